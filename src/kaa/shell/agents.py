@@ -120,7 +120,7 @@ class AgentRuns:
         asker = AttributingAsker(origin.asker, agent=agent_id)
         registry = origin.registry.of_agent(workspace, asker, lambda: runner)
         gate = create_gatekeeper(
-            origin.gate.policy,
+            origin.gate.choice,
             origin.gate.chosen,
             registry.risk_of,
             workspace=workspace,

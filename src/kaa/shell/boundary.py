@@ -24,6 +24,11 @@ class Confines(Protocol):
         ...
 
     @property
+    def effective(self) -> bool:
+        """Whether the kernel confines all that calls without a permit can do, not only files; certain once settled."""
+        ...
+
+    @property
     def root(self) -> str:
         """The project; relative paths start here."""
         ...

@@ -17,6 +17,9 @@ from kaa.workspace.protocol import FileInfo, Workspace
 from kaa.workspace.sandbox.options import SandboxChange
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 
+# They confine files, processes, sockets and the network; others let some of that through (docs/sandbox.md).
+_EFFECTIVE_TIERS = ("full", "bwrap")
+
 
 def contain(workspace: Workspace) -> "Containment":
     """What holds back the tools that work in this workspace."""
@@ -33,6 +36,11 @@ class Contained:
     def confined(self) -> bool:
         """Whether the kernel holds back calls that have no permit."""
         return self._workspace.sandbox.confined
+
+    @property
+    def effective(self) -> bool:
+        """Whether the strongest tiers confine calls."""
+        return self._workspace.sandbox.policy.tier in _EFFECTIVE_TIERS
 
     @property
     def is_narrowed(self) -> bool:
@@ -62,7 +70,7 @@ class Contained:
     @property
     def private_temporary(self) -> Sequence[str]:
         """Those of them that are mounted for the sandbox alone."""
-        return self.temporary if self._workspace.sandbox.policy.tier in ("full", "bwrap") else ()
+        return self.temporary if self.effective else ()
 
     async def stat(self, path: str) -> FileInfo | None:
         """What is at `path` for tools inside the sandbox."""
@@ -145,6 +153,7 @@ class NoSandbox:
     """For a workspace that touches no machine: nothing is held back and nothing can be switched."""
 
     confined = True
+    effective = False
     mode: Mode = "full-access"
     temporary: Sequence[str] = ()
     private_temporary: Sequence[str] = ()

@@ -26,26 +26,33 @@ _POLICIES: Final[Mapping[str, str]] = {
     "never": "kaa denies every call that would need your approval",
     "step": "every call needs your approval",
 }
+_AUTO_EXPLAINED: Final = (
+    "Commands and edits run without questions, because the sandbox confines them (approvals: auto). kaa asks before a"
+    " call leaves the sandbox or destroys what /undo cannot restore. /approvals ask asks before each call."
+)
 
 
 class Gatekeeper:
     """The hooks of a gate that may not exist yet.
 
     Args:
-        policy: who is asked before what.
+        choice: the mode that somebody chose; None for the default.
+        default: the mode where nobody chose one. It depends on what the machine can confine, which is known later.
         chosen: rules of the settings.
         parse: reads them.
-        build: makes the gate.
+        build: makes the gate, which judges by the mode that the function gives.
     """
 
     def __init__(
         self,
-        policy: ApprovalPolicy,
+        choice: ApprovalPolicy | None,
+        default: Callable[[], ApprovalPolicy],
         chosen: ApprovalSettings,
         parse: "Callable[[ApprovalSettings], ApprovalRules]",
-        build: "Callable[[ApprovalPolicy, ApprovalRules], Gate]",
+        build: "Callable[[Callable[[], ApprovalPolicy], ApprovalRules], Gate]",
     ) -> None:
-        self._policy = policy
+        self._choice = choice
+        self._default = default
         self._chosen = chosen
         self._parse = parse
         self._build = build
@@ -54,7 +61,17 @@ class Gatekeeper:
     @property
     def policy(self) -> ApprovalPolicy:
         """Who is asked before what."""
-        return self._policy
+        return self._choice or self._default()
+
+    @property
+    def choice(self) -> ApprovalPolicy | None:
+        """The mode that somebody chose, None for the default."""
+        return self._choice
+
+    @property
+    def explained(self) -> str | None:
+        """What the default means, for the first start; None where somebody chose the mode, or it asks anyway."""
+        return _AUTO_EXPLAINED if self._choice is None and self.policy == "auto" else None
 
     @property
     def chosen(self) -> ApprovalSettings:
@@ -76,9 +93,7 @@ class Gatekeeper:
         chosen = next((known for known in modes if known == policy), None)
         if chosen is None:
             raise CommandError(f"invalid approval mode {policy!r}: use {', '.join(modes)}")
-        self._policy = chosen
-        if self._gate is not None:
-            self._gate.policy = chosen
+        self._choice = chosen
         return chosen
 
     def load(self) -> "Gate":
@@ -88,7 +103,7 @@ class Gatekeeper:
             ApprovalsError: a rule is none, or the kept ones cannot be read.
         """
         if self._gate is None:
-            self._gate = self._build(self._policy, self._parse(self._chosen))
+            self._gate = self._build(lambda: self.policy, self._parse(self._chosen))
         return self._gate
 
     def reload(self, chosen: ApprovalSettings) -> None:
@@ -109,7 +124,7 @@ class Gatekeeper:
         Raises:
             ApprovalsError: the kept rules cannot be read; the rules stay as they were.
         """
-        self.choose(other.policy)
+        self._choice = other.choice
         if other.chosen is not self._chosen:
             self.reload(other.chosen)
 
@@ -136,7 +151,7 @@ def create_gatekeeper(
     """Choose who stands between the model and the tools.
 
     Args:
-        policy: who is asked before what; None takes that of the settings, or `ask` where there is somebody to ask.
+        policy: who is asked before what; None takes that of the settings, or the default.
         chosen: what the settings say.
         risk_of: what a tool can do at most, by its name, at the moment.
         workspace: the project.
@@ -155,7 +170,12 @@ def create_gatekeeper(
 
         return parse_rules(approvals.allow, approvals.deny, f"{home.settings} or {PROJECT_SETTINGS}: approvals")
 
-    def build(policy: ApprovalPolicy, configured: "ApprovalRules") -> "Gate":
+    def default() -> ApprovalPolicy:
+        if not asker.can_ask:
+            return "never"
+        return "auto" if containment.effective else "ask"
+
+    def build(policy: Callable[[], ApprovalPolicy], configured: "ApprovalRules") -> "Gate":
         from kaa.shell.approvals.gate import Gate  # lazy, as above
         from kaa.shell.approvals.memory import Memory
         from kaa.shell.approvals.rule_file import RuleFile
@@ -177,8 +197,7 @@ def create_gatekeeper(
             changed_files=changed_files,
         )
 
-    in_force = policy or chosen.policy or ("ask" if asker.can_ask else "never")
-    keeper = Gatekeeper(in_force, chosen, parse, build)
+    keeper = Gatekeeper(policy or chosen.policy, default, chosen, parse, build)
     if chosen.allow or chosen.deny or kept.exists():
         keeper.load()  # a mistake in a rule is told before anything happens
     return keeper

@@ -147,8 +147,8 @@ class ConversationOptions(msgspec.Struct, frozen=True):
         tools: names of the tools to make active; None takes the default ones.
         system_prompt: replaces kaa's own.
         append_system_prompt: added to it.
-        approvals: who is asked before what; None takes the setting, or `ask` where somebody can be asked and `never`
-            where not.
+        approvals: who is asked before what; None takes the setting, or the default: `auto` where the sandbox confines
+            commands, `ask` elsewhere, `never` where nobody can be asked.
         trust: whether the project may configure anything. `no` where nobody is there to answer for it; None asks the
             person, unless that was done before.
         max_turns: requests to the model per run.

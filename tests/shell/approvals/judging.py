@@ -28,6 +28,7 @@ class Confinement(msgspec.Struct, frozen=True):
     """What is known of a sandbox."""
 
     confined: bool = True
+    effective: bool = True
     mode: Mode = "workspace-write"
     root: str = ROOT
     writable: tuple[str, ...] = (ROOT, "/tmp")
@@ -36,8 +37,8 @@ class Confinement(msgspec.Struct, frozen=True):
 
 
 CONFINED = Confinement()
-UNCONFINED = Confinement(confined=False)
-FULL_ACCESS = Confinement(confined=False, mode="full-access")
+UNCONFINED = Confinement(confined=False, effective=False)
+FULL_ACCESS = Confinement(confined=False, effective=False, mode="full-access")
 READ_ONLY = Confinement(mode="read-only", writable=("/tmp",))
 
 

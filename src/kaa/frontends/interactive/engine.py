@@ -127,6 +127,7 @@ class Engine:
             Exception: as `open_conversation` says. The conversation before goes on.
         """
         options = self._options(session)
+        is_first_start = self._hosted is None and not self._host.home.sessions.exists()
         before, reporter = self._hosted, self._reporter
         if before is None:
             self._hosted = await self._host.open(options, self.workspace)
@@ -137,6 +138,8 @@ class Engine:
         self._reporter = Reporter(self._hosted.conversation, self._audience, self._post)
         self._hosted.work.subscribe(self._reporter.refresh_status)
         await self._hosted.begin()
+        if is_first_start and (explained := self._hosted.conversation.approvals.explained):
+            self._notify(HostNotice(explained))
         return self._hosted.conversation
 
     @property

@@ -58,7 +58,7 @@ class Gate:
     """The hooks, and the questions they ask.
 
     Args:
-        policy: who is asked before what; may be changed at any time.
+        policy: gives who is asked before what, at the moment.
         memory: rules and answers.
         risk_of: what a tool can do at most, by its name, at the moment.
         sandbox: what confines calls.
@@ -70,7 +70,7 @@ class Gate:
     def __init__(
         self,
         *,
-        policy: ApprovalPolicy,
+        policy: Callable[[], ApprovalPolicy],
         memory: Memory,
         risk_of: Callable[[str], Risk],
         sandbox: SandboxControl,
@@ -78,7 +78,7 @@ class Gate:
         abort: Callable[[], None],
         changed_files: ChangedFiles | None = None,
     ) -> None:
-        self.policy: ApprovalPolicy = policy
+        self._policy = policy
         self.asker = asker
         self._memory = memory
         self._risk_of = risk_of
@@ -153,7 +153,7 @@ class Gate:
 
     @property
     def _can_ask(self) -> bool:
-        return self.asker.can_ask and self.policy != "never"
+        return self.asker.can_ask and self._policy() != "never"
 
     def _permit(self, call: JudgedCall, verdict: Allowed) -> Permit | None:
         """What lets a call out of the sandbox: a command to everything, a file tool to where its path leads."""
@@ -193,11 +193,13 @@ class Gate:
 
         Not for reads that no rule, no answer and no policy has a say in: they run in the sandbox wherever it leads.
         """
-        return risk == "write" or self.policy == "step" or self._memory.concerns(tool, risk)
+        return risk == "write" or self._policy() == "step" or self._memory.concerns(tool, risk)
 
     def _judge(self, call: JudgedCall, changed: Sequence[str] | None = None) -> Allowed | Denied | Doubtful:
         # Without anybody to ask, what `ask` would ask is what `auto` would: the sandbox holds it.
-        policy = "never" if not self.asker.can_ask and self.policy != "step" else self.policy
+        policy = self._policy()
+        if policy != "step" and not self.asker.can_ask:
+            policy = "never"
         verdict = judge(
             call,
             policy,
