@@ -450,6 +450,7 @@ class _Sandbox:
     """Confines, as by default."""
 
     confined = True
+    effective = True
     is_narrowed = False
     mode: Mode = "workspace-write"
     root = "/project"

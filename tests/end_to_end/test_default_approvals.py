@@ -9,20 +9,19 @@ from tests.support.rpc_client import rpc
 from tests.support.screen import Screen
 
 _EXPLAINED = "Commands and edits run without questions"
-_WIDE = {"columns": 160, "rows": 40}
 
 
 @pytest.mark.usefixtures("mounts")
 def test_what_the_sandbox_confines_runs_without_a_question_and_the_first_start_says_so(seat: Seat) -> None:
     script = [call("bash", command="echo a > made"), call("write", path="b", content="b"), say("Both are there.")]
 
-    with seat.open(script=script, screen=Screen(**_WIDE), sandbox="") as program:
+    with seat.open(script=script, screen=Screen(columns=160, rows=40), sandbox="") as program:
         program.wait_for(_EXPLAINED)
         program.wait_for("approvals auto")
         enter(program, "make them")
         program.wait_for("Both are there.")
         assert "Allow" not in program.screen.text()
-    with seat.open(screen=Screen(**_WIDE), sandbox="") as program:
+    with seat.open(screen=Screen(columns=160, rows=40), sandbox="") as program:
         program.wait_for("approvals auto")
         assert _EXPLAINED not in program.screen.text()
 
@@ -34,13 +33,13 @@ def test_what_the_sandbox_confines_runs_without_a_question_and_the_first_start_s
 def test_a_mode_that_was_chosen_holds_in_the_sandbox(seat: Seat, mode: str) -> None:
     seat.settings(approvals={"policy": mode})
 
-    with seat.open(screen=Screen(**_WIDE), sandbox="") as program:
+    with seat.open(screen=Screen(columns=160, rows=40), sandbox="") as program:
         program.wait_for(f"approvals {mode}")
         assert _EXPLAINED not in program.screen.text()
 
 
 def test_without_a_sandbox_each_call_is_asked(seat: Seat) -> None:
-    with seat.open(script=[call("bash", command="echo a > made")], screen=Screen(**_WIDE)) as program:
+    with seat.open(script=[call("bash", command="echo a > made")], screen=Screen(columns=160, rows=40)) as program:
         program.wait_for("approvals ask")
         assert _EXPLAINED not in program.screen.text()
         enter(program, "make it")
