@@ -191,8 +191,8 @@ def _add_safety(parser: argparse.ArgumentParser) -> None:
         help="what needs a yes; with -p nobody can be asked: what would be, is denied",
     )
     trust = safety.add_mutually_exclusive_group()
-    trust.add_argument("--trust", action="store_true", help="use what the project configures, for this run")
-    trust.add_argument("--no-trust", action="store_true", help="use nothing that the project configures")
+    trust.add_argument("--trust", action="store_true", help="trust the project's files, for this run")
+    trust.add_argument("--no-trust", action="store_true", help="trust none of the project's files, for this run")
 
 
 def _names(text: str) -> tuple[str, ...]:

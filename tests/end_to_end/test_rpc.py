@@ -311,6 +311,15 @@ class TestQuestions:
         assert asked["question"]["kind"] == "trust"
         assert "Speak French." in conversation_system(server)
 
+    def test_instructions_alone_are_not_asked_about(self, kaa: Kaa, server: ModelServer) -> None:
+        (kaa.project / "AGENTS.md").write_text("Use tabs.")
+        server.begin([say("Yes.")])
+
+        with rpc(kaa) as client:
+            client.prompt("hi")
+
+        assert "<project-file" in conversation_system(server)
+
     def test_a_tool_of_an_extension_can_ask(self, kaa: Kaa, server: ModelServer) -> None:
         extension(kaa, _ASKING)
         server.begin([call("pick"), say("Done.")])

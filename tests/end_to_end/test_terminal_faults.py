@@ -89,7 +89,10 @@ def test_what_models_tools_and_files_say_does_not_act_on_the_terminal(seat: Seat
     ]
     recorder = Recorder()
 
-    with seat.open("--approvals", "auto", script=script, screen=recorder) as program:
+    with seat.start("--approvals", "auto", script=script, screen=recorder) as program:
+        program.wait_for("Do you trust this project?")
+        answer(program, "n")
+        program.wait_for(is_idle)
         program.paste(f"go {HOSTILE}")
         program.press("enter")
         while "Done." not in recorder.text():

@@ -61,7 +61,7 @@ def test_a_project_is_used_only_as_far_as_it_is_trusted(seat: Seat) -> None:
 
     _configure(seat.project, "Speak like a robot.")
     with seat.start(script=[say("Beep.")]) as program:
-        program.wait_for("This project's configuration has changed")
+        program.wait_for("This project's files have changed")
         program.wait_for("Speak like a robot.")
         answer(program, "d")
         enter(program, "hi")
@@ -71,6 +71,34 @@ def test_a_project_is_used_only_as_far_as_it_is_trusted(seat: Seat) -> None:
     with seat.open("hi", script=[say("Hello again.")]) as program:
         program.wait_for("Hello again.")
         assert "robot" not in _system_prompt(seat)
+
+
+def test_instructions_alone_are_shown_and_asked_about_once(seat: Seat) -> None:
+    instructions = seat.project / "AGENTS.md"
+    instructions.write_text("Speak like a pirate.\n\x1b]0;owned\x07 Zero\u200bwidth.\n")
+
+    with seat.start(script=[say("Ahoy.")]) as program:
+        program.wait_for("Do you trust this project?")
+        program.wait_for("Speak like a pirate.")
+        assert r"\x1b]0;owned\x07 Zero\u200bwidth." in program.screen.text()
+        answer(program, "y")
+        enter(program, "hi")
+        program.wait_for("Ahoy.")
+        assert "<instructions" in _system_prompt(seat)
+
+    with seat.open("hi", script=[say("Ahoy again.")]) as program:  # nothing is asked
+        program.wait_for("Ahoy again.")
+        assert "<instructions" in _system_prompt(seat)
+
+    instructions.write_text("Speak like a robot.\n")
+    with seat.start(script=[say("Beep.")]) as program:
+        program.wait_for("This project's files have changed")
+        program.wait_for("Speak like a robot.")
+        program.wait_for("(y)")
+        program.press("escape")
+        enter(program, "hi")
+        program.wait_for("Beep.")
+        assert "<project-file" in _system_prompt(seat)
 
 
 def test_trust_can_be_decided_later(seat: Seat) -> None:

@@ -87,13 +87,14 @@ def test_trust_is_decided_by_whoever_can_be_asked(stage: Stage) -> None:
     assert "there is nothing to trust" in stage.play(review)[1]
     stage.files[".kaa/APPEND_SYSTEM.md"] = b"Be kind."
     assert stage.play(review) == (
-        True,
-        "Nobody can be asked here: Do you trust this project? To answer it, run kaa in the terminal or in rpc mode.",
+        False,
+        "Nothing is decided about these files: kaa does not trust them.\n"
+        "adds to kaa's instructions to the model: .kaa/APPEND_SYSTEM.md",
     )
     stage.asker = Person(TrustDecision("stored"))
     refused, reply = stage.play(review)
     assert not refused
-    assert reply.startswith("kaa uses the project's configuration until it changes.")
+    assert reply.startswith("kaa trusts these files until they change.")
 
 
 def _have_two_models(stage: Stage) -> None:

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from kaa.shell.home import Home
-from kaa.shell.project_files import ProjectFiles, read_project_files
+from kaa.shell.project_files import ProjectFiles, project_files
 from kaa.shell.trust.configuration import survey
+from kaa.shell.trust.verdict import judge
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.protocol import Workspace
@@ -20,8 +21,9 @@ def read(files: dict[str, str], home: Path, *, context: bool = True, trusted: bo
 
 
 async def _read(workspace: Workspace, home: Path, *, context: bool = True, trusted: bool) -> ProjectFiles:
-    configuration = await survey(workspace, Home(home)) if trusted else None
-    return await read_project_files(workspace, Home(home), configuration, context=context)
+    configuration = await survey(workspace, Home(home))
+    verdict = judge("yes" if trusted else "no", configuration, Home(home))
+    return project_files(Home(home), configuration, verdict, context=context)
 
 
 def read_real(project: Path, home: Path, *, trusted: bool) -> ProjectFiles:
@@ -65,14 +67,16 @@ def test_one_file_per_folder_is_used(tmp_path: Path) -> None:
 def test_a_huge_context_file_is_cut_and_named(tmp_path: Path, trusted: bool, kibibytes: int) -> None:
     found = read({"/work/project/AGENTS.md": "x" * 100_000}, tmp_path, trusted=trusted)
 
-    assert [len(file.text) for file in found.context_files] == [kibibytes * 1024]
+    assert [file.text for file in found.context_files] == [
+        "x" * kibibytes * 1024 + f"\n[kaa: cut after {kibibytes} KiB]"  # for the model
+    ]
     assert f"/work/project/AGENTS.md is too long: only its first {kibibytes} KiB are used" in found.notices
 
 
 def test_a_huge_system_prompt_is_cut_and_named(tmp_path: Path) -> None:
     found = read({"/work/project/.kaa/SYSTEM.md": "x" * 100_000}, tmp_path)
 
-    assert len(found.system_prompt or "") == 32 * 1024
+    assert found.system_prompt == "x" * 32 * 1024 + "\n[kaa: cut after 32 KiB]"
     assert found.notices == (".kaa/SYSTEM.md is too long: only its first 32 KiB are used",)
 
 
@@ -112,9 +116,11 @@ class TestOfAnUntrustedProject:
             ("above", False),
             ("project", False),
         ]
-        (notice,) = found.notices
-        assert notice.startswith("/work/AGENTS.md, /work/project/AGENTS.md: ")
-        assert "--trust" in notice
+        own, outside = found.notices
+        assert own.startswith("/work/project/AGENTS.md: the model gets this as information, not as instructions")
+        assert "/trust" in own
+        assert outside.startswith("/work/AGENTS.md: the model gets this as information, not as instructions")
+        assert "outside the project and its repository" in outside
 
     def test_a_link_shows_no_file_from_elsewhere(self, tmp_path: Path, project: Path) -> None:
         (project / "AGENTS.md").symlink_to("/etc/passwd")

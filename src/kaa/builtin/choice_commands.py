@@ -57,7 +57,7 @@ def extend(api: ExtensionAPI) -> None:
         while_running=True,
     )
     api.register_command(
-        "trust", "Decide whether the project may configure kaa", _trust, argument_hint=None, while_running=True
+        "trust", "Show, decide or revoke trust in the project's files", _trust, argument_hint=None, while_running=True
     )
 
 

@@ -7,9 +7,12 @@ import msgspec
 
 from kaa.core.provider import Model, ThinkingLevel
 
-# Whether kaa uses the project's configuration: in this conversation, whatever was decided before; never; or until the
-# configuration changes (`kaa.shell.trust`).
-TrustChoice: TypeAlias = Literal["yes", "no", "stored"]
+# Whether kaa trusts the project's files (`kaa.shell.trust`): in this conversation, whatever was decided before; never;
+# as decided before; or as decided before, but only instructions.
+TrustChoice: TypeAlias = Literal["yes", "no", "stored", "instructions"]
+
+# What the person answers: for this process; no, for good; yes, until the files change; forget what was decided.
+TrustAnswer: TypeAlias = Literal["yes", "no", "stored", "forget"]
 
 
 class ModelState(msgspec.Struct, frozen=True):

@@ -70,10 +70,10 @@ class CommandContext(Protocol):
         ...
 
     async def review_trust(self) -> str:
-        """Ask whether the project may configure kaa; holds from the next session on. Returns what was decided.
+        """Ask whether the project may configure and instruct kaa. Returns what holds now; see docs/trust.md.
 
         Raises:
-            CommandError: nobody can be asked, or decisions cannot be read or kept.
+            CommandError: decisions cannot be read or kept.
         """
         ...
 

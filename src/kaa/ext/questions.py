@@ -9,7 +9,7 @@ from typing import ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, cast
 import msgspec
 
 from kaa.core.messages import Json
-from kaa.ext.choices import TrustChoice
+from kaa.ext.choices import TrustAnswer
 from kaa.ext.tools import Risk
 
 AnswerT = TypeVar("AnswerT")
@@ -77,7 +77,7 @@ class Entered(_Answer, tag="entered", frozen=True):
 class TrustDecision(_Answer, tag="trustDecision", frozen=True):
     """What the person decided about the project. `no` and `stored` are kept; `yes` holds for this run."""
 
-    choice: TrustChoice
+    choice: TrustAnswer
 
 
 Answer: TypeAlias = ApprovalAnswer | Confirmed | Chosen | Entered | TrustDecision | Dismissed
@@ -237,16 +237,27 @@ class Editing(Question[Entered], tag="editor", frozen=True):
     text: str = ""
 
 
+class TrustText(msgspec.Struct, rename="camel", frozen=True):
+    """A file with instructions, as it would be trusted. `is_cut`: the file is longer, the rest is not used."""
+
+    path: str
+    text: str
+    is_cut: bool = False
+
+
 class Trust(Question[TrustDecision], tag="trust", frozen=True):
-    """Whether a project may configure kaa.
+    """Whether a project may configure and instruct kaa.
 
     Names and texts are the project's: for a terminal they have to be sanitized.
 
     Attributes:
         root: the project's directory.
-        uses: what would be used, a line for each purpose with its files.
+        uses: which configuration would be used, a line for each purpose with its files.
         was_trusted: the person trusted an earlier version; the next four say what changed since.
         diff: unified diffs.
+        texts: the instructions.
+        is_trusted: the person trusts all of it as it is; the question is whether to end that.
+        status: what was decided before, in a sentence; only where the person asks for it.
     """
 
     answers: ClassVar[tuple[type[_Answer], ...]] = (TrustDecision,)
@@ -258,6 +269,9 @@ class Trust(Question[TrustDecision], tag="trust", frozen=True):
     changed: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     diff: str = ""
+    texts: tuple[TrustText, ...] = ()
+    is_trusted: bool = False
+    status: str = ""
 
 
 AnyQuestion: TypeAlias = Approval | Confirmation | Choice | TextInput | Editing | Trust

@@ -140,8 +140,8 @@ async def _open(
             command_line.messages, await piped_input(sys.stdin), workspace, _warning_of_secrets(output)
         )
         options = command_line.conversation_options()
-        # A decision made elsewhere was not made for a run nobody watches.
-        options = msgspec.structs.replace(options, trust=options.trust or "no")
+        # Nobody watches this run: of what the user trusted before, only instructions that are still the same hold.
+        options = msgspec.structs.replace(options, trust=options.trust or "instructions")
         hosted = await host.open(options, workspace)
     except asyncio.CancelledError:
         output.event(AgentEnd("aborted", (), "stopped by the user"))  # later it is the agent that says so

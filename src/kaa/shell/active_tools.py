@@ -7,7 +7,7 @@ import msgspec
 
 from kaa.core.agent import Agent
 from kaa.core.tool import Tool, ToolRun
-from kaa.ext.api import PromptContext, RegisteredTool
+from kaa.ext.api import ContextFile, PromptContext, RegisteredTool
 from kaa.ext.errors import ExtensionFailedError, RegistrationError
 from kaa.ext.registry import Registry, joined_sections
 from kaa.shell.prompt_profile import BriefTool
@@ -22,6 +22,7 @@ class ActiveTools:
         prompt: what the system prompt is made from, besides the tools.
 
     Attributes:
+        prompt: what the system prompt is made from, besides the tools.
         sections: the system prompt, each section with its name.
 
     Raises:
@@ -34,7 +35,7 @@ class ActiveTools:
         self._registry = registry
         self._select = select
         self._names = [tool.name for tool in select()]
-        self._prompt = prompt
+        self.prompt = prompt
         self.sections = self._made_sections()
 
     def bound(self) -> list[Tool[ToolRun]]:
@@ -51,6 +52,11 @@ class ActiveTools:
         if name not in self._names:
             self._names.append(name)
             self.refresh(agent)
+
+    def instruct(self, files: tuple[ContextFile, ...], agent: Agent) -> None:
+        """Quote other files in the prompt, from the next run on."""
+        self.prompt = msgspec.structs.replace(self.prompt, context_files=files)
+        self.refresh(agent)
 
     def refresh(self, agent: Agent) -> None:
         """Extensions changed: new tools are in force from the next request on, a new prompt from the next run on.
@@ -70,8 +76,8 @@ class ActiveTools:
         return [tool for tool in map(self._registry.tool, self._names) if tool is not None]
 
     def _made_sections(self) -> tuple[tuple[str, str], ...]:
-        return self._registry.prompt_sections(msgspec.structs.replace(self._prompt, tools=tuple(self._present())))
+        return self._registry.prompt_sections(msgspec.structs.replace(self.prompt, tools=tuple(self._present())))
 
     def _bind(self, registered: RegisteredTool) -> Tool[ToolRun]:
         bound = self._registry.context.bind(registered.tool, registered.owner)
-        return BriefTool(bound) if self._prompt.profile == "short" else bound
+        return BriefTool(bound) if self.prompt.profile == "short" else bound

@@ -1,6 +1,6 @@
 """Builds an agent: a model, its prompt and tools, the session it writes into, and the budget it keeps to."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -22,7 +22,6 @@ from kaa.shell.budgeting import Budgeting
 from kaa.shell.models.fallback import FallbackModels
 from kaa.shell.models.link import ModelLink
 from kaa.shell.models.switching import Models
-from kaa.shell.project_files import ProjectFiles
 from kaa.shell.settings_file import SettingsFile
 
 
@@ -51,7 +50,6 @@ class AgentSpec(msgspec.Struct, frozen=True):
 
     Attributes:
         models: which model answers.
-        project: the files that the prompt quotes.
         tools: those it may call, and the system prompt.
         store: its session.
         recorder: writes into the session.
@@ -62,7 +60,6 @@ class AgentSpec(msgspec.Struct, frozen=True):
     """
 
     models: AgentModels
-    project: ProjectFiles
     tools: ActiveTools
     store: SessionStore
     recorder: SessionRecorder
@@ -123,7 +120,7 @@ def build_agent(spec: AgentSpec, hooks: Hooks, *, notify: Callable[[str], None],
     )
     fallback = FallbackModels(agent, models, spec.models.fallback, notify)
     BlockedImages(agent, models, notify)
-    accounting = Accounting(agent, models, store, recorder, lambda: _prompt_parts(spec.tools.sections, spec.project))
+    accounting = Accounting(agent, models, store, recorder, lambda: _prompt_parts(spec.tools))
     budgeting = Budgeting(
         agent,
         recorder,
@@ -147,7 +144,7 @@ def _used(accounting: Accounting, session: Budget, store: SessionStore) -> Budge
     )
 
 
-def _prompt_parts(sections: Iterable[tuple[str, str]], project: ProjectFiles) -> list[tuple[str, str]]:
+def _prompt_parts(tools: ActiveTools) -> list[tuple[str, str]]:
     """The sections of the system prompt by name; each of the user's and the project's files is one of its own."""
-    files = [(file.path, file.text) for file in project.context_files]
-    return [part for name, text in sections for part in (files if name == "context-files" else [(name, text)])]
+    files = [(file.path, file.text) for file in tools.prompt.context_files]
+    return [part for name, text in tools.sections for part in (files if name == "context-files" else [(name, text)])]

@@ -12,7 +12,6 @@ from kaa.core.hooks import Block, FixedHooks
 from kaa.core.messages import AssistantMessage, ToolCall, user_message
 from kaa.core.tool import Permit
 from kaa.ext.agents import AgentError, AgentResult, AgentTask
-from kaa.ext.api import PromptContext
 from kaa.ext.asking import Asker, AttributingAsker
 from kaa.ext.errors import CommandError, RegistrationError
 from kaa.ext.registry import Registry
@@ -43,7 +42,6 @@ class AgentOrigin(msgspec.Struct, frozen=True):
         asker: asks the person, in the name of the conversation.
         registry: its extensions.
         spec: what its own agent is made of.
-        prompt: what its system prompt was made from.
         built: its own agent.
         gate: what approves its calls.
         checkpoints: keep what calls change.
@@ -54,7 +52,6 @@ class AgentOrigin(msgspec.Struct, frozen=True):
     asker: Asker
     registry: Registry
     spec: AgentSpec
-    prompt: PromptContext
     built: BuiltAgent
     gate: Gatekeeper
     checkpoints: TurnCheckpoints
@@ -154,7 +151,8 @@ class AgentRuns:
             link = await self._link(task.model)
         except (RegistrationError, NoModelError, CredentialError, CommandError) as error:
             raise AgentError(f"The agent was not run: {error}") from error
-        prompt = msgspec.structs.replace(origin.prompt, custom=task.system_prompt or origin.prompt.custom)
+        prompt = origin.spec.tools.prompt
+        prompt = msgspec.structs.replace(prompt, custom=task.system_prompt or prompt.custom)
         store = MemoryStore(self._workspace.root)
         return msgspec.structs.replace(
             origin.spec,

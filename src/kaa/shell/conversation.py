@@ -33,11 +33,11 @@ from kaa.shell.gatekeeper import Gatekeeper
 from kaa.shell.models.switching import Models
 from kaa.shell.options import SessionChoice
 from kaa.shell.preparing import Preparation
+from kaa.shell.project_trust import ProjectTrust
 from kaa.shell.reloading import Reloading
 from kaa.shell.session_parts import SessionParts
 from kaa.shell.settings import Settings
 from kaa.shell.status import Status
-from kaa.shell.trust.configuration import TrustError
 from kaa.shell.user_commands import UserCommands
 from kaa.workspace.file_index import FileIndex
 from kaa.workspace.sandbox.sandbox import SandboxStatus
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from kaa.shell.exporting import Exporting
     from kaa.shell.navigating import Navigation
     from kaa.shell.sharing import Sharing
-    from kaa.shell.trust.decisions import TrustDecisions
     from kaa.shell.user_settings import UserSettings
     from kaa.workspace.git import Head
 
@@ -94,7 +93,7 @@ class Conversation:
         models: which model answers, and which others there are.
         reloading: reads settings again.
         tools: which tools the model may call.
-        decisions: gives those about trust in the project.
+        trust: what is used of the project's files.
         closing: closes what the conversation is made of.
 
     Attributes:
@@ -123,7 +122,7 @@ class Conversation:
         models: Models,
         reloading: Reloading,
         tools: ActiveTools,
-        decisions: "Callable[[], TrustDecisions]",
+        trust: ProjectTrust,
         closing: AsyncExitStack,
     ) -> None:
         self._agent = agent
@@ -142,7 +141,7 @@ class Conversation:
         self.asker = registry.context.asker
         self._reloading = reloading
         self._tools = tools
-        self._decisions = decisions
+        self._trust = trust
         self.workspace = registry.context.workspace
         self._user_commands = UserCommands(
             agent, session.recorder, lambda: containment.unconfined(None), session.checkpoints.before_change
@@ -405,14 +404,11 @@ class Conversation:
 
     async def review_trust(self) -> str:
         """Ask whether the project may configure kaa. See `CommandContext.review_trust`."""
-        try:
-            return await self._decisions().review(self.workspace, self.asker)
-        except TrustError as error:
-            raise CommandError(str(error)) from error
+        return await self._trust.review(self._tools, self._agent)
 
     async def reload(self) -> str:
-        """Read settings, rules, models, keys and changed extensions again. See `Reloading.reload`."""
-        return await self._reloading.reload()
+        """Read settings, rules, models, keys, instructions and changed extensions again. See `Reloading.reload`."""
+        return "\n".join([await self._reloading.reload(), *await self._trust.renew(self._tools, self._agent)])
 
     def abort_command(self) -> None:
         """Stop a command of the user's own."""

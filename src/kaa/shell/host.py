@@ -265,8 +265,8 @@ class Host:
         if options.trust is not None and workspace.root not in self._trust:
             return options, None
         decisions = self._decisions(workspace)
-        trust = await decisions.decided(workspace, options.trust, asker)
-        return msgspec.structs.replace(options, trust=trust), decisions.configuration
+        trust, configuration = await decisions.decided(workspace, options.trust, asker)
+        return msgspec.structs.replace(options, trust=trust), configuration
 
     def _decisions(self, workspace: Workspace) -> "TrustDecisions":
         from kaa.shell.trust.decisions import TrustDecisions  # lazy: a run that nobody watches is told what to trust

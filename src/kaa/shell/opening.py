@@ -40,15 +40,15 @@ from kaa.shell.models.link import link_session_model
 from kaa.shell.naming import Naming
 from kaa.shell.options import ConversationOptions
 from kaa.shell.other_sessions import OtherSessions
-from kaa.shell.project_files import PROJECT_SETTINGS, ProjectFiles, read_project_files
+from kaa.shell.project_files import PROJECT_SETTINGS, ProjectFiles
+from kaa.shell.project_trust import ProjectTrust
 from kaa.shell.prompt_profile import profile_for
 from kaa.shell.reloading import Reloading
 from kaa.shell.session_choice import discard_copy, name_session, open_session
 from kaa.shell.session_parts import AgentEvents, SessionParts
 from kaa.shell.settings import Settings, load_settings
 from kaa.shell.settings_file import SettingsFile
-from kaa.shell.trust.configuration import ProjectConfiguration, survey
-from kaa.shell.trust.verdict import judge
+from kaa.shell.trust.configuration import ProjectConfiguration
 from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ class Surroundings(msgspec.Struct, frozen=True):
 class _Project(msgspec.Struct, frozen=True):
     """What the project says, as far as the user trusts it, and the settings in force with it."""
 
+    trust: ProjectTrust
     files: ProjectFiles
     settings: Settings
     read_settings: Callable[[], Settings]
@@ -194,7 +195,7 @@ async def open_conversation(
         def agents() -> "AgentRunner":
             from kaa.shell.agents import AgentOrigin, AgentRuns  # lazy: few tools run agents
 
-            origin = AgentOrigin(asker, registry, spec, prompt, built, gate, checkpoints, at.home, at.notify)
+            origin = AgentOrigin(asker, registry, spec, built, gate, checkpoints, at.home, at.notify)
             return AgentRuns(origin, at.workspace, built.budgeting.child, events.emit)
 
         registry.context.agents = agents
@@ -209,7 +210,7 @@ async def open_conversation(
             built.models,
             reloading,
             spec.tools,
-            at.decisions,
+            project.trust,
             closing.pop_all(),
         )
         undo.pop_all()  # from here on the conversation closes what it is made of
@@ -219,18 +220,21 @@ async def open_conversation(
 async def _read_project(
     options: ConversationOptions, at: Surroundings, configuration: ProjectConfiguration | None
 ) -> _Project:
-    if configuration is None:
-        configuration = await survey(at.workspace, at.home)
-    verdict = judge(options.trust or "no", configuration, at.home)
-    trusted = configuration if verdict.trusted else None
-    files = await read_project_files(at.workspace, at.home, trusted, context=options.context_files)
-    for notice in (*([verdict.notice] if verdict.notice else []), *files.notices):
-        at.notify(notice)
+    trust = ProjectTrust(
+        at.workspace,
+        at.home,
+        options.trust,
+        context=options.context_files,
+        decisions=at.decisions,
+        asker=at.asker,
+        notify=at.notify,
+    )
+    files = await trust.read(configuration)
 
     def read_settings() -> Settings:
         return load_settings(at.home.settings, PROJECT_SETTINGS, files.settings, at.notify)
 
-    return _Project(files, read_settings(), read_settings)
+    return _Project(trust, files, read_settings(), read_settings)
 
 
 def _open_session(options: ConversationOptions, settings: Settings, at: Surroundings, undo: AsyncExitStack) -> _Session:
@@ -289,7 +293,6 @@ def _agent_spec(
 ) -> AgentSpec:
     return AgentSpec(
         models=models,
-        project=project.files,
         tools=ActiveTools(registry, select, prompt),
         store=session.store,
         recorder=session.recorder,

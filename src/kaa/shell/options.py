@@ -149,8 +149,8 @@ class ConversationOptions(msgspec.Struct, frozen=True):
         append_system_prompt: added to it.
         approvals: who is asked before what; None takes the setting, or the default: `auto` where the sandbox confines
             commands, `ask` elsewhere, `never` where nobody can be asked.
-        trust: whether the project may configure anything. `no` where nobody is there to answer for it; None asks the
-            person, unless that was done before.
+        trust: whether the project may configure or instruct anything. `no` or `instructions` where nobody is there to
+            answer for it; None asks the person, unless that was done before.
         max_turns: requests to the model per run.
         budget: what each run may use; where it has no limit, the settings hold.
         fallback: models that go on where the chosen one is given up; None takes the setting.

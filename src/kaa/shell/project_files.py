@@ -1,15 +1,12 @@
 """What a project says to the agent: its settings, its instructions, its own system prompt.
 
-Settings and system prompts come from a configuration that the user trusts, or not at all. AGENTS.md and its like are
-read in one round trip; those of a project that is not trusted inform the model and do not instruct it.
+Settings and system prompts come from a configuration that the user trusts, or not at all. AGENTS.md and its like
+inform the model and instruct it only where the user trusts the text.
 """
 
-import os
-import posixpath
 import re
-import stat
-from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
+from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 
@@ -17,15 +14,11 @@ from kaa.ext.api import ContextFile
 from kaa.host.regular_files import read_regular
 from kaa.shell.home import PROJECT_FOLDER, Home
 from kaa.shell.trust.configuration import ProjectConfiguration
+from kaa.shell.trust.instructions import CONTEXT_NAMES, MAX_INSTRUCTION_BYTES
+from kaa.shell.trust.verdict import TrustVerdict
 from kaa.tui.invisible import replace_invisible
-from kaa.workspace.protocol import Workspace
 
-# The first of these that a folder has is used, as pi does.
-_CONTEXT_NAMES = ("AGENTS.md", "AGENTS.MD", "CLAUDE.md", "CLAUDE.MD")
-
-# The most that is used of one file, the user's own excepted; codex caps the same way (32 KiB). What nobody answers
-# for gets less room: enough for how to build and test.
-_MAX_BYTES = 32 * 1024
+# What nobody answers for gets less room: enough for how to build and test.
 _MAX_UNTRUSTED_BYTES = 8 * 1024
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -42,31 +35,40 @@ class ProjectFiles(msgspec.Struct, frozen=True):
     context_files: tuple[ContextFile, ...] = ()
     notices: tuple[str, ...] = ()
 
+    @property
+    def configuration(self) -> tuple[bytes | str | None, ...]:
+        """What is not about instructions."""
+        return self.settings, self.system_prompt, self.append_system_prompt
 
-async def read_project_files(
-    workspace: Workspace, home: Home, configuration: ProjectConfiguration | None, *, context: bool
+
+def project_files(
+    home: Home, configuration: ProjectConfiguration, verdict: TrustVerdict, *, context: bool
 ) -> ProjectFiles:
-    """Read the project's files, with the user's own where the project has none.
+    """The project's files, with the user's own where the project has none.
 
     Context files come from the user's folder first, then from the file system's root down to the project. Those of
     folders above the project are the project's: it may be a part of what was fetched.
 
     Args:
-        workspace: the project.
         home: the user's folder.
-        configuration: what the project may configure; None if it is not trusted.
-        context: whether to look for context files.
+        configuration: what the project has.
+        verdict: what of it the user trusts.
+        context: whether to use context files.
     """
-    texts = _Texts(_MAX_UNTRUSTED_BYTES if configuration is None else _MAX_BYTES)
-    context_files = await _context_files(workspace, home, texts, trusted=configuration is not None) if context else ()
+    texts = _Texts()
 
     def prompt(name: str) -> str | None:
         path = f"{PROJECT_FOLDER}/{name}"
-        data = configuration.content(path) if configuration is not None else None
-        return texts.read(path, data) if data else _own(home.path / name, texts)
+        data = configuration.content(path) if verdict.configuration else None
+        return texts.read(path, data, MAX_INSTRUCTION_BYTES) if data else _own(home.path / name, texts)
 
+    context_files: tuple[ContextFile, ...] = ()
+    if context:
+        own = ((home.path / name, _own(home.path / name, texts)) for name in CONTEXT_NAMES)
+        mine = [ContextFile(str(path), text) for path, text in own if text is not None][:1]
+        context_files = (*mine, *_instructions(configuration, verdict, texts))
     return ProjectFiles(
-        settings=configuration.content(PROJECT_SETTINGS) if configuration is not None else None,
+        settings=configuration.content(PROJECT_SETTINGS) if verdict.configuration else None,
         system_prompt=prompt("SYSTEM.md"),
         append_system_prompt=prompt("APPEND_SYSTEM.md"),
         context_files=context_files,
@@ -76,77 +78,47 @@ async def read_project_files(
 
 
 class _Texts:
-    """Makes texts of what a project's files hold, and notes what was done to them.
+    """Makes texts of what a project's files hold, and notes what was done to them."""
 
-    Args:
-        max_bytes: how much of each is used.
-    """
-
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
+    def __init__(self) -> None:
         self.notices: list[str] = []
 
-    def read(self, path: str, data: bytes) -> str:
-        """The beginning of `data` as text, without what a reader would not see."""
-        if len(data) > self._max_bytes:
-            self.notices.append(f"{path} is too long: only its first {self._max_bytes // 1024} KiB are used")
-        text = _decode(data[: self._max_bytes]).replace("\r\n", "\n")
+    def read(self, path: str, data: bytes, max_bytes: int) -> str:
+        """The beginning of `data` as text, without what a reader would not see, and marked where the rest is cut."""
+        mark = ""
+        if len(data) > max_bytes:
+            self.notices.append(f"{path} is too long: only its first {max_bytes // 1024} KiB are used")
+            mark = f"\n[kaa: cut after {max_bytes // 1024} KiB]"
+        text = _decode(data[:max_bytes]).replace("\r\n", "\n")
         visible = replace_invisible(_CONTROLS.sub("", text), lambda _: "")
         if hidden := len(text) - len(visible):
             self.notices.append(f"{path} has {hidden} invisible characters: they are left out")
-        return visible
+        return visible + mark
 
 
-async def _context_files(workspace: Workspace, home: Home, texts: _Texts, *, trusted: bool) -> tuple[ContextFile, ...]:
-    root = PurePosixPath(workspace.root)
-    folders = [[str(folder / name) for name in _CONTEXT_NAMES] for folder in (*reversed(root.parents), root)]
-    found = await workspace.read_existing([path for paths in folders for path in paths], _MAX_BYTES + 1)
-    paths = [path for paths in folders for path in paths if path in found and _is_first(path, paths, found)]
-    paths = _without_strangers(paths, str(root), texts)
-    if not trusted:
-        paths = await _without_links_out(workspace, paths, texts)
-    own = ((home.path / name, _own(home.path / name, texts)) for name in _CONTEXT_NAMES)
-    mine = [ContextFile(str(path), text) for path, text in own if text is not None][:1]
-    theirs = [ContextFile(path, texts.read(path, found[path]), trusted) for path in paths]
-    if theirs and not trusted:
-        texts.notices.append(
-            f"{', '.join(file.path for file in theirs)}: the model gets this as information, not as"
-            " instructions, because the project is not trusted. If you know its content, --trust makes it instructions"
-        )
-    return (*mine, *theirs)
-
-
-def _is_first(path: str, paths: Sequence[str], found: dict[str, bytes]) -> bool:
-    return next(other for other in paths if other in found) == path
-
-
-def _without_strangers(paths: Sequence[str], root: str, texts: _Texts) -> list[str]:
-    """The files in the project, and above it those that nobody else can change: trust is in a project, not in users."""
-    kept = []
-    for path in paths:
-        is_above = posixpath.dirname(path) != root
-        if is_above and (reason := stranger_above(path)):
-            texts.notices.append(f"{path} is not used: {reason}")
+def _instructions(configuration: ProjectConfiguration, verdict: TrustVerdict, texts: _Texts) -> Iterator[ContextFile]:
+    undecided: list[str] = []
+    outside: list[str] = []
+    for file in configuration.instructions:
+        trusted = file.path in verdict.instructions
+        if file.standing == "stranger":
+            texts.notices.append(f"{file.path} is not used: {file.problem}")
+        elif file.standing == "link" and not trusted:
+            texts.notices.append(f"{file.path} is not used: it links to a file elsewhere. --trust uses it for one run")
         else:
-            kept.append(path)
-    return kept
-
-
-async def _without_links_out(workspace: Workspace, paths: list[str], texts: _Texts) -> list[str]:
-    """The files that are in the folder they seem to be in: a link could show the model any file of the user's."""
-    kept = []
-    for path in paths:
-        folder = str(PurePosixPath(path).parent)
-        if PurePosixPath(await _real_path(workspace, path)).is_relative_to(await _real_path(workspace, folder)):
-            kept.append(path)
-        else:
-            texts.notices.append(f"{path} is not used: it links to a file elsewhere, and the project is not trusted")
-    return kept
-
-
-async def _real_path(workspace: Workspace, path: str) -> str:
-    info = await workspace.stat(path)
-    return path if info is None else info.real_path
+            limit = MAX_INSTRUCTION_BYTES if trusted else _MAX_UNTRUSTED_BYTES
+            yield ContextFile(file.path, texts.read(file.path, file.data, limit), trusted)
+            if not trusted:
+                (undecided if file.standing == "project" else outside).append(file.path)
+    for paths, reason in (
+        (undecided, "you have not trusted this text. /trust in the terminal shows it and asks"),
+        (outside, "it is outside the project and its repository"),
+    ):
+        if paths:
+            texts.notices.append(
+                f"{', '.join(paths)}: the model gets this as information, not as instructions, because {reason};"
+                " --trust makes it instructions for one run"
+            )
 
 
 def _own(file: Path, texts: _Texts) -> str | None:
@@ -162,29 +134,3 @@ def _own(file: Path, texts: _Texts) -> str | None:
 
 def _decode(data: bytes) -> str:
     return data.decode("utf-8-sig", errors="replace")
-
-
-_SYSTEM = 0  # the user id of root
-
-
-def stranger_above(path: str) -> str | None:
-    """Why a file in a directory above the project is not used, None if only the user and root can change it.
-
-    The brain examines owners and modes itself: in the hands' user namespace, root and other users have the same number.
-    """
-    folder = os.path.dirname(path)
-    try:
-        above = os.stat(folder)
-        entry, file = os.lstat(path), os.stat(path)
-    except FileNotFoundError:  # the workspace is not on this machine
-        return None
-    except OSError as error:
-        return f"it cannot be examined ({error.strerror})"
-    for name, status in (("its directory", above), ("it", file), ("the link", entry)):
-        if status.st_uid not in (os.geteuid(), _SYSTEM):
-            return f"{name} belongs to another user (uid {status.st_uid})"
-    if file.st_mode & stat.S_IWOTH:
-        return "every user can write it"
-    if above.st_mode & stat.S_IWOTH and not above.st_mode & stat.S_ISVTX:
-        return "every user can write its directory"
-    return None

@@ -47,7 +47,6 @@ def write(project: Path, **contents: str) -> None:
 
 def test_a_project_without_any_has_nothing_to_trust(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
-    (tmp_path / "AGENTS.md").write_text("tabs")
 
     configuration = surveyed(tmp_path)
 

@@ -20,14 +20,14 @@ def home(tmp_path: Path) -> Home:
 
 
 def test_a_stored_yes_counts_where_somebody_is_there_and_not_in_a_run_nobody_watches(home: Home) -> None:
-    assert judge("stored", _configuration(b"{}"), home).trusted
-    assert not judge("no", _configuration(b"{}"), home).trusted
+    assert judge("stored", _configuration(b"{}"), home).configuration
+    assert not judge("no", _configuration(b"{}"), home).configuration
 
 
 def test_a_change_ends_trust_and_is_told(home: Home) -> None:
     verdict = judge("stored", _configuration(b'{"retry": {}}'), home)
 
-    assert not verdict.trusted
+    assert not verdict.configuration
     assert verdict.notice is not None
     assert "changed since you trusted it" in verdict.notice
 

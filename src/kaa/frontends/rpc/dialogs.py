@@ -76,7 +76,7 @@ class Dialogs:
 
     async def ask(self, question: Question[AnswerT]) -> AnswerT | Dismissed:
         """Send the question and wait for its answer; see `Asker`."""
-        if self._is_closed:
+        if self._is_closed or _is_unimportant(question):
             return Dismissed()
         self._number += 1
         request_id = f"question-{self._number}"
@@ -141,6 +141,11 @@ def _request(request_id: str, question: AnyQuestion, seconds: float) -> dict[str
     return {**common, **dialog, "timeout": int(seconds * 1000), "question": question}
 
 
+def _is_unimportant(question: object) -> bool:
+    """Whether a client should not wait for the answer before its session opens: instructions inform without trust."""
+    return isinstance(question, Trust) and not question.uses and not question.status
+
+
 def _title(question: AnyQuestion) -> str:
     """The question for a client that shows nothing but titles: with all that its answer depends on."""
     match question:
@@ -149,10 +154,12 @@ def _title(question: AnyQuestion) -> str:
             notes = filter(None, (question.problem, question.warning, *escalations, *question.reasons))
             shown = [f"Allow {question.tool}?", *map(one_line, notes), *_arguments(question.arguments)]
         case Trust():
-            shown = [question.title, one_line(question.root), *map(one_line, question.uses)]
+            shown = [question.title, one_line(question.root), question.status, *map(one_line, question.uses)]
+            for text in () if question.was_trusted else question.texts:
+                shown += [f"{one_line(text.path)}:", *_quoted(text.text)]
             for what, paths in (("new", question.added), ("changed", question.changed), ("gone", question.removed)):
                 shown += [f"{what}: {one_line(path)}" for path in paths]
-            shown += _quoted(question.diff)
+            shown = [*filter(None, shown), *_quoted(question.diff)]
         case Choice(options=options, descriptions=descriptions):
             meanings = [
                 f"{option}: {meaning}" for option, meaning in zip(options, descriptions, strict=False) if meaning
@@ -193,6 +200,12 @@ def _options(question: AnyQuestion) -> Mapping[str, Answer]:
                 **always,
                 "Deny": Deny(),
                 "Deny and stop": Abort(),
+            }
+        case Trust(is_trusted=True):
+            return {
+                "Keep trusting it": Dismissed(),
+                "Revoke trust, ask again": TrustDecision("forget"),
+                "Revoke trust, do not ask again": TrustDecision("no"),
             }
         case Trust():
             return {

@@ -1,4 +1,4 @@
-"""What a project brings along that would configure kaa or run in it: read, never followed, never run."""
+"""What a project brings along that would configure or instruct kaa: read, never followed, never run."""
 
 import errno
 import os
@@ -9,9 +9,10 @@ from typing import Literal
 import msgspec
 
 from kaa.shell.home import PROJECT_FOLDER, Home
+from kaa.shell.trust.instructions import InstructionFile, find_instructions
 from kaa.workspace.protocol import FileInfo, Workspace
 
-# All that kaa takes from a project, now or with a later version, besides AGENTS.md.
+# All that kaa takes from a project, now or with a later version, besides its instructions.
 _PLACES = (PROJECT_FOLDER, ".agents", ".mcp.json")
 
 # More than a person would read before saying yes.
@@ -55,29 +56,41 @@ class ConfigurationFile(msgspec.Struct, frozen=True):
 
 
 class ProjectConfiguration(msgspec.Struct, frozen=True):
-    """Everything of a project that would configure kaa or run in it.
+    """Everything of a project that would configure or instruct kaa, or run in it.
 
     Attributes:
         root: the project's canonical directory.
-        files: sorted by path.
+        files: of its configuration, sorted by path.
         problem: why it cannot be trusted whatever the user says, in a sentence; None if it can.
+        instructions: AGENTS.md and its like, also of directories above, the most general first.
     """
 
     root: str
     files: tuple[ConfigurationFile, ...] = ()
     problem: str | None = None
+    instructions: tuple[InstructionFile, ...] = ()
 
     @property
     def exists(self) -> bool:
         """Whether there is anything to trust."""
-        return bool(self.files) or self.problem is not None
+        return bool(self.trustable) or self.problem is not None
+
+    @property
+    def texts(self) -> tuple[InstructionFile, ...]:
+        """The instructions that trust can be kept in."""
+        return tuple(file for file in self.instructions if file.standing == "project")
+
+    @property
+    def trustable(self) -> tuple[ConfigurationFile, ...]:
+        """All that trust is in: the texts, named from the root, and the files of the configuration."""
+        return (*(ConfigurationFile(text.name, "file", text.data) for text in self.texts), *self.files)
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex) of all of it: paths, kinds, contents, executable bits."""
-        import hashlib  # lazy: only projects with a configuration need it
+        """SHA-256 (hex) of all that trust is in: paths, kinds, contents, executable bits."""
+        import hashlib  # lazy: only projects with something to trust need it
 
-        return hashlib.sha256(msgspec.msgpack.encode(self.files)).hexdigest()
+        return hashlib.sha256(msgspec.msgpack.encode(self.trustable)).hexdigest()
 
     def content(self, path: str) -> bytes | None:
         """The content of the regular file at `path`, None if there is none."""
@@ -101,7 +114,7 @@ class _CannotBeTrustedError(Exception):
 
 
 async def survey(workspace: Workspace, home: Home) -> ProjectConfiguration:
-    """Read a project's configuration. Without any, that costs four small requests.
+    """Read a project's configuration and instructions. Without any, that costs five small requests.
 
     Args:
         workspace: the project.
@@ -113,10 +126,17 @@ async def survey(workspace: Workspace, home: Home) -> ProjectConfiguration:
     base = await workspace.stat(".")
     if base is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), workspace.root)
+    instructions = await find_instructions(workspace)
     try:
-        return ProjectConfiguration(base.real_path, await _files(workspace, base.real_path, _canonical(home)))
+        files = await _files(workspace, base.real_path, _canonical(home))
     except _CannotBeTrustedError as error:
-        return ProjectConfiguration(base.real_path, problem=str(error))
+        return ProjectConfiguration(base.real_path, problem=str(error), instructions=instructions)
+    return ProjectConfiguration(base.real_path, files, instructions=instructions)
+
+
+def configures(path: str) -> bool:
+    """Whether a file is of a project's configuration, by its name; else it has instructions."""
+    return any(path == place or path.startswith(f"{place}/") for place in _PLACES)
 
 
 def _canonical(home: Home) -> str:

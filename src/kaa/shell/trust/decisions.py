@@ -1,21 +1,24 @@
-"""Whether the project may configure kaa: what the options, an earlier decision or the person says."""
+"""Whether the project may configure and instruct kaa: what the options, an earlier decision or the person says."""
 
 import asyncio
-from collections.abc import Mapping
 
-from kaa.ext.asking import Asker
-from kaa.ext.choices import TrustChoice
-from kaa.ext.questions import Trust, TrustDecision
+import msgspec
+
+from kaa.ext.asking import Asker, NobodyToAskError
+from kaa.ext.choices import TrustAnswer, TrustChoice
+from kaa.ext.questions import Trust, TrustDecision, TrustText
 from kaa.shell.home import Home
 from kaa.shell.trust.configuration import ProjectConfiguration, survey
-from kaa.shell.trust.store import Changed, TrustState, TrustStore, Undecided, Untrustable
+from kaa.shell.trust.instructions import MAX_INSTRUCTION_BYTES
+from kaa.shell.trust.store import Changed, Declined, Trusted, TrustState, TrustStore, Undecided, Untrustable
 from kaa.workspace.protocol import Workspace
 
-_DECIDED: Mapping[TrustChoice | None, str] = {
-    "stored": "kaa uses the project's configuration until it changes.",
-    "yes": "kaa uses the project's configuration until you leave kaa.",
-    "no": "kaa does not use the project's configuration and does not ask again.",
-    None: "kaa does not use the project's configuration until you leave kaa.",
+_NOT_USED = "kaa does not use the project's configuration, and the model gets its instructions as information"
+_DECIDED: dict[TrustAnswer, str] = {
+    "stored": "kaa trusts these files until they change.",
+    "yes": "kaa trusts these files until you leave kaa.",
+    "no": f"{_NOT_USED}; kaa does not ask again.",
+    "forget": f"{_NOT_USED}; kaa asks again at the next start.",
 }
 
 
@@ -24,19 +27,19 @@ class TrustDecisions:
 
     Args:
         home: keeps decisions.
-
-    Attributes:
-        configuration: what the decision was about; None if the options decided.
     """
 
     def __init__(self, home: Home) -> None:
-        self._choice: TrustChoice | None = None
+        self._trusted_digest = ""  # what the person trusts in this process
+        self._is_declined = False  # the person does not want to be asked in this process
+        self._is_reviewed = False  # the person decided in this process, whatever the options say
         self._asking = asyncio.Lock()
         self._home = home
-        self.configuration: ProjectConfiguration | None = None
 
-    async def decided(self, workspace: Workspace, chosen: TrustChoice | None, asker: Asker) -> TrustChoice:
-        """What holds for the next session. An answer that the person gave in this process comes first.
+    async def decided(
+        self, workspace: Workspace, chosen: TrustChoice | None, asker: Asker
+    ) -> tuple[TrustChoice, ProjectConfiguration]:
+        """What holds for the next session, and for which files. An answer given in this process comes first.
 
         Args:
             workspace: the project.
@@ -48,58 +51,100 @@ class TrustDecisions:
             NobodyToAskError: nothing was decided, and nobody can be asked.
         """
         async with self._asking:
-            if self._choice is None and chosen is None:
-                configuration, state = await self._survey(workspace)
+            configuration = await survey(workspace, self._home)
+            if configuration.digest == self._trusted_digest:
+                return "yes", configuration
+            if chosen is None and not self._is_declined:
+                state = TrustStore(self._home).state(configuration)
                 if isinstance(state, Undecided | Changed):
-                    await self._ask(configuration, state, asker)
-                else:
-                    self._choice, self.configuration = "stored", configuration
-        return self._choice or chosen or "no"
+                    answer = await self._ask(_question(configuration, state), configuration, asker)
+                    self._is_declined = answer is None
+        if configuration.digest == self._trusted_digest:
+            return "yes", configuration
+        return "stored" if chosen is None or self._is_reviewed else chosen, configuration
 
     async def review(self, workspace: Workspace, asker: Asker) -> str:
-        """Ask the person again. The answer holds from the next session on. Returns what was decided, for people.
+        """Show what was decided, and ask the person again. Returns what holds now, for people.
 
         Raises:
             TrustError: earlier decisions cannot be read, or the new one cannot be kept.
-            NobodyToAskError: nobody can be asked.
         """
-        configuration, state = await self._survey(workspace)
+        configuration = await survey(workspace, self._home)
+        store = TrustStore(self._home)
+        state = store.state(configuration)
         if not configuration.exists:
-            return "This project has no configuration: there is nothing to trust."
+            return "This project has no configuration and no instructions: there is nothing to trust."
         if isinstance(state, Untrustable):
             return f"This project cannot be trusted: {state.reason}."
-        choice = await self._ask(configuration, state, asker)
-        return f"{_DECIDED[choice]} /new begins a session for which this holds."
+        status = self._status(configuration, state, store.since(configuration))
+        try:
+            answer = await self._ask(_question(configuration, state, status), configuration, asker)
+        except NobodyToAskError:
+            return "\n".join([status, *_named(configuration)])
+        self._is_declined = True  # the person knows of it
+        return status if answer is None else _DECIDED[answer]
 
-    async def _survey(self, workspace: Workspace) -> tuple[ProjectConfiguration, TrustState]:
-        configuration = await survey(workspace, self._home)
-        return configuration, TrustStore(self._home).state(configuration)
+    def _status(self, configuration: ProjectConfiguration, state: TrustState, since: str) -> str:
+        when = f" since {since}" if since else ""
+        if configuration.digest == self._trusted_digest:
+            return "You trust these files until you leave kaa."
+        match state:
+            case Trusted():
+                return f"You trust these files{when}, until they change."
+            case Changed():
+                return f"You have trusted an earlier version{when}; the files have changed."
+            case Declined():
+                return f"You do not trust this project{when}; kaa does not ask at the start."
+        return "Nothing is decided about these files: kaa does not trust them."
 
-    async def _ask(self, configuration: ProjectConfiguration, state: TrustState, asker: Asker) -> TrustChoice | None:
-        """Ask, and keep the answer. None: the person declines for this run."""
-        answer = await asker.ask(_question(configuration, state))
-        choice = answer.choice if isinstance(answer, TrustDecision) else None
-        match choice:
+    async def _ask(self, question: Trust, configuration: ProjectConfiguration, asker: Asker) -> TrustAnswer | None:
+        """Ask, and keep the answer. None: the person decides nothing."""
+        answer = await asker.ask(question)
+        if not isinstance(answer, TrustDecision):
+            return None
+        store = TrustStore(self._home)
+        match answer.choice:
             case "stored":
-                TrustStore(self._home).trust(configuration)
+                store.trust(configuration)
             case "no":
-                TrustStore(self._home).decline(configuration)
-        self._choice, self.configuration = choice or "no", configuration
-        return choice
+                store.decline(configuration)
+            case "forget":
+                store.forget(configuration)
+        self._trusted_digest = configuration.digest if answer.choice == "yes" else ""
+        self._is_reviewed = True
+        return answer.choice
 
 
-def _question(configuration: ProjectConfiguration, state: TrustState) -> Trust:
-    match state:
-        case Changed(difference=difference):
-            return Trust(
-                "This project's configuration has changed. Trust it?",
-                configuration.root,
-                configuration.uses,
-                was_trusted=True,
-                added=difference.added,
-                changed=difference.changed,
-                removed=difference.removed,
-                diff=difference.diff,
+def _question(configuration: ProjectConfiguration, state: TrustState, status: str = "") -> Trust:
+    question = Trust(
+        "Do you trust this project?",
+        configuration.root,
+        configuration.uses,
+        texts=tuple(
+            TrustText(
+                file.path,
+                file.data[:MAX_INSTRUCTION_BYTES].decode("utf-8", errors="replace"),
+                len(file.data) > MAX_INSTRUCTION_BYTES,
             )
-        case _:
-            return Trust("Do you trust this project?", configuration.root, configuration.uses)
+            for file in configuration.texts
+        ),
+        is_trusted=isinstance(state, Trusted),
+        status=status,
+    )
+    if not isinstance(state, Changed):
+        return question
+
+    difference = state.difference
+    return msgspec.structs.replace(
+        question,
+        title="This project's files have changed. Do you trust them?",
+        was_trusted=True,
+        added=difference.added,
+        changed=difference.changed,
+        removed=difference.removed,
+        diff=difference.diff,
+    )
+
+
+def _named(configuration: ProjectConfiguration) -> list[str]:
+    return [*(f"instructions: {file.path}" for file in configuration.texts), *configuration.uses]

@@ -1,4 +1,4 @@
-"""What changed in a project's configuration since the user trusted it."""
+"""What changed in a project's configuration and instructions since the user trusted them."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -44,7 +44,7 @@ def known(file: ConfigurationFile) -> KnownFile:
 def difference(before: dict[str, KnownFile], after: tuple[ConfigurationFile, ...]) -> Difference:
     """How `after` differs from `before`."""
     now = {file.path: file for file in after}
-    changed = tuple(path for path, file in now.items() if path in before and not _same(before[path], known(file)))
+    changed = tuple(path for path, file in now.items() if path in before and not same(before[path], file))
     added = tuple(path for path in now if path not in before)
     removed = tuple(path for path in before if path not in now)
     lines: list[str] = []
@@ -55,7 +55,9 @@ def difference(before: dict[str, KnownFile], after: tuple[ConfigurationFile, ...
     return Difference(added, removed, changed, "\n".join(lines))
 
 
-def _same(one: KnownFile, other: KnownFile) -> bool:
+def same(before: KnownFile, after: ConfigurationFile) -> bool:
+    """Whether a file is what it was."""
+    one, other = before, known(after)
     return (one.kind, one.sha256, one.executable) == (other.kind, other.sha256, other.executable)
 
 

@@ -1,5 +1,6 @@
 """The user's decisions about projects: `trust.json` in kaa's home, keyed by canonical directory."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal, TypeAlias
@@ -9,14 +10,14 @@ import msgspec
 from kaa.llm.auth.private_file import PrivateFile, PrivateFileError
 from kaa.shell.home import Home
 from kaa.shell.trust.configuration import ProjectConfiguration, TrustError
-from kaa.shell.trust.difference import Difference, KnownFile, difference, known
+from kaa.shell.trust.difference import Difference, KnownFile, difference, known, same
 
 # Of one project; what is beyond is compared by digest only.
 _MAX_KEPT_CHARACTERS = 256 * 1024
 
 
 class NothingToTrust(msgspec.Struct, frozen=True):
-    """The project has no configuration, and nothing was decided about it."""
+    """The project has neither configuration nor instructions, and nothing was decided about it."""
 
 
 class Undecided(msgspec.Struct, frozen=True):
@@ -24,15 +25,15 @@ class Undecided(msgspec.Struct, frozen=True):
 
 
 class Trusted(msgspec.Struct, frozen=True):
-    """The user trusted the configuration exactly as it is now."""
+    """The user trusted the project's files exactly as they are now."""
 
 
 class Declined(msgspec.Struct, frozen=True):
-    """The user does not want the project's configuration, whatever it is: changes do not ask again."""
+    """The user does not trust the project's files, whatever they are: changes do not ask again."""
 
 
 class Changed(msgspec.Struct, frozen=True):
-    """The user trusted the configuration as it was before."""
+    """The user trusted the project's files as they were before."""
 
     difference: Difference
 
@@ -47,11 +48,12 @@ TrustState: TypeAlias = NothingToTrust | Undecided | Trusted | Declined | Change
 
 
 class _Record(msgspec.Struct, frozen=True):
-    """A decision. `digest` and `files` say what was trusted."""
+    """A decision. `digest` and `files` say what was trusted, `since` when that was decided (UTC)."""
 
     decision: Literal["trusted", "declined"]
     digest: str = ""
     files: dict[str, KnownFile] = {}
+    since: str = ""
 
 
 class TrustStore:
@@ -80,17 +82,40 @@ class TrustStore:
             return Undecided() if configuration.exists else NothingToTrust()
         if record.digest == configuration.digest:
             return Trusted()
-        return Changed(difference(record.files, configuration.files))
+        return Changed(difference(record.files, configuration.trustable))
+
+    def trusted_texts(self, configuration: ProjectConfiguration) -> frozenset[str]:
+        """Paths of the instructions that the user trusted exactly as they are now, whatever else has changed.
+
+        Raises:
+            TrustError: the decisions cannot be read.
+        """
+        record = self._read().get(_key(configuration)) or _Record("declined", since=_now())
+        files = {file.path: file for file in configuration.trustable}
+        return frozenset(
+            text.path
+            for text in configuration.texts
+            if text.name in record.files and same(record.files[text.name], files[text.name])
+        )
+
+    def since(self, configuration: ProjectConfiguration) -> str:
+        """When the decision about a project was made, as text; empty if nobody knows.
+
+        Raises:
+            TrustError: the decisions cannot be read.
+        """
+        record = self._read().get(_key(configuration))
+        return "" if record is None else record.since
 
     def trust(self, configuration: ProjectConfiguration) -> None:
-        """Keep that the user trusts the configuration as it is.
+        """Keep that the user trusts the project's files as they are.
 
         Raises:
             TrustError: it cannot be trusted, or the decision cannot be kept.
         """
         if configuration.problem is not None:
             raise TrustError(f"{configuration.root} cannot be trusted: {configuration.problem}")
-        record = _Record("trusted", configuration.digest, dict(_kept(configuration)))
+        record = _Record("trusted", configuration.digest, dict(_kept(configuration)), _now())
         with self._rewriting() as records:
             records[_key(configuration)] = record
 
@@ -101,7 +126,7 @@ class TrustStore:
             TrustError: the decision cannot be kept.
         """
         with self._rewriting() as records:
-            records[_key(configuration)] = _Record("declined")
+            records[_key(configuration)] = _Record("declined", since=_now())
 
     def forget(self, configuration: ProjectConfiguration) -> None:
         """Forget what was decided about the project.
@@ -135,6 +160,10 @@ class TrustStore:
             raise TrustError(str(error)) from error
 
 
+def _now() -> str:
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+
+
 def _key(configuration: ProjectConfiguration) -> str:
     """The directory as JSON can say it: names may have bytes that are not UTF-8."""
     return configuration.root.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
@@ -143,7 +172,7 @@ def _key(configuration: ProjectConfiguration) -> str:
 def _kept(configuration: ProjectConfiguration) -> Iterator[tuple[str, KnownFile]]:
     """The files, with their texts as long as there is room."""
     room = _MAX_KEPT_CHARACTERS
-    for file in configuration.files:
+    for file in configuration.trustable:
         record = known(file)
         if len(record.text or "") > room:
             record = msgspec.structs.replace(record, text=None)

@@ -1,7 +1,7 @@
 import pytest
 
-from kaa.ext.choices import TrustChoice
-from kaa.ext.questions import Dismissed, Trust, TrustDecision
+from kaa.ext.choices import TrustAnswer
+from kaa.ext.questions import Dismissed, Trust, TrustDecision, TrustText
 from kaa.frontends.interactive.dialogs.trust import TrustDialog
 from kaa.tui.events import Key
 from tests.support.keyboard import keyboard_context
@@ -23,6 +23,13 @@ CHANGED = Trust(
 )
 
 
+INSTRUCTS = Trust(
+    "Do you trust this project?",
+    "/home/me/project",
+    texts=(TrustText("/home/me/project/AGENTS.md", "Use tabs.\nYes, this time (o)\n\u202eevil", is_cut=True),),
+)
+
+
 def ask(question: Trust, width: int = 100) -> tuple[TrustDialog, list[TrustDecision | Dismissed], str]:
     """The dialog, what is answered, and what can be read."""
     answers: list[TrustDecision | Dismissed] = []
@@ -32,7 +39,7 @@ def ask(question: Trust, width: int = 100) -> tuple[TrustDialog, list[TrustDecis
 
 
 @pytest.mark.parametrize(("letter", "choice"), [("d", "no"), ("o", "yes"), ("y", "stored")])
-def test_each_answer_is_what_it_says(letter: str, choice: TrustChoice) -> None:
+def test_each_answer_is_what_it_says(letter: str, choice: TrustAnswer) -> None:
     dialog, answers, _ = ask(UNDECIDED)
 
     dialog.key(Key(letter, letter))
@@ -55,6 +62,30 @@ def test_what_would_be_used_is_told() -> None:
     assert "/home/me/project" in text
     assert "programs that run as a part of kaa: .kaa/extensions/mine.py" in text
     assert "settings of kaa" in text
+
+
+def test_instructions_are_shown_with_what_hides_in_them() -> None:
+    dialog, _, _ = ask(INSTRUCTS)
+    lines = [line.strip("│┃ ") for line in visible(dialog.render(100))]
+
+    assert "Instructions for the model, /home/me/project/AGENTS.md:" in lines
+    assert "Use tabs." in lines
+    assert "\\u202eevil" in lines
+    assert "The file is longer: kaa does not use the rest." in lines
+    assert any(line.startswith("│ │ Yes, this time (o)") for line in visible(dialog.render(100)))
+
+
+@pytest.mark.parametrize(
+    ("key", "answer"), [("k", Dismissed()), ("r", TrustDecision("forget")), ("d", TrustDecision("no"))]
+)
+def test_trust_is_kept_or_revoked(key: str, answer: TrustDecision | Dismissed) -> None:
+    question = Trust("Trust?", "/project", texts=INSTRUCTS.texts, is_trusted=True, status="You trust these files.")
+
+    dialog, answers, text = ask(question)
+    dialog.key(Key(key, key))
+
+    assert "You trust these files." in text
+    assert answers == [answer]
 
 
 def test_what_has_changed_is_told_with_the_difference() -> None:

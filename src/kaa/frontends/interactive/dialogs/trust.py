@@ -1,23 +1,30 @@
-"""The question whether a project may configure kaa: what it would use, or what has changed since it was trusted."""
+"""The question whether a project may configure and instruct kaa: its files, or what changed in them since."""
 
 from collections.abc import Callable, Iterator
 
-from kaa.ext.choices import TrustChoice
+from kaa.ext.choices import TrustAnswer
 from kaa.ext.questions import Dismissed, Trust, TrustDecision
 from kaa.frontends.interactive.dialogs.choices import DialogChoice, DialogChoices
 from kaa.frontends.interactive.dialogs.paragraph import paragraph
 from kaa.frontends.interactive.dialogs.question import QuestionDialog
+from kaa.tui.components.code import Code
 from kaa.tui.components.diff import DiffView
 from kaa.tui.context import Context
+from kaa.tui.style import paint
+
+_OTHERWISE = (
+    "Otherwise the model gets the instructions as information, and kaa ignores the configuration. The sandbox and the"
+    " approvals apply either way."
+)
 
 
 class TrustDialog(QuestionDialog[TrustDecision | Dismissed]):
-    """Asks whether a project may configure kaa.
+    """Asks whether a project may configure and instruct kaa.
 
     Args:
         context: colours and keys.
-        question: what the project would configure, and what was decided before.
-        on_answer: gets the answer; `Dismissed` declines for this run.
+        question: what the project has, and what was decided before.
+        on_answer: gets the answer; `Dismissed` decides nothing.
     """
 
     def __init__(
@@ -27,19 +34,26 @@ class TrustDialog(QuestionDialog[TrustDecision | Dismissed]):
         super().__init__(context, question.title, self._explanation, on_answer)
 
     def _answering(self) -> DialogChoices:
-        def decide(choice: TrustChoice) -> Callable[[], None]:
+        def decide(choice: TrustAnswer) -> Callable[[], None]:
             return lambda: self._answer(TrustDecision(choice))
 
-        return DialogChoices(
-            self._context,
-            [
-                DialogChoice("n", "No, not this time: ignore it", lambda: self._answer(Dismissed())),
+        def leave() -> None:
+            self._answer(Dismissed())
+
+        if self._question.is_trusted:
+            choices = [
+                DialogChoice("k", "Keep trusting it until it changes", leave),
+                DialogChoice("r", "Revoke trust, and ask at the next start", decide("forget")),
+                DialogChoice("d", "Revoke trust, and do not ask again here", decide("no")),
+            ]
+        else:
+            choices = [
+                DialogChoice("n", "No, not this time", leave),
                 DialogChoice("d", "No, and do not ask again here", decide("no")),
                 DialogChoice("o", "Yes, this time", decide("yes")),
                 DialogChoice("y", "Yes, until it changes", decide("stored")),
-            ],
-            on_cancel=lambda: self._answer(Dismissed()),
-        )
+            ]
+        return DialogChoices(self._context, choices, on_cancel=leave)
 
     def _explanation(self, width: int) -> list[str]:
         return [line for part in self._parts(width) for line in part]
@@ -47,6 +61,8 @@ class TrustDialog(QuestionDialog[TrustDecision | Dismissed]):
     def _parts(self, width: int) -> Iterator[list[str]]:
         question = self._question
         yield self._said(question.root, "accent", width)
+        if question.status:
+            yield self._said(question.status, "text", width)
         if question.was_trusted:
             yield self._said("Changed since you trusted it:", "text", width)
             for what, paths in (("new", question.added), ("changed", question.changed), ("gone", question.removed)):
@@ -54,14 +70,21 @@ class TrustDialog(QuestionDialog[TrustDecision | Dismissed]):
                     yield self._said(f"{what}: {path}", "warning", width, bullet=True)
             yield DiffView(self._context, question.diff).render(width)
         else:
-            yield self._said("If you trust it, kaa uses:", "text", width)
+            for text in question.texts:
+                yield self._said(f"Instructions for the model, {text.path}:", "text", width)
+                yield self._quoted(text.text, width)
+                if text.is_cut:
+                    yield self._said("The file is longer: kaa does not use the rest.", "warning", width)
+            if question.uses:
+                yield self._said("Configuration that kaa uses:", "text", width)
             for use in question.uses:
                 yield self._said(use, "warning", width, bullet=True)
-        yield self._said(
-            "These files can instruct kaa. The sandbox and the approvals apply either way.",
-            "muted",
-            width,
-        )
+        yield self._said(_OTHERWISE, "muted", width)
+
+    def _quoted(self, text: str, width: int) -> list[str]:
+        """All of it, with a bar, so that no line passes for one of kaa's."""
+        bar = paint(f"{self._context.glyphs.vertical} ", self._context.palette["muted"])
+        return [bar + line for line in Code(self._context, text).render(max(1, width - 2))]
 
     def _said(self, text: str, token: str, width: int, *, bullet: bool = False) -> list[str]:
         return paragraph(self._context, text, token, width, bullet=bullet)

@@ -1,0 +1,110 @@
+"""Keeps what instructs the model in step with the user's trust in the project, while a conversation goes on."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kaa.core.agent import Agent
+from kaa.ext.asking import Asker
+from kaa.ext.choices import TrustChoice
+from kaa.ext.errors import CommandError
+from kaa.shell.active_tools import ActiveTools
+from kaa.shell.home import Home
+from kaa.shell.project_files import ProjectFiles, project_files
+from kaa.shell.trust.configuration import ProjectConfiguration, TrustError, survey
+from kaa.shell.trust.verdict import judge
+from kaa.workspace.protocol import Workspace
+
+if TYPE_CHECKING:
+    from kaa.shell.trust.decisions import TrustDecisions
+
+
+class ProjectTrust:
+    """What one conversation uses of its project's files.
+
+    Args:
+        workspace: the project.
+        home: the user's folder.
+        chosen: what the options say about trust.
+        context: whether instructions are used.
+        decisions: those of the process about the project.
+        asker: asks the person.
+        notify: told what is not used, and why.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        home: Home,
+        chosen: TrustChoice | None,
+        *,
+        context: bool,
+        decisions: "Callable[[], TrustDecisions]",
+        asker: Asker,
+        notify: Callable[[str], None],
+    ) -> None:
+        self._workspace = workspace
+        self._home = home
+        self._chosen = chosen
+        self._context = context
+        self._decisions = decisions
+        self._asker = asker
+        self._notify = notify
+        self._told: set[str] = set()
+        self._files = ProjectFiles()
+
+    async def read(self, configuration: ProjectConfiguration | None) -> ProjectFiles:
+        """What the conversation uses when it is opened.
+
+        Args:
+            configuration: what the decision in the options was about; None reads it.
+
+        Raises:
+            TrustError: the project is to be trusted and cannot be, or earlier decisions cannot be read.
+        """
+        if configuration is None:
+            configuration = await survey(self._workspace, self._home)
+        self._files = self._judged(self._chosen or "no", configuration)
+        return self._files
+
+    async def review(self, tools: ActiveTools, agent: Agent) -> str:
+        """Ask the person about trust. Returns what holds now.
+
+        Raises:
+            CommandError: earlier decisions cannot be read, or the new one cannot be kept.
+        """
+        try:
+            reviewed = await self._decisions().review(self._workspace, self._asker)
+        except TrustError as error:
+            raise CommandError(str(error)) from error
+        return "\n".join([reviewed, *await self.renew(tools, agent)])
+
+    async def renew(self, tools: ActiveTools, agent: Agent) -> list[str]:
+        """Read the instructions again; they hold from the next run on. Returns what changes, in lines.
+
+        Raises:
+            CommandError: earlier decisions cannot be read.
+        """
+        try:
+            choice, configuration = await self._decisions().decided(self._workspace, self._chosen or "no", self._asker)
+            files = self._judged(choice, configuration)
+        except TrustError as error:
+            raise CommandError(str(error)) from error
+        lines: list[str] = []
+        if files.context_files != self._files.context_files:
+            tools.instruct(files.context_files, agent)
+            lines.append(
+                "The changed instructions take effect with your next message; it does not use the prompt cache."
+            )
+        if files.configuration != self._files.configuration:
+            lines.append("The project's configuration changes with the next session (/new).")
+        self._files = files
+        return lines
+
+    def _judged(self, choice: TrustChoice, configuration: ProjectConfiguration) -> ProjectFiles:
+        verdict = judge(choice, configuration, self._home)
+        files = project_files(self._home, configuration, verdict, context=self._context)
+        for notice in (*([verdict.notice] if verdict.notice else []), *files.notices):
+            if notice not in self._told:
+                self._told.add(notice)
+                self._notify(notice)
+        return files
