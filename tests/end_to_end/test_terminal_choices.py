@@ -115,6 +115,36 @@ def test_tools_are_shown_at_length_and_in_short(seat: Seat) -> None:
         program.wait_for("tool output is collapsed")
 
 
+def test_the_question_about_an_edit_shows_the_lines_around_it(seat: Seat) -> None:
+    (seat.project / "a.txt").write_text("".join(f"line {number}\n" for number in range(1, 21)))
+    edit = call("edit", path="a.txt", edits=[{"oldText": "line 10\n", "newText": "ten\n"}])
+
+    with seat.open("--approvals", "ask", script=[edit, say("Done.")]) as program:
+        enter(program, "change it")
+        program.wait_for("+10 ten")
+        for number in (7, 8, 9, 11, 12, 13):
+            assert re.search(rf" {number} line {number}\b", program.screen.text())
+        assert "line 6" not in program.screen.text()
+        answer(program, "y")
+        program.wait_for("Done.")
+
+
+def test_a_long_paste_is_folded_after_it_was_sent(seat: Seat) -> None:
+    paste = "\n".join(f"row {number}" for number in range(240))
+
+    with seat.open(script=[say("I see.")]) as program:
+        program.type("look at ")
+        program.paste(paste)
+        program.wait_for("[paste #1 +240 lines]")
+        program.press("enter")
+        program.wait_for("I see.")
+        program.wait_for("look at [pasted 240 lines]")
+        program.press("ctrl+o")
+        program.wait_for("row 239")
+
+    assert seat.heard() == [("user", f"look at {paste}")]
+
+
 def test_a_new_session_while_it_works_stops_the_work(seat: Seat) -> None:
     with seat.open(script=[pausing("Half an ", "answer."), say("Fresh.")]) as program:
         enter(program, "explain")

@@ -36,17 +36,31 @@ class _Hunk(msgspec.Struct, frozen=True):
         return self.first + len(self.removed)
 
 
-def diff_of_changes(text: str, changes: Sequence[Substitution]) -> EditDiff:
-    """The diff of applying `changes`, at least one, ordered and without overlap, to `text`."""
+def diff_of_changes(
+    text: str,
+    changes: Sequence[Substitution],
+    *,
+    context_lines: int = _CONTEXT_LINES,
+    line_characters: int | None = _MAX_LINE_CHARACTERS,
+) -> EditDiff:
+    """The diff of applying changes to a text.
+
+    Args:
+        text: the text before.
+        changes: at least one, ordered and without overlap.
+        context_lines: lines around a change that are part of the diff.
+        line_characters: where longer lines are cut; None cuts none.
+    """
     ending = "\r" if "\r" in text and "\n" not in text else "\n"
-    lines = _split_lines(text, ending)
+    lines = split_lines(text, ending)
     hunks = _hunks(lines, changes, ending)
     grown = sum(len(hunk.added) - len(hunk.removed) for hunk in hunks)
     width = len(str(max(len(lines), len(lines) + grown)))
-    return EditDiff("\n".join(_render(lines, hunks, width)), hunks[0].first + 1)
+    layout = _Layout(width, context_lines, line_characters)
+    return EditDiff("\n".join(layout.render(lines, hunks)), hunks[0].first + 1)
 
 
-def _split_lines(text: str, ending: str) -> list[str]:
+def split_lines(text: str, ending: str) -> list[str]:
     """Lines with their endings, as other tools count them: by line feeds, or else by carriage returns."""
     return re.findall(f"[^{ending}]*{ending}|[^{ending}]+", text)
 
@@ -76,7 +90,7 @@ def _hunk(old: Sequence[str], first: int, offset: int, changes: Sequence[Substit
     for change in changes:
         pieces += (text[copied : change.start - offset], change.new)
         copied = change.end - offset
-    new = _split_lines("".join([*pieces, text[copied:]]), ending)
+    new = split_lines("".join([*pieces, text[copied:]]), ending)
     before = _equal_lines(old, new)
     after = _equal_lines(old[before:][::-1], new[before:][::-1])
     return _Hunk(first + before, old[before : len(old) - after], new[before : len(new) - after])
@@ -87,31 +101,37 @@ def _equal_lines(one: Sequence[str], other: Sequence[str]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
-def _render(lines: Sequence[str], hunks: Sequence[_Hunk], width: int) -> Iterator[str]:
-    shift = position = 0
-    for hunk in hunks:
-        yield from _context(lines, position, hunk.first, width, head=_CONTEXT_LINES if position else 0)
-        yield from _numbered("-", hunk.removed, hunk.first, width)
-        yield from _numbered("+", hunk.added, hunk.first + shift, width)
-        shift += len(hunk.added) - len(hunk.removed)
-        position = hunk.end
-    yield from _context(lines, position, len(lines), width, tail=0)
+class _Layout(msgspec.Struct, frozen=True):
+    """How a diff is written. `width`: of the numbers."""
 
+    width: int
+    context_lines: int
+    line_characters: int | None
 
-def _context(
-    lines: Sequence[str], start: int, end: int, width: int, *, head: int = _CONTEXT_LINES, tail: int = _CONTEXT_LINES
-) -> Iterator[str]:
-    """Unchanged lines: the first `head` and the last `tail` of them, with a mark for those left out between."""
-    if end - start <= head + tail:
-        yield from _numbered(" ", lines[start:end], start, width)
-        return
-    yield from _numbered(" ", lines[start : start + head], start, width)
-    yield f" {'':{width}} ..."
-    yield from _numbered(" ", lines[end - tail : end], end - tail, width)
+    def render(self, lines: Sequence[str], hunks: Sequence[_Hunk]) -> Iterator[str]:
+        shift = position = 0
+        for hunk in hunks:
+            yield from self._context(lines, position, hunk.first, head=self.context_lines if position else 0)
+            yield from self._numbered("-", hunk.removed, hunk.first)
+            yield from self._numbered("+", hunk.added, hunk.first + shift)
+            shift += len(hunk.added) - len(hunk.removed)
+            position = hunk.end
+        yield from self._context(lines, position, len(lines), head=self.context_lines, tail=0)
 
+    def _context(
+        self, lines: Sequence[str], start: int, end: int, *, head: int, tail: int | None = None
+    ) -> Iterator[str]:
+        """Unchanged lines: the first `head` and the last `tail` of them, with a mark for those left out between."""
+        tail = self.context_lines if tail is None else tail
+        if end - start <= head + tail:
+            yield from self._numbered(" ", lines[start:end], start)
+            return
+        yield from self._numbered(" ", lines[start : start + head], start)
+        yield f" {'':{self.width}} ..."
+        yield from self._numbered(" ", lines[end - tail : end], end - tail)
 
-def _numbered(sign: str, lines: Sequence[str], first: int, width: int) -> Iterator[str]:
-    for number, line in enumerate(lines, start=first + 1):
-        text = line.rstrip("\r\n")
-        cut = "…" if len(text) > _MAX_LINE_CHARACTERS else ""
-        yield f"{sign}{number:>{width}} {text[:_MAX_LINE_CHARACTERS]}{cut}"
+    def _numbered(self, sign: str, lines: Sequence[str], first: int) -> Iterator[str]:
+        for number, line in enumerate(lines, start=first + 1):
+            text = line.rstrip("\r\n")
+            is_cut = self.line_characters is not None and len(text) > self.line_characters
+            yield f"{sign}{number:>{self.width}} {text[: self.line_characters]}{'…' if is_cut else ''}"

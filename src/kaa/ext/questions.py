@@ -169,6 +169,7 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
         was_run: the call was run and blocked; a yes runs it again from its beginning.
         suggestion: rules for "always", one on each line, to be shown and edited; None if no rule could allow this.
         problem: why the answer before could not be taken.
+        diff: the change to a file that exists, with line numbers; empty if it is not known.
     """
 
     answers: ClassVar[tuple[type[_Answer], ...]] = (AllowOnce, AllowForSession, AllowAlways, Deny, Abort)
@@ -184,6 +185,7 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
     was_run: bool = False
     suggestion: str | None = None
     problem: str | None = None
+    diff: str = ""
 
 
 class Confirmation(Question[Confirmed], tag="confirmation", frozen=True):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, get_args
 
 from kaa.core.hooks import Block, Refuse, RunAgain
-from kaa.core.messages import ToolCall
+from kaa.core.messages import Json, ToolCall
 from kaa.core.tool import Permit, ToolResult
 from kaa.ext.api import Risk
 from kaa.ext.asking import Asker
@@ -187,6 +187,11 @@ def create_gatekeeper(
             changed = await git.changed_files()
             return None if changed is None or changed.more else changed.paths
 
+        async def preview(tool: str, arguments: dict[str, Json]) -> str:
+            from kaa.builtin.change_preview import change_preview  # lazy: only for questions about changes
+
+            return await change_preview(workspace, tool, arguments)
+
         return Gate(
             policy=policy,
             memory=Memory(configured, RuleFile(kept)),
@@ -195,6 +200,7 @@ def create_gatekeeper(
             asker=asker,
             abort=abort,
             changed_files=changed_files,
+            preview=preview,
         )
 
     keeper = Gatekeeper(policy or chosen.policy, default, chosen, parse, build)

@@ -6,9 +6,15 @@ from kaa.frontends.interactive.dialogs.approval_view import ApprovalView
 from tests.support.painted import make_context, visible
 
 
-def _shown(tool: str, arguments: dict[str, Json], width: int = 80) -> list[str]:
+def _shown(tool: str, arguments: dict[str, Json], width: int = 80, diff: str = "") -> list[str]:
     request = Approval(
-        call_id="1", tool=tool, arguments=arguments, risk="write", title=f"{tool} a.py", reasons=("no rule allows it",)
+        call_id="1",
+        tool=tool,
+        arguments=arguments,
+        risk="write",
+        title=f"{tool} a.py",
+        reasons=("no rule allows it",),
+        diff=diff,
     )
     lines = visible(ApprovalView(make_context(), request).lines(width))
     return lines[lines.index("") + 1 :]  # what stands above is about the question
@@ -39,6 +45,14 @@ def test_a_change_has_no_numbers_that_are_not_those_of_the_file() -> None:
     shown = _shown("edit", {"path": "a.py", "edits": edits})
 
     assert shown[:8] == ["a.py", " one", "-two", "+2", " three", " …", "-a", "+b"]
+
+
+def test_a_change_of_a_known_file_has_its_numbers_and_the_lines_around_it() -> None:
+    edits: list[Json] = [{"oldText": "two", "newText": "2"}]
+
+    shown = _shown("edit", {"path": "a.py", "edits": edits}, diff=" 11 one\n-12 two\n+12 2\n 13 three")
+
+    assert shown == ["a.py", " 11 one", "-12 two", "+12 2", " 13 three"]
 
 
 def test_a_line_feed_that_goes_is_seen() -> None:

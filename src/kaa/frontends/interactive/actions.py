@@ -212,7 +212,11 @@ class Actions:
 
     def _expand(self) -> None:
         self._main_view.view.toggle_tools()
-        self._main_view.say("tool output is expanded" if self._main_view.view.expanded else "tool output is collapsed")
+        if not self._main_view.view.expanded:
+            self._main_view.say("tool output is collapsed")
+            return
+        key = self._main_view.key_of("app.transcript") or "/transcript"
+        self._main_view.say(f"tool output is expanded; {key} shows what left the screen")
 
     def _redraw(self) -> None:
         self._main_view.app.repaint(clear_scrollback=True)

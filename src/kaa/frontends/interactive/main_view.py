@@ -138,6 +138,7 @@ class MainView:
             images=self.preferences.show_images,
             cwd=cwd,
         )
+        self.view.pasted = lambda: self.editor.pasted
         self.header = StartHeader(self.view, "kaa", __version__, short_path(cwd), self.hints)
         if not self.preferences.quiet_startup:
             self.document.blocks.append(self.header)

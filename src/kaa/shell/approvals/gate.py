@@ -13,7 +13,7 @@ from typing import TypeAlias
 import msgspec
 
 from kaa.core.hooks import Block, Refuse, RunAgain
-from kaa.core.messages import ToolCall
+from kaa.core.messages import Json, ToolCall
 from kaa.core.tool import Permit, ToolResult
 from kaa.ext.api import Risk
 from kaa.ext.asking import Asker
@@ -52,6 +52,7 @@ from kaa.workspace.sandbox.options import SandboxChange
 _LONG_CHARACTERS = 1024
 
 ChangedFiles: TypeAlias = Callable[[], Awaitable[Sequence[str] | None]]
+Preview: TypeAlias = Callable[[str, dict[str, Json]], Awaitable[str]]
 
 
 class Gate:
@@ -65,6 +66,7 @@ class Gate:
         asker: asks the person. May be changed at any time.
         abort: stops the run.
         changed_files: files with changes that are not committed, None if that is not known.
+        preview: the change that a tool would make to a file with some arguments, as a diff; empty if it is not known.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class Gate:
         asker: Asker,
         abort: Callable[[], None],
         changed_files: ChangedFiles | None = None,
+        preview: Preview | None = None,
     ) -> None:
         self._policy = policy
         self.asker = asker
@@ -85,6 +88,7 @@ class Gate:
         self._sandbox = sandbox
         self._abort = abort
         self._changed_files = changed_files
+        self._preview = preview
         self._questions = QuestionTurns()
         self._escalated: set[Escalation] = set()
         self._escalated_when_started: dict[str, frozenset[Escalation]] = {}
@@ -268,6 +272,7 @@ class Gate:
                 warning=verdict.warning,
                 escalations=escalations,
                 suggestion=verdict.suggestion,
+                diff=await self._preview(call.tool, call.arguments) if self._preview and call.risk == "write" else "",
             )
             answer = await self._ask(call, question, rules_count=verdict.rules_count)
             if isinstance(answer, Allowed):

@@ -29,6 +29,7 @@ class DiffView(Display):
         context: what all components know.
         diff: foreign text.
         max_lines: how many of its lines are shown; a last line tells how many were left out. None shows all.
+        hint: said behind the number of lines that were left out, such as how to see them.
         numbers: whether lines have their numbers; where those of a unified diff are not the file's, they would mislead.
     """
 
@@ -38,10 +39,12 @@ class DiffView(Display):
         diff: str,
         max_lines: int | None = None,
         *,
+        hint: str = "",
         numbers: bool = True,
     ) -> None:
         super().__init__(context)
         self._diff = diff
+        self._hint = hint
         self._max_lines = max_lines
         self._numbers = numbers
 
@@ -57,7 +60,7 @@ class DiffView(Display):
             painted += self._line(line, marks, digits, width)
         if left_out:
             ellipsis = self._context.glyphs.ellipsis
-            more = f"{ellipsis} {left_out} more line{'s' if left_out > 1 else ''}"
+            more = f"{ellipsis} {left_out} more line{'s' if left_out > 1 else ''}{self._hint}"
             painted.append(paint(clip(more, width), self._context.palette["muted"]))
         return painted
 

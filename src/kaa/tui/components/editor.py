@@ -1,6 +1,6 @@
 """The editor: text of many lines between two rules, and below it the menu of what can be completed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from kaa.tui.component import Component
@@ -99,6 +99,11 @@ class Editor:
     def text(self) -> str:
         """The text, with all that was pasted."""
         return self._pastes.expand(self.buffer.text)
+
+    @property
+    def pasted(self) -> Sequence[str]:
+        """The large texts that were pasted since the start."""
+        return self._pastes.texts
 
     @property
     def is_empty(self) -> bool:

@@ -4,6 +4,7 @@ The characters are halves of surrogate pairs, which no text that came through th
 """
 
 import re
+from collections.abc import Sequence
 
 _MAX_LINES = 10
 _MAX_CHARACTERS = 1000
@@ -26,6 +27,11 @@ class Pastes:
             return text
         self._texts.append(text)
         return chr(_FIRST + len(self._texts) - 1)
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """All large pastes, in their order."""
+        return self._texts
 
     def text(self, character: str) -> str | None:
         """The paste that `character` stands for; None if it stands for itself."""

@@ -186,7 +186,7 @@ def test_thinking_can_be_hidden_also_while_it_streams() -> None:
 def test_cards_can_be_expanded_and_later_ones_then_are_too() -> None:
     output = "\n".join(map(str, range(8)))
     session = Session().show(*runs(LIST, result(LIST, output)))
-    assert session.text() == "✓ $ ls\n  … 3 earlier lines (Ctrl+O)\n  3\n  4\n  5\n  6\n  7"
+    assert session.text() == "✓ $ ls\n  … lines 1 to 3 of 8 hidden (Ctrl+O shows all)\n  3\n  4\n  5\n  6\n  7"
 
     session.view.toggle_tools()
     session.show(*runs(READ, result(READ, "x")))
@@ -241,7 +241,7 @@ def test_every_glyph_has_an_ascii_form() -> None:
     text = session.text()
 
     assert text.isascii()
-    assert text.startswith("> hi\n\n*  $ ls\n   ... 4 earlier lines (Ctrl+O)\n   4\n")
+    assert text.startswith("> hi\n\n*  $ ls\n   ... lines 1 to 4 of 9 hidden (Ctrl+O shows all)\n   4\n")
     assert "\n\nx  read a.py\n   no" in text
 
 

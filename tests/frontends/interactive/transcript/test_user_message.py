@@ -20,8 +20,8 @@ def test_a_long_message_is_shown_in_short_and_says_how_to_see_more() -> None:
 
     shown = _shown(text)
 
-    assert shown[1:101] == ["› line 0", *(f"  line {number}" for number in range(1, 100))]
-    assert shown[101:] == ["  … 900 more lines (Ctrl+O)"]
+    assert shown[1:21] == ["› line 0", *(f"  line {number}" for number in range(1, 20))]
+    assert shown[21:] == ["  … 980 more lines hidden (Ctrl+O shows all)"]
     assert _shown(text, expanded=True)[-1] == "  line 999"
 
 
@@ -31,3 +31,20 @@ def test_a_message_of_megabytes_in_one_line_has_an_end_on_the_screen(*, expanded
 
     assert len(shown) < 5_000
     assert "more characters" in shown[-1]
+
+
+def test_a_long_paste_is_folded_and_opens() -> None:
+    paste = "\n".join(f"row {number}" for number in range(240))
+    session = Session()
+    session.view.pasted = lambda: [paste]
+
+    block = UserMessageBlock(session.view, f"look at\n{paste}\nplease")
+
+    assert [plain(line).rstrip() for line in block.render(60)][1:] == [
+        "› look at",
+        "  [pasted 240 lines]",
+        "  please",
+        "  (Ctrl+O shows all)",
+    ]
+    session.view.toggle_tools()
+    assert plain(block.render(60)[-2]).rstrip() == "  row 239"

@@ -100,7 +100,7 @@ def _title_rows(view: ViewOptions, face: Face, width: int, indent: int, *, with_
     rows = wrap(title, width, [(mark, style), (" " * (indent - cells(mark)), "")], rest)
     most = _ALL_TITLE_ROWS if view.expanded else _TITLE_ROWS
     if len(rows) > most:
-        rows[most:] = wrap([(view.context.glyphs.ellipsis, muted)], width, rest)
+        rows[most - 1 :] = wrap([(f"{view.context.glyphs.ellipsis} cut off{view.how_to_show_all}", muted)], width, rest)
     return rows
 
 

@@ -2,11 +2,13 @@
 
 from typing import NamedTuple
 
+from kaa.builtin.amounts import counted
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.tui.components.text import harmless, truncated
 from kaa.tui.layout import wrap
 from kaa.tui.sanitize import sanitize
 from kaa.tui.style import Style, paint
+from kaa.tui.width import cells
 
 # What is shown of a text at most, when all of it is asked for.
 ALL_LINES = 2000
@@ -54,7 +56,7 @@ def clipped(view: ViewOptions, line: str, width: int, style: Style) -> str:
 def paint_excerpt(
     view: ViewOptions, excerpt: Excerpt, width: int, style: Style, *, from_end: bool = False, whole: bool = False
 ) -> list[str]:
-    """The lines, and one that says how many are missing.
+    """The lines, and one that says which are hidden and how many do not fit.
 
     Args:
         view: how the transcript is looked at.
@@ -68,18 +70,34 @@ def paint_excerpt(
         rows = [row for line in excerpt.lines for row in wrap([(line, style)], width)]
     else:
         rows = [clipped(view, line, width, style) for line in excerpt.lines]
-    if excerpt.hidden:
-        missing = more(view, excerpt.hidden, width, "earlier" if from_end else "more")
-        rows.insert(0 if from_end else len(rows), missing)
+    cut = 0 if whole else sum(cells(line) > width for line in excerpt.lines)
+    if excerpt.hidden or cut:
+        rows.insert(0 if from_end else len(rows), more(view, excerpt, width, from_end=from_end, cut=cut))
     return rows
 
 
-def more(view: ViewOptions, hidden: int, width: int, kind: str = "more") -> str:
-    """The line that says how many lines are missing, and how to see them."""
-    lines = f"{hidden} {kind} line{'s' if hidden != 1 else ''}"
-    hint = "" if view.expanded else view.hint("app.tools.expand")
-    text = f"{view.context.glyphs.ellipsis} {lines}{hint}"
+def more(view: ViewOptions, excerpt: Excerpt, width: int, *, from_end: bool = False, cut: int = 0) -> str:
+    """The line that says which lines are hidden, and how to see them.
+
+    Args:
+        view: how the transcript is looked at.
+        excerpt: the lines that are shown.
+        width: in cells.
+        from_end: they are the last ones.
+        cut: how many of them are cut off.
+    """
+    says = [hidden_lines(excerpt, from_end=from_end)] if excerpt.hidden else []
+    if cut:
+        says.append(f"{counted(cut, 'long line')} cut off")
+    text = f"{view.context.glyphs.ellipsis} {', '.join(says)}{view.how_to_show_all}"
     return clipped(view, text, width, view.context.palette["muted"])
+
+
+def hidden_lines(excerpt: Excerpt, *, from_end: bool = False) -> str:
+    """Which lines are hidden, in words."""
+    count = len(excerpt.lines) + excerpt.hidden
+    first, last = (1, excerpt.hidden) if from_end else (len(excerpt.lines) + 1, count)
+    return f"{f'line {first}' if first == last else f'lines {first} to {last}'} of {count} hidden"
 
 
 def _excerpt(text: str, lines: list[str]) -> Excerpt:

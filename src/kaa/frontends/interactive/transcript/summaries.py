@@ -43,6 +43,6 @@ class SummaryBlock(Piece):
         for line in excerpt.lines:
             lines += wrap([(line, palette["customMessageText"])], width, [("  ", "")])
         if excerpt.hidden:
-            lines.append(more(self.view, excerpt.hidden, width))
+            lines.append(more(self.view, excerpt, width))
         background = "" if self.view.linear else palette["customMessageBg"]
         return [pad(line, width, background) for line in lines] if background else lines

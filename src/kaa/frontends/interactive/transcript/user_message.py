@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from kaa.builtin.amounts import counted
 from kaa.core.messages import ImageContent
-from kaa.frontends.interactive.transcript.excerpt import ALL_LINES
+from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, count_lines
 from kaa.frontends.interactive.transcript.pictures import Pictures
 from kaa.frontends.interactive.transcript.piece import Piece
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
@@ -13,7 +14,7 @@ from kaa.tui.style import BOLD
 from kaa.tui.width import cells
 
 # Of a message; a large paste, or a file that was given along, is longer than anybody reads again.
-_LINES, _CHARACTERS = 100, 10_000
+_LINES, _CHARACTERS = 20, 2_000
 _ALL_CHARACTERS = 200_000
 
 
@@ -25,6 +26,7 @@ class UserMessageBlock(Piece):
     def __init__(self, view: ViewOptions, text: str, images: Sequence[ImageContent] = ()) -> None:
         super().__init__(view)
         self._text = text.strip("\n")
+        self._folded = _folded(self._text, view.pasted())
         self._pictures = Pictures(view, images)
         self.finished = True
 
@@ -32,32 +34,39 @@ class UserMessageBlock(Piece):
         """The text behind a pointer."""
         palette, pointer = self.context.palette, self.context.glyphs.pointer
         background = "" if self.view.linear else palette["userMessageBg"]
-        shown = self._beginning()
+        text = self._text if self.view.expanded else self._folded
+        shown = self._beginning(text)
         first = [(f"{pointer} ", BOLD)]
         rest = [(" " * (cells(pointer) + 1), "")]
         lines = wrap([(harmless(shown), palette["userMessageText"])], width, first, rest)
-        if missing := _missing(self._text[len(shown) :]):
-            lines += wrap(
-                [(f"{self.context.glyphs.ellipsis} {missing}{self._hint}", palette["muted"])], width, rest, rest
-            )
+        if missing := self._missing(text, shown):
+            lines += wrap([(missing, palette["muted"])], width, rest, rest)
         if background:
             lines = [pad(line, width, background) for line in lines]
         return [*lines, *self._pictures.render(width)]
 
-    def _beginning(self) -> str:
+    def _beginning(self, text: str) -> str:
         """As much of the text as is shown."""
         count, characters = (ALL_LINES, _ALL_CHARACTERS) if self.view.expanded else (_LINES, _CHARACTERS)
-        text = self._text[:characters]
+        text = text[:characters]
         return "\n".join(text.split("\n", count)[:count])
 
-    @property
-    def _hint(self) -> str:
-        return "" if self.view.expanded else self.view.hint("app.tools.expand")
+    def _missing(self, text: str, shown: str) -> str:
+        """What is not shown, and how to see it, in words."""
+        ellipsis, how = self.context.glyphs.ellipsis, self.view.how_to_show_all
+        left = text[len(shown) :]
+        if lines := left.count("\n"):
+            return f"{ellipsis} {counted(lines, 'more line')} hidden{how}"
+        if left:
+            return f"{ellipsis} {counted(len(left), 'more character')} hidden{how}"
+        return how.strip() if text != self._text else ""
 
 
-def _missing(text: str) -> str:
-    """What is not shown, in words."""
-    lines = text.count("\n")
-    if lines:
-        return f"{lines} more line{'s' if lines > 1 else ''}"
-    return f"{len(text)} more characters" if text else ""
+def _folded(text: str, pasted: Sequence[str]) -> str:
+    """The text with a word in place of each text that was pasted into it, the longest first."""
+    for paste in sorted({paste.strip("\n") for paste in pasted}, key=len, reverse=True):
+        if paste and paste in text:
+            lines = count_lines(paste)
+            size = counted(lines, "line") if lines > 1 else counted(len(paste), "character")
+            text = text.replace(paste, f"[pasted {size}]")
+    return text

@@ -1,5 +1,6 @@
 """How the transcript is looked at: what all blocks share and the user switches."""
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kaa.tui.context import Context
@@ -28,6 +29,7 @@ class ViewOptions:
     Attributes:
         image_columns: how wide images are drawn at most, in cells.
         cache_misses: whether it is told what the provider's cache did not give.
+        pasted: gives the long texts that were pasted since the start; messages show them folded.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class ViewOptions:
         self.image_columns = _IMAGE_COLUMNS
         self.linear = linear
         self.cache_misses = False
+        self.pasted: Callable[[], Sequence[str]] = lambda: ()
         self.cwd = cwd
         self.version = 0
 
@@ -90,6 +93,13 @@ class ViewOptions:
         """A path as it is shown."""
         inside = self.cwd.rstrip("/") + "/"
         return path[len(inside) :] if self.cwd and path.startswith(inside) else path
+
+    @property
+    def how_to_show_all(self) -> str:
+        """How to see what is hidden, in brackets, to be put behind a text; empty if nothing more can be shown."""
+        if self.expanded:
+            return ""
+        return " (/transcript writes all)" if self.linear else self.hint("app.tools.expand", "shows all")
 
     def hint(self, action: str, what: str = "") -> str:
         """The key of an action in brackets, to be put behind a text; empty if it has none."""

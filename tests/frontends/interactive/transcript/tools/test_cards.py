@@ -29,7 +29,9 @@ def card(
 def test_bash_shows_the_end_of_the_output_and_how_long_it_took() -> None:
     shown = card("bash", {"command": "seq 12"}, NUMBERS, details={"exitCode": 0}, milliseconds=61_400)
 
-    assert shown == "✓ $ seq 12\n  … 7 earlier lines (Ctrl+O)\n  8\n  9\n  10\n  11\n  12\n  1 min 1 s"
+    assert (
+        shown == "✓ $ seq 12\n  … lines 1 to 7 of 12 hidden (Ctrl+O shows all)\n  8\n  9\n  10\n  11\n  12\n  1 min 1 s"
+    )
 
 
 def test_bash_says_how_a_command_failed_and_where_the_whole_output_is() -> None:
@@ -59,7 +61,10 @@ def test_bash_says_why_a_call_was_denied() -> None:
 def test_bash_shows_the_beginning_of_a_long_command() -> None:
     command = "cat <<E\n1\n2\n3\n4\nE"
 
-    assert card("bash", {"command": command}, "") == "✓ $ cat <<E\n  1\n  2\n  3 … 2 more"
+    assert (
+        card("bash", {"command": command}, "")
+        == "✓ $ cat <<E\n  1\n  2\n  3 … lines 5 to 6 of 6 hidden (Ctrl+O shows all)"
+    )
     assert card("bash", {"command": command}, "", expanded=True) == "✓ $ cat <<E\n  1\n  2\n  3\n  4\n  E"
 
 
@@ -133,8 +138,8 @@ def test_write_shows_the_first_lines_and_how_many_there_are() -> None:
     shown = card("write", {"path": "n.txt", "content": NUMBERS}, "Created n.txt (27 bytes).")
 
     assert (
-        shown
-        == "✓ write n.txt\n  1\n  2\n  3\n  4\n  5\n  6\n  7\n  8\n  … 4 more lines (Ctrl+O)\n  created · 12 lines"
+        shown == "✓ write n.txt\n  1\n  2\n  3\n  4\n  5\n  6\n  7\n  8\n"
+        "  … lines 9 to 12 of 12 hidden (Ctrl+O shows all)\n  created · 12 lines"
     )
 
 

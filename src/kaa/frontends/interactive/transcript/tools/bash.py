@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from kaa.core.terminal_text import plain_text
-from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, head
+from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, head, hidden_lines
 from kaa.frontends.interactive.transcript.tools.call import ShownCall
 from kaa.frontends.interactive.transcript.tools.renderer import OUTPUT_LINES, error_lines, last_lines, live_lines, named
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
@@ -39,7 +39,7 @@ def command_title(view: ViewOptions, prompt: str, command: str, token: str, cond
     """A command's first lines behind a prompt, or all of them when cards are expanded."""
     palette, ellipsis = view.context.palette, view.context.glyphs.ellipsis
     excerpt = head(command, ALL_LINES if view.expanded else _COMMAND_LINES)
-    more = f" {ellipsis} {excerpt.hidden} more" if excerpt.hidden else ""
+    more = f" {ellipsis} {hidden_lines(excerpt)}{view.how_to_show_all}" if excerpt.hidden else ""
     return [
         (f"{prompt} ", palette[token]),
         ("\n".join(excerpt.lines) or ellipsis, palette[token]),

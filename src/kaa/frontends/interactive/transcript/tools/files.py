@@ -81,7 +81,7 @@ class _Preview:
         rows = self._code.render(width)
         if not self._view.expanded:
             rows = rows[:count]
-        return [*rows, more(self._view, excerpt.hidden, width)] if excerpt.hidden else rows
+        return [*rows, more(self._view, excerpt, width)] if excerpt.hidden else rows
 
 
 def _range(call: ShownCall) -> str:
@@ -122,7 +122,7 @@ class EditRenderer:
         shown = (text, ALL_LINES if self._view.expanded else _LINES)
         if shown != self._shown:
             self._shown = shown
-            self._diff = DiffView(self._view.context, text, max_lines=shown[1])
+            self._diff = DiffView(self._view.context, text, max_lines=shown[1], hint=self._view.how_to_show_all)
         return self._diff.render(width)
 
     def aside(self, call: ShownCall) -> str:
