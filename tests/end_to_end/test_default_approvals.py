@@ -17,12 +17,12 @@ def test_what_the_sandbox_confines_runs_without_a_question_and_the_first_start_s
 
     with seat.open(script=script, screen=Screen(columns=160, rows=40), sandbox="") as program:
         program.wait_for(_EXPLAINED)
-        program.wait_for("approvals auto")
+        program.wait_for("auto • net off")
         enter(program, "make them")
         program.wait_for("Both are there.")
         assert "Allow" not in program.screen.text()
     with seat.open(screen=Screen(columns=160, rows=40), sandbox="") as program:
-        program.wait_for("approvals auto")
+        program.wait_for("auto • net off")
         assert _EXPLAINED not in program.screen.text()
 
     assert {path.name for path in seat.project.iterdir()} >= {"made", "b"}
@@ -34,7 +34,7 @@ def test_a_mode_that_was_chosen_holds_in_the_sandbox(seat: Seat, mode: str) -> N
     seat.settings(approvals={"policy": mode})
 
     with seat.open(screen=Screen(columns=160, rows=40), sandbox="") as program:
-        program.wait_for(f"approvals {mode}")
+        program.wait_for(f"{mode} • net off")
         assert _EXPLAINED not in program.screen.text()
 
 

@@ -62,7 +62,7 @@ def test_thinking_goes_round_by_key(seat: Seat) -> None:
     seat.use(seat.model, "openai-completions", reasoning=True)
 
     with seat.open("--thinking", "off") as program:
-        program.press("shift+tab")
+        program.press("alt+l")
         program.wait_for("thinking: minimal")
         enter(program, "/thinking")
         program.wait_for("Which thinking level?")
@@ -73,7 +73,7 @@ def test_thinking_goes_round_by_key(seat: Seat) -> None:
 
 def test_a_model_that_cannot_think_says_so(seat: Seat) -> None:
     with seat.open() as program:
-        program.press("shift+tab")
+        program.press("alt+l")
         program.wait_for("think")
         program.wait_for(is_idle)
 
@@ -84,7 +84,7 @@ def test_approvals_are_chosen_from_a_list(seat: Seat) -> None:
         program.wait_for("denies every call")
         program.type("never")
         program.press("enter")
-        program.wait_for("approvals never")
+        program.wait_for("full access • never")
         enter(program, "do it")
         program.wait_for("Unasked.")
         assert "Yes, this time" not in program.screen.text()
@@ -100,7 +100,7 @@ def test_a_list_that_is_left_changes_nothing(seat: Seat) -> None:
             program.press("escape")
             program.wait_for(is_idle)
 
-        assert "approvals ask" in program.screen.text()
+        assert "full access • ask" in program.screen.text()
 
 
 def test_tools_are_shown_at_length_and_in_short(seat: Seat) -> None:

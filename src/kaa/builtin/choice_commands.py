@@ -1,5 +1,6 @@
 """The slash commands that choose the model, how hard it thinks, approvals, trust in the project, and settings."""
 
+import os
 from collections.abc import Sequence
 from typing import get_args
 
@@ -10,6 +11,7 @@ from kaa.ext.choices import UserSetting
 from kaa.ext.errors import CommandError
 
 _UNCHANGED = Reply("nothing was changed")
+_MOST_DIRECTORIES = 100  # more is no help to choose from
 
 
 def extend(api: ExtensionAPI) -> None:
@@ -40,12 +42,20 @@ def extend(api: ExtensionAPI) -> None:
     )
     api.register_command(
         "approvals",
-        "Select which tool calls need your approval",
+        "Select what tools can do and which calls need your approval",
         _approvals,
         argument_hint="[MODE]",
         complete=lambda typed, context: [
             Suggestion(name, meaning) for name, meaning in context.approvals.policies.items() if name.startswith(typed)
         ],
+        while_running=True,
+    )
+    api.register_command(
+        "add-dir",
+        "Let tools write another directory, or list those they can write",
+        _add_dir,
+        argument_hint="[DIR]",
+        complete=_directories,
         while_running=True,
     )
     api.register_command(
@@ -107,7 +117,27 @@ async def _approvals(arguments: str, context: CommandContext) -> CommandAction:
     approvals = context.approvals
     title = "Which tool calls need your approval?"
     policy = arguments or await pick(context.asker, title, approvals.policies, "/approvals MODE", approvals.policy)
-    return Reply(f"approvals: {approvals.choose(policy)}") if policy else _UNCHANGED
+    return Reply(f"approvals: {await approvals.choose(policy)}") if policy else _UNCHANGED
+
+
+async def _add_dir(arguments: str, context: CommandContext) -> CommandAction:
+    approvals = context.approvals
+    if not arguments:
+        return Reply("tools can write:\n" + "\n".join(approvals.directories))
+    return Reply(await approvals.add_directory(arguments))
+
+
+def _directories(typed: str, context: CommandContext) -> list[Suggestion]:
+    """Directories of this machine: the user types them, so what the sandbox hides does not matter."""
+    folder, slash, begun = typed.rpartition("/")
+    top = os.path.join(context.workspace.root, os.path.expanduser(folder + slash))
+    try:
+        with os.scandir(top) as entries:
+            names = sorted(entry.name for entry in entries if entry.name.startswith(begun) and entry.is_dir())
+    except OSError:
+        return []
+    shown = [name for name in names if begun.startswith(".") or not name.startswith(".")]
+    return [Suggestion(f"{folder}{slash}{name}/") for name in shown[:_MOST_DIRECTORIES]]
 
 
 async def _trust(_arguments: str, context: CommandContext) -> CommandAction:

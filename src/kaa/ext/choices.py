@@ -108,11 +108,24 @@ class SessionApprovals(Protocol):
         """All modes, each with what it means."""
         ...
 
-    def choose(self, policy: str) -> str:
-        """Set the mode, from the next call on, until the session is left. Returns it.
+    async def choose(self, policy: str) -> str:
+        """Set the mode, from the next call on. Returns it, with what else there is to know, in some lines.
 
         Raises:
-            CommandError: there is no such mode.
+            CommandError: there is no such mode, or it cannot be set here.
+        """
+        ...
+
+    @property
+    def directories(self) -> Sequence[str]:
+        """The directories that tools can write, the project first."""
+        ...
+
+    async def add_directory(self, path: str) -> str:
+        """Let tools write a directory from the next call on. Returns what that did, in a sentence.
+
+        Raises:
+            CommandError: it cannot be added.
         """
         ...
 

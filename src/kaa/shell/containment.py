@@ -93,6 +93,11 @@ class Contained:
             case _:
                 return False
 
+    @property
+    def added(self) -> Sequence[str]:
+        """Directories besides the project that the user chose to be writable."""
+        return self._workspace.sandbox.options.writable
+
     async def change(self, change: SandboxChange) -> None:
         """Change what calls without a permit may do."""
         await self._workspace.change(change)
@@ -137,6 +142,11 @@ class Contained:
         except NetworkRuleError as error:
             raise CommandError(str(error)) from error
         return str(network.state)
+
+    @property
+    def open_ports(self) -> tuple[int, ...]:
+        """Ports of this machine that lead into the sandbox."""
+        return self._workspace.sandbox.open_ports
 
     async def forward(self, port: int, host_port: int = 0) -> int:
         """Make a port that a command listens on reachable from the host."""
@@ -187,8 +197,15 @@ class NoSandbox:
         """Nothing is held back."""
         return True
 
+    @property
+    def added(self) -> Sequence[str]:
+        """There are none."""
+        return ()
+
     async def change(self, change: SandboxChange) -> None:
         """Everything is allowed."""
+        if change.mode == "read-only":
+            raise PermissionError("this workspace has no sandbox: it cannot be read-only")
 
     def allow_host(self, host: str) -> None:
         """There is no network."""
@@ -217,6 +234,11 @@ class NoSandbox:
     def set_network(self, text: str) -> str:
         """There is no network to switch."""
         raise CommandError(f"this workspace has no network; {text!r} changes nothing")
+
+    @property
+    def open_ports(self) -> tuple[int, ...]:
+        """There are no ports."""
+        return ()
 
     async def forward(self, port: int, host_port: int = 0) -> int:
         """There are no ports."""

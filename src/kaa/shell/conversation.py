@@ -32,6 +32,7 @@ from kaa.shell.containment import Containment
 from kaa.shell.gatekeeper import Gatekeeper
 from kaa.shell.models.switching import Models
 from kaa.shell.options import SessionChoice
+from kaa.shell.permissions import Permissions
 from kaa.shell.preparing import Preparation
 from kaa.shell.project_trust import ProjectTrust
 from kaa.shell.reloading import Reloading
@@ -100,7 +101,7 @@ class Conversation:
         models: which model answers, and how hard it thinks: to show, and to switch.
         workspace: the project.
         files: the paths of the project, to complete what is typed.
-        approvals: which tool calls need the person's approval.
+        approvals: which tool calls need the person's approval, and what they may change.
         containment: what holds the tools back; to show it, and to switch the network.
         accounting: where tokens and money went, in detail.
         budget: what runs and the session may use.
@@ -126,7 +127,7 @@ class Conversation:
         closing: AsyncExitStack,
     ) -> None:
         self._agent = agent
-        self.approvals = gate
+        self.approvals = Permissions(gate, containment, registry.context.workspace)
         self.containment = containment
         self._registry = registry
         self._session = session
@@ -233,8 +234,10 @@ class Conversation:
             usage=self.usage,
             sandbox=sandbox,
             sandbox_problem=problem,
-            approvals=self.approvals.policy,
+            mode=self.approvals.policy,
             checkpoints_problem=self._session.checkpoints.problem,
+            jobs=sum(process.state == "running" for process in self.workspace.processes.list()),
+            ports=self.containment.open_ports,
         )
 
     async def git_head(self) -> "Head | None":

@@ -4,7 +4,6 @@ import msgspec
 
 from kaa.core.usage import UsageReport
 from kaa.ext.choices import ModelState
-from kaa.shell.settings import ApprovalPolicy
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 
 
@@ -15,6 +14,9 @@ class Status(msgspec.Struct, frozen=True):
         session_path: None when the session is not kept.
         session_name: what the user called it, None if nothing.
         cwd: the project's directory.
+        mode: what tools may do without a question, in a word (`Permissions.policy`).
+        jobs: how many background processes run.
+        ports: those of the sandbox that are open on this machine.
         checkpoints_problem: why no checkpoints of files are taken; None if they are.
         sandbox: what holds tools back; None where nothing needs to, or if it is not known for the `sandbox_problem`.
     """
@@ -26,5 +28,7 @@ class Status(msgspec.Struct, frozen=True):
     usage: UsageReport
     sandbox: SandboxStatus | None
     sandbox_problem: str | None
-    approvals: ApprovalPolicy
+    mode: str
     checkpoints_problem: str | None = None
+    jobs: int = 0
+    ports: tuple[int, ...] = ()

@@ -18,9 +18,10 @@ FULL = FooterState(
     cost=0.1234,
     context_used=50_000,
     context_window=200_000,
-    sandbox="workspace-write",
+    permissions="auto",
     network="off",
-    approvals="ask",
+    jobs=1,
+    ports=(3000,),
 )
 
 
@@ -37,7 +38,7 @@ def test_says_where_we_are_what_was_used_and_who_answers() -> None:
     first, second = shown(FULL, 120)
 
     assert first.startswith("~/projects/kaa (main)")
-    assert first.endswith("workspace-write • net off • approvals ask")
+    assert first.endswith("auto • net off • 1 job • port 3000")
     assert second.startswith("in 12k out 678 • cache 40k 76% • $0.123 • context 25% of 200k")
     assert second.endswith("anthropic/claude • thinking high")
 
@@ -50,16 +51,16 @@ def test_what_matters_least_goes_first_and_nothing_is_cut_in_two() -> None:
 
     assert words(120)[1].startswith("in 12k out 678 (turn 5) • cache 40k 76% • $0.123 • context")
     assert words(80) == [
-        "~/projects/kaa (main) • lunch workspace-write • net off • approvals ask",
+        "~/projects/kaa (main) • lunch auto • net off • 1 job • port 3000",
         "$0.123 • context 25% of 200k anthropic/claude • thinking high",
     ]
     assert words(60) == [
-        "~/projects/kaa (main) workspace-write • net off",
+        "~/projects/kaa (main) auto • net off • 1 job • port 3000",
         "context 25% of 200k anthropic/claude • thinking high",
     ]
-    assert words(40) == ["…projects/kaa workspace-write • net off", "context 25% of 200k anthropic/claude"]
-    assert words(25) == ["workspace-write • net off", "context 25% of 200k"]
-    assert words(15) == ["workspace-write", "context 25% of"]
+    assert words(40) == ["~/projects/kaa auto • net off • 1 job", "context 25% of 200k anthropic/claude"]
+    assert words(25) == ["auto • net off • 1 job", "context 25% of 200k"]
+    assert words(15) == ["auto • 1 job", "context 25% of"]
 
 
 @pytest.mark.parametrize("width", [1, 5, 20, 40, 79, 200])
@@ -69,15 +70,13 @@ def test_fits_every_width(width: int) -> None:
 
 def test_names_that_would_break_its_lines_do_not() -> None:
     hostile = "a\nb\tc\x1b]2;x\x07\u202e"
-    state = FULL._replace(
-        directory=hostile, branch=hostile, session_name=hostile, model=hostile, network=hostile, sandbox=hostile
-    )
+    state = FULL._replace(directory=hostile, branch=hostile, session_name=hostile, model=hostile, network=hostile)
 
     lines = shown(state, 400)
 
     assert len(lines) == 2
     assert all(line.isprintable() for line in lines)
-    assert lines[0].count(r"a b c\x1b]2;x\x07\u202e") == 5
+    assert lines[0].count(r"a b c\x1b]2;x\x07\u202e") == 4
 
 
 def test_unknown_prices_are_not_shown_as_nothing() -> None:
@@ -85,7 +84,7 @@ def test_unknown_prices_are_not_shown_as_nothing() -> None:
 
 
 def test_a_full_context_and_a_missing_sandbox_stand_out() -> None:
-    lines = Footer(context(), FULL._replace(context_used=190_000, unsafe=True, sandbox="no sandbox")).render(120)
+    lines = Footer(context(), FULL._replace(context_used=190_000, unsafe="no sandbox")).render(120)
 
     assert "\x1b[31mno sandbox" in lines[0]
     assert "\x1b[31mcontext 95%" in lines[1]
@@ -119,6 +118,18 @@ def test_tokens_in_few_characters(count: int, text: str) -> None:
 def test_checkpoints_that_are_off_stand_out_with_the_reason_where_there_is_room() -> None:
     state = FULL._replace(checkpoints_problem="No space left on device")
 
-    assert shown(state, 160)[0].endswith("approvals ask • checkpoints off: No space left on device")
-    assert shown(state, 80)[0].endswith("net off • checkpoints off")
+    assert shown(state, 160)[0].endswith("port 3000 • checkpoints off: No space left on device")
+    assert shown(state, 80)[0].endswith("port 3000 • checkpoints off")
     assert "\x1b[33mcheckpoints off" in Footer(context(), state).render(160)[0]
+
+
+def test_several_jobs_and_ports_are_counted() -> None:
+    state = FULL._replace(jobs=3, ports=(3000, 5173, 8080))
+
+    assert shown(state, 80)[0].endswith("auto • net off • 3 jobs • ports 3000, 5173 +1")
+
+
+def test_the_mode_is_the_last_to_go() -> None:
+    state = FULL._replace(permissions="read-only", jobs=12, ports=(3000,))
+
+    assert all("read-only" in shown(state, width)[0] for width in range(9, 120))

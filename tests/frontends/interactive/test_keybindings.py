@@ -51,7 +51,6 @@ PI = {
     "app.suspend": "ctrl+z",
     "app.editor.external": "ctrl+g",
     "app.clipboard.pasteImage": "ctrl+v",
-    "app.thinking.cycle": "shift+tab",
     "app.thinking.toggle": "ctrl+t",
     "app.model.select": "ctrl+l",
     "app.model.cycleForward": "ctrl+p",

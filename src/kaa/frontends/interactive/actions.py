@@ -48,6 +48,7 @@ class Actions:
             "app.message.followUp": lambda: self._ui.conversations.submit(follow_up=True),
             "app.message.dequeue": self._dequeue,
             "app.message.copy": self._ui.copying.copy_answer,
+            "app.mode.cycle": self._cycle_mode,
             "app.thinking.cycle": self._cycle_thinking,
             "app.thinking.toggle": self._toggle_thinking,
             "app.tools.expand": self._expand,
@@ -188,6 +189,18 @@ class Actions:
             return engine.conversation.models.cycle_thinking()
 
         self._core.call(cycle, lambda level: self._main_view.say(f"thinking: {level}", "success"), self._say_why_not)
+
+    def _cycle_mode(self) -> None:
+        async def cycle(engine: Engine) -> str:
+            told = await engine.conversation.approvals.cycle()
+            engine.refresh_status()
+            return told
+
+        self._core.call(
+            cycle,
+            lambda told: self._main_view.say(f"approvals: {told}".replace("\n", "; "), "success"),
+            self._say_why_not,
+        )
 
     def _toggle_network(self) -> None:
         async def toggle(engine: Engine) -> str:

@@ -18,6 +18,7 @@ _GAP = 2
 _SHORTEST = 8
 # More of a reason belongs into a notice.
 _LONGEST_REASON = 48
+_MOST_PORTS = 2
 
 
 class FooterState(NamedTuple):
@@ -29,8 +30,12 @@ class FooterState(NamedTuple):
         cache_hits: share of what was sent that a cache had, 0 to 1.
         cost: US dollars; None where prices are not known.
         context_used: tokens of the next request.
+        permissions: what tools may do without a question, in a word: `auto`.
+        unsafe: that nothing holds the tools, in two words; empty if something does.
+        jobs: how many background processes run.
+        ports: those of the sandbox that are open on this machine.
         checkpoints_problem: why no checkpoints of files are taken; empty if they are.
-        sandbox: what holds the tools, in a word; `unsafe` if nothing does although it should.
+        mode: of the editor.
     """
 
     directory: str = ""
@@ -47,10 +52,11 @@ class FooterState(NamedTuple):
     cost: float | None = 0.0
     context_used: int = 0
     context_window: int = 0
-    sandbox: str = ""
-    unsafe: bool = False
+    permissions: str = ""
+    unsafe: str = ""
     network: str = ""
-    approvals: str = ""
+    jobs: int = 0
+    ports: tuple[int, ...] = ()
     checkpoints_problem: str = ""
     mode: str = ""
 
@@ -102,14 +108,18 @@ class Footer(Display):
     def _safety(self) -> list[_Part]:
         state, palette = self._state, self._context.palette
         parts = []
-        if state.sandbox:
-            parts.append(_Part(one_line(state.sandbox), palette["error" if state.unsafe else "dim"], 0))
+        if state.unsafe:
+            parts.append(_Part(state.unsafe, palette["error"], 0))
+        if state.permissions:
+            parts.append(_Part(state.permissions, palette["dim"], 0))
         if state.network:
             parts.append(
                 _Part(f"net {one_line(state.network)}", palette["dim" if state.network == "off" else "warning"], 1)
             )
-        if state.approvals:
-            parts.append(_Part(f"approvals {state.approvals}", palette["dim"], 4))
+        if state.jobs:
+            parts.append(_Part("1 job" if state.jobs == 1 else f"{state.jobs} jobs", palette["accent"], 1))
+        if state.ports:
+            parts.append(_Part(_ports(state.ports), palette["accent"], 3))
         if state.checkpoints_problem:
             reason = clip(one_line(state.checkpoints_problem), _LONGEST_REASON)
             parts.append(_Part("checkpoints off", palette["warning"], 0))
@@ -173,6 +183,12 @@ class Footer(Display):
                 spans.append(between)
             spans.append((part.text, part.style))
         return spans
+
+
+def _ports(ports: tuple[int, ...]) -> str:
+    """The open ports in few characters."""
+    more = f" +{len(ports) - _MOST_PORTS}" if len(ports) > _MOST_PORTS else ""
+    return f"port{'' if len(ports) == 1 else 's'} {', '.join(map(str, ports[:_MOST_PORTS]))}{more}"
 
 
 def short_count(count: int) -> str:

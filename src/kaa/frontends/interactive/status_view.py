@@ -16,7 +16,6 @@ def footer_state(status: Status, head: Head | None, mode: str) -> FooterState:
         mode: of the editor, empty if it has none.
     """
     total, context = status.usage.total, status.usage.context
-    sandbox, unsafe = _sandbox(status)
     return FooterState(
         directory=short_path(status.cwd),
         branch="" if head is None else f"at {head.name[:_HASH_CHARACTERS]}" if head.detached else head.name,
@@ -32,21 +31,20 @@ def footer_state(status: Status, head: Head | None, mode: str) -> FooterState:
         cost=total.cost,
         context_used=context.tokens,
         context_window=context.window,
-        sandbox=sandbox,
-        unsafe=unsafe,
+        permissions=status.mode,
+        unsafe=_unsafe(status),
         network="" if status.sandbox is None else status.sandbox.network,
-        approvals=status.approvals,
+        jobs=status.jobs,
+        ports=status.ports,
         checkpoints_problem=status.checkpoints_problem or "",
         mode=mode,
     )
 
 
-def _sandbox(status: Status) -> tuple[str, bool]:
-    """What holds the tools, in a word or two, and whether nothing does although something should."""
+def _unsafe(status: Status) -> str:
+    """That nothing holds the tools; empty if something does, or nothing needs to."""
     if status.sandbox_problem is not None:
-        return "no sandbox", True
-    if status.sandbox is None:
-        return "", False
-    if not status.sandbox.confined:
-        return ("full access", True) if status.sandbox.mode == "full-access" else ("no sandbox", True)
-    return status.sandbox.mode, False
+        return "no sandbox"
+    if status.sandbox is None or status.sandbox.confined:
+        return ""
+    return "full access" if status.sandbox.mode == "full-access" else "no sandbox"

@@ -137,6 +137,11 @@ class Sandbox:
         return self._forwards
 
     @property
+    def open_ports(self) -> tuple[int, ...]:
+        """The ports on the host's loopback that lead into the sandbox."""
+        return () if self._forwards is None else tuple(forward.host_port for forward in self._forwards.active)
+
+    @property
     def policy(self) -> Policy:
         """What the hands are held to."""
         return self._current.policy

@@ -1,0 +1,122 @@
+"""What the tools of a conversation may do without a question: approvals and the sandbox, changed together by the user.
+
+The kernel holds `read-only`. The gate then denies what would need an answer: whoever wants nothing changed wants no
+questions about changes either.
+"""
+
+import os.path
+from collections.abc import Mapping
+from typing import Final
+
+from kaa.ext.errors import CommandError
+from kaa.host.paths import is_below
+from kaa.shell.containment import Containment
+from kaa.shell.gatekeeper import Gatekeeper
+from kaa.workspace.protocol import Workspace
+from kaa.workspace.sandbox.options import SandboxChange
+
+_READ_ONLY: Final = "read-only"
+_CYCLE = (_READ_ONLY, "ask", "auto")
+
+
+class Permissions:
+    """See `kaa.ext.choices.SessionApprovals`. All calls must come from the conversation's event loop.
+
+    Args:
+        gate: stands between the model and the tools.
+        containment: holds the tools back.
+        workspace: the project.
+    """
+
+    def __init__(self, gate: Gatekeeper, containment: Containment, workspace: Workspace) -> None:
+        self._gate = gate
+        self._containment = containment
+        self._workspace = workspace
+
+    @property
+    def policy(self) -> str:
+        """The mode in force."""
+        return _READ_ONLY if self._containment.mode == _READ_ONLY else self._gate.policy
+
+    @property
+    def policies(self) -> Mapping[str, str]:
+        """All modes, each with what it means."""
+        return {_READ_ONLY: "nothing can be changed; kaa asks nothing", **self._gate.policies}
+
+    @property
+    def explained(self) -> str | None:
+        """What the default means, for the first start; None where there is nothing to explain."""
+        return None if self._containment.mode == _READ_ONLY else self._gate.explained
+
+    async def choose(self, policy: str) -> str:
+        """Set the mode, from the next call on. Returns it, with what else there is to know, in some lines.
+
+        Raises:
+            CommandError: there is no such mode, or it cannot be set here.
+        """
+        if policy not in self.policies:
+            raise CommandError(f"invalid approval mode {policy!r}: use {', '.join(self.policies)}")
+        if policy == _READ_ONLY:
+            await self._change(SandboxChange(mode="read-only"))
+            self._gate.choose("never")
+            return "\n".join(filter(None, (_READ_ONLY, self._still_running())))
+        if policy in _CYCLE and self._containment.mode == _READ_ONLY:
+            await self._change(SandboxChange(mode="workspace-write"))
+        self._gate.choose(policy)
+        return self.policy
+
+    async def cycle(self) -> str:
+        """Set the next mode of `read-only`, `ask` and `auto`; without a sandbox, of the last two. Returns as `choose`.
+
+        Raises:
+            CommandError: it cannot be set.
+        """
+        await self._containment.settle()
+        holds = self._containment.confined and self._containment.mode != "full-access"
+        modes = _CYCLE if holds else _CYCLE[1:]
+        before = self.policy
+        after = modes[(modes.index(before) + 1) % len(modes)] if before in modes else "ask"
+        told = await self.choose(after)
+        return told if holds else f"{told}\nread-only needs a sandbox, and none is in force: `kaa doctor` tells why"
+
+    @property
+    def directories(self) -> tuple[str, ...]:
+        """The directories that can be written, the project first."""
+        return (self._workspace.root, *self._containment.added)
+
+    async def add_directory(self, path: str) -> str:
+        """Let a directory be written from the next call on. Returns what that did.
+
+        Args:
+            path: of the directory; absolute, from `~`, or relative to the project.
+
+        Raises:
+            CommandError: it cannot be added.
+        """
+        absolute, is_writable = self._find(path)
+        if is_writable:
+            return f"{absolute} can be written already"
+        await self._change(SandboxChange(writable=(absolute,)))
+        if self._containment.mode == _READ_ONLY:
+            return f"{absolute} can be written when the mode is not read-only"
+        return f"{absolute} can be written; its protected files cannot"
+
+    async def _change(self, change: SandboxChange) -> None:
+        try:
+            await self._containment.settle()
+            await self._containment.change(change)
+        except OSError as error:
+            raise CommandError(str(error)) from error
+
+    def _find(self, path: str) -> tuple[str, bool]:
+        """A directory as an absolute path, and whether it belongs to the writable ones."""
+        absolute = os.path.normpath(os.path.join(self._workspace.root, os.path.expanduser(path)))
+        return absolute, is_below(os.path.realpath(absolute), map(os.path.realpath, self.directories))
+
+    def _still_running(self) -> str:
+        """That what runs keeps its rights."""
+        count = sum(process.state == "running" for process in self._workspace.processes.list())
+        if not count:
+            return ""
+        what = "1 background process keeps" if count == 1 else f"{count} background processes keep"
+        return f"{what} the right to write until the end; /bg lists, /bg-cancel stops"

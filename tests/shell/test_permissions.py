@@ -1,0 +1,142 @@
+"""What the user permits while a conversation goes on: the mode, and directories. In a real sandbox."""
+
+import os
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kaa.ext.errors import CommandError
+from kaa.shell.conversation import CommandReply, Conversation
+from kaa.shell.home import Home
+from kaa.shell.host import Host
+from kaa.shell.options import ConversationOptions, HostOptions
+from kaa.shell.safety import SandboxFlags
+from kaa.workspace.protocol import CommandRequest
+from tests.support.agents import run
+from tests.support.elsewhere import folder_elsewhere
+from tests.support.model_server import ModelServer
+from tests.support.patience import HANG_SECONDS
+
+Scene = Callable[[Conversation], Awaitable[None]]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with folder_elsewhere() as folder:
+        for name in ("home", "project", "added"):
+            (folder / name).mkdir()
+        yield folder
+
+
+def play(folder: Path, scene: Scene, flags: SandboxFlags | None = None) -> None:
+    chosen = flags or SandboxFlags()
+
+    async def whole(server: ModelServer) -> None:
+        environ = {
+            "HOME": str(folder / "home"),
+            "PATH": os.environ["PATH"],
+            "OPENAI_BASE_URL": f"{server.url}/v1",
+            "KAA_LOCAL_SERVERS": "none",
+        }
+        host = Host(HostOptions(), Home(folder / "home" / ".kaa"), environ, lambda _notice: None)
+        try:
+            workspace = host.workspaces.open(str(folder / "project"), chosen)
+            if chosen.mode != "full-access" and not (await workspace.sandbox.status()).confined:
+                pytest.skip("this machine cannot confine anything")
+            options = ConversationOptions(model="m", approvals="ask")
+            await scene((await host.open(options, workspace)).conversation)
+        finally:
+            await host.close()
+
+    with ModelServer([]) as server:
+        run(whole(server))
+
+
+async def told(conversation: Conversation, command: str) -> str:
+    answer = await conversation.submit(command)
+    assert isinstance(answer, CommandReply)
+    return answer.text
+
+
+async def writes(conversation: Conversation, path: str) -> bool:
+    result = await conversation.workspace.run(CommandRequest(["touch", path], timeout=HANG_SECONDS))
+    return result.exit_code == 0
+
+
+def test_the_mode_cycles_and_the_kernel_holds_read_only(folder: Path) -> None:
+    async def scene(conversation: Conversation) -> None:
+        approvals = conversation.approvals
+        assert await approvals.cycle() == "auto"
+        assert await approvals.cycle() == "read-only"
+        assert (await conversation.status()).mode == "read-only"
+        assert not await writes(conversation, "a")
+        assert await approvals.cycle() == "ask"
+        assert await writes(conversation, "a")
+        assert await told(conversation, "/approvals read-only") == "approvals: read-only"
+        assert not await writes(conversation, "b")
+        assert await told(conversation, "/approvals never") == "approvals: read-only"
+        assert await told(conversation, "/approvals auto") == "approvals: auto"
+        assert await writes(conversation, "b")
+
+    play(folder, scene)
+
+
+def test_read_only_says_what_can_still_write(folder: Path) -> None:
+    os.mkfifo(folder / "project" / "go")
+
+    async def scene(conversation: Conversation) -> None:
+        await conversation.workspace.run_in_background(CommandRequest(["sh", "-c", "read _ < go"]))
+        assert (await conversation.status()).jobs == 1
+
+        answer = await told(conversation, "/approvals read-only")
+
+        assert answer.splitlines() == [
+            "approvals: read-only",
+            "1 background process keeps the right to write until the end; /bg lists, /bg-cancel stops",
+        ]
+
+    play(folder, scene)
+
+
+def test_without_a_sandbox_read_only_is_skipped_and_explained(folder: Path) -> None:
+    async def scene(conversation: Conversation) -> None:
+        approvals = conversation.approvals
+        assert (await approvals.cycle()).startswith("auto\nread-only needs a sandbox")
+        assert (await approvals.cycle()).startswith("ask\n")
+        with pytest.raises(CommandError, match="full-access"):
+            await approvals.choose("read-only")
+        assert approvals.policy == "ask"
+
+    play(folder, scene, SandboxFlags("full-access"))
+
+
+def test_directories_are_added_listed_and_completed(folder: Path) -> None:
+    added = folder / "added"
+    (added / "inner").mkdir()
+
+    async def scene(conversation: Conversation) -> None:
+        assert not await writes(conversation, str(added / "a"))
+        assert await told(conversation, "/add-dir ../added") == f"{added} can be written; its protected files cannot"
+        assert await writes(conversation, str(added / "a"))
+        assert await told(conversation, f"/add-dir {added}/inner") == f"{added}/inner can be written already"
+        assert (await told(conversation, "/add-dir")).splitlines()[1:] == [str(folder / "project"), str(added)]
+        offered = [one.text for one in conversation.complete_command("add-dir", "../ad")]
+        assert offered == ["../added/"]
+        refused = await told(conversation, "/add-dir /")
+        assert refused == "cannot add /: it contains your home directory. Choose a directory in it."
+        assert "kaa keeps its own files" in await told(conversation, f"/add-dir {folder}/home/.kaa")
+
+    play(folder, scene)
+
+
+def test_a_directory_that_is_added_while_nothing_can_be_written_waits(folder: Path) -> None:
+    async def scene(conversation: Conversation) -> None:
+        await told(conversation, "/approvals read-only")
+        answer = await told(conversation, "/add-dir ../added")
+        assert answer == f"{folder / 'added'} can be written when the mode is not read-only"
+        assert not await writes(conversation, "../added/a")
+        await told(conversation, "/approvals auto")
+        assert await writes(conversation, "../added/a")
+
+    play(folder, scene)
