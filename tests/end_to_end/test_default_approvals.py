@@ -40,7 +40,7 @@ def test_a_mode_that_was_chosen_holds_in_the_sandbox(seat: Seat, mode: str) -> N
 
 def test_without_a_sandbox_each_call_is_asked(seat: Seat) -> None:
     with seat.open(script=[call("bash", command="echo a > made")], screen=Screen(columns=160, rows=40)) as program:
-        program.wait_for("approvals ask")
+        program.wait_for("full access • ask")
         assert _EXPLAINED not in program.screen.text()
         enter(program, "make it")
         program.wait_for("Allow bash?")

@@ -9,6 +9,7 @@ import pytest
 
 from tests.end_to_end.seat import Seat, answer, enter, is_idle, pausing
 from tests.support.model_server import MODEL_ID, SERVER_ERROR, call, rate_limited, say
+from tests.support.screen import Screen
 
 
 @pytest.fixture
@@ -90,6 +91,32 @@ def test_approvals_are_chosen_from_a_list(seat: Seat) -> None:
         assert "Yes, this time" not in program.screen.text()
         enter(program, "/approvals nonsense")
         program.wait_for("invalid approval mode 'nonsense'")
+
+
+@pytest.mark.usefixtures("mounts")
+def test_shift_tab_cycles_what_tools_can_do(seat: Seat) -> None:
+    script = [
+        call("write", path="made", content="x"),
+        say("Refused."),
+        call("bash", command="touch made"),
+        say("Made."),
+    ]
+
+    with seat.open(script=script, sandbox="workspace-write", screen=Screen(columns=80, rows=24)) as program:
+        program.wait_for("auto • net off")
+        program.press("shift+tab")
+        program.wait_for("read-only • net off")
+        enter(program, "make it")
+        program.wait_for("Refused.")
+        assert not (seat.project / "made").exists()
+        program.press("shift+tab")
+        program.wait_for("ask • net off")
+        program.press("shift+tab")
+        program.wait_for("auto • net off")
+        enter(program, "make it now")
+        program.wait_for("Made.")
+
+    assert (seat.project / "made").exists()
 
 
 def test_a_list_that_is_left_changes_nothing(seat: Seat) -> None:
