@@ -270,7 +270,7 @@ def test_a_host_is_allowed_for_the_session(project: Project) -> None:
 def test_abort_stops_the_run(project: Project) -> None:
     person = Person(Abort())
 
-    end, told = project.play(person, call("bash", command="rm -rf src"), call("bash", command="touch a"))
+    end, told = project.play(person, call("bash", command="git stash drop"), call("bash", command="touch a"))
 
     assert (end.reason, told) == ("aborted", [])
     assert len(person.questions) == 1

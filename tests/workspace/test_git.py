@@ -102,6 +102,17 @@ class TestChangedFiles:
         assert changed(local) == ChangedFiles(("edited", "removed", "staged"))
         assert changed(local, untracked=True) == ChangedFiles(("edited", "new", "removed", "staged"))
 
+    def test_say_whether_only_the_index_has_some_content(self, repository: Path, local: RunLocal) -> None:
+        commit(repository, a="1", b="1")
+        (repository / "a").write_text("2")
+        git(repository, "add", "a")
+        (repository / "b").write_text("2")
+        assert changed(local, untracked=True) == ChangedFiles(("a", "b"))
+
+        (repository / "a").write_text("3")
+
+        assert changed(local) == ChangedFiles(("a", "b"), mixed=True)
+
     def test_are_none_after_a_commit(self, repository: Path, local: RunLocal) -> None:
         commit(repository, a="1")
         os.utime(repository / "a", (1, 1))

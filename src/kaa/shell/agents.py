@@ -125,6 +125,8 @@ class AgentRuns:
             home=origin.home,
             asker=registry.context.asker,
             abort=origin.built.agent.abort,
+            keeps=origin.checkpoints.keeps,
+            notify=origin.notify,
         )
 
         async def judge(call: ToolCall) -> Block | Permit | None:

@@ -1,6 +1,6 @@
 """Puts the gate between the model and the tools, and loads it with the first call: many conversations have none."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, get_args
 
 from kaa.core.hooks import Block, Refuse, RunAgain
@@ -18,7 +18,7 @@ from kaa.workspace.protocol import Workspace
 if TYPE_CHECKING:
     from kaa.shell.approvals.gate import Gate
     from kaa.shell.approvals.rule_file import ApprovalRules
-
+    from kaa.workspace.git import ChangedFiles
 
 _POLICIES: Final[Mapping[str, str]] = {
     "ask": "only reads run without your approval, unless a rule allows more",
@@ -147,6 +147,8 @@ def create_gatekeeper(
     home: Home,
     asker: Asker,
     abort: Callable[[], None],
+    keeps: Callable[[Sequence[str]], Awaitable[bool]],
+    notify: Callable[[str], None],
 ) -> Gatekeeper:
     """Choose who stands between the model and the tools.
 
@@ -159,6 +161,8 @@ def create_gatekeeper(
         home: keeps what the user allowed for good.
         asker: asks the person.
         abort: stops the agent.
+        keeps: whether `/undo` restores all that is at or below some paths.
+        notify: tells the user what runs without a question because it can be undone.
 
     Raises:
         ApprovalsError: a rule is none, or the kept ones cannot be read.
@@ -179,13 +183,15 @@ def create_gatekeeper(
         from kaa.shell.approvals.gate import Gate  # lazy, as above
         from kaa.shell.approvals.memory import Memory
         from kaa.shell.approvals.rule_file import RuleFile
+        from kaa.shell.approvals.sparing import Sparing
         from kaa.workspace.git import Git
 
         git = Git(workspace)
 
-        async def changed_files() -> Sequence[str] | None:
-            changed = await git.changed_files()
-            return None if changed is None or changed.more else changed.paths
+        async def ask_git(untracked: bool) -> "ChangedFiles | None":
+            changed = await git.changed_files(untracked=untracked)
+            is_top = changed is None or not changed.paths or await workspace.stat(".git") is not None
+            return changed if is_top else None  # its paths begin at the top of the repository
 
         async def preview(tool: str, arguments: dict[str, Json]) -> str:
             from kaa.builtin.change_preview import change_preview  # lazy: only for questions about changes
@@ -199,7 +205,8 @@ def create_gatekeeper(
             sandbox=containment,
             asker=asker,
             abort=abort,
-            changed_files=changed_files,
+            sparing=Sparing(ask_git, keeps),
+            notify=notify,
             preview=preview,
         )
 

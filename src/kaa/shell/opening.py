@@ -136,6 +136,10 @@ async def open_conversation(
     def abort() -> None:
         built.agent.abort()  # which comes after the gate that can stop it
 
+    async def keeps(paths: Sequence[str]) -> bool:
+        can_be_undone = session.store.path is not None or asker.can_ask  # else nobody comes back to the session
+        return can_be_undone and await checkpoints.keeps(paths)
+
     gate = create_gatekeeper(
         options.approvals,
         settings.approvals,
@@ -145,6 +149,8 @@ async def open_conversation(
         home=at.home,
         asker=at.asker,
         abort=abort,
+        keeps=keeps,
+        notify=at.notify,
     )
 
     def select() -> tuple[RegisteredTool, ...]:

@@ -83,10 +83,12 @@ class ChangedFiles(msgspec.Struct, frozen=True):
     Attributes:
         paths: sorted; names are decoded as `os.fsdecode` does.
         more: there are others.
+        mixed: of some, the staged content is neither that of the last commit nor that of the file.
     """
 
     paths: tuple[str, ...] = ()
     more: bool = False
+    mixed: bool = False
 
 
 class Git:
@@ -137,8 +139,10 @@ class Git:
         records = answer.tail.split(b"\0")[:-1]
         cut = answer.output_bytes > len(answer.tail)
         # Each record is two letters, a blank and a path; the first may be only the end of one.
-        paths = sorted(os.fsdecode(record[3:]) for record in (records[1:] if cut else records))
-        return ChangedFiles(tuple(paths[:limit]), more=cut or len(paths) > limit)
+        whole = records[1:] if cut else records
+        paths = sorted(os.fsdecode(record[3:]) for record in whole)
+        mixed = any(b" " not in record[:2] and record[:2] != b"??" for record in whole)
+        return ChangedFiles(tuple(paths[:limit]), more=cut or len(paths) > limit, mixed=mixed)
 
     async def _filters(self) -> list[str] | None:
         """Names of the filter drivers that are configured anywhere; None if not all can be switched off."""

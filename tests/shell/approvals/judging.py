@@ -1,5 +1,6 @@
 """Calls, rules and a sandbox to judge."""
 
+import asyncio
 from collections.abc import Sequence
 
 import msgspec
@@ -10,7 +11,9 @@ from kaa.hands.policy import Mode
 from kaa.shell.approvals.calls import examine
 from kaa.shell.approvals.judgement import Allowed, Denied, Doubtful, judge
 from kaa.shell.approvals.rule_file import parse_rules
+from kaa.shell.approvals.sparing import Sparing
 from kaa.shell.settings import ApprovalPolicy
+from kaa.workspace.git import ChangedFiles
 from kaa.workspace.permitted import Target
 
 ROOT = "/project"
@@ -51,12 +54,22 @@ def verdict(
     deny: Sequence[str] = (),
     confinement: Confinement = CONFINED,
     changed: Sequence[str] | None = None,
+    mixed: bool = False,
+    kept: Sequence[str] = (),
     leads_to: str | None = None,
 ) -> Allowed | Denied | Doubtful:
-    """The verdict on a call. `leads_to`: where the path of a file tool really leads, if somebody looked."""
+    """The verdict on a call. `kept`: by checkpoints. `leads_to`: where the path of a file tool really leads."""
     target = Target(str(arguments["path"]), leads_to) if leads_to is not None else None
     call = examine(ToolCall("1", tool, arguments), RISKS.get(tool, "outside"), confinement, target)
-    return judge(call, policy, parse_rules(allow, deny, "test"), ROOT, changed=changed, exposed=lambda _: None)
+
+    async def ask_git(untracked: bool) -> ChangedFiles | None:
+        return None if changed is None else ChangedFiles(tuple(changed), mixed=mixed)
+
+    async def keeps(paths: Sequence[str]) -> bool:
+        return set(kept).issuperset(paths)
+
+    call = asyncio.run(Sparing(ask_git, keeps).spare(call))
+    return judge(call, policy, parse_rules(allow, deny, "test"), ROOT, exposed=lambda _: None)
 
 
 def bash(command: str, **circumstances: object) -> Allowed | Denied | Doubtful:

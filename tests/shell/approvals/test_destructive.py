@@ -135,7 +135,9 @@ def test_what_loses_nothing_does_not_warn(command: str) -> None:
         ("git reset --hard", (), False),
         ("git reset --hard", ("a",), True),
         ("git checkout main", None, True),
-        ("git clean -fd", (), True),
+        ("git clean -fd", (), False),
+        ("git clean -fd", ("new",), True),
+        ("git clean -fdx", (), True),
         ("git reset --hard; rm -rf x", (), True),
     ],
 )
@@ -148,3 +150,64 @@ def test_what_git_knows_of_changes_decides_where_only_they_are_lost(
 def test_a_rule_with_an_open_end_does_not_allow_destruction_and_one_for_exactly_it_does() -> None:
     assert isinstance(bash("rm -rf build", policy="auto", allow=["bash: rm *"]), Doubtful)
     assert bash("rm -rf build", policy="auto", allow=["bash: rm -rf build"]) == Allowed()
+
+
+@pytest.mark.parametrize(
+    ("command", "kept", "asks"),
+    [
+        ("rm -rf build", ("build",), False),
+        ("rm -rf build", (), True),
+        ("rm -rf build dist", ("build",), True),
+        ("rm -rf build && npm run build", ("build",), False),
+        ("rm -rf -- -x", ("-x",), False),
+        ("rm -rf -- -x", (), True),
+        ("find src -name x -delete", ("src",), False),
+        ("find -delete", (".",), False),
+        ("find -L src -delete", ("src",), True),
+        ("truncate -s 0 log", ("0", "log"), False),
+        ("dd if=a of=b", ("b",), False),
+        ("shred x", ("x",), True),
+        ("git reset --hard", ("a",), False),
+        ("git reset --hard", (), True),
+        ("git checkout -- a", ("a",), False),
+        ("git restore .", ("a",), False),
+        ("git clean -fd", ("a",), False),
+        ("git clean -fdx", ("a",), True),
+        ("git clean -fd -e x", ("a",), True),
+        ("git stash drop", ("a", "."), True),
+        ("git branch -D a", ("a", "."), True),
+        ("docker volume rm a", ("a", "."), True),
+        # Where the paths are not certain, nothing is.
+        ("cd sub && rm -rf build", ("build",), True),
+        ("rm -rf $x", ("build",), True),
+        ("mv node_modules x; rm -rf x", ("x",), True),
+        ("find . -name x -exec rm -rf {} +", ("{}", "."), True),
+        ("ls | xargs -I% rm -rf %", ("%",), True),
+        ("ls | xargs rm -rf", (), True),
+        ("sudo rm -rf build", ("build",), True),
+        ("sh -c 'rm -rf build'", ("build",), True),
+        ("git -C sub reset --hard", ("a",), True),
+        ("GIT_WORK_TREE=x git reset --hard", ("a",), True),
+    ],
+)
+def test_what_checkpoints_keep_is_not_asked_about(command: str, kept: tuple[str, ...], asks: bool) -> None:
+    verdict = bash(command, policy="auto", changed=("a",), kept=kept)
+
+    assert isinstance(verdict, Doubtful) is asks
+
+
+def test_staged_content_that_only_the_index_has_is_asked_about() -> None:
+    assert isinstance(bash("git reset --hard", policy="auto", changed=("a",), kept=("a",), mixed=True), Doubtful)
+
+
+def test_a_rule_covers_a_loss_that_can_be_undone() -> None:
+    assert isinstance(bash("rm -rf build", allow=["bash: rm *"], kept=("build",)), Allowed)
+    assert isinstance(bash("rm -rf build", allow=["bash: rm *"]), Doubtful)
+
+
+def test_the_question_says_what_undo_restores() -> None:
+    verdict = bash("rm -rf build", kept=("build",))
+
+    assert isinstance(verdict, Doubtful)
+    assert "it deletes build, which /undo restores" in verdict.reasons
+    assert verdict.warning is None

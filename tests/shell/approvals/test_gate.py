@@ -29,7 +29,9 @@ from kaa.llm.scripted import reply
 from kaa.shell.approvals.gate import Gate
 from kaa.shell.approvals.memory import Memory
 from kaa.shell.approvals.rule_file import ApprovalRules, RuleFile, parse_rules
+from kaa.shell.approvals.sparing import Sparing
 from kaa.shell.settings import ApprovalPolicy
+from kaa.workspace.git import ChangedFiles
 from kaa.workspace.permitted import Target
 from kaa.workspace.protocol import FileInfo, Workspace
 from kaa.workspace.sandbox.options import SandboxChange
@@ -111,6 +113,7 @@ class Stage:
         file: RuleFile | None = None,
         headless: bool = False,
         changed: Sequence[str] | None = None,
+        kept: Sequence[str] = (),
     ) -> None:
         self.person = Person(*answers)
         self.policy = policy
@@ -118,7 +121,9 @@ class Stage:
         self.ran: list[tuple[str, object]] = []
         self.blocks: Callable[[str, bool], list[Json]] = lambda _command, _permitted: []
         self.blocked_earlier: list[Json] = []
-        self._changed = changed
+        self.notices: list[str] = []
+        self._changed = None if changed is None else ChangedFiles(tuple(changed))
+        self._kept = frozenset(kept)
         self.gate = Gate(
             policy=lambda: self.policy,
             memory=Memory(parse_rules(allow, deny, "test"), file),
@@ -126,15 +131,19 @@ class Stage:
             sandbox=self.sandbox,
             asker=NOBODY if headless else self.person,
             abort=self._abort,
-            changed_files=self._changed_files,
+            sparing=Sparing(self._ask_git, self._keeps),
+            notify=self.notices.append,
         )
         self._scene = Scene([])
 
     def _abort(self) -> None:
         self._scene.agent.abort()
 
-    async def _changed_files(self) -> Sequence[str] | None:
+    async def _ask_git(self, untracked: bool) -> ChangedFiles | None:
         return self._changed
+
+    async def _keeps(self, paths: Sequence[str]) -> bool:
+        return self._kept.issuperset(paths)
 
     def play(self, *calls: tuple[str, dict[str, Json]]) -> AgentEnd:
         """One reply with these calls, and one that ends the run."""
@@ -159,6 +168,32 @@ class Stage:
             return text_result("ran", details={key: value for key, value in details.items() if value} or None)
 
         return TypedTool(name, name, CommandArguments, work)
+
+
+class TestWhatCanBeUndone:
+    def test_it_runs_without_a_question_and_the_user_is_told_once(self) -> None:
+        stage = Stage(policy="auto", kept=["build", "dist"])
+
+        stage.commands("rm -rf build", "rm -rf dist")
+
+        assert [command for command, _ in stage.ran] == ["rm -rf build", "rm -rf dist"]
+        assert stage.notices == ["rm -rf build: deletes build. kaa does not ask, because /undo restores these files"]
+
+    def test_a_rule_that_denies_it_holds(self) -> None:
+        stage = Stage(policy="auto", kept=["build"], deny=["bash: rm"])
+
+        stage.commands("rm -rf build")
+
+        assert stage.ran == []
+
+    def test_outside_the_sandbox_it_is_asked(self) -> None:
+        stage = Stage(Deny(), policy="auto", kept=["build"])
+        stage.sandbox.confined = stage.sandbox.effective = False
+
+        stage.commands("rm -rf build")
+
+        assert len(stage.person.questions) == 1
+        assert stage.ran == []
 
 
 class TestForeseenNeeds:
@@ -451,7 +486,7 @@ class TestBefore:
 
         end = stage.commands(f"echo {'a ' * 2000}", long)
 
-        assert [question.warning for question in stage.person.questions] == ["deletes x for good"]
+        assert [question.warning for question in stage.person.questions] == ["deletes x"]
         assert {result.tool_call_id: result.is_error for result in results(end)} == {"c0": False, "c1": True}
 
     def test_a_deny_rule_is_not_asked_about(self) -> None:

@@ -58,6 +58,10 @@ class Roots:
         """On which file system the directory lies that a path is in."""
         return os.fstat(self._roots[self.start_of(path)].descriptor).st_dev
 
+    def path_of(self, start: str) -> str:
+        """The directory, absolute, whose paths start with one of `starts`."""
+        return self._roots[start].path
+
     def start_of(self, path: str) -> str:
         """With what a path starts, as in `starts`; "/" if it is in none of these."""
         if not path.startswith("/"):

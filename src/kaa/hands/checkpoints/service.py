@@ -6,6 +6,7 @@ import os
 import select
 from collections.abc import Iterator, Mapping
 
+from kaa.hands.checkpoints.keeping import keeps
 from kaa.hands.checkpoints.manifest import row_of, state_of
 from kaa.hands.checkpoints.putting import NotAsExpectedError, Putter, remove_leftovers
 from kaa.hands.checkpoints.roots import Roots
@@ -123,6 +124,11 @@ class _Service:
             case "look":
                 states = self._tracker.states(texts(frame.header, "paths"))
                 self._send({"states": [row_of(state) for state in states]})
+            case "keeps":
+                paths = [path if path.startswith("/") else f"./{path}" for path in texts(frame.header, "paths")]
+                self._tracker.look_again()
+                self._flush()
+                self._send({"kept": keeps(self._tracker, map(self._settings.absolute, paths))})
             case "hold":
                 close_all(self._held)
                 self._held = self._connection.take_descriptors()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from kaa.hands.checkpoints.manifest import Manifest
 from kaa.hands.checkpoints.roots import Nearby, Roots
 from kaa.hands.checkpoints.rules import ScanLimits, ScanRules, covers_name, covers_path, reads_ignore_file
-from kaa.hands.checkpoints.states import Row, State, look
+from kaa.hands.checkpoints.states import Row, State, is_known, look
 from kaa.hands.checkpoints.survey import Extent, survey
 from kaa.hands.inotify import Inotify, WatchLimitError
 from kaa.hands.protected import is_placeholder
@@ -106,6 +106,11 @@ class Tracker:
 
     def collect(self) -> list[Row]:
         """What differs from what was said the last time: path, state before, state after."""
+        self.look_again()
+        return self._manifest.take_changes()
+
+    def look_again(self) -> None:
+        """Take in what happened; `collect` tells it."""
         self.listen()
         self._put.clear()
         if self.inotify is None or self._overflowed:
@@ -117,10 +122,23 @@ class Tracker:
             directory, _, name = path.rpartition("/")
             dirty.setdefault(directory, set()).add(name)
         for directory, names in dirty.items():
-            self._look_again(directory, names)
+            self._look_at_names(directory, names)
         # From now on, events tell of those in directories that are covered.
         self._noted = {path for path in self._noted if path.rpartition("/")[0] not in self._entered}
-        return self._manifest.take_changes()
+
+    def covers(self, directory: str) -> bool:
+        """Whether what is in a directory is covered, but for single files."""
+        return directory in self._entered
+
+    def has(self, path: str, status: os.stat_result) -> bool:
+        """Whether the content of a file, as `stat` describes it, is kept, and is from now on.
+
+        Not of a file in a directory that is not covered: it was kept once, and nobody tells when it changes.
+        """
+        known = self._manifest.get(path)
+        if known is None or known.kind not in ("file", "symlink") or path.rpartition("/")[0] not in self._entered:
+            return False
+        return is_known(status, known) or (not known.stamp and known.size == status.st_size)
 
     def take_changes(self) -> list[Row]:
         """The same for what has been looked at so far."""
@@ -237,7 +255,7 @@ class Tracker:
                 yield None
         self._entered[directory] = watch
 
-    def _look_again(self, directory: str, names: set[str]) -> None:
+    def _look_at_names(self, directory: str, names: set[str]) -> None:
         """Look at some names in a directory, and at everything in directories that are new."""
         with self.roots.opened(directory) as descriptor:
             if descriptor is None:

@@ -14,7 +14,8 @@ from kaa.shell.boundary import Confines
 from kaa.workspace.permitted import Target
 
 # Words that send git, or what follows in the same command, to another directory.
-_ELSEWHERE = frozenset({"-C", "--git-dir", "--work-tree", "cd", "pushd"})
+_ELSEWHERE = frozenset({"-C", "--git-dir", "--work-tree", "cd", "pushd", "popd"})
+_MOVES = frozenset({("mv",), ("rename",), ("ln",), ("rsync",), ("eval",), ("source",), (".",)})
 
 
 class JudgedCall(msgspec.Struct, frozen=True):
@@ -32,6 +33,7 @@ class JudgedCall(msgspec.Struct, frozen=True):
         names: what it is called, absolute: the given path and the others that file tools take it for.
         outside: why it has to leave the sandbox, None if it does not.
         losses: what it would throw away.
+        restorable: what else it would throw away, if checkpoints keep it.
         needs: what it will foreseeably need from outside the sandbox, whether or not it is permitted already.
         private: a path in a command that would be another file outside the sandbox.
     """
@@ -47,6 +49,7 @@ class JudgedCall(msgspec.Struct, frozen=True):
     names: tuple[str, ...] = ()
     outside: str | None = None
     losses: tuple[Loss, ...] = ()
+    restorable: tuple[Loss, ...] = ()
     needs: tuple[Need, ...] = ()
     private: str | None = None
 
@@ -70,6 +73,21 @@ class JudgedCall(msgspec.Struct, frozen=True):
         """Whether git in it may work on another repository than the project's."""
         simple = self.reach.simple if self.reach else ()
         return any(word is None or word in _ELSEWHERE for command in simple for word in command.words)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the paths in it are certain: each program stands there by itself, in the project's directory.
+
+        What was moved meanwhile would be deleted under another name.
+        """
+        if self.script is None or self.reach is None or not self.reach.complete:
+            return False
+        commands = self.script.commands
+        named = {command.words for command in commands}
+        return named.issuperset(self.reach.commands) and not any(
+            command.assigns or _ELSEWHERE.intersection(command.words) or command.words[:1] in _MOVES
+            for command in commands
+        )
 
 
 def examine(call: ToolCall, risk: Risk, confines: Confines, target: Target | None = None) -> JudgedCall:

@@ -7,6 +7,7 @@ being written is safe, what it lets be written is not, and this asks before the 
 import posixpath
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 from kaa.shell.approvals.git_losses import git_loss
 from kaa.shell.approvals.grammar import Words
@@ -38,24 +39,24 @@ def _loss(words: Words, temporary: Sequence[str]) -> Loss | None:
     program, *rest = words
     name = program_name(program or "")
     options = {word for word in rest if word is not None and word.startswith("-")}
-    operands = [word for word in rest if word is None or not word.startswith("-")]
+    operands = _operands(rest)
     letters = {letter for option in options if not option.startswith("--") for letter in option[1:]}
     match name:
         case "git":
             return git_loss(rest)
         case "rm" if letters & {"r", "R", "f"} or options & {"--recursive", "--force"}:
             lost = [word for word in operands if word is None or not _is_temporary(word, temporary)]
-            return Loss(f"deletes {listed(lost)} for good") if lost else None
+            return _lost_files(f"deletes {listed(lost)}", lost) if lost else None
         case "find" if "-delete" in options:
-            return Loss("deletes all files it finds for good")
+            return _lost_files("deletes all files it finds", _starts_of_find(rest))
         case "shred" | "wipefs":
             return Loss(f"destroys {listed(operands)} for good")
         case "truncate":
-            return Loss(f"cuts off the content of {listed(operands[-1:])}")
+            return _lost_files(f"cuts off the content of {listed(operands[-1:])}", operands)
         case "dd":
             targets = [word[3:] for word in operands if word is not None and word.startswith("of=")]
             lost = [word for word in targets if word != "/dev/null" and not _is_temporary(word, temporary)]
-            return Loss(f"overwrites {listed(lost)}") if lost else None
+            return _lost_files(f"overwrites {listed(lost)}", lost) if lost else None
         case "chmod" | "chown" | "chgrp" if "R" in letters or "--recursive" in options:
             wide = [word for word in operands[1:] if word is None or word in _EVERYWHERE or word.startswith(("/", "~"))]
             return Loss(f"changes the permissions or owners of everything in {listed(wide)}") if wide else None
@@ -68,6 +69,24 @@ def _loss(words: Words, temporary: Sequence[str]) -> Loss | None:
         case _ if name.startswith("mkfs"):
             return Loss(f"formats {listed(operands[-1:])}: everything on it is lost")
     return None
+
+
+def _operands(words: Sequence[str | None]) -> list[str | None]:
+    """The words that are no options; all words behind `--` are none."""
+    end = words.index("--") if "--" in words else len(words)
+    return [word for word in words[:end] if word is None or not word.startswith("-")] + list(words[end + 1 :])
+
+
+def _starts_of_find(words: Sequence[str | None]) -> list[str | None]:
+    """Where find begins; None among them if that is not certain, as with links that it follows."""
+    begins = takewhile(lambda word: word is None or not word.startswith(("-", "(", "!")), words)
+    known = list(begins) or ["."]
+    return [*known, *(None for word in words if word in ("-L", "-H", "-follow", "-files0-from"))]
+
+
+def _lost_files(sentence: str, paths: Sequence[str | None]) -> Loss:
+    known = tuple(path for path in paths if path is not None)
+    return Loss(sentence, "files", known) if known and len(known) == len(paths) else Loss(sentence)
 
 
 def _container_loss(operands: Sequence[str | None], options: set[str]) -> Loss | None:

@@ -40,6 +40,7 @@ from kaa.shell.approvals.memory import Memory
 from kaa.shell.approvals.questions import QuestionTurns
 from kaa.shell.approvals.rule_file import ApprovalRules, ApprovalsError
 from kaa.shell.approvals.rules import Rule, RuleError, RuleMatch, parse_rule
+from kaa.shell.approvals.sparing import Sparing
 from kaa.shell.approvals.suggestions import suggestion
 from kaa.shell.approvals.targets import find_target, redirected
 from kaa.shell.boundary import SandboxControl
@@ -51,7 +52,6 @@ from kaa.workspace.sandbox.options import SandboxChange
 # Reading a command of this length takes a few milliseconds, and up to 200 if it was made for that.
 _LONG_CHARACTERS = 1024
 
-ChangedFiles: TypeAlias = Callable[[], Awaitable[Sequence[str] | None]]
 Preview: TypeAlias = Callable[[str, dict[str, Json]], Awaitable[str]]
 
 
@@ -65,7 +65,8 @@ class Gate:
         sandbox: what confines calls.
         asker: asks the person. May be changed at any time.
         abort: stops the run.
-        changed_files: files with changes that are not committed, None if that is not known.
+        sparing: says which losses need a question.
+        notify: told once what runs without a question because it can be undone.
         preview: the change that a tool would make to a file with some arguments, as a diff; empty if it is not known.
     """
 
@@ -78,7 +79,8 @@ class Gate:
         sandbox: SandboxControl,
         asker: Asker,
         abort: Callable[[], None],
-        changed_files: ChangedFiles | None = None,
+        sparing: Sparing,
+        notify: Callable[[str], None],
         preview: Preview | None = None,
     ) -> None:
         self._policy = policy
@@ -87,7 +89,9 @@ class Gate:
         self._risk_of = risk_of
         self._sandbox = sandbox
         self._abort = abort
-        self._changed_files = changed_files
+        self._sparing = sparing
+        self._notify = notify
+        self._has_told = False
         self._preview = preview
         self._questions = QuestionTurns()
         self._escalated: set[Escalation] = set()
@@ -199,7 +203,7 @@ class Gate:
         """
         return risk == "write" or self._policy() == "step" or self._memory.concerns(tool, risk)
 
-    def _judge(self, call: JudgedCall, changed: Sequence[str] | None = None) -> Allowed | Denied | Doubtful:
+    def _judge(self, call: JudgedCall) -> Allowed | Denied | Doubtful:
         # Without anybody to ask, what `ask` would ask is what `auto` would: the sandbox holds it.
         policy = self._policy()
         if policy != "step" and not self.asker.can_ask:
@@ -209,7 +213,6 @@ class Gate:
             policy,
             self._memory.rules,
             self._sandbox.root,
-            changed=changed,
             answered=self._memory.answer_to(call),
             needs=self._unmet(call),
             exposed=self._exposed,
@@ -249,13 +252,15 @@ class Gate:
         return path if any(path.startswith(f"{root.rstrip('/')}/") for root in self._sandbox.writable) else None
 
     async def _resolve(self, call: JudgedCall) -> Allowed | Denied:
-        """End the doubt about a call: by what git knows, by what was answered meanwhile, or by asking."""
+        """End the doubt about a call: by what can be restored, by what was answered meanwhile, or by asking."""
         async with self._questions.turn() as is_stopped:
             if is_stopped:
                 return Denied(wording.stopped())
-            changed = await self._changed(call)
-            verdict = self._judge(call, changed)
+            if call.losses:
+                call = await self._sparing.spare(call)
+            verdict = self._judge(call)
             if not isinstance(verdict, Doubtful):
+                self._tell_of_undo(call, verdict)
                 return verdict
             if not self._can_ask:
                 return Denied(wording.unanswerable(call, verdict))
@@ -281,6 +286,11 @@ class Gate:
                 except OSError as error:
                     return Denied(wording.unchangeable(error))
             return answer
+
+    def _tell_of_undo(self, call: JudgedCall, verdict: Allowed | Denied) -> None:
+        if call.restorable and isinstance(verdict, Allowed) and not self._has_told:
+            self._has_told = True
+            self._notify(wording.restorable(call))
 
     async def _ask_to_lift(
         self, call: JudgedCall, blocked: Sequence[Blocked], escalations: tuple[Escalation, ...]
@@ -380,7 +390,3 @@ class Gate:
                 case "network":
                     self._sandbox.allow_host(lift.what)
             self._escalated.add(lift)
-
-    async def _changed(self, call: JudgedCall) -> Sequence[str] | None:
-        matters = any(loss.changes is not None for loss in call.losses) and not call.works_elsewhere
-        return await self._changed_files() if matters and self._changed_files else None

@@ -74,7 +74,6 @@ def judge(
     rules: ApprovalRules,
     root: str,
     *,
-    changed: Sequence[str] | None = None,
     answered: Permission | None = None,
     needs: tuple[Need, ...] = (),
     exposed: Callable[[JudgedCall], str | None],
@@ -86,7 +85,6 @@ def judge(
         policy: the user's.
         rules: in force.
         root: the project; relative globs of rules start here.
-        changed: files with changes that are not committed; None if that is not known.
         answered: an earlier answer to a call with the same arguments.
         needs: those of its needs that are not permitted and that somebody can be asked about.
         exposed: says which program of a call that would leave the sandbox can be written by commands, if one can.
@@ -99,7 +97,7 @@ def judge(
     risk = exposed(call) if leaves or (granted is not None and granted.outside) else None
     if granted is not None and risk is None and policy != "step" and (granted.outside or not needs):
         return Allowed(granted.outside)
-    lost = [loss.sentence for loss in call.losses if not loss.spares(changed)]
+    lost = [loss.sentence for loss in call.losses]
     is_settled = granted is not None and not granted.outside and policy != "step"
     own = () if is_settled else _reasons(call, policy, denial, lost)
     reasons = (*([risk] if risk else []), *own, *(need.reason for need in needs))
@@ -132,6 +130,8 @@ def _reasons(
     if policy == "ask" and call.risk != "read":
         obstacle = call.script.obstacle if call.script else None
         reasons.append(f"no rule can allow it: {obstacle}" if obstacle else "no rule allows it")
+    if reasons:
+        reasons += [f"it {loss.sentence}, which /undo restores" for loss in call.restorable]
     if reasons and call.detour is not None:
         reasons.append(call.detour)
     return tuple(reasons)

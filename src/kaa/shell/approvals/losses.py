@@ -1,8 +1,13 @@
 """What a command would throw away, said so that a person can decide."""
 
 from collections.abc import Sequence
+from typing import Literal, TypeAlias
 
 import msgspec
+
+# What is lost: files below `paths`; changes that are not committed, of files below `paths` or of all if there are none,
+# and what is staged of them; files that git does not track; or something else, which no checkpoint keeps.
+LossKind: TypeAlias = Literal["files", "changes", "untracked", "other"]
 
 
 class Loss(msgspec.Struct, frozen=True):
@@ -10,20 +15,17 @@ class Loss(msgspec.Struct, frozen=True):
 
     Attributes:
         sentence: for people.
-        changes: only changes that are not committed are lost, so that nothing is if there are none; the paths
-            concerned, or an empty tuple for all of them. None if something is lost in any case.
+        kind: what is lost.
+        paths: where, as the command names them.
     """
 
     sentence: str
-    changes: tuple[str, ...] | None = None
+    kind: LossKind = "other"
+    paths: tuple[str, ...] = ()
 
-    def spares(self, changed: Sequence[str] | None) -> bool:
-        """Whether nothing is lost, given the files with changes that are not committed (None: not known)."""
-        if self.changes is None or changed is None:
-            return False
-        if not self.changes:
-            return not changed
-        return not any(_concerns(path, file) for path in self.changes for file in changed)
+    def changes_among(self, changed: Sequence[str]) -> tuple[str, ...]:
+        """Those of the files with changes that are not committed whose changes are lost."""
+        return tuple(file for file in changed if not self.paths or any(_concerns(path, file) for path in self.paths))
 
 
 def listed(words: Sequence[str | None]) -> str:

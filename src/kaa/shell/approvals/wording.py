@@ -40,6 +40,12 @@ def warnings(call: JudgedCall, *, outside: bool) -> list[str]:
     return lost
 
 
+def restorable(call: JudgedCall) -> str:
+    """Why a command that destroys something runs without a question."""
+    what = "; ".join(loss.sentence for loss in call.restorable)
+    return f"{call.title}: {what}. kaa does not ask, because /undo restores these files"
+
+
 def exposed(name: str, path: str) -> str:
     """Why no rule and no earlier answer lets a command out of the sandbox."""
     return (

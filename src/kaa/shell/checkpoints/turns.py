@@ -1,7 +1,7 @@
 """Has checkpoints taken turn by turn, and writes into the session which change sets there are."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from kaa.core.agent import Agent
 from kaa.core.events import (
@@ -132,6 +132,18 @@ class TurnCheckpoints:
             self.report(error)
         else:
             self._problem = ""
+
+    async def keeps(self, paths: Sequence[str]) -> bool:
+        """Whether `/undo` would restore all that is at or below some paths, if a call destroyed it now."""
+        checkpoints = self._made()
+        if checkpoints is None:
+            return False
+        try:
+            await self.settled()
+            return await checkpoints.keeps(paths)
+        except OSError as error:
+            self.report(error)
+            return False
 
     async def caught_up(self) -> Checkpoints | None:
         """The checkpoints, once everything is in the session that the agent did until now; None if they are off.

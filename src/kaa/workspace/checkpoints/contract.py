@@ -225,6 +225,17 @@ class Checkpoints(Protocol):
         """
         ...
 
+    async def keeps(self, paths: Sequence[str]) -> bool:
+        """Whether all that is at or below some paths would be restored, if a call destroyed it now.
+
+        Args:
+            paths: absolute, or relative to the project.
+
+        Raises:
+            OSError: it cannot be told.
+        """
+        ...
+
     async def ended(self, call: str, *, in_background: bool = False) -> None:
         """A call is over. What changes until the next `ready` is somebody else's.
 

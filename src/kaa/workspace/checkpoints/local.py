@@ -17,7 +17,7 @@ from kaa.workspace.checkpoints.contract import (
     RestoreResult,
 )
 from kaa.workspace.checkpoints.planning import Way
-from kaa.workspace.checkpoints.reports import Noted, doing_of
+from kaa.workspace.checkpoints.reports import Kept, Noted, doing_of
 from kaa.workspace.checkpoints.restoring import Progress, restore
 from kaa.workspace.checkpoints.store import Store, Turn, new_change_set_id
 from kaa.workspace.slots import Slots
@@ -107,6 +107,11 @@ class LocalCheckpoints:
                 if self._signs is None:
                     self._signs = asyncio.create_task(self._give_signs(store))
             self._record.begin(call, name)
+
+    async def keeps(self, paths: Sequence[str]) -> bool:
+        """See `Checkpoints.keeps`."""
+        link = await self._lookout.looked()
+        return parse((await link.ask({"op": "keeps", "paths": list(paths)})).header, Kept).kept
 
     async def ended(self, call: str, *, in_background: bool = False) -> None:
         """See `Checkpoints.ended`."""

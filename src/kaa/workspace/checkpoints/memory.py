@@ -60,6 +60,10 @@ class MemoryCheckpoints:
         self._is_open = True
         self._record.begin(call, path)
 
+    async def keeps(self, paths: Sequence[str]) -> bool:
+        """Everything in memory is kept."""
+        return True
+
     async def ended(self, call: str, *, in_background: bool = False) -> None:
         """See `Checkpoints.ended`."""
         if self._record.end(call):

@@ -1,0 +1,101 @@
+"""Commands that destroy only what checkpoints keep run without a question, and `/undo` restores it; others ask."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.kaa_process import Kaa
+from tests.support.model_server import ModelServer, call, say
+from tests.support.rpc_client import rpc
+
+pytestmark = pytest.mark.usefixtures("mounts")
+
+
+@pytest.fixture
+def repository(kaa: Kaa) -> Path:
+    """The project as a repository with a commit, uncommitted changes, and files that git does not track or ignores."""
+    project = kaa.project
+    (project / ".gitignore").write_text("ignored/\n")
+    (project / "tracked").write_text("committed")
+    (project / "src").mkdir()
+    (project / "src" / "a.py").write_text("a")
+    for words in (("init", "-q"), ("add", "."), ("-c", "user.name=n", "-c", "user.email=e@x", "commit", "-qm", "c")):
+        subprocess.run(["git", *words], cwd=project, check=True, env=kaa.environ)
+    (project / "tracked").write_text("my change")
+    (project / "src" / "new.py").write_text("new")
+    (project / "ignored").mkdir()
+    (project / "ignored" / "only copy").write_text("mine")
+    return project
+
+
+def _contents(project: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(project)): path.read_text()
+        for path in project.rglob("*")
+        if path.is_file() and ".git" not in path.relative_to(project).parts
+    }
+
+
+@pytest.mark.parametrize(
+    "command", ["rm -rf src tracked", "find src -delete", "truncate -s 0 tracked", "dd if=/dev/null of=src/a.py"]
+)
+def test_a_command_that_can_be_undone_is_not_asked_about_and_undone(kaa: Kaa, repository: Path, command: str) -> None:
+    before = _contents(repository)
+
+    with ModelServer([call("bash", command=command), say("Done.")]) as server:
+        kaa.use(server, "openai-completions")
+        with rpc(kaa) as client:
+            client.prompt("do it")
+            destroyed = _contents(repository)
+            client.data("prompt", message="/undo --all")
+        asked = [line for line in client.seen if line["type"] == "extension_ui_request" and line["method"] == "select"]
+
+    assert not asked
+    assert destroyed != before
+    assert _contents(repository) == before
+
+
+@pytest.mark.parametrize("command", ["git reset --hard", "git checkout -- tracked", "git restore .", "git clean -fd"])
+def test_what_git_discards_is_undone(kaa: Kaa, repository: Path, command: str) -> None:
+    before = _contents(repository)
+
+    with ModelServer([call("bash", command=command), say("Done.")]) as server:
+        kaa.use(server, "openai-completions")
+        done = kaa.run("--allow-git", "-p", "do it")
+        destroyed = _contents(repository)
+        undone = kaa.run("-c", "-p", "/undo")
+
+    assert done.code == 0, done.err
+    assert destroyed != before
+    assert undone.code == 0, undone.err
+    assert _contents(repository) == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["rm -rf ignored", "git clean -fdx", "rm -rf src ignored", "git stash drop", "rm -rf .git", "cd src; rm -rf ."],
+)
+def test_what_cannot_be_undone_is_denied_without_a_user(kaa: Kaa, repository: Path, command: str) -> None:
+    before = _contents(repository)
+
+    with ModelServer([call("bash", command=command), say("Done.")]) as server:
+        kaa.use(server, "openai-completions")
+        done = kaa.run("--allow-git", "-p", "do it")
+
+    assert done.code == 3
+    assert _contents(repository) == before
+
+
+@pytest.mark.parametrize("why", ["off", "no session"])
+def test_without_checkpoints_it_is_denied_as_before(kaa: Kaa, repository: Path, why: str) -> None:
+    before = _contents(repository)
+    if why == "off":
+        kaa.settings(checkpoints={"enabled": False})
+
+    with ModelServer([call("bash", command="rm -rf src"), say("Done.")]) as server:
+        kaa.use(server, "openai-completions")
+        done = kaa.run(*(["--no-session"] if why == "no session" else []), "-p", "do it")
+
+    assert done.code == 3
+    assert _contents(repository) == before
