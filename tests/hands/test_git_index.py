@@ -37,9 +37,10 @@ def _add(repository: Path, entries: dict[str, bool]) -> None:
 
 def _found(repository: Path) -> set[str]:
     data = (repository / ".git" / "index").read_bytes()
+    sha256 = "sha256" in (repository / ".git" / "config").read_text()
     parts = [repository / ".git" / name for name in shared_parts(data)]
-    shared = (gitlinks(part.read_bytes()) for part in parts if part.exists())
-    return set(gitlinks(data).union(*shared))
+    shared = (gitlinks(part.read_bytes(), sha256=sha256) for part in parts if part.exists())
+    return set(gitlinks(data, sha256=sha256).union(*shared))
 
 
 @pytest.fixture
@@ -96,6 +97,36 @@ def test_a_mode_that_makes_git_look_into_the_directory_is_that_of_a_gitlink(tmp_
     subprocess.run(["git", "status"], cwd=repository, env=_ENVIRONMENT, capture_output=True, check=False)
 
     assert not canary.exists() or _found(repository) == {"x"}
+
+
+@_needs_git
+@pytest.mark.parametrize("version", ["2", "4"])
+@pytest.mark.parametrize("format_", ["sha1", "sha256"])
+@pytest.mark.parametrize("path", ["X/../../out", "../out", "/tmp/out", "a/.git/hooks/x", ".GIT/hooks/x", "a//b", "./x"])
+def test_a_path_that_git_would_not_add_is_refused(tmp_path: Path, version: str, format_: str, path: str) -> None:
+    repository = tmp_path / "x"
+    _git("init", "-q", f"--object-format={format_}", str(repository), cwd=tmp_path)
+    _git("config", "index.version", version, cwd=repository)
+    harmless = "z" * len(path)
+    _add(repository, {"a": False, harmless: False})
+    assert _found(repository) == set()
+
+    index = repository / ".git" / "index"
+    index.write_bytes(index.read_bytes().replace(harmless.encode(), path.encode()))
+
+    with pytest.raises(IndexRefusedError, match="path"):
+        _found(repository)
+
+
+@_needs_git
+def test_a_path_that_ends_before_its_length_is_refused(repository: Path) -> None:
+    _add(repository, {"zzzzzzz": False})
+    index = repository / ".git" / "index"
+
+    index.write_bytes(index.read_bytes().replace(b"zzzzzzz", b"../z\0zz"))
+
+    with pytest.raises(IndexRefusedError, match="path"):
+        _found(repository)
 
 
 @_needs_git

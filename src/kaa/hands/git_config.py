@@ -119,6 +119,14 @@ def work_trees(data: bytes) -> list[str]:
     return []
 
 
+def has_long_hashes(data: bytes) -> bool:
+    """Whether the objects of a repository have hashes of 32 bytes (SHA-256), according to its configuration."""
+    with contextlib.suppress(ConfigSyntaxError):
+        formats = [entry.value for entry in entries(data) if entry.key == "extensions.objectformat"]
+        return formats[-1:] == ["sha256"]
+    return False
+
+
 def executing_entries(data: bytes) -> frozenset[str]:
     """`key=value` of every entry that executes.
 

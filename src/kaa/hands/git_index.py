@@ -1,12 +1,14 @@
 """Where git's index has repositories of their own (gitlinks): `git status` starts another git in each of them.
 
 An entry for a whole directory (sparse index) stands for what a tree object says; there may be gitlinks in it.
+git does not check the paths of an index that it reads: `git checkout .` writes `.git/hooks/x` and `../x` if it says so.
 
 The parser follows git's own (read-cache.c, gitformat-index(5)). What git reads and we do not would be a hole, so
 everything that git may take for the beginning of entries is read as one, with both lengths that hashes have.
 """
 
 import functools
+import re
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -32,6 +34,9 @@ _MAX_SHARED = 64
 _BLOCKS = b"IEOT"  # an extension that says where threads begin to read, and how many entries
 _BLOCK = struct.Struct(">II")
 _MAX_BLOCKS = 1024  # git makes one for each thread
+# What git accepts in no path that it adds (verify_path in read-cache.c).
+_FIRST_OF_ESCAPES = (b"", b".", b"/", b"\0")
+_ESCAPES = re.compile(rb"(?:^|/)(?:\.{0,2}|\.git)(?:/|$)", re.IGNORECASE)
 
 
 class IndexRefusedError(ValueError):
@@ -46,23 +51,27 @@ class _Block(NamedTuple):
 
 
 @functools.lru_cache(maxsize=4)  # the guard asks again and again
-def gitlinks(data: bytes) -> frozenset[str]:
+def gitlinks(data: bytes, *, sha256: bool | None = False) -> frozenset[str]:
     """The paths of gitlinks, relative to the working tree, at least all those that git finds.
 
     A path that ends in a slash is that of a directory in which there may be more of them.
 
     Args:
         data: the content of an index, or of the shared part of one.
+        sha256: the repository's hashes have 32 bytes, as its configuration says; None if that is not known, and other
+            paths are checked elsewhere.
 
     Raises:
-        IndexRefusedError: to read it would take too long, or what it says cannot be followed.
+        IndexRefusedError: to read it would take too long, what it says cannot be followed, or a path in it leads out of
+            the working tree.
     """
     if len(data) < _HEADER.size:
         return frozenset()
     _, version, entries = _HEADER.unpack_from(data)
     blocks = (_Block(_HEADER.size, entries), *_blocks(data))
     compressed = version == _VERSION_WITH_COMPRESSED_PATHS
-    paths = (path for size in _HASH_BYTES for path in _paths(data, blocks, size, compressed=compressed))
+    own = None if sha256 is None else _HASH_BYTES[sha256]
+    paths = (path for size in _HASH_BYTES for path in _paths(data, blocks, size, size == own, compressed=compressed))
     found = frozenset(path.decode("utf-8", "surrogateescape") for path in paths)
     if "" in found and shared_parts(data):
         raise IndexRefusedError("it makes a repository of a file that another index names")
@@ -90,12 +99,26 @@ def shared_parts(data: bytes) -> frozenset[str]:
     return frozenset(names)
 
 
-def _paths(data: bytes, blocks: tuple[_Block, ...], hash_bytes: int, *, compressed: bool) -> Iterator[bytes]:
-    """Paths of the gitlinks, if hashes are of that length."""
+def _paths(
+    data: bytes, blocks: tuple[_Block, ...], hash_bytes: int, is_own: bool, *, compressed: bool
+) -> Iterator[bytes]:
+    """Paths of the gitlinks, if hashes are of that length.
+
+    Args:
+        data: the index.
+        blocks: of entries.
+        hash_bytes: how long a hash is.
+        is_own: the repository's hashes are that long, so that the other paths count too.
+        compressed: each path says how much it has of the one before.
+
+    Raises:
+        IndexRefusedError: as for `gitlinks`.
+    """
     remaining = 2 * (len(data) // _MIN_ENTRY_BYTES) + len(blocks)  # each by itself and in a block
     for number, (start, entries) in enumerate(blocks):
         offset, name, left = start, b"", entries
         found: list[bytes] = []
+        escaping = b""
         try:
             while left:
                 if not compressed:
@@ -106,12 +129,17 @@ def _paths(data: bytes, blocks: tuple[_Block, ...], hash_bytes: int, *, compress
                 if left:
                     mode, name, offset = _entry(data, offset, hash_bytes, name if compressed else None)
                     left -= 1
-                    found += _led_to(mode, name.partition(b"\0")[0])
+                    path = name.partition(b"\0")[0]
+                    found += _led_to(mode, path)
+                    if path and _ESCAPES.search(path.removesuffix(b"/")):  # a split index leaves some empty
+                        escaping = path
         except (struct.error, ValueError, IndexError):  # git fails as well, before it obeys any
             continue
         if left:
             raise IndexRefusedError("it says of more entries than it can have")
         if number or _has_extensions_at(data, offset, hash_bytes):
+            if escaping and is_own:
+                raise IndexRefusedError(f"it has the path {escaping.decode('utf-8', 'backslashreplace')!r}")
             yield from found
 
 
@@ -123,7 +151,7 @@ def _led_to(mode: int, path: bytes) -> tuple[bytes, ...]:
 
 
 def _skip_files(data: bytes, offset: int, hash_bytes: int, most: int) -> tuple[int, int]:
-    """How many entries can be skipped because they lead nowhere, and where the next begins: 0.5 us for each."""
+    """How many entries can be skipped because they lead nowhere, and where the next begins: 0.8 us for each."""
     flags_at = _HASH_AT + hash_bytes
     last = len(data) - flags_at - 2
     skipped = 0
@@ -131,6 +159,9 @@ def _skip_files(data: bytes, offset: int, hash_bytes: int, most: int) -> tuple[i
         flags = data[offset + flags_at] << 8 | data[offset + flags_at + 1]
         length = flags & _NAME_LENGTH
         if data[offset + _KIND_AT] >> 4 in _KINDS_THAT_LEAD or flags & _EXTENDED or length == _NAME_LENGTH:
+            break
+        name = data[offset + flags_at + 2 : offset + flags_at + 2 + length]
+        if name[:1] in _FIRST_OF_ESCAPES or b"/." in name or b"//" in name or b"/\0" in name or name[-1:] == b"/":
             break
         offset += (flags_at + 2 + length + 8) & ~7
         skipped += 1

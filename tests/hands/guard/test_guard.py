@@ -130,6 +130,13 @@ def _write(path: Path, content: str) -> None:
     stage.rename(path)
 
 
+def _write_link(path: Path, target: str) -> None:
+    """Move a symlink to `path`."""
+    stage = _stage_for(path)
+    stage.symlink_to(target)
+    stage.rename(path)
+
+
 def _stage_for(path: Path) -> Path:
     """A free name on the same filesystem."""
     stage = next(parent / "stage" for parent in path.parents if (parent / "stage").is_dir())
@@ -403,6 +410,121 @@ def test_more_repositories_than_can_be_watched_are_reported(project: Path, start
     subprocess.run(["git", "update-index", "--index-info"], cwd=project, input="".join(lines).encode(), check=True)
 
     assert list(brain.check()) == [".git/index"]
+
+
+@_needs_git
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("COMMIT_EDITMSG", "packed-refs", "logs/HEAD", "logs/refs/heads/a/b", "refs/heads/x", "objects/ab"),
+        *("objects/pack", "rr-cache/1/preimage", "rebase-merge/message", "info", "index.lock", "x.kaa-blocked"),
+        *("worktrees/w/logs/HEAD", "modules/m/COMMIT_EDITMSG"),
+    ],
+)
+def test_a_link_in_a_git_directory_is_moved_away(project: Path, start: Callable[..., Brain], path: str) -> None:
+    _git("init", cwd=project)
+    _git("init", "--bare", ".git/modules/m", cwd=project)
+    _git("commit", "--allow-empty", "-m", "x", cwd=project)
+    _git("worktree", "add", "w", cwd=project)
+    brain = start(git_writable=True)
+    link = project / ".git" / path
+    link.parent.mkdir(parents=True, exist_ok=True)
+    if link.exists():
+        link.rename(link.with_name("former"))
+        brain.check()
+
+    link.symlink_to("/home/me/.bashrc")
+
+    # git takes nothing for a branch whose name ends in `.lock`.
+    assert brain.check() == {f".git/{path}": f".git/{path}.kaa-blocked.lock"}
+    assert brain.check() == {}
+
+
+@_needs_git
+def test_a_link_that_replaces_a_file_of_git_is_moved_away(project: Path, start: Callable[..., Brain]) -> None:
+    _git("init", cwd=project)
+    _git("commit", "--allow-empty", "-m", "x", cwd=project)
+    brain = start(git_writable=True)
+
+    _write_link(project / ".git" / "logs" / "HEAD", "/home/me/.bashrc")
+
+    assert brain.check() == {".git/logs/HEAD": ".git/logs/HEAD.kaa-blocked.lock"}
+
+
+@_needs_git
+def test_what_git_does_all_the_time_is_let_alone(project: Path, start: Callable[..., Brain]) -> None:
+    _git("init", "-b", "main", cwd=project)
+    _git("commit", "--allow-empty", "-m", "x", cwd=project)
+    _git("clone", str(project), str(project.parent / "other"), cwd=project)
+    brain = start(git_writable=True)
+
+    (project / "file").write_text("x")
+    _git("add", "file", cwd=project)
+    _git("commit", "-m", "x", cwd=project)
+    _git("switch", "-c", "a/b/c", cwd=project)
+    (project / "file").write_text("y")
+    _git("stash", cwd=project)
+    _git("stash", "pop", cwd=project)
+    _git("commit", "-am", "y", cwd=project)
+    _git("tag", "-a", "-m", "one", "one", cwd=project)
+    _git("notes", "add", "-m", "note", cwd=project)
+    _git("switch", "main", cwd=project)
+    _git("merge", "--no-ff", "-m", "merge", "a/b/c", cwd=project)
+    _git("branch", "-D", "a/b/c", cwd=project)
+    _git("fetch", str(project.parent / "other"), cwd=project)
+    _git("revert", "--no-edit", "-m", "1", "HEAD", cwd=project)
+    _git("update-index", "--split-index", cwd=project)
+    _git("commit", "--allow-empty", "-m", "z", cwd=project)
+    _git("gc", cwd=project)
+    _git("symbolic-ref", "-m", "x", "HEAD", "refs/heads/main", cwd=project)
+
+    assert brain.check() == {}
+
+
+@_needs_git
+def test_a_head_that_is_a_link_to_a_branch_is_let_alone(project: Path, start: Callable[..., Brain]) -> None:
+    _git("init", cwd=project)
+    brain = start(git_writable=True)
+
+    _git("-c", "core.preferSymlinkRefs=true", "symbolic-ref", "HEAD", "refs/heads/x", cwd=project)
+    assert (project / ".git" / "HEAD").is_symlink()
+    assert brain.check() == {}
+    _write_link(project / ".git" / "HEAD", "refs/heads/../../../x")
+
+    assert list(brain.check()) == [".git/HEAD"]
+
+
+@_needs_git
+@pytest.mark.parametrize("path", ["objects/info/alternates", "remotes/origin", "branches/origin"])
+def test_what_leads_git_to_another_repository_is_moved_away(
+    project: Path, start: Callable[..., Brain], path: str
+) -> None:
+    _git("init", cwd=project)
+    brain = start(git_writable=True)
+
+    (project / ".git" / path).parent.mkdir(exist_ok=True)
+    _write(project / ".git" / path, "/home/me/other/.git\n")
+
+    assert brain.check() == {f".git/{path}": f".git/{path}.kaa-blocked"}
+
+
+@_needs_git
+@pytest.mark.parametrize("path", ["../../x", "a/.git/xx"])
+def test_an_index_that_leads_out_of_the_working_tree_is_moved_away(
+    project: Path, start: Callable[..., Brain], path: str
+) -> None:
+    _git("init", cwd=project)
+    harmless = "z" * len(path)
+    (project / harmless).touch()
+    _git("add", harmless, cwd=project)
+    brain = start(git_writable=True)
+
+    index = (project / ".git" / "index").read_bytes().replace(harmless.encode(), path.encode())
+    stage = _stage_for(project / ".git")
+    stage.write_bytes(index)
+    stage.rename(project / ".git" / "index")
+
+    assert brain.check() == {".git/index": ".git/index.kaa-blocked"}
 
 
 @_needs_git

@@ -224,7 +224,7 @@ class GuardedDirectories:
         """Note where to look because something happened at a watched place."""
         name = happening.name
         if isinstance(spot, Inside):
-            if spot.names is None or name in spot.names:
+            if spot.matters(name, is_directory=happening.directory):
                 subjects[spot.subject] = None
             return
         if self._is_guarded(spot, name):

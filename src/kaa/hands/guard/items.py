@@ -22,10 +22,30 @@ MAX_DEPTH = 4  # of one guarded directory
 _MAX_EXCHANGES = 16  # of a file for a link and back, while one is opened
 _NOTHING_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
 _EXCHANGED = (errno.ELOOP, errno.EINVAL, errno.ENXIO)
-_KEPT = re.compile(r".*\.kaa-blocked(-[0-9a-f]+)?")
+_KEPT = re.compile(r".*\.kaa-blocked(-[0-9a-f]+)?(\.lock)?")
 
 # Called with an open file or directory, before it is read; for a directory, with the names that matter in it.
-Watch: TypeAlias = Callable[[int, frozenset[str] | None], None]
+Watch: TypeAlias = Callable[[int, "frozenset[str] | Plain | None"], None]
+
+
+class Plain(NamedTuple):
+    """Of a directory that git writes all the time: some names matter, and besides those only symlinks.
+
+    Attributes:
+        names: that matter.
+        path: of the directory, absolute.
+        grows: directories that appear in it are such directories too.
+    """
+
+    names: frozenset[str]
+    path: str
+    grows: bool
+
+    def matters(self, name: str, *, is_directory: bool) -> bool:
+        """Whether something that happened under a name has to be looked at. A link is there until the next event."""
+        if name in self.names or (is_directory and self.grows):
+            return True
+        return not is_directory and os.path.islink(os.path.join(self.path, name))
 
 
 class GuardedItem(NamedTuple):
@@ -44,6 +64,11 @@ class GuardedItem(NamedTuple):
     mode: int = 0o644
 
     @property
+    def ending(self) -> str:
+        """Of the name under which it is kept: git takes no name with this one for a branch whose log is a link."""
+        return ".lock" if self.reason == GIT_LINK else ""
+
+    @property
     def has_other_names(self) -> bool:
         """Whether it is, or was, a file with a hard link: what holds the one name does not hold the other."""
         return _OTHER_NAMES in self.dangers
@@ -56,6 +81,7 @@ class GuardedItem(NamedTuple):
         return self._replace(dangers=self.dangers | {_OTHER_NAMES}) if former.has_other_names else self
 
 
+GIT_LINK = "git would write or read other files through it"
 _DIRECTORY = "a directory"
 _OTHER_NAMES = "another name"
 Items: TypeAlias = dict[str, GuardedItem]  # by path below the guarded name, which itself is ""
@@ -71,13 +97,13 @@ def is_kept_name(name: str) -> bool:
     return _KEPT.fullmatch(name) is not None
 
 
-def kept_names(name: str) -> Iterator[str]:
+def kept_names(name: str, ending: str = "") -> Iterator[str]:
     """Names under which something may be kept, without end."""
-    yield f"{name}.kaa-blocked"
+    yield f"{name}.kaa-blocked{ending}"
     for number in range(2, 10):
-        yield f"{name}.kaa-blocked-{number}"
+        yield f"{name}.kaa-blocked-{number}{ending}"
     while True:
-        yield f"{name}.kaa-blocked-{os.urandom(6).hex()}"
+        yield f"{name}.kaa-blocked-{os.urandom(6).hex()}{ending}"
 
 
 class OpenedItem(NamedTuple):

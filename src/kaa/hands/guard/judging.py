@@ -4,7 +4,7 @@ import os
 
 from kaa.hands.below import is_below
 from kaa.hands.guard.directories import GuardedDirectories
-from kaa.hands.guard.items import GuardedItem, Items, is_kept_name, names_in, protected_items
+from kaa.hands.guard.items import GuardedItem, Items, Plain, is_kept_name, names_in, protected_items
 from kaa.hands.guard.judged import judged_items
 from kaa.hands.guard.repository import MAX_MODULE_DEPTH, bare_repository_items, repository_items
 from kaa.hands.guard.subjects import GIT, Directory, Inside, Subject
@@ -35,12 +35,12 @@ class Judge:
             return {"" if subject.name else next(heads, "HEAD"): item}
 
     def _judged(self, subject: Subject, directory: int) -> Items:
-        def watch(descriptor: int, names: frozenset[str] | None) -> None:
+        def watch(descriptor: int, names: frozenset[str] | Plain | None) -> None:
             self._directories.watch(descriptor, Inside(subject, names))
 
         if not subject.name:
             return bare_repository_items(
-                directory, watch, lambda path: self._is_in_root(os.path.join(subject.path, path))
+                directory, subject.path, watch, lambda path: self._is_in_root(os.path.join(subject.path, path))
             )
         if is_judged_name(subject.name) and subject.path.casefold() not in self._directories.named:
             return judged_items(directory, subject.name, watch)
@@ -48,6 +48,7 @@ class Judge:
             return protected_items(directory, subject.name, watch)
         return repository_items(
             directory,
+            subject.directory.absolute,
             subject.name,
             watch,
             lambda paths: self._directories.link(subject.directory, paths),

@@ -71,8 +71,8 @@ class FindingLog:
         return findings, more
 
 
-def move_away(directory: int, name: str) -> str | None:
-    """Rename something in an open directory; its new name.
+def move_away(directory: int, name: str, ending: str = "") -> str | None:
+    """Rename something in an open directory; its new name, which has this ending.
 
     Returns:
         None if it is gone, or held by a Seatbelt profile, so that no command can have changed it.
@@ -81,7 +81,7 @@ def move_away(directory: int, name: str) -> str | None:
         MountedError: a mount keeps it.
         OSError: it is still there.
     """
-    for kept in kept_names(name):
+    for kept in kept_names(name, ending):
         if _exists(directory, kept):
             continue
         try:

@@ -1,23 +1,26 @@
 """What git executes or obeys of a repository: its configuration, hooks, the state of a rebase, other repositories.
 
 Where the index leads is reported as well, because `git status` starts another git in each repository that it names.
+So is every symlink: git writes logs, messages and much else wherever one leads.
 """
 
 import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
-from kaa.hands.git_config import executing_entries, work_trees
+from kaa.hands.git_config import executing_entries, has_long_hashes, work_trees
 from kaa.hands.git_index import IndexRefusedError, gitlinks, shared_parts
 from kaa.hands.git_state import STATE, Judge
+from kaa.hands.guard.git_directory import GitDirectory, note_all_links, note_links
 from kaa.hands.guard.items import (
     MAX_CONTENT_BYTES,
     MAX_FILES,
     GuardedItem,
     Items,
     OpenedItem,
+    Plain,
     UnopenedItem,
     Watch,
     file_item,
@@ -30,8 +33,14 @@ UNWANTED_REPOSITORY = frozenset({"a repository"})  # what is wrong with one that
 MAX_MODULE_DEPTH = 4  # names of submodules may have slashes
 _CONFIGURATIONS = ("config", "config.worktree")
 _INDEX = "index"
-# In a .git only these are of interest; its other names change with every git command.
-_GIT_NAMES = frozenset((*_CONFIGURATIONS, _INDEX, "commondir", "hooks", "modules", "worktrees", *STATE))
+# Addresses of remotes, as git kept them before there was a configuration (gitrepository-layout(5)).
+_ADDRESSES = ("remotes", "branches")
+# In a .git only these, and symlinks, are of interest; its other names change with every git command.
+_GIT_NAMES = frozenset(
+    (*_CONFIGURATIONS, _INDEX, "commondir", "hooks", "modules", "worktrees", "objects", *_ADDRESSES, *STATE)
+)
+# In these git writes no names that a command can choose, or they are looked at by themselves.
+_WITHOUT_LINKS = frozenset(("annex", "hooks", "lfs", "modules", "objects", "worktrees", *_ADDRESSES))
 _MAX_STATE_BYTES = 4 * 1024 * 1024  # a todo list of 50,000 commits
 _MAX_INDEX_BYTES = 64 * 1024 * 1024  # of Chromium's 500,000 files: 60 MB
 
@@ -41,12 +50,13 @@ Links: TypeAlias = Callable[[frozenset[str]], bool]
 
 
 def repository_items(
-    directory: int, name: str, watch: Watch, links: Links, *, allowed: bool, is_known: Callable[[str], bool]
+    directory: int, path: str, name: str, watch: Watch, links: Links, *, allowed: bool, is_known: Callable[[str], bool]
 ) -> Items:
     """What git executes or obeys of a `.git`.
 
     Args:
         directory: where it is.
+        path: of the directory, absolute.
         name: `.git`.
         watch: see `GuardWatch`.
         links: see `Links`.
@@ -68,21 +78,24 @@ def repository_items(
             _Collection(items, watch, links, directory).follow(target)
         else:
             items[""] = GuardedItem(frozenset() if allowed else UNWANTED_REPOSITORY, reason)
-            _Collection(items, watch, links, directory, name).collect(_Place(found.descriptor, "", work_tree=""))
+            git = GitDirectory(found.descriptor, "", work_tree="", absolute=os.path.join(path, name))
+            _Collection(items, watch, links, directory, name).collect(git)
     return items
 
 
-def bare_repository_items(directory: int, watch: Watch, is_ours: Callable[[str], bool]) -> Items:
+def bare_repository_items(directory: int, path: str, watch: Watch, is_ours: Callable[[str], bool]) -> Items:
     """What git executes or obeys of an open directory, if that has the layout of a bare repository.
 
     Args:
         directory: open.
+        path: of it, absolute.
         watch: see `GuardWatch`.
         is_ours: says whether the files of a submodule may be at a path, relative to the directory.
     """
     items: Items = {}
     if looks_bare(set(names_in(directory))):
-        _Collection(items, watch, lambda _: True, directory, is_ours=is_ours).collect(_Place(directory, ""))
+        git = GitDirectory(directory, "", absolute=path)
+        _Collection(items, watch, lambda _: True, directory, is_ours=is_ours).collect(git)
     return items
 
 
@@ -90,31 +103,6 @@ def looks_bare(names: set[str]) -> bool:
     """Whether git would take a directory with these names for a repository (is_git_directory in setup.c)."""
     names = {name.casefold() for name in names}
     return "head" in names and ("commondir" in names or {"objects", "refs"} <= names)
-
-
-class _Place(NamedTuple):
-    """A git directory.
-
-    Attributes:
-        directory: open.
-        path: below the subject's.
-        depth: how many git directories it is in.
-        work_tree: where its files are if its configuration says nothing of it, below the directory that has the
-            `.git`; None if that is not known.
-        is_worktree: it is that of a worktree, inside the common one.
-        is_module: it is that of a submodule.
-    """
-
-    directory: int
-    path: str
-    depth: int = 0
-    work_tree: str | None = None
-    is_worktree: bool = False
-    is_module: bool = False
-
-    def inside(self, name: str) -> str:
-        """The path of something in it."""
-        return f"{self.path}/{name}" if self.path else name
 
 
 class _Collection:
@@ -150,39 +138,47 @@ class _Collection:
         with contextlib.suppress(OSError, ValueError):
             descriptor = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._directory)
             try:
-                names = self._index(descriptor, _INDEX, "")
+                names = self._index(GitDirectory(descriptor, ""), "", sha256=None)
                 self._watch(descriptor, frozenset((_INDEX, *names)))
                 self._items.pop(_INDEX, None)  # it is the other subject's
             finally:
                 os.close(descriptor)
 
-    def collect(self, place: _Place) -> None:
+    def collect(self, place: GitDirectory) -> None:
         """Add the files of a git directory, and of the submodules' and worktrees' in it."""
-        self._watch(place.directory, _GIT_NAMES)
+        self._watch(place.directory, Plain(_GIT_NAMES, place.absolute, grows=True))
         work_tree = place.work_tree
+        sha256 = place.sha256
         for name in _CONFIGURATIONS:
             content = self._file(
                 place, name, lambda content: self._executing(place, content), "git would execute what it says"
             )
             for path in work_trees(content or b""):
                 work_tree = self._leads_to(place, path)
+            if name == _CONFIGURATIONS[0] and not place.is_worktree:  # git asks only this one
+                sha256 = has_long_hashes(content or b"")
         foreign = _foreign_to_worktree if place.is_worktree else whatever
         self._file(place, "commondir", foreign, "git would obey it")
-        self._hooks(place)
+        self._files(place, "hooks", "git would execute it")
+        for name in _ADDRESSES:
+            self._files(place, name, "git would send to where it says, or fetch from there")
+        self._objects(place)
+        note_all_links(self._items, place, self._watch, _WITHOUT_LINKS)
         for name, judges in STATE.items():
             self._state(place, name, judges)
-        if shared := self._index(place.directory, place.inside(_INDEX), work_tree):
-            self._watch(place.directory, _GIT_NAMES | shared)
-        self._worktrees(place)
+        if shared := self._index(place, work_tree, sha256=sha256):
+            self._watch(place.directory, Plain(_GIT_NAMES | shared, place.absolute, grows=True))
+        self._worktrees(place._replace(sha256=sha256))
         with self._subdirectory(place.directory, "modules", place.inside("modules")) as modules:
-            self._submodules(modules, place.inside("modules"), place.depth + 1)
+            if modules is not None:
+                self._submodules(place.below(modules, "modules"), place.depth + 1)
 
-    def _executing(self, place: _Place, content: bytes) -> frozenset[str]:
+    def _executing(self, place: GitDirectory, content: bytes) -> frozenset[str]:
         """What a configuration makes git execute, and working trees that are not its own: git writes what is there."""
         foreign = (path for path in work_trees(content) if self._leads_to(place, path) is None)
         return executing_entries(content) | {f"core.worktree={path}" for path in foreign}
 
-    def _leads_to(self, place: _Place, path: str) -> str | None:
+    def _leads_to(self, place: GitDirectory, path: str) -> str | None:
         """Where `core.worktree` leads, below the directory that has the `.git`; None if elsewhere."""
         if not self._name:
             return path if place.is_module and self._is_ours(os.path.join(place.path, path)) else None
@@ -199,31 +195,47 @@ class _Collection:
                 return None
         return "/".join(parts)
 
-    def _hooks(self, place: _Place) -> None:
-        path = place.inside("hooks")
-        with self._subdirectory(place.directory, "hooks", path) as hooks:
-            for name in self._up_to_limit(names_in(hooks), path):
-                if hooks is not None and not name.endswith(".sample"):
-                    self._file(_Place(hooks, path), name, whatever, "git would execute it")
+    def _files(self, place: GitDirectory, directory: str, reason: str) -> None:
+        """The files of a directory, of which every change matters."""
+        path = place.inside(directory)
+        with self._subdirectory(place.directory, directory, path) as found:
+            for name in self._up_to_limit(names_in(found), path):
+                if found is not None and not name.endswith(".sample"):
+                    self._file(GitDirectory(found, path), name, whatever, reason)
 
-    def _state(self, place: _Place, name: str, judges: Mapping[str, Judge]) -> None:
+    def _objects(self, place: GitDirectory) -> None:
+        """The file that has git take objects from other repositories, and links in place of the first directories."""
+        with self._subdirectory(place.directory, "objects", place.inside("objects"), frozenset()) as objects:
+            if objects is None:
+                return
+            below = place.below(objects, "objects")
+            self._watch(objects, Plain(frozenset(("info",)), below.absolute, grows=False))
+            note_links(self._items, below)
+            info = below.inside("info")
+            with self._subdirectory(objects, "info", info, frozenset(("alternates",))) as found:
+                if found is not None:
+                    self._file(
+                        GitDirectory(found, info), "alternates", whatever, "git would use another repository's files"
+                    )
+
+    def _state(self, place: GitDirectory, name: str, judges: Mapping[str, Judge]) -> None:
         """The state of a rebase and its like."""
         path, reason = place.inside(name), "git would execute what it says when that goes on"
         with self._subdirectory(place.directory, name, path, frozenset(judges)) as state:
             if state is not None:
                 for inner, judge in judges.items():
-                    self._file(_Place(state, path), inner, judge, reason, _MAX_STATE_BYTES)
+                    self._file(GitDirectory(state, path), inner, judge, reason, _MAX_STATE_BYTES)
 
-    def _index(self, directory: int, path: str, work_tree: str | None) -> frozenset[str]:
+    def _index(self, place: GitDirectory, work_tree: str | None, *, sha256: bool | None) -> frozenset[str]:
         """Report where the index of a git directory leads; names of the files that may have more of it."""
+        directory, path = place.directory, place.inside(_INDEX)
         found: set[str] = set()
         shared: frozenset[str] = frozenset()
         try:
             content = self._content(directory, _INDEX)
             shared = shared_parts(content)
-            found |= gitlinks(content)
-            for name in shared:
-                found |= gitlinks(self._content(directory, name))
+            for part in (content, *(self._content(directory, name) for name in shared)):
+                found |= gitlinks(part, sha256=sha256)
             links = frozenset(os.path.join(work_tree or "", link) for link in found)
             if work_tree is not None and not self._links(links):
                 raise IndexRefusedError("there are too many")
@@ -243,22 +255,35 @@ class _Collection:
             raise IndexRefusedError("it is too large")
         return content
 
-    def _worktrees(self, place: _Place) -> None:
+    def _worktrees(self, place: GitDirectory) -> None:
         path = place.inside("worktrees")
         with self._subdirectory(place.directory, "worktrees", path) as worktrees:
             for name in self._up_to_limit(names_in(worktrees), path):
                 with self._subdirectory(worktrees, name, f"{path}/{name}") as tree:
                     if tree is not None and place.depth < MAX_MODULE_DEPTH:
-                        self.collect(_Place(tree, f"{path}/{name}", place.depth + 1, is_worktree=True))
+                        absolute = os.path.join(place.absolute, "worktrees", name)
+                        self.collect(
+                            GitDirectory(
+                                tree,
+                                f"{path}/{name}",
+                                place.depth + 1,
+                                is_worktree=True,
+                                absolute=absolute,
+                                sha256=place.sha256,
+                            )
+                        )
 
-    def _submodules(self, directory: int | None, path: str, depth: int) -> None:
+    def _submodules(self, place: GitDirectory, depth: int) -> None:
         """Add git directories that may be some levels below, because names of submodules may have slashes."""
-        for name in self._up_to_limit(names_in(directory) if depth <= MAX_MODULE_DEPTH else [], path):
-            with self._subdirectory(directory, name, f"{path}/{name}") as below:
-                if below is not None and "HEAD" in names_in(below):
-                    self.collect(_Place(below, f"{path}/{name}", depth, is_module=True))
+        for name in self._up_to_limit(names_in(place.directory) if depth <= MAX_MODULE_DEPTH else [], place.path):
+            with self._subdirectory(place.directory, name, place.inside(name)) as directory:
+                if directory is None:
+                    continue
+                below = place.below(directory, name)
+                if "HEAD" in names_in(directory):
+                    self.collect(GitDirectory(directory, below.path, depth, is_module=True, absolute=below.absolute))
                 else:
-                    self._submodules(below, f"{path}/{name}", depth + 1)
+                    self._submodules(below, depth + 1)
 
     def _up_to_limit(self, names: list[str], path: str) -> Iterator[str]:
         """Names as long as there are not too many items; that there are is dangerous, for nobody looks at the rest."""
@@ -271,7 +296,7 @@ class _Collection:
 
     @contextlib.contextmanager
     def _subdirectory(
-        self, directory: int | None, name: str, path: str, names: frozenset[str] | None = None
+        self, directory: int | None, name: str, path: str, names: frozenset[str] | Plain | None = None
     ) -> Iterator[int | None]:
         """A directory inside a git directory, of which `names` matter; a link in its place is an item."""
         with opened(name, directory) as found:
@@ -284,7 +309,7 @@ class _Collection:
             yield found.descriptor
 
     def _file(
-        self, place: _Place, name: str, judge: Judge, reason: str, max_bytes: int = MAX_CONTENT_BYTES
+        self, place: GitDirectory, name: str, judge: Judge, reason: str, max_bytes: int = MAX_CONTENT_BYTES
     ) -> bytes | None:
         """Add a file of a directory; its content, if it is short enough to be judged."""
         path = place.inside(name)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
 from kaa.hands.below import RootDirectory
+from kaa.hands.guard.items import Plain
 from kaa.hands.policy import GUARDED_DEPTH
 
 GIT = ".git"
@@ -69,7 +70,13 @@ class Inside(NamedTuple):
     """A watched file or directory of a subject. `names`: that matter in the directory; None: all."""
 
     subject: Subject
-    names: frozenset[str] | None
+    names: frozenset[str] | Plain | None
+
+    def matters(self, name: str, *, is_directory: bool) -> bool:
+        """Whether what happened under a name in it has to be looked at."""
+        if isinstance(self.names, Plain):
+            return self.names.matters(name, is_directory=is_directory)
+        return self.names is None or name in self.names
 
 
 Spot: TypeAlias = Directory | Inside

@@ -201,7 +201,7 @@ class Guard:
                 self._baseline.accept(subject, path, items[path])
                 return
             try:
-                moved = move_away(descriptor, name)
+                moved = move_away(descriptor, name, items[path].ending)
             except MountedError:
                 if not released:
                     self.stuck.add(subject)
