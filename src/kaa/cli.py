@@ -184,7 +184,7 @@ def _add_safety(parser: argparse.ArgumentParser) -> None:
     safety.add_argument(
         "--add-dir", metavar="DIR", type=_given, action="append", default=[], help="another directory to write in"
     )
-    safety.add_argument("--allow-git", action="store_true", help="let commands commit: .git without what executes")
+    safety.add_argument("--no-git", action="store_true", help="let commands write nothing in .git: no commits")
     safety.add_argument(
         "--approvals",
         choices=["ask", "auto", "never", "step"],

@@ -109,15 +109,15 @@ def test_a_host_that_is_not_allowed_is_named(kaa: Kaa) -> None:
 
 
 @pytest.mark.usefixtures("mounts")
-def test_git_is_read_only_and_the_model_told_so(kaa: Kaa) -> None:
+def test_without_git_writes_git_is_read_only_and_the_model_told_so(kaa: Kaa) -> None:
     _git(kaa, "init")
     (kaa.project / "a").write_text("x")
 
-    done, told = _play(kaa, call("bash", command="git status --short && git add a"))
+    done, told = _play(kaa, call("bash", command="git status --short && git add a"), flags=("--no-git",))
 
     assert done.code == _DENIED
     assert "?? a" in told[0]
-    assert "Writing to .git is blocked until the user allows git writes" in told[0]
+    assert "Writing to .git is blocked: the user has switched git writes off" in told[0]
 
 
 def test_what_an_editor_would_execute_is_not_planted(kaa: Kaa) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.escapes.attempts.kit import GIT_WRITES
 from tests.escapes.world.arena import LISTED
 from tests.escapes.world.people import ORDINARY, ROOT, Person
 from tests.escapes.world.possible import obstacle, tier_of
@@ -164,12 +163,11 @@ def test_a_harmless_new_repository_stays(work: Work) -> None:
     assert (work.project / "fresh" / ".git" / "config").exists()
 
 
-def test_a_commit_is_made_when_git_writes_are_allowed(work: Work) -> None:
+def test_a_commit_is_made(work: Work) -> None:
     done = work.run(
         "bash",
         "-euc",
         "echo more >>README.md; git commit -qam More; git switch -qc side; git tag one; git stash list; git gc -q",
-        flags=GIT_WRITES,
     )
 
     assert done.code == 0, done.err

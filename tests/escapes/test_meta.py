@@ -4,7 +4,7 @@ import pytest
 
 from kaa.hands.policy import PROTECTED_NAMES
 from tests.escapes.attempts import persistence
-from tests.escapes.attempts.kit import GIT_WRITES, Attempt
+from tests.escapes.attempts.kit import NO_GIT, Attempt
 from tests.escapes.conftest import Judge, need
 from tests.escapes.world.catalogue import MODULES, all_attempts, is_escape, makes_sense_for, modules_on_disk
 from tests.escapes.world.machine import owns_packages
@@ -15,8 +15,8 @@ _PROVABLE = [
     pytest.param(person, each, id=f"{person.name}-{each.name}")
     for person in (ROOT, ORDINARY)
     for each in all_attempts()
-    # What is tried again with git writes allowed is proven once.
-    if makes_sense_for(each, person) and is_escape(each) and each.flags != GIT_WRITES
+    # What is tried again without git writes is proven once.
+    if makes_sense_for(each, person) and is_escape(each) and (each.flags != NO_GIT or each.canary == "kept")
 ]
 
 

@@ -302,7 +302,7 @@ class TestExtensionsInAProject:
             host = stage.host()
             conversation = (await host.open(_OPTIONS, host.workspaces.open(str(project), SandboxFlags()))).conversation
             self.configure(stage)
-            host.workspaces.open(str(project), SandboxFlags(allow_git=True))
+            host.workspaces.open(str(project), SandboxFlags(git=False))
             extension.write_text("raise SystemExit")
             assert f"extension {extension} is not loaded again" in await reload(conversation)
             assert await conversation.submit("/greet") == CommandReply("hello")

@@ -121,9 +121,8 @@ def _tag(kind: type[_Answer]) -> str:
     return str(kind.__struct_config__.tag)
 
 
-# What a yes changes beyond this call being run: the call leaves the sandbox; `.git` may be written in this session;
-# a host may be reached in this session.
-EscalationKind: TypeAlias = Literal["outside", "git", "network"]
+# What a yes changes beyond this call being run: the call leaves the sandbox; a host may be reached in this session.
+EscalationKind: TypeAlias = Literal["outside", "network"]
 
 
 class Escalation(msgspec.Struct, rename="camel", frozen=True):
@@ -138,8 +137,6 @@ class Escalation(msgspec.Struct, rename="camel", frozen=True):
         match self.kind:
             case "outside":
                 return "runs this call outside the sandbox"
-            case "git":
-                return "allows writing to .git for this session"
             case "network":
                 return f"allows network access to {self.what} for this session"
 

@@ -34,7 +34,7 @@ def main(arguments: Sequence[str], directory: str) -> int:
         return _refuse("give a command: kaa sandbox -- COMMAND")
     try:
         home = Home.of(os.environ)
-        flags = SandboxFlags(parsed.mode, parsed.net, tuple(parsed.add_dir), parsed.allow_git)
+        flags = SandboxFlags(parsed.mode, parsed.net, tuple(parsed.add_dir), not parsed.no_git)
         workspace = start_workspace(directory, flags, home, os.environ)
     except (SettingsError, OSError) as error:
         return _refuse(str(error))
@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--mode", choices=["read-only", "workspace-write", "full-access"], help="what may be written")
     parser.add_argument("--net", metavar="NET", help="off, on, or domains such as pypi.org,*.pythonhosted.org")
     parser.add_argument("--add-dir", metavar="DIR", action="append", default=[], help="another writable directory")
-    parser.add_argument("--allow-git", action="store_true", help="let .git be written, but for what executes")
+    parser.add_argument("--no-git", action="store_true", help="let nothing in .git be written")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="program and arguments")
     return parser
 

@@ -15,5 +15,5 @@ def sandbox_flags(arguments: "Namespace") -> SandboxFlags:
         arguments: as `kaa.cli` parses them.
     """
     return SandboxFlags(
-        arguments.sandbox, arguments.net, tuple(arguments.add_dir), arguments.allow_git, tuple(arguments.extension)
+        arguments.sandbox, arguments.net, tuple(arguments.add_dir), not arguments.no_git, tuple(arguments.extension)
     )

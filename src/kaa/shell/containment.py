@@ -86,8 +86,6 @@ class Contained:
         if not sandbox.confined:
             return True
         match escalation.kind:
-            case "git":
-                return sandbox.policy.git_writable
             case "network":
                 return sandbox.policy.network != "isolated" or sandbox.network.allows(escalation.what)
             case _:

@@ -328,8 +328,8 @@ class Conversation:
             "network": status.network,
             "approvals": self.approvals.policy,
         }
-        if status.git_writable:
-            rows["git"] = "writes allowed for this session"
+        if status.mode == "workspace-write" and not status.git_writable:
+            rows["git"] = "read-only"
         lines = [f"{name:<9} {value}" for name, value in rows.items()]
         return "\n".join([*lines, *(f"warning: {warning}" for warning in status.warnings)])
 

@@ -29,14 +29,14 @@ class SandboxFlags(msgspec.Struct, frozen=True):
     Attributes:
         network: `off`, `on`, or domains separated by commas.
         writable: directories to add, relative to that of the project.
-        allow_git: whether `.git` may be written, but for what executes.
+        git: whether `.git` may be written, but for what executes, if the settings allow it too.
         extensions: files and folders that kaa loads for this run, relative to that of the project.
     """
 
     mode: Mode | None = None
     network: str | None = None
     writable: tuple[str, ...] = ()
-    allow_git: bool = False
+    git: bool = True
     extensions: tuple[str, ...] = ()
 
 
@@ -74,7 +74,7 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
         writable=writable,
         hidden=tuple(_spelled_out(path, directory) for path in settings.hidden),
         private=(str(home.path),),
-        git_writable=flags.allow_git or settings.git,
+        git_writable=flags.git and settings.git,
         loaded=tuple(path for extension in extensions for path in _code_of(extension, directory, changeable)),
     )
 

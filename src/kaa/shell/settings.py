@@ -192,14 +192,14 @@ class CheckpointSettings(msgspec.Struct, rename="camel", frozen=True):
 class SandboxSettings(msgspec.Struct, rename="camel", frozen=True):
     """What commands may touch. `network`: `off`, `on` or domains; `hidden`: paths, with a leading `!` exceptions.
 
-    `git`: whether `.git` may be written from the start.
+    `git`: whether `.git` may be written, but for what executes.
     """
 
     mode: Mode = "workspace-write"
     network: str | tuple[str, ...] = "off"
     writable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
-    git: bool = False
+    git: bool = True
 
 
 class ApprovalSettings(msgspec.Struct, rename="camel", frozen=True):

@@ -84,8 +84,8 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
 
         It does not bring back what the guard moved away, which may have been there before the command.
         """
-        never = ("unmoved", "more", "flood", "unchecked", "placeholder")
-        return self.kind not in never and (not self.kept_as or self.kind == "git")
+        never = ("git", "unmoved", "more", "flood", "unchecked", "placeholder")
+        return self.kind not in never and not self.kept_as
 
     @property
     def _reason(self) -> str:
@@ -102,7 +102,10 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
                     f'Reading {self.what} is blocked: it may hold secrets. ("!{self.what}" in sandbox.hidden shows it.)'
                 )
             case "git":
-                return "Writing to .git is blocked until the user allows git writes for this session."
+                return (
+                    "Writing to .git is blocked: the user has switched git writes off (--no-git, or sandbox.git in the"
+                    " settings)."
+                )
             case "protected":
                 what = self.what or "a protected file"
                 if "/.git/" in self.what:

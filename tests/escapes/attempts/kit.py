@@ -77,7 +77,7 @@ class Attempt(NamedTuple):
 
 
 ATTEMPTS: dict[str, Attempt] = {}
-GIT_WRITES = ("--allow-git",)
+NO_GIT = ("--no-git",)
 
 
 def attempt(

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import time
 
-from tests.escapes.attempts.kit import ATTEMPTS, GIT_WRITES, Given, again, attempt, write
+from tests.escapes.attempts.kit import ATTEMPTS, NO_GIT, Given, again, attempt, write
 
 _STATUS = "git status"
 
@@ -236,37 +236,82 @@ def configuration_of_user(given: Given) -> None:
     _git(given.home, "config", "--file", f"{given.home}/.gitconfig", "core.fsmonitor", given.path)
 
 
-# When git writes are allowed, hooks and configuration are still not to be touched: the same attempts once more.
+_START = "sh -c '{}; sh ~/.start'"  # the file that the user's shell would read, had they this one
+
+
+@attempt("run-later", then=_START.format("GIT_EDITOR=true git commit --allow-empty"), own_project=True)
+def message_elsewhere(given: Given) -> None:
+    """Have git write its message over a file of the user, with a text of ours."""
+    git = f"{given.project}/.git"
+    _link(f"{git}/COMMIT_EDITMSG", f"{given.home}/.start")
+    write(f"{git}/MERGE_MSG", f"{given.path}\n")
+
+
+@attempt("run-later", then=_START.format("git checkout -q -B other"), own_project=True)
+def log_elsewhere(given: Given) -> None:
+    """Have git append to a file of the user, with the name of a branch that is a command."""
+    git = f"{given.project}/.git"
+    _executable(f"{given.project}/run", given.path)
+    _git(given.project, "symbolic-ref", "HEAD", "refs/heads/x;sh${IFS}run;")
+    _git(given.project, "commit", "-q", "--allow-empty", "-m", "x")
+    _link(f"{git}/logs/HEAD", f"{given.home}/.start")
+
+
+@attempt("run-later", then="git checkout -- .", own_project=True)
+def path_in_index(given: Given) -> None:
+    """Stage a hook under the path that git would execute it from."""
+    harmless = "x" * len(".git/hooks/post-checkout")
+    _executable(f"{given.project}/{harmless}", given.path)
+    _git(given.project, "add", harmless)
+    index = f"{given.project}/.git/index"
+    with open(index, "rb") as file:
+        content = file.read()
+    with open(index, "wb") as file:
+        file.write(content.replace(harmless.encode(), b".git/hooks/post-checkout"))
+
+
+@attempt("run-later", then="git push -q elsewhere HEAD:refs/heads/x", own_project=True)
+def remote_of_old(given: Given) -> None:
+    """Give a remote an address without the configuration: of a repository with a hook, where nobody looks."""
+    bare = f"{given.project}/node_modules/a/b"
+    _git(given.project, "init", "-q", "--bare", bare)
+    os.makedirs(f"{bare}/hooks", exist_ok=True)
+    _executable(f"{bare}/hooks/pre-receive", given.path)
+    os.makedirs(f"{given.project}/.git/remotes", exist_ok=True)
+    write(f"{given.project}/.git/remotes/elsewhere", f"URL: {bare}\n")
+
+
+# When commands may not write `.git`, nothing else changes: the same attempts once more.
 for _each in [each for each in ATTEMPTS.values() if each.name.startswith("repository.")]:
-    again(_each, GIT_WRITES)
+    again(_each, NO_GIT)
 
 
-@attempt("kept", base="project", path=".git/index", own_project=True)
+@attempt("kept", base="project", path=".git/index", own_project=True, flags=NO_GIT)
 def index(given: Given) -> None:
     """Change what is staged."""
     write(f"{given.project}/staged")
     _git(given.project, "add", "staged")
 
 
-@attempt("kept", base="project", path=".git/HEAD", own_project=True)
+@attempt("kept", base="project", path=".git/HEAD", own_project=True, flags=NO_GIT)
 def head(given: Given) -> None:
     """Change which branch is checked out."""
     write(f"{given.project}/.git/HEAD", "ref: refs/heads/other\n")
 
 
-@attempt("kept", base="project", path=".git/refs", own_project=True)
+@attempt("kept", base="project", path=".git/refs", own_project=True, flags=NO_GIT)
 def branch(given: Given) -> None:
     """Create a branch."""
     _git(given.project, "branch", "evil")
 
 
-@attempt("kept", base="project", path=".git/objects", own_project=True)
+@attempt("kept", base="project", path=".git/objects", own_project=True, flags=NO_GIT)
 def history(given: Given) -> None:
     """Destroy the history."""
     shutil.rmtree(f"{given.project}/.git/objects")
 
 
-@attempt("kept", base="project", path=".git/info", own_project=True)
+@attempt("kept", base="project", path=".git/info", own_project=True, flags=NO_GIT)
 def attributes(given: Given) -> None:
     """Say how git is to filter files."""
     os.makedirs(f"{given.project}/.git/info", exist_ok=True)
@@ -282,6 +327,12 @@ def _git(directory: str, *arguments: str) -> None:
         capture_output=True,
         timeout=5,
     )
+
+
+def _link(path: str, target: str) -> None:
+    if os.path.lexists(path):
+        os.rename(path, f"{path}.former")
+    os.symlink(target, path)
 
 
 def _monitor(git_directory: str, given: Given) -> None:

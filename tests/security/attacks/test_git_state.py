@@ -1,4 +1,4 @@
-"""With git writes allowed, a command prepares what the user's next git executes: another repository, a rebase.
+"""A command prepares what the user's next git executes: another repository, a rebase.
 
 The canary is a file outside that only a program run outside can make.
 """
@@ -15,8 +15,6 @@ from tests.security.attacks.play import git, play
 from tests.support.elsewhere import folder_elsewhere
 
 pytestmark = pytest.mark.usefixtures("confined")
-
-_GIT = ("--allow-git",)
 
 _EXECUTABLE_CONFIGURATION = "printf '[core]\\n\\tfsmonitor = {canary}\\n' >> .git/config"
 _COMMIT = "git -c user.name=x -c user.email=x@example.com commit -q --allow-empty -m x"
@@ -46,7 +44,7 @@ def test_status_executes_nothing_of_a_repository_that_the_index_leads_to(
     link = f"git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),{place}"
     commands = (repository, link) if order == "repository first" else (link, repository)
 
-    play(kaa, *commands, flags=_GIT)
+    play(kaa, *commands)
     git(kaa, "status", check=True)
 
     assert not canary.exists()
@@ -59,7 +57,7 @@ def test_going_on_with_a_rebase_executes_nothing(kaa: Kaa, canary: Path, when: s
     if when != "started by the attack":
         git(kaa, "rebase", "-q", "--onto", "HEAD~2", "HEAD~1")
 
-    play(kaa, *([start] if when == "started by the attack" else []), add, flags=_GIT)
+    play(kaa, *([start] if when == "started by the attack" else []), add)
     (kaa.project / "file").write_text("resolved")
     git(kaa, "add", "file", check=True)
     git(kaa, "rebase", "--continue")
@@ -78,7 +76,7 @@ def test_going_on_with_a_rebase_in_a_worktree_executes_nothing(kaa: Kaa, canary:
     if prepared:
         git(kaa, "rebase", "-q", "--onto", "HEAD~2", "HEAD~1")
 
-    play(kaa, *([] if prepared else [start]), add, flags=_GIT)
+    play(kaa, *([] if prepared else [start]), add)
     (kaa.project / "file").write_text("resolved")
     git(kaa, "add", "file", check=True)
     git(kaa, "rebase", "--continue")
@@ -93,7 +91,7 @@ def test_a_working_tree_elsewhere_is_not_written(kaa: Kaa) -> None:
     config = f"printf '[core]\\n\\tworktree = {kaa_home}\\n' >> .git/config"
     make = f"mkdir x && cd x && git init -q && : > .bashrc && git add . && {_COMMIT} && {config}"
 
-    play(kaa, make, flags=_GIT)
+    play(kaa, make)
     git(kaa, "-C", "x", "checkout", "-f")
 
     assert not os.path.exists(f"{kaa_home}/.bashrc")
@@ -104,7 +102,6 @@ def test_a_rebase_in_the_sandbox_works(kaa: Kaa) -> None:
         kaa,
         "git rebase -q --onto HEAD~2 HEAD~1; git status",
         "echo resolved > file && git add file && GIT_EDITOR=true git rebase --continue",
-        flags=_GIT,
     )
 
     assert done.code == 0, done.err

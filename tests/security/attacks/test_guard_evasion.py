@@ -57,7 +57,7 @@ def test_a_module_under_the_name_of_what_the_guard_keeps_executes_nothing(kaa: K
         " printf 'gitdir: ../.git/modules/x.kaa-blocked\\n' > file; mv file module/.git; sleep 0.5"
     )
 
-    _attack(kaa, canary, plant, flags=("--allow-git",))
+    _attack(kaa, canary, plant)
 
     _git(kaa, "status")
     assert not canary.exists()

@@ -1,6 +1,6 @@
 """git's configuration after git outside the sandbox has replaced it, which removes the mount from the file.
 
-The user allowed git writes once, and adds a remote by hand. Then the model has a command make the configuration name a
+The user adds a remote by hand. Then the model has a command make the configuration name a
 program. The canary is that program: the user's next `git status` runs it, or does not.
 """
 
@@ -59,8 +59,6 @@ def test_the_user_s_next_git_command_executes_nothing(
     ) as terminal:
         terminal.wait_for(re.compile("^>$"))
         terminal.write(b"stage it\n")
-        terminal.wait_for("Answer with a letter")
-        terminal.write(b"yes\n")
         terminal.wait_for("Staged.")
         if together:
             terminal.write(b"now\n")

@@ -60,9 +60,12 @@ def test_a_blocked_write_is_told_although_the_command_ended_well(kaa: Kaa, comma
 
 
 def test_a_commit_that_did_not_happen_is_told(kaa: Kaa) -> None:
-    lines, finished = _told(kaa, "echo 2 > main.py; git commit -qam second; echo committed")
+    lines, finished = _told(kaa, "echo 2 > main.py; git commit -qam second; echo committed", "--no-git")
 
-    assert lines == ["[sandbox] Writing to .git is blocked until the user allows git writes for this session."]
+    assert lines == [
+        "[sandbox] Writing to .git is blocked: the user has switched git writes off (--no-git, or sandbox.git in the"
+        " settings)."
+    ]
     assert finished.code == 0
     assert _git(kaa, "log", "--format=%s") == "first\n"
 
@@ -84,13 +87,13 @@ def test_a_placeholder_that_is_in_the_way_is_explained(kaa: Kaa) -> None:
     assert not (kaa.project / ".vscode").exists()
 
 
-def test_git_s_configuration_stays_as_it_was_with_git_writes_and_the_model_learns_why(kaa: Kaa) -> None:
+def test_git_s_configuration_stays_as_it_was_and_the_model_learns_why(kaa: Kaa) -> None:
     _git(kaa, "update-ref", "refs/remotes/origin/topic", "HEAD")
     _git(kaa, "config", "remote.origin.url", "https://example.org/x.git")
     _git(kaa, "config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*")
     before = (kaa.project / ".git" / "config").read_bytes()
 
-    (line,), finished = _told(kaa, "git checkout topic", "--allow-git")
+    (line,), finished = _told(kaa, "git checkout topic")
 
     assert line == (
         f"[sandbox] Writing {kaa.project}/.git/config is blocked: git executes what its configuration and hooks say."
@@ -106,7 +109,7 @@ def test_a_submodule_that_cannot_be_set_up_says_why(kaa: Kaa) -> None:
     _git(kaa, "update-index", "--add", "--cacheinfo", f"160000,{_git(kaa, 'rev-parse', 'HEAD').strip()},lib")
     _git(kaa, "config", "remote.origin.url", "https://example.org/x.git")
 
-    (line,), _ = _told(kaa, "git submodule update --init", "--allow-git")
+    (line,), _ = _told(kaa, "git submodule update --init")
 
     assert line.startswith(f"[sandbox] Writing {kaa.project}/.git/config is blocked: git executes")
 

@@ -64,7 +64,6 @@ class Sandbox:
         self.links: dict[str, str] = {}
         self.exposed: dict[str, str] = {}
         self.looked_at: list[str] = []
-        self.git_writable = False
         self.hosts: list[str] = []
         self.fails = False
         self.settled = asyncio.Event()
@@ -79,9 +78,10 @@ class Sandbox:
     async def change(self, change: SandboxChange) -> None:
         if self.fails:
             raise OSError("the hands are gone")
-        self.git_writable = change.git_writable or self.git_writable
 
     def allow_host(self, host: str) -> None:
+        if self.fails:
+            raise OSError("the hands are gone")
         self.hosts.append(host)
 
     async def stat(self, path: str) -> FileInfo | None:
@@ -675,7 +675,6 @@ class TestNobodyToAsk:
         ("kind", "what", "way"),
         [
             ("network", "pypi.org", "--net pypi.org"),
-            ("git", ".git/index", "--allow-git"),
             ("write", "/x", "outside bash: make"),
         ],
     )
@@ -702,18 +701,13 @@ class TestNobodyToAsk:
 
 
 class TestAfter:
-    def test_git_writes_are_allowed_once_for_the_session(self) -> None:
-        stage = Stage(AllowOnce(), policy="auto")
-        stage.blocks = lambda _c, _p: [] if stage.sandbox.git_writable else [{"kind": "git", "what": ".git/index"}]
+    def test_git_writes_that_the_user_switched_off_are_not_asked_about(self) -> None:
+        stage = Stage(policy="auto")
+        stage.blocks = lambda _c, _p: [{"kind": "git", "what": ".git/index"}]
 
-        end = stage.commands("git add a", "git add b")
-
-        (question,) = stage.person.questions
-        assert end.reason == "done"
-        assert (question.escalations, question.was_run, question.suggestion) == ((Escalation("git"),), True, None)
-        assert question.reasons == ("Writing to .git is blocked until the user allows git writes for this session.",)
-        assert [what for what, _ in stage.ran].count("git add a") == 2
-        assert all(result.text == "ran" and not result.is_error for result in results(end))
+        assert stage.commands("git add a").reason == "done"
+        assert stage.person.questions == []
+        assert stage.ran == [("git add a", None)]
 
     def test_what_was_blocked_in_the_background_is_not_asked_about_with_another_call(self) -> None:
         stage = Stage(policy="auto")
@@ -735,26 +729,14 @@ class TestAfter:
         assert stage.person.questions == []
         assert stage.ran == [("make", None)]
 
-    def test_a_repository_that_the_guard_moved_away_can_be_made_again(self) -> None:
-        stage = Stage(AllowOnce(), policy="auto")
-        stage.blocks = lambda _c, _p: (
-            [] if stage.sandbox.git_writable else [{"kind": "git", "what": "/p/.git", "keptAs": "/p/.git.kaa-blocked"}]
-        )
-
-        assert stage.commands("git init").reason == "done"
-        assert stage.person.questions[0].escalations == (Escalation("git"),)
-
     def test_one_reason_for_many_files_is_said_once(self) -> None:
         stage = Stage(AllowOnce(), policy="auto")
-        places = [".git/index", ".git/HEAD"]
-        stage.blocks = lambda _c, _p: (
-            [] if stage.sandbox.git_writable else [{"kind": "git", "what": place} for place in places]
-        )
+        stage.blocks = lambda _c, permitted: [] if permitted else [{"kind": "network"}, {"kind": "network"}]
 
-        stage.commands("touch .git/index .git/HEAD")
+        stage.commands("make")
 
         (question,) = stage.person.questions
-        assert question.reasons == ("Writing to .git is blocked until the user allows git writes for this session.",)
+        assert question.reasons == ("Network access is blocked. (--net allows more.)",)
 
     def test_hosts_are_allowed_one_after_the_other(self) -> None:
         wanted = ["pypi.org", "files.pythonhosted.org"]
@@ -816,8 +798,8 @@ class TestAfter:
         stage.blocks = lambda _c, permitted: [] if permitted else [{"kind": "write", "what": "/x"}]
         stage.commands("cat /tmp/x")
         stage.sandbox.private_temporary = ("/tmp",)
-        stage.blocks = lambda _c, _p: [] if stage.sandbox.git_writable else [{"kind": "git", "what": ".git/index"}]
-        stage.commands("git commit -F /tmp/x")
+        stage.blocks = lambda _c, _p: [] if stage.sandbox.hosts else [{"kind": "network", "what": "pypi.org"}]
+        stage.commands("pip install -r /tmp/x")
 
         assert [question.warning for question in stage.person.questions] == [None, None]
 
@@ -844,12 +826,12 @@ class TestAfter:
 
     def test_what_is_still_blocked_after_it_was_lifted_needs_to_go_outside(self) -> None:
         stage = Stage(AllowOnce(), AllowOnce(), policy="auto")
-        stage.blocks = lambda _c, permitted: [] if permitted else [{"kind": "git", "what": ".git/index"}]
+        stage.blocks = lambda _c, permitted: [] if permitted else [{"kind": "network", "what": "pypi.org"}]
 
-        end = stage.commands("git add a")
+        end = stage.commands("make")
 
         assert [question.escalations for question in stage.person.questions] == [
-            (Escalation("git"),),
+            (Escalation("network", "pypi.org"),),
             (Escalation("outside"),),
         ]
         assert end.reason == "done"
@@ -879,9 +861,9 @@ class TestAfter:
     def test_a_sandbox_that_cannot_be_changed_is_said(self) -> None:
         stage = Stage(AllowOnce(), policy="auto")
         stage.sandbox.fails = True
-        stage.blocks = lambda _c, _p: [{"kind": "git", "what": ".git/index"}]
+        stage.blocks = lambda _c, _p: [{"kind": "network", "what": "localhost"}]
 
-        end = stage.commands("git add a")
+        end = stage.commands("make")
 
         assert "the hands are gone" in results(end)[0].text
         assert end.reason == "denied"
@@ -902,7 +884,6 @@ class TestAfter:
     ("lift", "text"),
     [
         (Escalation("outside"), "runs this call outside the sandbox"),
-        (Escalation("git"), "allows writing to .git for this session"),
         (Escalation("network", "pypi.org"), "allows network access to pypi.org for this session"),
     ],
 )

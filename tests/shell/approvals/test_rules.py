@@ -61,7 +61,7 @@ def test_rules_are_read_as_people_write_them(text: str, rule: Rule) -> None:
         ("write: a[", False, r"\[ that is not closed"),
         ("mytool: x", False, "write 'mytool' alone"),
         ("outside bash: ls", True, "leave out 'outside'"),
-        ("outside bash: git commit *", False, "write the exact command, without .*start kaa with --allow-git"),
+        ("outside bash: git commit *", False, "write the exact command, without .*Commits need no rule"),
         ("outside bash: docker *", False, "further words of docker could disclose or overwrite any of your files"),
         ("outside bash: docker compose *", False, "write the exact command"),
         ("outside bash: ./docker ps *", False, "write the exact command"),

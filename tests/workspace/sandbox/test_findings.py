@@ -15,6 +15,7 @@ from kaa.workspace.blocked import Blocked
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import CommandRequest, CommandResult
 from kaa.workspace.sandbox.findings import Carrier, Findings, Listener
+from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.elsewhere import folder_elsewhere
 
 _SECONDS = 60.0  # longer than anything here takes, on a busy machine too
@@ -47,12 +48,12 @@ class Scene(NamedTuple):
         return await asyncio.wait_for(self.told.get(), _SECONDS)
 
 
-def play(folder: Path, scene: Callable[[Scene], Awaitable[None]]) -> list[str]:
+def play(folder: Path, scene: Callable[[Scene], Awaitable[None]], options: SandboxOptions | None = None) -> list[str]:
     """Play a scene; what was told that it did not take."""
 
     async def whole() -> list[str]:
         told: asyncio.Queue[str] = asyncio.Queue()
-        async with _opened(folder) as workspace:
+        async with _opened(folder, options or SandboxOptions()) as workspace:
             workspace.tell(told.put_nowait)
             await scene(Scene(workspace, folder / "project", told))
         return [told.get_nowait() for _ in range(told.qsize())]
@@ -61,9 +62,9 @@ def play(folder: Path, scene: Callable[[Scene], Awaitable[None]]) -> list[str]:
 
 
 @contextlib.asynccontextmanager
-async def _opened(folder: Path) -> AsyncIterator[LocalWorkspace]:
+async def _opened(folder: Path, options: SandboxOptions) -> AsyncIterator[LocalWorkspace]:
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
-    workspace = LocalWorkspace.start(str(folder / "project"), env=environment)
+    workspace = LocalWorkspace.start(str(folder / "project"), env=environment, sandbox=options)
     try:
         if not (await workspace.sandbox.status()).confined:
             pytest.skip("this machine cannot confine anything")
@@ -183,8 +184,42 @@ def test_a_rebase_that_executes_goes_on_beside_a_background_process_while_git_wr
         await asyncio.to_thread(git, "rebase", "-x", "touch executed", "HEAD~2")
         assert (await scene.sh("true")).blocked == ()
 
-    assert play(folder, scene) == []
+    assert play(folder, scene, SandboxOptions(git_writable=False)) == []
     assert (folder / "project" / "executed").exists()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+@pytest.mark.usefixtures("mounts")
+def test_the_user_s_git_works_beside_a_background_process(folder: Path) -> None:
+    def git(*arguments: str) -> None:
+        identity = ("-c", "user.name=x", "-c", "user.email=x@example.com")
+        subprocess.run(["git", *identity, *arguments], cwd=folder / "project", check=True, capture_output=True)
+
+    git("init", "-q", "-b", "main")
+    git("commit", "-q", "--allow-empty", "-m", "base")
+
+    def work() -> None:
+        (folder / "project" / "file").write_text("x")
+        git("add", "file")
+        git("commit", "-q", "-m", "one")
+        git("switch", "-q", "-c", "side/branch")
+        git("commit", "-q", "--allow-empty", "-m", "two")
+        git("-c", "sequence.editor=sed -i 1s/pick/reword/", "-c", "core.editor=true", "rebase", "-i", "HEAD~2")
+        git("switch", "-q", "main")
+        git("merge", "-q", "--no-ff", "-m", "merge", "side/branch")
+        git("remote", "add", "origin", "https://git.example/x")
+        git("config", "branch.main.remote", "origin")
+        git("branch", "-D", "side/branch")
+        git("worktree", "add", "-q", "--detach", "../elsewhere")
+        git("stash", "list")
+        git("gc", "-q")
+
+    async def scene(scene: Scene) -> None:
+        await scene.serve()
+        await asyncio.to_thread(work)
+        assert (await scene.sh("true")).blocked == ()
+
+    assert play(folder, scene) == []
 
 
 def test_that_there_were_more_than_a_result_lists_is_in_it(folder: Path) -> None:

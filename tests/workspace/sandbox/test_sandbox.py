@@ -159,7 +159,7 @@ def test_git_writes_are_allowed_for_the_rest_of_the_session_but_not_what_execute
         server.cancel()
         await asyncio.wait({server})
 
-    play(folder, scenario)
+    play(folder, scenario, SandboxOptions(git_writable=False))
     assert not (folder / "project" / ".git" / "hooks" / "pre-commit").exists()
 
 
@@ -257,7 +257,7 @@ def test_loopback_is_shared_by_commands_and_by_new_hands_and_reaches_nothing_out
         else:
             pytest.fail("the server of one command cannot be reached by another")
 
-        await workspace.change(SandboxChange(git_writable=True))
+        await workspace.change(SandboxChange(git_writable=False))
         assert (await sh(workspace, fetch.format(8765))).tail == b"200\n"
         assert b"refused" in (await sh(workspace, fetch.format(outside.getsockname()[1]))).tail
 
@@ -313,7 +313,7 @@ def test_what_runs_on_is_guarded_when_the_policy_changes_and_when_something_is_p
     async def scenario(workspace: LocalWorkspace) -> None:
         running = asyncio.create_task(sh(workspace, plant.format(0.5)))
         await asyncio.sleep(0.1)
-        await workspace.change(SandboxChange(git_writable=True))
+        await workspace.change(SandboxChange(git_writable=False))
         await sh(workspace, "true")
         assert [one.kind for one in (await running).blocked] == ["protected"]
 

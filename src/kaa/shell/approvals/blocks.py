@@ -39,8 +39,6 @@ def escalations_for(blocked: Sequence[Blocked]) -> tuple[Escalation, ...]:
         if not one.is_reparable:
             continue
         match one.kind:
-            case "git":
-                escalations.append(Escalation("git"))
             case "network" if one.what:
                 escalations.append(Escalation("network", one.what))
             case _:

@@ -47,7 +47,6 @@ from kaa.shell.boundary import SandboxControl
 from kaa.shell.settings import ApprovalPolicy
 from kaa.workspace.blocked import Blocked, sentences
 from kaa.workspace.permitted import Target
-from kaa.workspace.sandbox.options import SandboxChange
 
 # Reading a command of this length takes a few milliseconds, and up to 200 if it was made for that.
 _LONG_CHARACTERS = 1024
@@ -385,8 +384,6 @@ class Gate:
             match lift.kind:
                 case "outside":
                     continue
-                case "git":
-                    await self._sandbox.change(SandboxChange(git_writable=True))
                 case "network":
                     self._sandbox.allow_host(lift.what)
             self._escalated.add(lift)

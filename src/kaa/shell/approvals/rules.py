@@ -230,5 +230,5 @@ def risk_of_any_words(words: Sequence[str]) -> str | None:
         return None
     instead = "write the exact command, without *"
     if words[0] == "git":
-        instead += ". For commits no rule is needed: start kaa with --allow-git"
+        instead += ". Commits need no rule"
     return f"outside the sandbox, further words of {words[0]} could disclose or overwrite any of your files: {instead}"

@@ -79,8 +79,6 @@ def stopped() -> str:
 def not_lifted(blocked: Sequence[Blocked], escalations: Sequence[Escalation], suggestion: str | None) -> str:
     """The sandbox blocked a call, and nobody can be asked whether it may go on."""
     ways = [f"add --net {lift.what}" for lift in escalations if lift.kind == "network" and lift.what]
-    if Escalation("git") in escalations:
-        ways.append("add --allow-git")
     if suggestion is not None:
         ways.append(_keep(suggestion))
     return " ".join([*sentences(blocked), _nobody(ways)])

@@ -39,7 +39,7 @@ class SandboxOptions(msgspec.Struct, frozen=True):
     hidden: tuple[str, ...] = ()
     private: tuple[str, ...] = ()
     loaded: tuple[str, ...] = ()
-    git_writable: bool = False
+    git_writable: bool = True
 
 
 class SandboxChange(msgspec.Struct, frozen=True, kw_only=True):
