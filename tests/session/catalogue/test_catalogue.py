@@ -101,6 +101,20 @@ class TestSummaries:
         )
         assert summary.title == "my work"
 
+    def test_a_session_that_begins_with_a_command_is_called_by_its_message(self, shelf: Shelf) -> None:
+        command = entry(
+            "custom_message", "a", None, customType="kaa.command", content="Review the changes", display=True
+        )
+        shelf.session("one", command, user_entry("b", "a", "thanks"))
+
+        assert [summary.title for summary in shelf.list()] == ["Review the changes"]
+
+    def test_a_session_that_begins_with_a_file_is_called_by_the_words_about_it(self, shelf: Shelf) -> None:
+        shelf.session("one", user_entry("a", None, '<file name="/p/a.log">\nlong\n</file>\n\nwhy does it fail?'))
+        shelf.session("two", user_entry("a", None, '<file name="/p/a.log">\nlong\n</file>'))
+
+        assert {summary.title for summary in shelf.list()} == {"why does it fail?", "@a.log"}
+
     def test_are_in_the_order_of_what_was_said_last(self, shelf: Shelf) -> None:
         shelf.session("early", user_entry("a", None, "x"))
         shelf.session("late", user_entry("a", None, "x"), reply_entry("b", "a", at_ms=1795170000000))

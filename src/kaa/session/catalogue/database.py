@@ -9,7 +9,7 @@ from pathlib import Path
 from kaa.session.file.append_file import PRIVATE_FILE, create_private_folders
 
 # Counts up with every change of the tables or of what is kept in them: another version's file is built anew.
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 _BUSY_SECONDS = 3.0
 
 _TABLE = """

@@ -6,14 +6,13 @@ from typing import Self
 import msgspec
 
 from kaa.core.messages import AssistantMessage, Usage, UserMessage
+from kaa.session.as_user_message import custom_type_of
 from kaa.session.entries import MessageEntry, SessionHeader, SessionInfo
 from kaa.session.file.decoding import decode_entry, find_glued_entry
 from kaa.session.file.jsonl import UNREADABLE
+from kaa.session.headline import headline
 from kaa.session.naming import unix_milliseconds
 from kaa.session.past_usage import OLD_TITLE_ENTRY
-
-# As much of the first message as any list shows.
-_FIRST_MESSAGE_CHARACTERS = 500
 
 # The year 10000, where ISO dates end.
 _END_OF_TIME_MS = 253_402_300_800_000
@@ -21,6 +20,9 @@ _END_OF_TIME_MS = 253_402_300_800_000
 # What a damaged file claims beyond this, no integer of the cache's could hold.
 _MOST_TOKENS = 10**12
 _MOST_DOLLARS = 1e6  # of one reply
+
+# A message to the model that a slash command wrote; a session can begin with one.
+_COMMAND = custom_type_of("command")
 
 _SPOKEN = frozenset({"user", "assistant"})
 
@@ -51,6 +53,7 @@ class _Line(msgspec.Struct, rename="camel", frozen=True):
     details: msgspec.Raw = _NOTHING
     custom_type: str = ""
     data: msgspec.Raw = _NOTHING
+    content: msgspec.Raw = _NOTHING
 
 
 class _Aside(msgspec.Struct, frozen=True):
@@ -126,6 +129,8 @@ class SessionDigest(msgspec.Struct, array_like=True):
                 provider, model = parsed.provider or self.provider, parsed.model or self.model
                 at_ms = unix_milliseconds(parsed.timestamp)
                 self._add_usage(parsed, at_ms, parsed.usage, provider, model, replies=0)
+            case "custom_message" if parsed.custom_type == _COMMAND and not self.first_message:
+                self.first_message = _headline(bytes(parsed.content))
             case "custom" if parsed.custom_type == OLD_TITLE_ENTRY:
                 title = _aside(parsed.data)
                 if title.usage is not None:
@@ -142,7 +147,7 @@ class SessionDigest(msgspec.Struct, array_like=True):
         said_ms = _whole(message.timestamp) or unix_milliseconds(line.timestamp)
         self.spoken_ms = max(self.spoken_ms, said_ms)
         if message.role == "user" and not self.first_message:
-            self.first_message = _text(bytes(message.content))[:_FIRST_MESSAGE_CHARACTERS]
+            self.first_message = _headline(bytes(message.content))
         if message.role == "assistant":
             self.provider, self.model = message.provider or self.provider, message.model or self.model
             if message.usage is not None:
@@ -221,15 +226,16 @@ def _whole(timestamp: float) -> int:
     return int(timestamp) if 0 < timestamp < _END_OF_TIME_MS else 0
 
 
-def _text(content: bytes) -> str:
-    """The text of a user message's content."""
+def _headline(content: bytes) -> str:
+    """What the content of a message is about."""
     try:
         blocks = _CONTENT.decode(content)
     except UNREADABLE:
         return ""
     if isinstance(blocks, str):
-        return blocks.strip()
-    return "\n".join(block.text for block in blocks if block.type == "text").strip()
+        return headline(blocks)
+    text = "\n".join(block.text for block in blocks if block.type == "text")
+    return headline(text, has_image=any(block.type == "image" for block in blocks))
 
 
 def _day(at_ms: int) -> str:

@@ -19,7 +19,7 @@ class SessionSummary(msgspec.Struct, rename="camel", frozen=True):
         path: its file.
         cwd: the directory it is about; empty in old files that do not say.
         name: what the user called it.
-        first_message: how the first message of the user's begins.
+        first_message: what the first message of the user's, or of a slash command, is about (`kaa.session.headline`).
         created_ms: Unix time in milliseconds, as the other one.
         modified_ms: when the user or the model last said something.
         message_count: messages on all branches, tool results among them, as pi counts.
