@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.end_to_end.seat import READY, Seat, enter, is_idle, pausing
-from tests.support.model_server import Answer, say
+from tests.support.model_server import Answer, call, say
 from tests.support.screen import Screen
 
 
@@ -225,6 +225,29 @@ def test_the_help_is_searched_and_puts_a_command_into_the_editor(seat: Seat) -> 
         program.press("enter")
 
         program.wait_for(re.compile(r"^/thinking"))
+
+
+def test_the_changes_of_the_session_are_read_file_by_file(seat: Seat) -> None:
+    (seat.project / "a.txt").write_text("one\n")
+    script = [call("bash", command="echo two >> a.txt; echo new > b.txt"), say("Done.")]
+
+    with seat.open("--approvals", "auto", script=script) as program:
+        enter(program, "/diff")
+        program.wait_for("this session has changed no files")
+        enter(program, "go")
+        program.wait_for("Done.")
+        program.wait_for(is_idle)
+        enter(program, "/diff")
+        program.wait_for("n go from file to file")
+        program.wait_for("2 files")
+        assert "a.txt  changed +1 -0" in program.screen.text()
+        assert "b.txt  created +1 -0" in program.screen.text()
+        program.press("q")
+        program.wait_for(is_idle)
+        enter(program, "/diff b.txt")
+        program.wait_for("+new")
+        enter(program, "/diff absent")
+        program.wait_for("this session has not changed absent")
 
 
 def test_the_help_about_a_word_opens_with_it_and_closes(seat: Seat) -> None:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
+from kaa.workspace.checkpoints.contract import FileDifference
+
 if TYPE_CHECKING:
     from kaa.session.outline import Outline
 
@@ -21,6 +23,18 @@ class PersonsMessage(Protocol):
     def text(self) -> str:
         """What it says."""
         ...
+
+
+class SessionChanges(msgspec.Struct, frozen=True):
+    """What a session did to the project's files.
+
+    Attributes:
+        files: sorted by path.
+        gaps: sentences that say of which turns nothing is kept, and why.
+    """
+
+    files: tuple[FileDifference, ...] = ()
+    gaps: tuple[str, ...] = ()
 
 
 class SessionNavigation(Protocol):
@@ -60,6 +74,10 @@ class SessionNavigation(Protocol):
 
     async def redo(self, *, restore: Literal["conversation", "both"] = "both") -> str:
         """Return to where the conversation and its files were. Returns what that did, in words."""
+        ...
+
+    async def changes(self) -> SessionChanges:
+        """What the session did to files until now, on the current branch."""
         ...
 
     def label_here(self, text: str) -> None:

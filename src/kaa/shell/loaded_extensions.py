@@ -6,6 +6,7 @@ from pathlib import Path
 from kaa.builtin import (
     background,
     budget_command,
+    change_commands,
     choice_commands,
     commands,
     prompt,
@@ -30,6 +31,7 @@ _BUILT_IN = (
     usage_reports,
     session_commands,
     sharing_commands,
+    change_commands,
     background,
     budget_command,
 )

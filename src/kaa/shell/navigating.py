@@ -13,6 +13,7 @@ from kaa.core.events import BranchChanged
 from kaa.core.messages import UserMessage
 from kaa.ext.errors import CommandError
 from kaa.ext.hooks import NavigationRequest
+from kaa.ext.navigation import SessionChanges
 from kaa.session.as_user_message import origin_of
 from kaa.session.entries import SPEAKING, CustomMessage, Entry, Label, MessageEntry
 from kaa.session.file.jsonl import UNREADABLE
@@ -307,6 +308,18 @@ class Navigation:
             return await self._go_along("tree", destination, restore, "only the conversation can go there")
         except AgentBusyError as error:
             raise CommandError("the agent works: wait until it is done, or stop it") from error
+
+    async def changes(self) -> SessionChanges:
+        """What the session did to files until now, on the current branch.
+
+        Raises:
+            CommandError: that is not known; the message says why.
+            SessionWriteError: the session can no longer be written.
+        """
+        try:
+            return await self.files.since_start()
+        except OSError as error:
+            raise CommandError(f"the project cannot be compared: {error.strerror or error}") from error
 
     def label_here(self, text: str) -> None:
         """Give the last thing said a name; an empty text takes it away.

@@ -17,7 +17,7 @@ from kaa.core.events import CheckpointTaken, Event, ToolExecutionStart
 from kaa.core.messages import Json
 from kaa.ext.asking import NOBODY, Asker
 from kaa.ext.errors import CommandError
-from kaa.shell.conversation import Conversation
+from kaa.shell.conversation import CommandReply, Conversation
 from kaa.shell.home import Home
 from kaa.shell.host import Host
 from kaa.shell.options import ContinueSession, ConversationOptions, HostOptions, NewSession, SessionChoice
@@ -134,6 +134,29 @@ def test_each_turn_that_changes_something_is_named_behind_its_last_message(scene
     (named,) = [entry for entry in scene.entries if entry.get("customType") == "kaa.checkpoint"]
     assert named["data"]["files"] == 2
     assert scene.checkpoints == [2]
+
+
+def test_the_session_tells_what_it_changed_without_what_was_undone(scene: Scene) -> None:
+    async def act(conversation: Conversation) -> list[object]:
+        found: list[object] = [await conversation.submit("/diff")]
+        await conversation.submit("work")
+        await conversation.submit("more")
+        found.append(await conversation.submit("/diff"))
+        await conversation.navigation.undo()
+        found.append(await conversation.submit("/diff"))
+        found.append(await conversation.submit("/diff c.txt"))
+        return found
+
+    script = [bash("echo two >> a.txt"), say("Done."), bash("echo x > c.txt"), say("Done.")]
+
+    nothing, both, one, absent = scene.play(script, act)
+    assert nothing == CommandReply("this session has changed no files")
+    assert isinstance(both, CommandReply)
+    assert both.text.splitlines()[:3] == ["a.txt  changed +1 -0", "c.txt  created +1 -0", "2 files"]
+    assert one == CommandReply("a.txt  changed +1 -0\n1 file\n\n--- a.txt: changed +1 -0\n@@ -1 +1,2 @@\n one\n+two")
+    assert isinstance(absent, CommandReply)
+    assert absent.refused
+    assert "has not changed c.txt" in absent.text
 
 
 def test_what_commands_did_is_undone_and_done_again_also_after_a_restart(scene: Scene) -> None:

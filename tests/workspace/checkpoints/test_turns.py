@@ -59,6 +59,38 @@ def test_the_preview_touches_nothing_and_counts_lines(play: Play) -> None:
     play(scene, FILES)
 
 
+def test_the_differences_are_those_from_the_first_turn_to_the_last(play: Play) -> None:
+    async def scene(turns: Turns) -> None:
+        first = await turns.changed("echo three >> a.txt; echo x > new; rm .env; chmod 755 run.sh; mkdir -p empty")
+        second = await turns.changed("echo four >> a.txt; rm new; echo c > sub/b.txt")
+        (turns.root / "sub" / "b.txt").write_text("mine")
+
+        found = await turns.checkpoints.differences([first.id, second.id])
+
+        assert [(one.path, one.before, one.after, one.remark) for one in found] == [
+            (".env", b"KEY=1\n", None, ""),
+            ("a.txt", b"one\ntwo\n", b"one\ntwo\nthree\nfour\n", ""),
+            ("run.sh", b"#!/bin/sh\n", b"#!/bin/sh\n", ""),
+            ("sub/b.txt", b"b\n", b"c\n", "changed since by someone else"),
+        ]
+        assert await turns.checkpoints.differences([]) == ()
+
+    play(scene, FILES)
+
+
+def test_a_file_that_somebody_else_changed_between_two_turns_is_marked(play: Play) -> None:
+    async def scene(turns: Turns) -> None:
+        first = await turns.changed("echo three >> a.txt")
+        (turns.root / "a.txt").write_text("mine\n")
+        second = await turns.changed("echo four >> a.txt")
+
+        (found,) = await turns.checkpoints.differences([first.id, second.id])
+
+        assert (found.path, found.remark) == ("a.txt", "changed by someone else in between")
+
+    play(scene, FILES)
+
+
 def test_a_turn_that_changes_nothing_leaves_nothing(play: Play) -> None:
     async def scene(turns: Turns) -> None:
         assert await turns.turn("cat a.txt; touch a.txt; cp a.txt c; rm c") is None

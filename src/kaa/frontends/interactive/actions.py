@@ -127,6 +127,7 @@ class Actions:
         navigator, sessions = self._ui.navigator, self._ui.session_selectors
         return [
             CommandView("compact", self._ui.tasks.compact, takes_arguments=True),
+            CommandView("diff", self._diff),
             CommandView("fork", lambda _: sessions.fork()),
             CommandView("help", self._help, takes_arguments=True, is_independent=True),
             CommandView("new", lambda _: self._ui.conversations.open_new(clear=False), is_independent=True),
@@ -241,6 +242,14 @@ class Actions:
             return [(command.name, command.description) for command in self._ui.commands.offered()]
 
         HelpSelector(self._main_view, commands, self._ui.presenter.show_document).show(query)
+
+    def _diff(self, _arguments: str = "") -> None:
+        if self._main_view.view.linear:  # it reads as text
+            self._ui.submission.run("/diff")
+            return
+        from kaa.frontends.interactive.changes import ChangesView  # lazy: only for who asks
+
+        ChangesView(self._ui.context, self._ui.viewer.read).show()
 
     def _theme_names(self, typed: str) -> Iterable[tuple[str, str]]:
         return _among(self._main_view.themes.names())(typed)

@@ -4,7 +4,10 @@ It is made of the session's entries, and those of a long session only as far as 
 screen nothing changes meanwhile.
 """
 
+from collections.abc import Sequence
+
 from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.transcript.piece import Piece
 from kaa.frontends.interactive.transcript.stored import EarlierBlocks
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.frontends.interactive.ui_context import UIContext
@@ -12,7 +15,7 @@ from kaa.session.transcript import Transcript
 from kaa.tui.components.text import Truncated
 from kaa.tui.context import Context
 from kaa.tui.document import Document
-from kaa.tui.events import Input
+from kaa.tui.events import Input, Key
 
 # Where there is nothing to type, letters do what they do in less(1).
 _KEYS = {
@@ -29,6 +32,7 @@ _KEYS = {
     "tui.altScreen.search": ("/",),
 }
 # What opens it closes it, too.
+_HINT = "Up and Down scroll, / searches, p and n go from message to message, q closes"
 _CLOSING = {"app.transcript": ("q", "escape", "ctrl+c")}
 
 
@@ -60,15 +64,25 @@ class TranscriptViewer:
         if self._ui.main_view.context.keymap.extended(_CLOSING).matches(key, "app.transcript"):
             self._ui.main_view.app.look_away()
 
+    def read(self, blocks: Sequence[Piece], hint: str) -> None:
+        """Open other blocks, from their beginning. `hint`: what keys do."""
+        context = self._context()
+        document = Document(Truncated(context, hint, "dim"))
+        document.earlier = blocks
+        self._ui.main_view.app.look_at(context, document)
+        self._ui.main_view.app.take_view_key(Key("g", "g"))
+
     def _open(self, entries: Transcript) -> None:
-        shared = self._ui.main_view.context
-        context = Context(
-            shared.palette, shared.keymap.extended(_KEYS), shared.size, shared.glyphs, hyperlinks=shared.hyperlinks
-        )
+        context = self._context()
         view = ViewOptions(
             context, expanded=True, images=self._ui.main_view.view.images, cwd=self._ui.main_view.view.cwd
         )
-        hint = "Up and Down scroll, / searches, p and n go from message to message, q closes"
-        document = Document(Truncated(context, hint, "dim"))
+        document = Document(Truncated(context, _HINT, "dim"))
         document.earlier = EarlierBlocks(view, entries, len(entries))
         self._ui.main_view.app.look_at(context, document)
+
+    def _context(self) -> Context:
+        shared = self._ui.main_view.context
+        return Context(
+            shared.palette, shared.keymap.extended(_KEYS), shared.size, shared.glyphs, hyperlinks=shared.hyperlinks
+        )

@@ -53,6 +53,7 @@ class InteractiveUI:
     Attributes:
         presenter: is told what happens (`Engine.serve`).
         questions: is asked.
+        context: what parts share that work with the core and show something.
     """
 
     def __init__(self, main_view: MainView, core: CoreThread[Engine], leave: Callable[[int, str], None]) -> None:
@@ -68,7 +69,7 @@ class InteractiveUI:
         self.activity = Activity(main_view, self._attention)
         self.presenter = EventPresenter(main_view, transcript, self.activity, self._attention)
         self.questions = QuestionDialogs(main_view, self._attention)
-        ui = UIContext(main_view, core, self.presenter.show_failure)
+        ui = self.context = UIContext(main_view, core, self.presenter.show_failure)
         self.tasks = ConversationTasks(ui, self.attachments)
         self.commands, history = Commands(self._complete_command), PromptHistory(main_view.folder)
         self.presenter.on_commands = self._take_commands

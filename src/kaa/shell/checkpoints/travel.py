@@ -10,6 +10,7 @@ import msgspec
 from kaa.core.agent import Agent
 from kaa.core.events import RestoreProgress
 from kaa.ext.errors import CommandError
+from kaa.ext.navigation import SessionChanges
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
 from kaa.session.tree import Node
@@ -65,6 +66,25 @@ class FileTravel:
         except MissingCheckpointError as error:
             raise CommandError(str(error)) from error
         return msgspec.structs.replace(plan, gaps=gaps)
+
+    async def since_start(self) -> SessionChanges:
+        """What the session did to files on the way from its first entry to where it is.
+
+        Raises:
+            CommandError: checkpoints are off or no longer kept.
+            OSError: the project cannot be looked at.
+            SessionWriteError: the session can no longer be written.
+        """
+        if (checkpoints := await self._turns.caught_up()) is not None:
+            await self._finish_rewind(checkpoints)
+        _, done = self._entries.way(None, self._leaf_id)
+        gaps = self._entries.gaps(None, self._leaf_id)
+        if not done:
+            return SessionChanges(gaps=gaps)
+        try:
+            return SessionChanges(tuple(await self._turns.required().differences(done)), gaps)
+        except MissingCheckpointError as error:
+            raise CommandError(str(error)) from error
 
     async def restore(self, plan: RestorePlan) -> RestoreResult:
         """Carry out a plan. What changed since it was made is kept, and so is every conflict.

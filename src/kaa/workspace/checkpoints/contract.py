@@ -182,6 +182,25 @@ class RestoreResult(msgspec.Struct, frozen=True):
     reduced: tuple[FileConflict, ...] = ()
 
 
+class FileDifference(msgspec.Struct, frozen=True):
+    """What some change sets made of a file.
+
+    Attributes:
+        before: its content, or a symlink's target; None: nothing was there, or it is not known.
+        after: the same, behind the last of them.
+        modes: the permission bits before and after; None without a file.
+        by: what ran when the file changed; the least certain, if it changed several times.
+        remark: a clause that says that it is not the whole truth, such as `changed since by someone else`.
+    """
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+    modes: tuple[int | None, int | None] = (None, None)
+    by: Origin = "call"
+    remark: str = ""
+
+
 class CheckpointLimits(msgspec.Struct, frozen=True):
     """How much is kept. Megabytes are 2**20 bytes.
 
@@ -293,6 +312,14 @@ class Checkpoints(Protocol):
             undo: change sets to take back, the newest first.
             redo: change sets to do after that.
             leave_out: paths that did not go that way.
+
+        Raises:
+            MissingCheckpointError: one of them is no longer kept.
+        """
+        ...
+
+    async def differences(self, change_sets: Sequence[str]) -> Sequence[FileDifference]:
+        """What some change sets, done one after another, made of files; sorted by path, without directories.
 
         Raises:
             MissingCheckpointError: one of them is no longer kept.

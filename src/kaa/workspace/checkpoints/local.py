@@ -11,6 +11,7 @@ from kaa.workspace.checkpoints.contract import (
     ChangeSet,
     CheckpointLimits,
     FileConflict,
+    FileDifference,
     FileStep,
     Permit,
     RestorePlan,
@@ -213,6 +214,14 @@ class LocalCheckpoints:
         merged = ChangeSet(new_change_set_id(), changes)
         await asyncio.to_thread((await self._store()).save, merged)
         return merged
+
+    async def differences(self, change_sets: Sequence[str]) -> Sequence[FileDifference]:
+        """See `Checkpoints.differences`."""
+        way = await self._way((), change_sets)
+        if not way.moves:
+            return ()
+        now = await self._lookout.states([move.path for move in way.moves])
+        return await asyncio.to_thread(way.differences, now, (await self._store()).content)
 
     async def close(self) -> None:
         """See `Checkpoints.close`."""

@@ -11,6 +11,7 @@ from kaa.workspace.checkpoints.contract import (
     ChangeSet,
     FileChange,
     FileConflict,
+    FileDifference,
     FileState,
     MissingCheckpointError,
     RestorePlan,
@@ -115,6 +116,11 @@ class MemoryCheckpoints:
     async def merge(self, undo: Sequence[str], redo: Sequence[str], leave_out: Sequence[str] = ()) -> ChangeSet | None:
         """See `Checkpoints.merge`."""
         return self._keep((await self._way(undo, redo)).changes(frozenset(leave_out)))
+
+    async def differences(self, change_sets: Sequence[str]) -> Sequence[FileDifference]:
+        """See `Checkpoints.differences`."""
+        way, now = await self._way((), change_sets), self._look()
+        return way.differences({move.path: _state(now, move.path) for move in way.moves}, self._content)
 
     async def close(self) -> None:
         """There is nothing to let go of."""

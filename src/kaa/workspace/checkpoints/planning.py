@@ -10,9 +10,11 @@ from kaa.workspace.checkpoints.contract import (
     ChangeSet,
     FileChange,
     FileConflict,
+    FileDifference,
     FileMove,
     FileState,
     FileStep,
+    MissingCheckpointError,
     Origin,
     RestorePlan,
     comes_or_goes_as_directory,
@@ -87,6 +89,16 @@ class Way:
         )
         return RestorePlan(steps, tuple(conflicts), tuple(uncovered), moves=tuple(moves))
 
+    def differences(
+        self, now: Mapping[str, FileState | None], content: Callable[[FileState], bytes]
+    ) -> tuple[FileDifference, ...]:
+        """What the way makes of files; `now` and `content` as for `plan`."""
+        return tuple(
+            self._difference(move, now[move.path], content)
+            for move in self.moves
+            if not comes_or_goes_as_directory(move.expected, move.target)
+        )
+
     def changes(self, leave_out: Collection[str]) -> tuple[FileChange, ...]:
         """The whole way as changes, without the broken paths and some others."""
         return tuple(
@@ -102,6 +114,31 @@ class Way:
         if known is not None and not is_same(_unprivileged(known.target), _unprivileged(start)):
             self.broken[path] = _NOT_KEPT if _is_other(known.target) or _is_other(start) else _BETWEEN
         self._moves[path] = FileMove(path, known.expected if known is not None else start, end)
+
+    def _difference(
+        self, move: FileMove, now: FileState | None, content: Callable[[FileState], bytes]
+    ) -> FileDifference:
+        remarks = [self.broken.get(move.path, "")]
+        if not is_same(now, move.target) and not (_is_other(now) or _is_other(move.target)):
+            remarks.append(f"{'deleted' if now is None else 'changed'} since by someone else")
+        contents: list[bytes | None] = []
+        for state in (move.expected, move.target):
+            try:
+                contents.append(content(state) if state is not None and state.kind in ("file", "symlink") else None)
+            except MissingCheckpointError as error:
+                contents.append(None)
+                remarks.append(str(error))
+        modes = tuple(
+            state.mode if state is not None and state.kind == "file" else None for state in (move.expected, move.target)
+        )
+        return FileDifference(
+            move.path,
+            contents[0],
+            contents[1],
+            (modes[0], modes[1]),
+            self._by[move.path],
+            "; ".join(dict.fromkeys(filter(None, remarks))),
+        )
 
     def _reason_against(self, move: FileMove, state: FileState | None) -> str | None:
         if _is_other(move.target) or _is_other(move.expected):

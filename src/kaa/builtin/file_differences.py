@@ -1,0 +1,78 @@
+"""What a session changed, by file: a line with figures for each, and the change as a unified diff."""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+import msgspec
+
+from kaa.builtin.amounts import counted
+from kaa.workspace.checkpoints.contract import FileDifference, Origin
+
+# Above this product of lengths, comparing takes too long: then all of the old text goes and all of the new one comes.
+_MAX_COMPARED = 4_000_000
+_MAX_LINES = 5_000
+_DOUBTS: dict[Origin, str] = {
+    "call": "",
+    "command": "",
+    "background": "while only a background process ran, maybe by someone else",
+}
+
+
+class ShownDifference(msgspec.Struct, frozen=True):
+    """A file that changed, for people.
+
+    Attributes:
+        path: of the file, in one line.
+        summary: what happened to it, in few words: `changed +3 -1`.
+        diff: a unified diff without names of files; empty where there is none to show.
+        remark: what else is to be known of it; empty if nothing.
+    """
+
+    path: str
+    summary: str
+    diff: str = ""
+    remark: str = ""
+
+
+def shown(difference: FileDifference) -> ShownDifference:
+    """A file that changed, compared. Blocking: takes a while for long files."""
+    before, after = difference.before or b"", difference.after or b""
+    had, has = (mode is not None for mode in difference.modes)
+    is_new, is_gone = difference.before is None and not had, difference.after is None and not has
+    verb = "created" if is_new else "deleted" if is_gone else "changed"
+    path = " ".join(difference.path.split())
+    remark = "; ".join(filter(None, (difference.remark, _DOUBTS[difference.by])))
+    if b"\0" in before or b"\0" in after:
+        return ShownDifference(path, f"{verb}, binary", remark=remark)
+    lines = list(_unified(_lines(before), _lines(after)))
+    added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
+    if len(lines) > _MAX_LINES:
+        remark = "; ".join(filter(None, (remark, f"only the first {counted(_MAX_LINES, 'line')} are shown")))
+    figures = f"+{added} -{removed}" if lines or verb != "changed" else _modes(difference)
+    return ShownDifference(path, f"{verb} {figures}", "\n".join(lines[:_MAX_LINES]), remark)
+
+
+def table(files: Sequence[ShownDifference]) -> list[str]:
+    """A line for each file, and one for all."""
+    width = max((len(file.path) for file in files), default=0)
+    lines = [f"{file.path:<{width}}  {file.summary}{f'  ({file.remark})' if file.remark else ''}" for file in files]
+    return [*lines, counted(len(files), "file")]
+
+
+def _modes(difference: FileDifference) -> str:
+    before, after = difference.modes
+    return f"mode {before:o} to {after:o}" if before is not None and after is not None else ""
+
+
+def _lines(content: bytes) -> list[str]:
+    return content.decode("utf-8", "replace").removesuffix("\n").split("\n") if content else []
+
+
+def _unified(old: list[str], new: list[str]) -> Iterable[str]:
+    if old == new:
+        return ()
+    if len(old) * len(new) > _MAX_COMPARED:
+        head = f"@@ -1,{len(old)} +1,{len(new)} @@"
+        return [head, *(f"-{line}" for line in old), *(f"+{line}" for line in new)]
+    return islice(difflib.unified_diff(old, new, lineterm=""), 2, None)  # without the names of files
