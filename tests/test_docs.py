@@ -16,7 +16,6 @@ from kaa import cli
 from kaa.builtin import (
     background,
     budget_command,
-    change_commands,
     choice_commands,
     commands,
     session_commands,
@@ -198,7 +197,6 @@ def test_every_tool_and_slash_command_is_documented() -> None:
         background,
         usage_reports,
         budget_command,
-        change_commands,
         session_commands,
         sharing_commands,
     ):
@@ -312,7 +310,6 @@ def test_every_slash_command_of_the_terminal_is_documented_and_there_is_no_other
         background,
         usage_reports,
         budget_command,
-        change_commands,
         session_commands,
         sharing_commands,
     ):

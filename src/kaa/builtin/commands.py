@@ -74,6 +74,9 @@ def extend(api: ExtensionAPI) -> None:
         complete=among(*STEP_OPTIONS["redo"]),
     )
     api.register_command(
+        "diff", "Show what this session changed, by file", _diff, argument_hint="[PATH]", while_running=True
+    )
+    api.register_command(
         "label",
         "Label the last entry, to find it in the tree",
         _label,
@@ -162,6 +165,12 @@ async def _redo(arguments: str, context: CommandContext) -> CommandAction:
     if step_option("redo", arguments) == "--conversation":
         return Reply(await context.navigation.redo(restore="conversation"))
     return Reply(await context.navigation.redo())
+
+
+async def _diff(arguments: str, context: CommandContext) -> CommandAction:
+    from kaa.builtin.diff_command import diff  # lazy: only for who asks
+
+    return await diff(arguments, context)
 
 
 async def _label(arguments: str, context: CommandContext) -> CommandAction:

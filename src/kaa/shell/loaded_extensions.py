@@ -6,7 +6,6 @@ from pathlib import Path
 from kaa.builtin import (
     background,
     budget_command,
-    change_commands,
     choice_commands,
     commands,
     prompt,
@@ -31,7 +30,6 @@ _BUILT_IN = (
     usage_reports,
     session_commands,
     sharing_commands,
-    change_commands,
     background,
     budget_command,
 )

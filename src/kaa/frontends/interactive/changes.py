@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from kaa.builtin.change_commands import NOTHING_CHANGED
+from kaa.builtin.diff_command import NOTHING_CHANGED
 from kaa.builtin.file_differences import ShownDifference, shown, table
 from kaa.ext.navigation import SessionChanges
 from kaa.frontends.interactive.engine import Engine

@@ -1,27 +1,24 @@
-"""The slash commands about changes to files: what the session changed."""
+"""/diff: what the session changed, as text."""
 
 import asyncio
-from typing import TYPE_CHECKING
 
-from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply
+from kaa.builtin.file_differences import ShownDifference, shown, table
+from kaa.ext.api import CommandAction, CommandContext, Reply
 from kaa.ext.errors import CommandError
-
-if TYPE_CHECKING:
-    from kaa.builtin.file_differences import ShownDifference
 
 NOTHING_CHANGED = "this session has changed no files"
 
 
-def extend(api: ExtensionAPI) -> None:
-    """Register the commands."""
-    api.register_command(
-        "diff", "Show what this session changed, by file", _diff, argument_hint="[PATH]", while_running=True
-    )
+async def diff(arguments: str, context: CommandContext) -> CommandAction:
+    """Run /diff.
 
+    Args:
+        arguments: a file or directory; empty for all.
+        context: the conversation.
 
-async def _diff(arguments: str, context: CommandContext) -> CommandAction:
-    from kaa.builtin.file_differences import shown, table  # lazy: only for who asks
-
+    Raises:
+        CommandError: nothing is known of the changes, or the session did not change the file.
+    """
     changes = await context.navigation.changes()
     wanted = arguments.strip().removeprefix("./").rstrip("/")
     differences = [one for one in changes.files if not wanted or f"{one.path}/".startswith(f"{wanted}/")]
@@ -32,5 +29,5 @@ async def _diff(arguments: str, context: CommandContext) -> CommandAction:
     return Reply("\n".join([*lines, *changes.gaps, *(line for file in files for line in _written(file))]))
 
 
-def _written(file: "ShownDifference") -> list[str]:
+def _written(file: ShownDifference) -> list[str]:
     return ["", f"--- {file.path}: {file.summary}", *([file.diff] if file.diff else [])]
