@@ -56,7 +56,7 @@ _ALLOWED = {
 
 def load(user_file: Path, project: dict[str, Json]) -> tuple[Settings, list[str]]:
     notices: list[str] = []
-    settings = load_settings(user_file, ".kaa/settings.json", msgspec.json.encode(project), notices.append)
+    settings = load_settings(user_file, "/project", ".kaa/settings.json", msgspec.json.encode(project), notices.append)
     return settings, notices
 
 

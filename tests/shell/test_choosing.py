@@ -191,6 +191,36 @@ def test_settings_are_listed_and_set(stage: Stage) -> None:
     }
 
 
+def test_a_setting_is_for_all_projects_or_for_this_one(stage: Stage) -> None:
+    (stage.home).mkdir(exist_ok=True)
+    (stage.home / "settings.json").write_text('{\n  // mine\n  "projects": {}\n}\n')
+    stage.asker = person = Person(Chosen("for this project"), Chosen("for all projects"), Dismissed())
+
+    async def scene(conversation: Conversation) -> None:
+        root = conversation.workspace.root
+        answer = (await told(conversation, "/settings approvals.policy step"))[1]
+        assert answer.startswith(f'approvals.policy: "step" (in {root})\n')
+        assert answer.endswith("approvals now: step")
+        await told(conversation, "/settings sandbox.git true")
+        assert await told(conversation, "/settings sandbox.git false") == (False, "nothing was changed")
+        await told(conversation, '/settings --project sandbox.network ["pypi.org"]')
+        assert (await told(conversation, "/settings --project theme dark"))[0]
+        assert completed(conversation, "settings", "--project approvals.policy a") == [
+            "--project approvals.policy ask",
+            "--project approvals.policy auto",
+        ]
+
+    stage.play(scene)
+
+    assert len(person.questions) == 3
+    text = (stage.home / "settings.json").read_text()
+    assert "// mine" in text
+    assert json.loads(text.replace("// mine", "")) == {
+        "projects": {stage.workspace.root: {"approvals": {"policy": "step"}, "sandbox": {"network": ["pypi.org"]}}},
+        "sandbox": {"git": True},
+    }
+
+
 def test_a_setting_that_cannot_be_is_refused_and_changes_nothing(stage: Stage) -> None:
     async def scene(conversation: Conversation) -> list[tuple[bool, str]]:
         return [
@@ -201,6 +231,7 @@ def test_a_setting_that_cannot_be_is_refused_and_changes_nothing(stage: Stage) -
     answers = stage.play(scene)
 
     assert all(refused for refused, _ in answers)
+    assert answers[4][1].endswith("use one-at-a-time, all")
     assert answers[2][1] == 'ui.screen cannot be wide: it must be "main" or "full" or "linear"'
     assert not (stage.home / "settings.json").exists()
 

@@ -6,7 +6,7 @@ import pytest
 
 from kaa.core.retry import RetryPolicy
 from kaa.llm.tuning import Tuning
-from kaa.shell.settings import Settings, SettingsError, load_settings
+from kaa.shell.settings import Settings, SettingsError, load_settings, load_user_settings
 
 PROJECT = ".kaa/settings.json"
 
@@ -19,7 +19,7 @@ def user_file(tmp_path: Path) -> Path:
 def load(user_file: Path, project: str | None = None) -> tuple[Settings, list[str]]:
     notices: list[str] = []
     content = None if project is None else project.encode()
-    return load_settings(user_file, PROJECT, content, notices.append), notices
+    return load_settings(user_file, "/project", PROJECT, content, notices.append), notices
 
 
 @pytest.mark.parametrize("address", ["local:8092", ":8092", "http://elsewhere"])
@@ -77,6 +77,7 @@ _NOT_A_PROJECTS = {
     "showCacheMissNotices": (True, "it is about the user's screen"),
     "checkpoints": ({"enabled": False}, "what the agent breaks could not be put back"),
     "sandbox": ({"mode": "full-access"}, "it is what holds commands"),
+    "projects": ({"/project": {"sandbox": {"mode": "full-access"}}}, "it would decide about itself"),
 }
 _A_PROJECTS = {
     "defaultProvider",
@@ -165,3 +166,57 @@ def test_settings_of_pis_that_ask_for_what_kaa_does_are_not_reported(user_file: 
     user_file.write_text(json.dumps(values))
 
     assert load(user_file)[1] == []
+
+
+PROJECTS = """{
+  "approvals": {"policy": "ask", "deny": ["bash: git push"]},
+  "sandbox": {"network": "off", "hidden": ["~/a"]},
+  "projects": {
+    "/project": {"approvals": {"policy": "auto"}, "sandbox": {"network": ["pypi.org"], "hidden": ["~/b"]}},
+    "/other": {"approvals": {"policy": "never", "deny": ["bash: ls"]}}
+  }
+}"""
+
+
+def test_what_the_user_chose_for_this_project_comes_over_what_holds_for_all(user_file: Path) -> None:
+    user_file.write_text(PROJECTS)
+
+    for settings in (load(user_file)[0], load_user_settings(user_file, "/project")):
+        assert settings.approvals.policy == "auto"
+        assert settings.approvals.deny == ("bash: git push",)
+        assert settings.sandbox.network == ("pypi.org",)
+        assert settings.sandbox.hidden == ("~/a", "~/b")  # hidden for all projects stays hidden
+    assert load_user_settings(user_file, "/other").approvals.deny == ("bash: git push", "bash: ls")
+    assert load_user_settings(user_file, "/elsewhere").approvals.policy == "ask"
+    assert load_user_settings(user_file).sandbox.network == "off"
+
+
+def test_projects_are_named_by_any_path_that_leads_there(user_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    user_file.write_text(json.dumps({"projects": {str(tmp_path / "link"): {"sandbox": {"git": True}}}}))
+
+    assert load_user_settings(user_file, str(tmp_path / "real")).sandbox.git
+    assert not load_user_settings(user_file, str(tmp_path)).sandbox.git
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ('{"approvals": {"policy": "sometimes"}}', "use ask, auto, never, step - at `$.approvals.policy`"),
+        ('{"steeringMode": "some"}', "use one-at-a-time, all - at `$.steeringMode`"),
+        ('{"retry": {"enabled": "maybe"}}', "use true, false - at `$.retry.enabled`"),
+        (
+            '{"projects": {"/p": {"sandbox": {"mode": "open"}}}}',
+            "use read-only, workspace-write, full-access - at `$.projects[...].sandbox.mode`",
+        ),
+        ('{"projects": {"/p": {"model": "x"}}}', "unknown field `model`"),
+    ],
+)
+def test_a_mistake_is_told_with_the_values_that_are_valid(user_file: Path, content: str, expected: str) -> None:
+    user_file.write_text(content)
+
+    for directory in ("/p", None):
+        with pytest.raises(SettingsError) as error:
+            load_user_settings(user_file, directory)
+        assert expected in str(error.value)

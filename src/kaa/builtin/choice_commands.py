@@ -11,6 +11,7 @@ from kaa.ext.choices import UserSetting
 from kaa.ext.errors import CommandError
 
 _UNCHANGED = Reply("nothing was changed")
+_SCOPES = {"for all projects": "--global", "for this project": "--project"}
 _MOST_DIRECTORIES = 100  # more is no help to choose from
 
 
@@ -62,7 +63,7 @@ def extend(api: ExtensionAPI) -> None:
         "settings",
         "List the settings, or change one",
         _settings,
-        argument_hint="[KEY [VALUE]]",
+        argument_hint="[--project] [KEY [VALUE]]",
         complete=_settings_and_values,
         while_running=True,
     )
@@ -145,9 +146,12 @@ async def _trust(_arguments: str, context: CommandContext) -> CommandAction:
 
 
 async def _settings(arguments: str, context: CommandContext) -> CommandAction:
+    scope, arguments = _scope(arguments)
     key, _, value = arguments.partition(" ")
     if value.strip():
-        return Reply(await context.user_settings.set(key, value.strip()))
+        return await _set(key, value.strip(), scope, context)
+    if scope:
+        raise CommandError(f"give a setting and its value: /settings {scope} KEY VALUE")
     listed = context.user_settings.listed()
     exact = next((one for one in listed if one.key == key), None)
     if exact is not None:
@@ -157,6 +161,26 @@ async def _settings(arguments: str, context: CommandContext) -> CommandAction:
         raise CommandError(f"there is no setting {key!r}: /settings lists all")
     width = max(len(one.key) for one in found)
     return Reply("\n".join(f"{one.key:<{width}}  {one.value}" for one in found))
+
+
+def _scope(arguments: str) -> tuple[str, str]:
+    """The flag that says for which projects a setting is, if there is one, and the rest."""
+    first, _, rest = arguments.partition(" ")
+    return (first, rest.strip()) if first in _SCOPES.values() else ("", arguments)
+
+
+async def _set(key: str, value: str, scope: str, context: CommandContext) -> CommandAction:
+    settings = context.user_settings
+    if not scope and settings.is_per_project(key) and context.asker.can_ask:
+        question = f"Set {key} for which projects?"
+        chosen = await pick(context.asker, question, dict.fromkeys(_SCOPES, ""), "/settings --project KEY VALUE")
+        if chosen is None:
+            return _UNCHANGED
+        scope = _SCOPES[chosen]
+    told = await settings.set(key, value, for_project=scope == _SCOPES["for this project"])
+    if key == "approvals.policy":
+        told += f"\napprovals now: {await context.approvals.choose(value)}"
+    return Reply(told)
 
 
 def _models(typed: str, context: CommandContext) -> list[Suggestion]:
@@ -200,9 +224,12 @@ def _described(setting: UserSetting) -> str:
 
 
 def _settings_and_values(typed: str, context: CommandContext) -> list[Suggestion]:
-    key, space, value = typed.partition(" ")
+    scope, rest = _scope(typed)
+    before = f"{scope} " if scope else ""
+    key, space, value = rest.partition(" ")
     listed = context.user_settings.listed()
     if not space:
-        return [Suggestion(f"{one.key} ", one.description) for one in listed if key.lower() in one.key.lower()]
+        fitting = [one for one in listed if key.lower() in one.key.lower()]
+        return [Suggestion(f"{before}{one.key} ", one.description) for one in fitting]
     allowed = next((one.allowed for one in listed if one.key == key), ())
-    return [Suggestion(f"{key} {choice}") for choice in allowed if choice.startswith(value)]
+    return [Suggestion(f"{before}{key} {choice}") for choice in allowed if choice.startswith(value)]

@@ -153,12 +153,17 @@ class SessionSettings(Protocol):
         """All settings, with the values in force."""
         ...
 
-    async def set(self, key: str, text: str) -> str:
+    def is_per_project(self, key: str) -> bool:
+        """Whether a setting can have another value for one project."""
+        ...
+
+    async def set(self, key: str, text: str, *, for_project: bool = False) -> str:
         """Write a setting into the user's settings.json and put it in force. Returns what that did, in some lines.
 
         Args:
             key: its place in the file, with dots between levels.
             text: the value: JSON, or a text without quotes.
+            for_project: for this project only; in the same file, below `projects`.
 
         Raises:
             CommandError: there is no such setting, it cannot have this value, or the file cannot be changed.

@@ -289,7 +289,9 @@ class Conversation:
         """The user's settings: to list them, and to change them for good."""
         from kaa.shell.user_settings import UserSettings  # lazy: few conversations change settings
 
-        return UserSettings(self._reloading.file, lambda: self._reloading.settings, self._reloading.reload)
+        return UserSettings(
+            self._reloading.file, self.workspace.root, lambda: self._reloading.settings, self._reloading.reload
+        )
 
     @property
     def active_tools(self) -> tuple[str, ...]:

@@ -238,7 +238,7 @@ async def _read_project(
     files = await trust.read(configuration)
 
     def read_settings() -> Settings:
-        return load_settings(at.home.settings, PROJECT_SETTINGS, files.settings, at.notify)
+        return load_settings(at.home.settings, at.workspace.root, PROJECT_SETTINGS, files.settings, at.notify)
 
     return _Project(trust, files, read_settings(), read_settings)
 

@@ -98,6 +98,8 @@ class Reloading:
             lines.append(unchanged)
         if fixed:
             lines.append(f"{', '.join(map(_camel, fixed))}: changes take effect at the next start")
+        if "sandbox" in fixed:
+            lines.append("/approvals, /net and /add-dir change the sandbox of this session")
         return "\n".join(lines)
 
 

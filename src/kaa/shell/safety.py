@@ -51,7 +51,7 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
     Raises:
         SettingsError: the user's settings, or the flags, have a mistake.
     """
-    user = load_user_settings(home.settings)
+    user = load_user_settings(home.settings, directory)
     settings = user.sandbox
     mode = flags.mode or settings.mode
     if os.path.realpath(home.path).startswith(os.path.realpath(directory).rstrip("/") + "/"):

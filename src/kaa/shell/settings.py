@@ -210,6 +210,13 @@ class ApprovalSettings(msgspec.Struct, rename="camel", frozen=True):
     deny: tuple[str, ...] = ()
 
 
+class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the user chose for one project, over what holds for all."""
+
+    approvals: ApprovalSettings = ApprovalSettings()
+    sandbox: SandboxSettings = SandboxSettings()
+
+
 class ImageSettings(msgspec.Struct, rename="camel", frozen=True):
     """What becomes of images. `block_images`: none is sent to any model."""
 
@@ -252,6 +259,7 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     checkpoints: CheckpointSettings = CheckpointSettings()
     sandbox: SandboxSettings = SandboxSettings()
     approvals: ApprovalSettings = ApprovalSettings()
+    projects: dict[str, ProjectSettings] = {}
 
     @property
     def tuning(self) -> Tuning:
@@ -259,20 +267,27 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
         return Tuning(self.cache_retention, self.thinking_budgets, self.model_thinking_levels, self.images.block_images)
 
 
-def load_user_settings(user_file: Path) -> Settings:
+def load_user_settings(user_file: Path, directory: str | None = None) -> Settings:
     """The user's own settings: all that is known before anything of the project is read.
+
+    Args:
+        user_file: the user's settings.json; need not exist.
+        directory: the project that the user may have chosen other values for, absolute.
 
     Raises:
         SettingsError: the file is not JSON or has a value of the wrong type.
     """
-    return _converted(_parse(_read(user_file), str(user_file)), str(user_file))
+    return _converted(_chosen_by_user(user_file, directory), str(user_file))
 
 
-def load_settings(user_file: Path, project_file: str, project: bytes | None, notify: Callable[[str], None]) -> Settings:
+def load_settings(
+    user_file: Path, directory: str, project_file: str, project: bytes | None, notify: Callable[[str], None]
+) -> Settings:
     """The user's settings with the project's over them, merged one level deep as pi does.
 
     Args:
         user_file: the user's settings.json; need not exist.
+        directory: the project, absolute.
         project_file: name of the project's file, for messages.
         project: its content, or None.
         notify: told, in a sentence each, what has no effect and what the project may not set.
@@ -280,7 +295,7 @@ def load_settings(user_file: Path, project_file: str, project: bytes | None, not
     Raises:
         SettingsError: a file is not JSON or has a value of the wrong type.
     """
-    merged = _parse(_read(user_file), str(user_file))
+    merged = _chosen_by_user(user_file, directory)
     for ignored in ignored_settings(merged):
         notify(f"{user_file}: {ignored}.")
     for key, value in _parse(project, project_file).items():
@@ -297,11 +312,32 @@ def load_settings(user_file: Path, project_file: str, project: bytes | None, not
     return _converted(merged, f"{user_file} or {project_file}" if project else str(user_file))
 
 
+def read_values(user_file: Path) -> dict[str, Json]:
+    """What the user's settings.json says, unchecked.
+
+    Raises:
+        SettingsError: the file is not a JSON object, or cannot be read.
+    """
+    return _parse(_read(user_file), str(user_file))
+
+
+def _chosen_by_user(user_file: Path, directory: str | None) -> dict[str, Json]:
+    values = read_values(user_file)
+    if directory is None or "projects" not in values:
+        return values
+    from kaa.shell.project_choices import with_project  # lazy: few users choose something for one project
+
+    _converted(values, str(user_file))  # mistakes are told with their own places
+    return with_project(values, directory)
+
+
 def _converted(values: dict[str, Json], files: str) -> Settings:
     try:
         return msgspec.convert(values, Settings)
     except msgspec.ValidationError as error:
-        raise SettingsError(f"{files}: {error}") from error
+        from kaa.shell.setting_values import with_valid_values  # lazy: mistakes are rare
+
+        raise SettingsError(f"{files}: {with_valid_values(error, Settings)}") from error
 
 
 def _denied_too(merged: dict[str, Json], value: Json, project_file: str, notify: Callable[[str], None]) -> Json:

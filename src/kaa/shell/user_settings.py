@@ -1,10 +1,8 @@
 """The user's settings.json as a flat list of settings, to list and to change (`/settings`)."""
 
 import asyncio
-import types
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Literal, Union, get_args, get_origin
 
 import msgspec
 
@@ -12,7 +10,9 @@ from kaa.core.messages import Json
 from kaa.ext.choices import UserSetting
 from kaa.ext.errors import CommandError
 from kaa.shell.preferences import SETTINGS, load_preferences
-from kaa.shell.settings import Settings, SettingsError
+from kaa.shell.project_choices import PROJECT_SECTIONS, project_key
+from kaa.shell.setting_values import valid_values, with_valid_values
+from kaa.shell.settings import Settings, SettingsError, read_values
 from kaa.shell.settings_file import SettingsFile
 
 
@@ -21,12 +21,16 @@ class UserSettings:
 
     Args:
         file: the user's settings.json.
+        directory: the project, absolute.
         in_force: gives the settings of the conversation.
         reload: reads the file again, and says what that did.
     """
 
-    def __init__(self, file: Path, in_force: Callable[[], Settings], reload: Callable[[], Awaitable[str]]) -> None:
+    def __init__(
+        self, file: Path, directory: str, in_force: Callable[[], Settings], reload: Callable[[], Awaitable[str]]
+    ) -> None:
         self._file = file
+        self._directory = directory
         self._in_force = in_force
         self._reload = reload
 
@@ -40,10 +44,14 @@ class UserSettings:
             for one in SETTINGS
         ]
         known = {one.key for one in of_terminal}
-        others = (one for one in _leaves(self._in_force(), "") if one.key not in known)
+        others = (one for one in _leaves(self._in_force(), "") if one.key not in known and one.key != "projects")
         return (*of_terminal, *others)
 
-    async def set(self, key: str, text: str) -> str:
+    def is_per_project(self, key: str) -> bool:
+        """See `kaa.ext.choices.SessionSettings.is_per_project`."""
+        return key.partition(".")[0] in PROJECT_SECTIONS
+
+    async def set(self, key: str, text: str, *, for_project: bool = False) -> str:
         """See `kaa.ext.choices.SessionSettings.set`.
 
         Raises:
@@ -51,16 +59,25 @@ class UserSettings:
         """
         if all(one.key != key for one in self.listed()):
             raise CommandError(f"there is no setting {key!r}: /settings lists all")
-        changes: Json = _value(key, text)
-        value = _as_json(changes)
-        for part in reversed(key.split(".")):
-            changes = {part: changes}
-        assert isinstance(changes, dict)
+        if for_project and not self.is_per_project(key):
+            raise CommandError(f"{key} cannot be set for one project: only approvals and sandbox settings can")
+        value = _value(key, text)
+        place = key.split(".")
         try:
+            if for_project:
+                place = ["projects", await asyncio.to_thread(self._project_key), *place]
+            changes: Json = value
+            for part in reversed(place):
+                changes = {part: changes}
+            assert isinstance(changes, dict)
             await asyncio.to_thread(SettingsFile(self._file).set, changes)
         except SettingsError as error:
             raise CommandError(str(error)) from error
-        return f"{key}: {value}\n{await self._reload()}"
+        where = f" (in {self._directory})" if for_project else ""
+        return f"{key}: {_as_json(value)}{where}\n{await self._reload()}"
+
+    def _project_key(self) -> str:
+        return project_key(read_values(self._file), self._directory)
 
 
 def _value(key: str, text: str) -> Json:
@@ -94,7 +111,7 @@ def _problem(key: str, value: Json) -> str:
     try:
         msgspec.convert(nested, Settings)
     except msgspec.ValidationError as error:
-        return str(error).partition(" - at ")[0]
+        return with_valid_values(error, Settings).partition(" - at ")[0]
     return ""
 
 
@@ -106,18 +123,7 @@ def _leaves(value: object, prefix: str) -> Iterator[UserSetting]:
         if isinstance(held, msgspec.Struct):
             yield from _leaves(held, f"{key}.")
         else:
-            yield UserSetting(key, _as_json(held), _allowed(field.type))
-
-
-def _allowed(kind: object) -> tuple[str, ...]:
-    """The values of a type that are few."""
-    if kind is bool:
-        return ("true", "false")
-    if get_origin(kind) is Literal:
-        return tuple(map(str, get_args(kind)))
-    if get_origin(kind) in (Union, types.UnionType):
-        return tuple(text for one in get_args(kind) for text in _allowed(one))
-    return ()
+            yield UserSetting(key, _as_json(held), valid_values(field.type))
 
 
 def _typed(value: object) -> str:

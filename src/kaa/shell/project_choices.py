@@ -1,0 +1,55 @@
+"""What the user chose for one project: `projects` of the user's own settings.json, laid over what holds for all."""
+
+import os
+from collections.abc import Mapping
+from typing import Final
+
+from kaa.core.messages import Json
+
+PROJECT_SECTIONS: Final = ("approvals", "sandbox")
+# Of a project they come on top of those for all projects: whoever hides or denies something means everywhere.
+_ADDED: Final = frozenset({"allow", "deny", "hidden", "writable"})
+
+
+def with_project(values: Mapping[str, Json], directory: str) -> dict[str, Json]:
+    """The settings of a file with those for one project over them.
+
+    Args:
+        values: of the user's own file, already checked.
+        directory: the project, absolute.
+    """
+    merged = dict(values)
+    for chosen in _choices(values, directory):
+        for section in PROJECT_SECTIONS:
+            own = chosen.get(section)
+            general = merged.get(section)
+            if isinstance(own, dict):
+                merged[section] = _laid_over(general if isinstance(general, dict) else {}, own)
+    return merged
+
+
+def project_key(values: Mapping[str, Json], directory: str) -> str:
+    """The name under which choices for a project are kept: the one that the file has, or else its path."""
+    projects = values.get("projects")
+    names = projects if isinstance(projects, dict) else {}
+    return next((name for name in names if _is_meant(name, directory)), os.path.realpath(directory))
+
+
+def _choices(values: Mapping[str, Json], directory: str) -> list[dict[str, Json]]:
+    projects = values.get("projects")
+    if not isinstance(projects, dict):
+        return []
+    return [chosen for name, chosen in projects.items() if isinstance(chosen, dict) and _is_meant(name, directory)]
+
+
+def _is_meant(name: str, directory: str) -> bool:
+    return os.path.realpath(os.path.expanduser(name)) == os.path.realpath(directory)
+
+
+def _laid_over(general: dict[str, Json], own: dict[str, Json]) -> dict[str, Json]:
+    merged = {**general, **own}
+    for key in _ADDED & general.keys() & own.keys():
+        before, after = general[key], own[key]
+        if isinstance(before, list) and isinstance(after, list):
+            merged[key] = [*before, *(one for one in after if one not in before)]
+    return merged
