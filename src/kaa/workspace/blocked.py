@@ -91,8 +91,7 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     def _reason(self) -> str:
         match self.kind:
             case "write":
-                where = f" to {self.what}" if self.what else ""
-                return f"Writing{where} is blocked: only the project and /tmp can be written. (--add-dir allows more.)"
+                return _outside_the_project(self.what)
             case "read-only":
                 return (
                     f"Writing {self.what} is blocked: commands may only read. (--sandbox workspace-write allows more.)"
@@ -129,6 +128,17 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
                 return _OF_THE_GUARD[self.kind].format(what=self.what)
             case "outside":
                 return f"{self.what or 'This'} cannot be done inside the sandbox."
+
+
+def _outside_the_project(path: str) -> str:
+    where = f" to {path}" if path else ""
+    top, git, _ = path.partition("/.git/")
+    if git:
+        return (
+            f"Writing{where} is blocked: this repository is not in the project. (Start kaa in {top}, or use --add-dir"
+            f" {top}.)"
+        )
+    return f"Writing{where} is blocked: only the project and /tmp can be written. (--add-dir allows more.)"
 
 
 def _visible(text: str) -> str:

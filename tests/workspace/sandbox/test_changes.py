@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import os
+import shutil
+import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
@@ -31,9 +33,9 @@ def folder() -> Iterator[Path]:
 
 
 @contextlib.asynccontextmanager
-async def opened(folder: Path, options: SandboxOptions) -> AsyncIterator[LocalWorkspace]:
+async def opened(folder: Path, options: SandboxOptions, project: str = "project") -> AsyncIterator[LocalWorkspace]:
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder / "home")}
-    workspace = LocalWorkspace.start(str(folder / "project"), env=environment, sandbox=options)
+    workspace = LocalWorkspace.start(str(folder / project), env=environment, sandbox=options)
     try:
         if not (await workspace.sandbox.status()).confined:
             pytest.skip("this machine cannot confine anything")
@@ -67,6 +69,32 @@ def test_an_added_directory_can_be_written_from_then_on(folder: Path) -> None:
 
     play(folder, scenario)
     assert sorted(os.listdir(folder / "added")) == ["a", "b"]
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+@pytest.mark.usefixtures("mounts")
+def test_in_a_subdirectory_of_a_repository_a_commit_says_what_to_add_and_then_works(folder: Path) -> None:
+    top = folder / "project"
+    (top / "sub").mkdir()
+    subprocess.run(["git", "init", "-q", "."], cwd=top, check=True)
+    commit = "git -c user.name=x -c user.email=x@example.com commit -q --allow-empty -m x"
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        refused = await sh(workspace, commit)
+        assert [one.text for one in refused.blocked if one.what.endswith("/index.lock") or "--add-dir" in one.text]
+        assert all(f"Start kaa in {top}, or use --add-dir {top}" in one.text for one in refused.blocked)
+
+        await workspace.change(SandboxChange(writable=(str(top),)))
+
+        assert (await sh(workspace, commit)).exit_code == 0
+        for attempt in ("echo x > ../.git/hooks/pre-commit", "git config core.pager evil"):
+            assert (await sh(workspace, attempt)).exit_code != 0
+
+    async def whole() -> None:
+        async with opened(folder, SandboxOptions(), "project/sub") as workspace:
+            await scenario(workspace)
+
+    asyncio.run(whole())
 
 
 @pytest.mark.usefixtures("confined")
@@ -196,10 +224,11 @@ def test_a_narrowed_workspace_follows_to_read_only_and_back_but_to_nothing_more(
         ("/proc", "files of the system"),
         ("/tmp", "files of the system"),
         ("missing", "not a directory"),
+        ("home/repo/.git/objects", "Add the repository, .*/home/repo"),
     ],
 )
 def test_what_would_undo_the_sandbox_is_not_added(folder: Path, path: str, reason: str) -> None:
-    for name in (".kaa/sessions", ".cache/kaa/output", ".ssh"):
+    for name in (".kaa/sessions", ".cache/kaa/output", ".ssh", "repo/.git/objects"):
         (folder / "home" / name).mkdir(parents=True)
     (folder / "home" / ".ssh" / "id").touch()
     (folder / "home" / "link").symlink_to(folder)

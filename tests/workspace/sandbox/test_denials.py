@@ -394,3 +394,33 @@ def test_a_repository_elsewhere_that_git_writes_open_is_said_to_need_them(tmp_pa
     assert _denials(writable=(str(tree),), mode="read-only").of_write(lock) != Blocked("git", lock)
     (own / "gitdir").write_text("/another/.git\n")  # it does not name this worktree
     assert _denials(writable=(str(tree),)).of_write(lock) != Blocked("git", lock)
+
+
+def test_ssh_is_said_to_need_the_outside_and_not_a_host() -> None:
+    text = (
+        "ssh: Could not resolve hostname github.com: Temporary failure in name resolution\n"
+        "fatal: Could not read from remote repository.\n"
+    )
+
+    (blocked,) = _denials().in_output(text, "/p")
+
+    assert blocked.text == "ssh to github.com, which needs your keys, cannot be done inside the sandbox."
+
+
+def test_a_signature_that_fails_is_said_to_need_the_outside() -> None:
+    text = "error: gpg failed to sign the data:\ngpg: no secret key\nfatal: failed to write commit object\n"
+
+    (blocked,) = _denials(git_writable=True).in_output(text, "/p")
+
+    assert blocked.text == "Signing with your key, which is hidden, cannot be done inside the sandbox."
+
+
+def test_a_repository_above_the_project_is_said_to_be_outside() -> None:
+    text = "fatal: Unable to create '/repo/.git/index.lock': Read-only file system\n"
+
+    (blocked,) = _denials(git_writable=True).in_output(text, "/p")
+
+    assert blocked.text == (
+        "Writing to /repo/.git/index.lock is blocked: this repository is not in the project. (Start kaa in /repo, or"
+        " use --add-dir /repo.)"
+    )

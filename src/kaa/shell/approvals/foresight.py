@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import msgspec
 
 from kaa.ext.questions import OUTSIDE, Escalation
+from kaa.shell.approvals.credentials import use_of_credentials
 from kaa.shell.approvals.grammar import Words
-from kaa.shell.approvals.programs import program_name
 from kaa.shell.approvals.reach import CommandReach
 
 
@@ -39,9 +39,5 @@ def foreseen(reach: CommandReach) -> tuple[Need, ...]:
 
 def _needs(words: Words) -> Iterator[Need]:
     """The needs of one program. `words`: the program and its arguments; None for a word that bash computes."""
-    program = words[0] or ""
-    if "/" in program:  # a program of this name, but which one?
-        return
-    match program_name(program), *words[1:2]:
-        case "git", "push":
-            yield Need(OUTSIDE, "git push uses the network and your credentials, which the sandbox hides")
+    if reason := use_of_credentials(words):
+        yield Need(OUTSIDE, reason)

@@ -65,6 +65,9 @@ def _check_directory(path: str, real: str, options: SandboxOptions, hidden: tupl
         *links, _ = trail(extension)
         if any(is_below(link, [real]) for link in links):
             raise SandboxChangeError(f"cannot add {path}: a link in it leads to the extension {extension}.")
+    top, git, _ = f"{real}/".partition("/.git/")
+    if git:
+        raise SandboxChangeError(f"cannot add {path}: git executes files in it. Add the repository, {top}.")
     if is_below(real, hidden):
         raise SandboxChangeError(
             f"cannot add {path}: it is hidden because it may hold secrets. Start kaa with --add-dir to add it."

@@ -33,6 +33,9 @@ _NO_SOCKET = re.compile(
     r"|couldn't connect to server|socket\.py\", line[^\n]*\n[^\n]*\n(?:[ ~^]*\n)?PermissionError",
     re.IGNORECASE,
 )
+# ssh does not use the proxy, and its keys are hidden: no permission for a host helps it.
+_SSH = re.compile(r"^ssh: (?:Could not resolve hostname|connect to host) ([\w.:-]+?):? ", re.MULTILINE)
+_NOT_SIGNED = re.compile(r"^(?:error: gpg failed to sign the data|fatal: failed to write commit object)", re.MULTILINE)
 _GIT_REFUSAL = re.compile(
     r"\.git/|could not lock config file|unable to create temporary file|index\.lock", re.IGNORECASE
 )
@@ -63,7 +66,11 @@ class Denials:
         if self._policy.mode == "full-access":
             return ()
         found = dict.fromkeys(self._refusals(text, cwd, command))
-        if self._policy.network == "isolated" and self._tells_of_no_network(text):
+        if not found and _NOT_SIGNED.search(text):
+            found[Blocked("outside", "Signing with your key, which is hidden,")] = None
+        if hosts := _SSH.findall(text):
+            found |= dict.fromkeys(Blocked("outside", f"ssh to {host}, which needs your keys,") for host in hosts)
+        elif self._policy.network == "isolated" and self._tells_of_no_network(text):
             found[Blocked("network")] = None
         named = [one for one in found if one.what or one.kind == "network"]
         return _few(named or found)

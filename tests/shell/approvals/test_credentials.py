@@ -1,0 +1,46 @@
+import pytest
+
+from kaa.ext.questions import OUTSIDE
+from kaa.shell.approvals.foresight import foreseen
+from kaa.shell.approvals.grammar import read
+from kaa.shell.approvals.reach import reach
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("git push", "git push uses the network and your credentials"),
+        ("git -C sub push -u origin x", "git push uses"),
+        ("make && git push", "git push uses"),
+        ("gh pr create --fill", "gh uses your credentials"),
+        ("npm publish", "npm publish uses"),
+        ("ssh me@example.com ls", "ssh uses"),
+        ("rsync -a x host:/srv", "rsync uses ssh"),
+        ("git clone git@github.com:a/b.git", "git clone uses ssh"),
+        ("git fetch ssh://git@example.com/x", "git fetch uses ssh"),
+        ("git commit -S -m x", "git commit signs"),
+        ("git tag -s v1", "git tag signs"),
+    ],
+)
+def test_what_needs_credentials_is_foreseen(command: str, reason: str) -> None:
+    (need,) = foreseen(reach(read(command)))
+
+    assert need.escalation == OUTSIDE
+    assert need.reason.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            "git commit -s -m x",
+            "git stash push",
+            "git fetch origin v1.2:refs/heads/x",
+            "git clone ../other",
+            "git log",
+        ),
+        *("gh --version", "npm run publish", "kubectl", "./gh pr create", "rsync -a a b", "cargo test", "git tag v1"),
+    ],
+)
+def test_what_needs_none_is_not(command: str) -> None:
+    assert OUTSIDE not in [need.escalation for need in foreseen(reach(read(command)))]
