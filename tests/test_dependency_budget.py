@@ -9,6 +9,7 @@ from typing import Any
 _REASONS = {
     "httptools": "llhttp, the HTTP/1.1 parser of Node.js: 20,000 small chunks cost 4 ms of CPU, the import 1.5 ms",
     "markdown-it-py": "reads Markdown as CommonMark says; imported when the first reply is shown",
+    "markdownify": "turns HTML into Markdown for web_fetch; imported in a process of the sandbox only",
     "msgspec": "messages, events, settings and wire formats: validates and encodes at C speed, imports in 10 ms",
     "pillow": "reads, turns and shrinks images for models; imported only when there is an image",
     "pygments": "highlights code of some 500 languages; a lexer is imported when its language first shows up",

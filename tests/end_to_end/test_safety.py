@@ -96,6 +96,25 @@ def test_there_is_no_network(kaa: Kaa) -> None:
 
 
 @pytest.mark.usefixtures("mounts")
+def test_a_web_page_is_fetched_inside_the_sandbox(kaa: Kaa) -> None:
+    (kaa.project / "page.html").write_text("<h1>Served</h1>")
+    served = "import socket; socket.create_connection(('127.0.0.1', 8123))"
+    done, told = _play(
+        kaa,
+        call("bash", command="exec python3 -m http.server 8123 --bind 127.0.0.1", background=True),
+        call("bash", command=f'until python3 -c "{served}" 2>/dev/null; do sleep 0.1; done'),
+        call("web_fetch", url="http://127.0.0.1:8123/page.html"),
+        call("web_fetch", url="http://example.com/?secret"),
+        flags=("--tools", "bash,web_fetch"),
+    )
+
+    assert "# Served" in told[2]
+    assert done.code == _DENIED
+    assert "[sandbox] Network access to example.com is blocked" in told[3]
+    assert "--net example.com" in told[3]
+
+
+@pytest.mark.usefixtures("mounts")
 def test_a_host_that_is_not_allowed_is_named(kaa: Kaa) -> None:
     script = "import urllib.request as r; r.urlopen('http://example.com/')"
     done, told = _play(kaa, call("bash", command=f'python3 -c "{script}"'))

@@ -7,12 +7,12 @@ import msgspec
 from kaa.core.tool import Tool
 from kaa.ext.context import ToolContext
 
-Risk: TypeAlias = Literal["read", "write", "command", "outside"]
+Risk: TypeAlias = Literal["read", "write", "command", "fetch", "outside"]
 """What a call of a tool can do at most.
 
-`read` reads the project at its argument `path`, `write` changes the file `path`, `command` runs the bash `command`; all
-three through the workspace only. `outside` can do anything: the code of an extension runs in kaa's own process, which
-no sandbox confines.
+`read` reads the project at its argument `path`, `write` changes the file `path`, `command` runs the bash `command`,
+`fetch` gets the address `url` by a command; all four through the workspace only. `outside` can do anything: the code of
+an extension runs in kaa's own process, which no sandbox confines.
 """
 
 

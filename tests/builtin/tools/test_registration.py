@@ -18,6 +18,7 @@ PARAMETERS = {
     "grep": {"pattern", "path", "glob", "ignoreCase", "literal", "context", "limit"},
     "find": {"pattern", "path", "limit"},
     "ls": {"path", "limit"},
+    "web_fetch": {"url", "offset"},
 }
 
 

@@ -23,6 +23,7 @@ RISKS: dict[str, Risk] = {
     "grep": "read",
     "write": "write",
     "edit": "write",
+    "web_fetch": "fetch",
     "deploy": "outside",
 }
 

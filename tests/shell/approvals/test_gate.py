@@ -47,6 +47,7 @@ class CommandArguments(msgspec.Struct):
 
     command: str = ""
     path: str = ""
+    url: str = ""
 
 
 class Sandbox:
@@ -159,7 +160,7 @@ class Stage:
 
     def _tool(self, name: str) -> Tool[ToolRun]:
         async def work(arguments: CommandArguments, tool_run: ToolRun) -> ToolResult:
-            what = arguments.command or arguments.path or name
+            what = arguments.command or arguments.path or arguments.url or name
             permit = tool_run.permit
             permitted = permit.workspace if isinstance(permit, WorkspacePermit) else None
             self.ran.append((what, permitted))
@@ -254,6 +255,70 @@ class TestForeseenNeeds:
         stage.commands("git push")
 
         assert stage.ran == [("git push", None)]
+
+
+_PAGE = "https://docs.example/a?b=c"
+
+
+class TestWebPages:
+    @pytest.mark.parametrize("policy", ["ask", "auto"])
+    def test_the_host_is_asked_about_once_before_the_first_page(self, policy: ApprovalPolicy) -> None:
+        stage = Stage(AllowOnce(), policy=policy)
+
+        stage.play(("web_fetch", {"url": _PAGE}), ("web_fetch", {"url": "https://docs.example/other"}))
+
+        (question,) = stage.person.questions
+        assert question.escalations == (Escalation("network", "docs.example"),)
+        assert question.title == f"web_fetch {_PAGE}"
+        assert stage.sandbox.hosts == ["docs.example"]
+        assert stage.ran == [(_PAGE, None), ("https://docs.example/other", None)]
+
+    def test_a_no_gets_nothing(self) -> None:
+        stage = Stage(Deny(), policy="auto")
+
+        stage.play(("web_fetch", {"url": _PAGE}))
+
+        assert (stage.ran, stage.sandbox.hosts) == ([], [])
+
+    def test_a_rule_for_the_tool_allows_no_host(self) -> None:
+        stage = Stage(Deny(), allow=["web_fetch"], policy="auto")
+
+        stage.play(("web_fetch", {"url": _PAGE}))
+
+        assert stage.ran == []
+
+    def test_another_port_is_another_permission(self) -> None:
+        stage = Stage(Deny(), policy="auto")
+        stage.sandbox.hosts.append("docs.example")
+
+        stage.play(("web_fetch", {"url": "http://docs.example:8080/"}))
+
+        assert stage.person.questions[0].escalations == (Escalation("network", "docs.example:8080"),)
+
+    def test_what_the_network_refuses_is_not_run_outside_the_sandbox(self) -> None:
+        stage = Stage(AllowOnce(), policy="auto")
+        stage.blocks = lambda _url, _permitted: [{"kind": "network", "what": "docs.example"}]
+
+        stage.play(("web_fetch", {"url": _PAGE}))
+
+        assert len(stage.person.questions) == 1
+        assert stage.ran == [(_PAGE, None)]
+
+    def test_without_a_sandbox_every_page_is_asked_about(self) -> None:
+        stage = Stage(AllowOnce(), AllowOnce(), policy="auto")
+        stage.sandbox.confined = stage.sandbox.effective = False
+
+        stage.play(("web_fetch", {"url": _PAGE}), ("web_fetch", {"url": _PAGE}))
+
+        assert len(stage.person.questions) == 2
+
+    @pytest.mark.parametrize("url", ["", "nonsense", "http://[", "http://localhost/", "http://x:99999/", 7])
+    def test_what_no_rule_can_name_is_not_asked_about(self, url: Json) -> None:
+        stage = Stage(policy="auto")
+
+        stage.play(("web_fetch", {"url": url}))
+
+        assert stage.person.questions == []
 
 
 def results(end: AgentEnd) -> list[ToolResultMessage]:

@@ -5,7 +5,7 @@ import msgspec
 from kaa.core.messages import Json, ToolCall
 from kaa.ext.api import Risk
 from kaa.shell.approvals.destructive import losses
-from kaa.shell.approvals.foresight import Need, foreseen
+from kaa.shell.approvals.foresight import Need, foreseen, foreseen_host
 from kaa.shell.approvals.grammar import Script, read
 from kaa.shell.approvals.losses import Loss
 from kaa.shell.approvals.places import is_free_to_write, is_protected, names_of, path_argument, temporary_path
@@ -59,6 +59,8 @@ class JudgedCall(msgspec.Struct, frozen=True):
         if self.script is not None and isinstance(command := self.arguments.get("command"), str):
             line, more, _ = command.strip().partition("\n")
             return line + (" …" if more else "")
+        if self.risk == "fetch":
+            return " ".join([self.tool, *str(self.arguments.get("url", "")).split()])
         return f"{self.tool} {self.paths[0]}" if self.paths else self.tool
 
     @property
@@ -112,7 +114,7 @@ def examine(call: ToolCall, risk: Risk, confines: Confines, target: Target | Non
         reach=found,
         outside=_outside(call.name, risk, confines),
         losses=() if found is None else losses(found, confines.temporary),
-        needs=() if found is None else foreseen(found),
+        needs=foreseen_host(call.arguments.get("url")) if risk == "fetch" else () if found is None else foreseen(found),
         private=_private(call, confines) if risk == "command" else None,
     )
 

@@ -5,6 +5,7 @@ that was wrongly foreseen costs a question. Nothing is permitted because of what
 """
 
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -12,6 +13,7 @@ from kaa.ext.questions import OUTSIDE, Escalation
 from kaa.shell.approvals.credentials import use_of_credentials
 from kaa.shell.approvals.grammar import Words
 from kaa.shell.approvals.reach import CommandReach
+from kaa.workspace.network.allow_list import NetworkRule
 
 
 class Need(msgspec.Struct, frozen=True):
@@ -35,6 +37,18 @@ def foreseen(reach: CommandReach) -> tuple[Need, ...]:
     needs = {need.escalation: need for words in reach.commands for need in _needs(words)}
     outside = needs.get(OUTSIDE)
     return tuple(needs.values()) if outside is None else (outside,)  # outside, nothing else needs a permission
+
+
+def foreseen_host(url: object) -> tuple[Need, ...]:
+    """The need of a tool that gets an address. None for what no rule can name: the network refuses it, or nothing."""
+    try:
+        parts = urlsplit(url) if isinstance(url, str) else None
+        host, port = (parts.hostname, parts.port) if parts else (None, None)
+        name = f"[{host}]" if host and ":" in host else host
+        rule = NetworkRule.parse(f"{name}:{port}" if port not in (None, 80, 443) else name or "")
+    except ValueError:
+        return ()
+    return (Need(Escalation("network", str(rule)), f"it connects to {rule}"),)
 
 
 def _needs(words: Words) -> Iterator[Need]:

@@ -104,7 +104,7 @@ class Gate:
         """Judge a call; the hook before tools."""
         risk = self._risk_of(call.name)
         try:
-            if risk in ("write", "command"):
+            if risk in ("write", "command", "fetch"):
                 await self._sandbox.settle()
         except OSError as error:
             return Block(f"{call.name} was not run: {error}")
@@ -135,6 +135,8 @@ class Gate:
             return None if self._can_ask else Refuse(wording.not_lifted(blocked, (), None), wording.ADVICE)
         if had.issuperset(escalations):  # it was lifted already, and that was not all
             escalations = (OUTSIDE,)
+        if OUTSIDE in escalations and self._risk_of(call.name) == "fetch":  # what the network refuses stays refused
+            return None
         had_permit = OUTSIDE in had
         examined = await self._examine(call, blocked, had_permit=had_permit)
         async with self._questions.turn() as is_stopped:
@@ -168,7 +170,7 @@ class Gate:
             return None
         if call.risk == "command" and not verdict.asked:
             return WorkspacePermit(self._sandbox.unattended())
-        target = None if call.risk == "command" else call.target or Target(".", self._sandbox.root)
+        target = None if call.risk in ("command", "fetch") else call.target or Target(".", self._sandbox.root)
         return WorkspacePermit(self._sandbox.unconfined(target))
 
     def _note_start(self, call: ToolCall, has_permit: bool) -> None:

@@ -127,7 +127,7 @@ def _reasons(
     reasons += [f"it {sentence}" for sentence in lost]
     if policy == "step":
         reasons.append("every call is asked")
-    if policy == "ask" and call.risk != "read":
+    if policy == "ask" and call.risk not in ("read", "fetch"):
         obstacle = call.script.obstacle if call.script else None
         reasons.append(f"no rule can allow it: {obstacle}" if obstacle else "no rule allows it")
     if reasons:

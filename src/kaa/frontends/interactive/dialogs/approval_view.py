@@ -29,6 +29,7 @@ _RISKS = {
     "read": "reads files",
     "write": "changes a file",
     "command": "runs a command",
+    "fetch": "gets a web page",
     "outside": "runs code of an extension outside the sandbox",
 }
 
