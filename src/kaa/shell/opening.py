@@ -54,6 +54,7 @@ from kaa.workspace.protocol import Workspace
 if TYPE_CHECKING:
     from kaa.ext.agents import AgentRunner
     from kaa.shell.exporting import Exporting
+    from kaa.shell.jobs import Jobs
     from kaa.shell.navigating import Navigation
     from kaa.shell.trust.decisions import TrustDecisions
 
@@ -172,6 +173,14 @@ async def open_conversation(
         spec = _agent_spec(options, project, session, models, registry, prompt, select)
         built = build_agent(spec, _Hooks(registry, gate, before_change), notify=at.notify, asker=at.asker)
         closing.callback(registry.subscribe(lambda: spec.tools.refresh(built.agent)))
+
+        @cache
+        def jobs() -> "Jobs":
+            from kaa.shell.jobs import Jobs  # lazy: few conversations have background jobs
+
+            return Jobs(built.agent, session.recorder, context, at.notify)
+
+        closing.callback(at.workspace.processes.watch(lambda process: jobs().ended(process)))
         checkpoints = take_checkpoints(
             built.agent,
             session.store,

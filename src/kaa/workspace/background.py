@@ -36,6 +36,12 @@ class ProcessTable:
         self._logs = logs
         self._processes: dict[int, _Process] = {}
         self._last_id = 0
+        self._watchers: list[Callable[[BackgroundProcess], None]] = []
+
+    def watch(self, ended: Callable[[BackgroundProcess], None]) -> Callable[[], None]:
+        """See `BackgroundProcesses.watch`."""
+        self._watchers.append(ended)
+        return lambda: self._watchers.remove(ended)
 
     def start(self, command: CommandRequest, run: RunCommand) -> BackgroundProcess:
         """Let a command run on its own.
@@ -54,7 +60,12 @@ class ProcessTable:
         self._last_id += 1
         process = _Process(self._last_id, command, run, self._logs() if command.spill else None)
         self._processes[process.id] = process
+        process.task.add_done_callback(lambda _: self._tell(process))
         return process.info
+
+    def _tell(self, process: "_Process") -> None:
+        for ended in tuple(self._watchers):
+            ended(process.info)
 
     def list(self) -> tuple[BackgroundProcess, ...]:
         """See `BackgroundProcesses.list`."""

@@ -272,6 +272,10 @@ class BackgroundProcesses(Protocol):
         """All that are known, in the order they were started."""
         ...
 
+    def watch(self, ended: Callable[[BackgroundProcess], None]) -> Callable[[], None]:
+        """Call `ended` with each process that ends, whatever ended it. Returns a function that ends this."""
+        ...
+
     def output(self, process_id: int, position: int = 0) -> BackgroundOutput:
         """The output from a position on. Starts later if that is no longer kept.
 

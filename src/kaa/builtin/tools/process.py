@@ -39,6 +39,10 @@ class ModelView:
         self._known_to_have_ended: set[int] = set()
         self._blocked: list[Blocked] = []
 
+    def knows(self, process_id: int) -> bool:
+        """Whether the model was told of a process while it ran."""
+        return process_id in self._positions
+
     def news(self, process: BackgroundProcess) -> str:
         """What a process printed since the model last looked, and how it is."""
         position = self._positions.get(process.id, 0)

@@ -261,3 +261,4 @@ class Engine:
 
     def _notify(self, notice: HostNotice) -> None:
         self._post(lambda: self._audience.show_notice(notice.text))
+        self.refresh_status()  # what is told may change it: a job has ended
