@@ -62,7 +62,11 @@ async def existing(workspace: Workspace, path: str) -> Located:
     """
     located = await locate(workspace, path)
     if located is None:
-        raise ToolError(await _missing(workspace, path))
+        try:
+            await workspace.read(path, 0, 1)  # what the sandbox hides seems not to exist, but is known to be blocked
+        except OSError as error:
+            raise await explained(workspace, path, error) from error
+        raise ToolError(f"{path} appeared only now. Try again.")
     return located
 
 

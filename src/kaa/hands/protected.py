@@ -5,6 +5,7 @@ trust. What a build, a test or a commit hook of the project executes is not: who
 """
 
 import os
+import stat
 from collections.abc import Sequence
 
 from kaa.hands.policy import GUARDED_DEPTH, PROTECTED_NAMES
@@ -38,6 +39,9 @@ _JUDGED = tuple(path.split("/") for path in JUDGED_PATHS)
 _JUDGED_FIRST = frozenset(path[0] for path in _JUDGED)
 # What may have to be looked at, in lower case: the guard sees every name of a project.
 GUARDED_NAMES = _EVERYWHERE | _AT_TOP | _JUDGED_FIRST | {".git"}
+
+# Permissions of the files over which others are mounted.
+STUB_MODE = 0
 
 
 def is_protected_name(name: str, depth: int) -> bool:
@@ -90,3 +94,19 @@ def is_placeholder(path: str, directory: int | None = None) -> bool:
         return False
     finally:
         os.close(descriptor)
+
+
+def is_stub(path: str, directory: int | None = None) -> bool:
+    """Whether a path is an empty file in the private /tmp over which hands mount a file of the user.
+
+    Having no permissions marks it, also for later hands with the same directory.
+
+    Args:
+        path: absolute, or relative to an open directory.
+        directory: the descriptor of that.
+    """
+    try:
+        status = os.stat(path, dir_fd=directory, follow_symlinks=False)
+    except OSError:
+        return False
+    return stat.S_ISREG(status.st_mode) and stat.S_IMODE(status.st_mode) == STUB_MODE and status.st_size == 0

@@ -90,8 +90,8 @@ class ForkServer:
     """Forks slots on request and knows which are alive.
 
     Requests are `slot` (kind: `files`, `command`, `checkpoints` or `guard`), `socket` (for a TCP socket in the network
-    of the slots), `hold` and `release` (protected names, see `Confinement`), and `kill` (pid), for a slot that does not
-    answer any more. The answer to `slot` is the slot's pid and, as a descriptor, the brain's end of its socket.
+    of the slots), `hold`, `release` and `show` (see `Confinement`), and `kill` (pid), for a slot that does not answer
+    any more. The answer to `slot` is the slot's pid and, as a descriptor, the brain's end of its socket.
     """
 
     def __init__(
@@ -138,8 +138,8 @@ class ForkServer:
                     self._connection.send({"error": f"cannot start a process: {error.strerror}"})
             case "socket":
                 self._send_socket()
-            case "hold" | "release" as operation:
-                self._hold(operation)
+            case "hold" | "release" | "show" as operation:
+                self._keep_view(operation)
             case "kill":
                 self._kill(integer(frame.header, "pid"))
             case unknown:
@@ -174,12 +174,15 @@ class ForkServer:
         except OSError as error:
             self._connection.send({"error": f"cannot make a socket: {error.strerror}"})
 
-    def _hold(self, operation: str) -> None:
+    def _keep_view(self, operation: str) -> None:
         try:
-            if operation == "hold":
-                self._confinement.hold()
-            else:
-                self._confinement.release()
+            match operation:
+                case "hold":
+                    self._confinement.hold()
+                case "show":
+                    self._confinement.show()
+                case _:
+                    self._confinement.release()
         except OSError as error:
             self._connection.send({"error": f"cannot protect what was replaced: {error.strerror}"})
         else:

@@ -25,6 +25,11 @@ BlockedKind: TypeAlias = Literal[
 
 _OUTSIDE = "(Allow it outside the sandbox, or do it yourself.)"
 
+_IN_TMP = {
+    "write": "Writing to {what} is blocked: it belongs to the user. Use another name, in $TMPDIR.",
+    "read": "Reading {what} is blocked: commands see only files in /tmp that every user may read (chmod o+r)."
+    " The user can attach it: @{what}",
+}
 _OF_THE_GUARD = {
     "unmoved": "{what} has changed while commands could write it, other programs execute or obey it, and kaa could not"
     " move it away. Look at it before you use git or open the project in another program.",
@@ -89,6 +94,12 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
 
     @property
     def _reason(self) -> str:
+        if self.what.startswith(("/tmp/", "/var/tmp/")) and self.kind in _IN_TMP:  # noqa: S108 - the user's
+            return _IN_TMP[self.kind].format(what=self.what)
+        return self._usual_reason
+
+    @property
+    def _usual_reason(self) -> str:
         match self.kind:
             case "write":
                 return _outside_the_project(self.what)

@@ -117,6 +117,17 @@ class Hands:
         """
         await self._order("hold")
 
+    async def show(self) -> None:
+        """Have shown what the user has in /tmp by now, and new in the home.
+
+        Raises:
+            PolicyRefusedError: the process cannot hold its policy.
+        """
+        server = self._server
+        if self.policy.tier == "full" and server is not None and not server.is_over:
+            with contextlib.suppress(ForkServerGoneError):  # whoever takes a slot starts another one
+                await server.wait(server.order({"op": "show"}))
+
     async def release(self) -> None:
         """Have let go of what `hold` holds. Raises as `hold` does."""
         await self._order("release")

@@ -419,6 +419,8 @@ class LocalWorkspace:
         """Look at a file, or say what keeps it from being looked at."""
         if not self.sandbox.confined and self.sandbox.mode != "full-access":
             await self._refuse_secrets(path)
+        if self._may_have_appeared(self._absolute(path)):
+            await self.sandbox.show()
         try:
             return await self._files.call(path, request)
         except OSError as error:
@@ -426,6 +428,11 @@ class LocalWorkspace:
             if hidden is not None:
                 raise BlockedError(hidden, path) from error
             raise
+
+    def _may_have_appeared(self, path: str) -> bool:
+        """Whether what the user has at a path is shown only after it was looked for."""
+        in_home = os.path.dirname(path) == os.path.normpath(self._home)
+        return in_home or any(_is_below(path, directory) for directory in self.sandbox.temporary)
 
     async def _refuse_secrets(self, path: str) -> None:
         """Where no kernel does it, hide by name what is to be hidden. Commands are not run there without a yes."""

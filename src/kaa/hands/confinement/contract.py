@@ -58,6 +58,14 @@ class Confinement(Protocol):
         """
         ...
 
+    def show(self) -> None:
+        """In the fork-server: show what the user has in /tmp by now, and new in the home, in running slots too.
+
+        Raises:
+            OSError: something cannot be hidden.
+        """
+        ...
+
     def release(self) -> None:
         """In the fork-server: let go of the protected names that `hold` holds, until it is called again."""
         ...
@@ -102,6 +110,9 @@ class Unconfined:
 
     def hold(self) -> None:
         """Nothing is held."""
+
+    def show(self) -> None:
+        """Everything is seen."""
 
     def release(self) -> None:
         """Nothing is held."""

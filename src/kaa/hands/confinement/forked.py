@@ -41,6 +41,9 @@ class ForkTier:
     def hold(self) -> None:
         """Landlock holds no names, and nobody can mount in bubblewrap's view: the guard has to do."""
 
+    def show(self) -> None:
+        """Landlock shows what may be seen by itself; bubblewrap's view is what it was made."""
+
     def release(self) -> None:
         """Nothing is held by this."""
 

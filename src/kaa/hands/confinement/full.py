@@ -4,12 +4,13 @@ import contextlib
 import os
 import socket
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from kaa.hands.confinement import kernel, landlock, mounts, namespaces, placeholders
 from kaa.hands.confinement.building import Builder
 from kaa.hands.confinement.connect_broker import ConnectBroker, ConnectBrokerError
 from kaa.hands.confinement.holding import ReadOnlyMounts
-from kaa.hands.confinement.layout import resolve
+from kaa.hands.confinement.layout import Layout, resolve
 from kaa.hands.confinement.masks import Masks
 from kaa.hands.confinement.placeholders import ProtectedPlaceholders
 from kaa.hands.confinement.restrictions import (
@@ -20,13 +21,46 @@ from kaa.hands.confinement.restrictions import (
     ruleset_over_mounts,
 )
 from kaa.hands.confinement.upkeep import Upkeep
-from kaa.hands.confinement.view import host_sockets, open_sockets, plan
+from kaa.hands.confinement.view import SlotView, host_sockets, open_sockets, plan
 from kaa.hands.policy import Policy
+
+if TYPE_CHECKING:
+    from kaa.hands.confinement.arrivals import Arrivals
 
 _PER_NAMESPACE_PROCESS_LIMIT = (6, 14)  # before, root would lower it for the whole machine
 # What root could change about the machine, and what it could read of the kernel, through a /proc of its own.
 _CHANGES_MACHINE = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi")
 _TELLS_OF_KERNEL = ("kcore", "keys", "key-users", "timer_list", "sched_debug", "latency_stats", "kmsg", "kpagecount")
+
+
+class Shows:
+    """What the user has in /tmp, and new in the home. Nothing is shown until somebody asks for it.
+
+    The directories of the host are opened at once, before the view covers them.
+    """
+
+    def __init__(self, policy: Policy, home: str, view: SlotView, layout: Layout) -> None:
+        self._given = policy, home, view, layout
+        paths = [step.target for step in view.steps if step.kind == "temporary"]
+        paths += [top for top in (os.path.realpath(home),) if top in layout.carved]
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._directories = {path: os.open(path, flags) for path in paths}
+        self._arrivals: list[Arrivals] | None = None
+
+    def catch_up(self) -> bool:
+        """Show what is there by now. Returns whether anything has changed."""
+        if self._arrivals is None:
+            from kaa.hands.confinement.arrivals import arrivals  # lazy: a chat without tools needs none
+
+            self._arrivals = arrivals(*self._given, self._directories)
+        return any([one.catch_up() for one in self._arrivals])  # noqa: C419 - all of them, whatever the first says
+
+    def leave(self) -> None:
+        """In a slot: let go of what leads to the directories of the host."""
+        for one in self._arrivals or ():
+            one.leave()
+        for descriptor in self._directories.values():
+            os.close(descriptor)
 
 
 class FullTier:
@@ -42,6 +76,7 @@ class FullTier:
         restrictions: Restrictions,
         upkeep: Upkeep,
         holding: ReadOnlyMounts,
+        shows: Shows,
         landlock_version: int,
         placeholders: ProtectedPlaceholders | None,
     ) -> None:
@@ -49,6 +84,7 @@ class FullTier:
         self._restrictions = restrictions
         self._upkeep = upkeep
         self._holding = holding
+        self._shows = shows
         self._landlock = landlock_version
         self._placeholders = placeholders
         self._root = os.geteuid() == 0
@@ -75,6 +111,11 @@ class FullTier:
         self._holding.hold()
         self._upkeep.hide_again()
 
+    def show(self) -> None:
+        """Show what appeared, in all slots, and hide what is secret in it."""
+        if self._shows.catch_up():
+            self._upkeep.catch_up()
+
     def release(self) -> None:
         """Let go of what was not held from the start."""
         self._holding.release()
@@ -83,6 +124,7 @@ class FullTier:
         """Confine the calling slot."""
         if self._placeholders is not None:
             self._placeholders.leave()
+        self._shows.leave()
         mounts.follow()
         try:
             mounts.proc("/proc")
@@ -141,6 +183,7 @@ def _establish(policy: Policy, home: str, joined: Sequence[int], made: Protected
         mounts.make_private()
         broker = ConnectBroker() if policy.network == "isolated" else None  # its self-test runs meanwhile
         masks = Masks(unreachable)
+        shows = Shows(policy, home, view, layout)
         Builder(view, masks).build()
         masks.let_go_of_unreachable()
     mounts.share()
@@ -153,7 +196,7 @@ def _establish(policy: Policy, home: str, joined: Sequence[int], made: Protected
     broker = None if obstacle else broker
     program = make_filter(ALL_FAMILIES, others_visible=False, ipc_shared=False, ptrace=True, notify=broker is not None)
     restrictions = Restrictions(program, ruleset, limit_processes=os.geteuid() != 0, connect_broker=broker)
-    full = FullTier(policy, restrictions, upkeep, holding, landlock.abi() if ruleset else 0, made)
+    full = FullTier(policy, restrictions, upkeep, holding, shows, landlock.abi() if ruleset else 0, made)
     full.warnings += layout.warnings
     if broker is None:
         full.features["unix sockets"] = "masked once seen"

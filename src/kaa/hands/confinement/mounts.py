@@ -78,13 +78,40 @@ def cover(handle: int) -> int:
     Raises:
         OSError: the kernel refused, or it is not there any more.
     """
-    flags = _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_EMPTY_PATH | _AT_RECURSIVE
-    tree = kernel.call("open_tree", handle, b"", flags)
+    return attach(handle, handle)
+
+
+def attach(source: int, place: int) -> int:
+    """Put a read-only mount of what a descriptor stands for in the place of another one. See `cover`."""
+    tree = clone(source)
     try:
-        structure = struct.pack("=4Q", _ATTRIBUTE_READ_ONLY, 0, 0, 0)
-        empty = _AT_EMPTY_PATH | _AT_RECURSIVE
-        kernel.call("mount_setattr", tree, b"", empty, structure, len(structure))
-        kernel.call("move_mount", tree, b"", handle, b"", _FROM_EMPTY_PATH | _TO_EMPTY_PATH)
+        kernel.call("move_mount", tree, b"", place, b"", _FROM_EMPTY_PATH | _TO_EMPTY_PATH)
+    except BaseException:
+        os.close(tree)
+        raise
+    return tree
+
+
+def clone(source: int, *, writable: bool = False) -> int:
+    """A mount of what a descriptor stands for, with what is mounted below, that is attached nowhere.
+
+    Args:
+        source: the descriptor.
+        writable: whether it may be written, if it was this process that made the original read-only; then nothing
+            that is mounted in the original later shows in it.
+
+    Returns:
+        A descriptor of the mount.
+
+    Raises:
+        OSError: the kernel refused.
+    """
+    empty = _AT_EMPTY_PATH | _AT_RECURSIVE
+    tree = kernel.call("open_tree", source, b"", _OPEN_TREE_CLONE | os.O_CLOEXEC | empty)
+    try:
+        changes = (0, _ATTRIBUTE_READ_ONLY, _PRIVATE) if writable else (_ATTRIBUTE_READ_ONLY, 0, 0)
+        structure = struct.pack("=4Q", *changes, 0)
+        kernel.call("mount_setattr", tree, b"", _AT_EMPTY_PATH if writable else empty, structure, len(structure))
     except BaseException:
         os.close(tree)
         raise

@@ -31,7 +31,7 @@ Kind: TypeAlias = Literal[
     "link",
 ]
 
-_TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 the directories themselves are what is meant
+TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 the directories themselves are what is meant
 # All of /run is daemons' sockets and state, but for these: name resolution, and programs of NixOS.
 _KEPT_OF_RUN = (
     "/run/systemd/resolve",
@@ -81,7 +81,7 @@ def plan(policy: Policy, layout: Layout, sockets: list[str]) -> SlotView:
         layout: what that means here.
         sockets: of daemons of the host, to be hidden.
     """
-    replaced = {os.path.realpath(path) for path in (*_TEMPORARY, "/run", "/dev") if os.path.isdir(path)}
+    replaced = {os.path.realpath(path) for path in (*TEMPORARY, "/run", "/dev") if os.path.isdir(path)}
     carved = {path: entries for path, entries in layout.carved.items() if not is_below_any(path, replaced)}
     wanted: dict[str, ViewStep] = {}
     for path in (*chain(*carved.values()), *layout.readable, *filter(os.path.exists, _KEPT_OF_RUN)):
@@ -94,7 +94,7 @@ def plan(policy: Policy, layout: Layout, sockets: list[str]) -> SlotView:
         wanted[path] = ViewStep(path, "hidden directory" if os.path.isdir(path) else "hidden file")
     for path in layout.writable:
         wanted[path] = ViewStep(path, "writable", path)
-    for path in {os.path.realpath(path) for path in _TEMPORARY if os.path.isdir(path)}:
+    for path in {os.path.realpath(path) for path in TEMPORARY if os.path.isdir(path)}:
         wanted[path] = ViewStep(path, "temporary", policy.temporary)
     if os.path.isdir("/run"):
         wanted[os.path.realpath("/run")] = ViewStep(os.path.realpath("/run"), "empty")

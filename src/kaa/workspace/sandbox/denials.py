@@ -14,8 +14,9 @@ from kaa.hands.confinement import repositories
 from kaa.hands.confinement.layout import needed_in_home, real_directories
 from kaa.hands.confinement.listing import HomeList
 from kaa.hands.confinement.named import named_paths
+from kaa.hands.confinement.view import TEMPORARY
 from kaa.hands.policy import PROTECTED_GIT_NAMES, Policy
-from kaa.hands.protected import is_placeholder, is_protected
+from kaa.hands.protected import is_placeholder, is_protected, is_stub
 from kaa.workspace.blocked import Blocked, BlockedKind
 from kaa.workspace.sandbox.refusals import Reason, Refusal, refusals
 
@@ -107,7 +108,7 @@ class Denials:
         Args:
             path: absolute, normalised.
         """
-        return Blocked("read", path) if self.is_secret(path) else self._of_unlisted(path)
+        return Blocked("read", path) if self.is_secret(path) else self._of_unlisted(path) or self._of_temporary(path)
 
     def is_secret(self, path: str) -> bool:
         """Whether a file is hidden because it is known to hold secrets, and not only because it is not listed.
@@ -133,11 +134,36 @@ class Denials:
         seen = (*self._policy.writes, *self._policy.listed, *self._policy.shown)
         if not self._policy.unlisted or any(_is_below(path, one) for one in seen):
             return None
-        real = os.path.realpath(path)
+        try:
+            real = os.path.realpath(path)
+        except OSError:  # such as /proc/1/fd/0, which is another process's inside
+            return None
         entry = self._listing.entry_above(real)
         if entry is None or not os.path.lexists(entry) or any(_is_below(real, one) for one in self._needed):
             return None
         return Blocked("read", entry)
+
+    def _of_temporary(self, path: str) -> Blocked | None:
+        """Why a file of the user in /tmp does not seem to exist: `arrivals` shows only some."""
+        private = self._in_private(path)
+        if not private or os.path.lexists(private) or not (os.path.isfile(path) or os.path.isdir(path)):
+            return None
+        return (
+            None
+            if any(_is_below(path, one) for one in (*self._policy.writes, *self._policy.shown))
+            else Blocked("read", path)
+        )
+
+    def _in_private(self, path: str) -> str:
+        """Where something below /tmp is really kept; empty if it is not below, or there is no private one."""
+        if self._policy.tier not in ("full", "bwrap"):
+            return ""
+        base = next((base for base in TEMPORARY if _is_below(path, base)), None)
+        return "" if base is None else self._policy.temporary + path[len(base) :]
+
+    def _is_users(self, path: str) -> bool:
+        """Whether something in /tmp is a file of the user, which commands can read only."""
+        return bool(private := self._in_private(path)) and is_stub(private)
 
     def _tells_of_no_network(self, text: str) -> bool:
         no_loopback = self._policy.tier == "landlock"
@@ -172,7 +198,7 @@ class Denials:
         """Only a read-only file system is surely our doing; what is denied may be so on any machine."""
         match reason:
             case "missing":
-                return self._of_unlisted(path)
+                return self._of_unlisted(path) or self._of_temporary(path)
             case "exists" | "busy" if self._is_held_placeholder(path):
                 return Blocked("placeholder", path)
             case "exists":
@@ -181,7 +207,7 @@ class Denials:
             return hidden
         blocked = self.of_write(path)
         if blocked is not None and blocked.kind == "write" and reason != "read-only" and self._policy.tier == "full":
-            return None
+            return blocked if reason == "busy" and self._is_users(path) else None
         return blocked
 
     def _replaced(self, paths: Sequence[str], command: str) -> Iterator[Blocked]:
@@ -234,7 +260,9 @@ class Denials:
             git = next((one for one in self._repositories_elsewhere if _is_below(path, one)), None)
             if git is not None and self._policy.mode == "workspace-write":
                 return self._kind_of_git_write(path[len(git) :].strip("/").split("/"))
-            if _is_below(path, "/tmp") or _is_below(path, self._policy.temporary):  # noqa: S108 - a private one
+            if self._is_users(path):
+                return "write"
+            if self._in_private(path) or _is_below(path, self._policy.temporary):
                 return None
             in_project = any(_is_below(path, root) for root in self._policy.writable)
             return "read-only" if self._policy.mode == "read-only" and in_project else "write"

@@ -187,12 +187,18 @@ class Sandbox:
         while True:
             hands = (self._guarding if kind == "guard" else None) or self._current
             try:
+                if kind == "command":
+                    await hands.show()
                 slot = await hands.take(kind)
             except PolicyRefusedError as error:
                 await self._fall_back(hands, str(error))
                 continue
             self._serve_network(hands)
             return slot
+
+    async def show(self) -> None:
+        """Show to what runs what appeared in /tmp and in the home."""
+        await self._current.show()
 
     def give_back(self, kind: SlotKind, slot: Slot) -> None:
         """Give back a slot that can be used again."""
