@@ -270,3 +270,17 @@ def test_a_slot_keeps_no_way_to_the_directories_of_the_host(folder: Path, shared
         assert b"secret" not in (await sh(workspace, script)).tail
 
     play(folder, scenario)
+
+
+def test_a_home_in_tmp_shows_nothing_that_is_not_shown_of_tmp(shared: Path) -> None:
+    (shared / "project").mkdir()
+    (shared / "keys").write_text("secret")
+    (shared / "keys").chmod(0o600)
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        (shared / "late").mkdir()
+        (shared / "late" / "keys").write_text("secret")
+        (shared / "late" / "keys").chmod(0o600)
+        assert b"secret" not in (await sh(workspace, f"cat {shared}/keys {shared}/late/keys")).tail
+
+    play(shared, scenario)

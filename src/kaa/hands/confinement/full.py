@@ -41,10 +41,12 @@ class Shows:
 
     def __init__(self, policy: Policy, home: str, view: SlotView, layout: Layout) -> None:
         self._given = policy, home, view, layout
-        paths = [step.target for step in view.steps if step.kind == "temporary"]
-        paths += [top for top in (os.path.realpath(home),) if top in layout.carved]
+        top = os.path.realpath(home)
+        shown = (
+            step for step in view.steps if step.kind == "temporary" or (step.kind == "carved" and step.target == top)
+        )
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._directories = {path: os.open(path, flags) for path in paths}
+        self._directories = {step.target: os.open(step.target, flags) for step in shown}
         self._arrivals: list[Arrivals] | None = None
 
     def catch_up(self) -> bool:
