@@ -467,3 +467,18 @@ class TestBeforeTheEnd:
 
         assert run(scene.agent.run(say("go"))).reason == "length"
         assert asked == []
+
+
+def test_what_failed_last_and_was_never_answered_is_told() -> None:
+    async def fail(_run: ToolRun) -> ToolResult:
+        return text_result("running\n2 tests failed\n", is_error=True)
+
+    fails, calls = tool("fails", fail), reply(tool_calls=[("fails", {})])
+    unread = Scene([calls], fails, config=AgentConfig(limits=RunLimits(max_turns=1)))
+    read = Scene([calls, reply(text="They fail.")], fails)
+
+    stopped, answered = run(unread.agent.run(say("test"))), run(read.agent.run(say("test")))
+
+    assert stopped.unread_errors == ("fails: 2 tests failed",)
+    assert stopped.remarks == ("failed last: fails: 2 tests failed",)
+    assert answered.remarks == ()

@@ -107,7 +107,21 @@ def test_limits_are_told_of_until_they_end_the_run() -> None:
     assert show(over)[1] == ""
 
 
-@pytest.mark.parametrize(("end", "expected"), [(AgentEnd("done", ()), ""), (AgentEnd("error", (), "no"), "kaa: no\n")])
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [
+        (AgentEnd("done", ()), ""),
+        (AgentEnd("error", (), "no"), "kaa: no\n"),
+        (
+            AgentEnd("denied", (), "not permitted: bash: a; edit: b", ("bash: a", "edit: b")),
+            "kaa: not permitted: bash: a\nkaa: not permitted: edit: b\n",
+        ),
+        (
+            AgentEnd("max_turns", (), "stopped", ("bash: a",), ("bash: 2 tests failed",)),
+            "kaa: stopped\nkaa: not permitted: bash: a\nkaa: failed last: bash: 2 tests failed\n",
+        ),
+    ],
+)
 def test_only_a_bad_end_is_told(end: AgentEnd, expected: str) -> None:
     assert show(end)[1] == expected
 

@@ -108,6 +108,15 @@ class ReplyFailed(_Change, tag="error", frozen=True):
     error_type: str | None = None
 
 
+_MOST_REMARKS = 5
+_REMARK_CHARACTERS = 400
+
+
+def _one_line(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _REMARK_CHARACTERS else flat[: _REMARK_CHARACTERS - 1] + "…"
+
+
 AssistantMessageEvent: TypeAlias = (
     TextStart
     | TextDelta
@@ -299,11 +308,28 @@ class CompactionEnd(_Event, tag="compaction_end", frozen=True):
 
 
 class AgentEnd(_Event, tag="agent_end", frozen=True):
-    """The run is over. Any reason but `done` means that the task was not finished; `error` says why."""
+    """The run is over. Any reason but `done` means that the task was not finished; `error` says why.
+
+    Attributes:
+        denials: calls that were not permitted, with the reason.
+        unread_errors: calls that failed last, with the end of their output: the model has not answered since.
+    """
 
     reason: RunEndReason
     messages: tuple[Message, ...]
     error: str | None = None
+    denials: tuple[str, ...] = ()
+    unread_errors: tuple[str, ...] = ()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a person has to know, whatever else was said, a line each; none if all went well."""
+        lines = [
+            *(f"not permitted: {one}" for one in self.denials),
+            *(f"failed last: {one}" for one in self.unread_errors),
+        ]
+        more = [f"and {len(lines) - _MOST_REMARKS} more"] if len(lines) > _MOST_REMARKS else []
+        return (*(_one_line(line) for line in lines[:_MOST_REMARKS]), *more)
 
 
 # What happens around runs, because a person wanted it.

@@ -13,7 +13,7 @@ from kaa.core.events import AgentEnd, AgentStart, Event, MessageEnd, MessageStar
 from kaa.core.execution import ToolExecutor
 from kaa.core.history import History
 from kaa.core.hooks import Continue, Hooks
-from kaa.core.messages import AssistantMessage, ToolResultMessage, UserMessage, user_message
+from kaa.core.messages import AssistantMessage, Message, ToolResultMessage, UserMessage, user_message
 from kaa.core.model_caller import ModelCaller
 from kaa.core.queues import MessageQueue
 
@@ -180,7 +180,22 @@ class Loop:
 
     def _end(self, reason: RunEndReason, error: str | None = None) -> AgentEnd:
         self._break_off_turn(error or reason)
-        end = AgentEnd(reason, tuple(self._history.of_run), error)
+        denials = tuple(dict.fromkeys(self._executor.denials))
+        unread = () if reason == "aborted" else _unread_errors(self._history.of_run, denials)
+        end = AgentEnd(reason, tuple(self._history.of_run), error, denials, unread)
         self._history.begin_run()  # nobody needs them any more
         self._emit(end)
         return end
+
+
+def _unread_errors(messages: Sequence[Message], denials: Sequence[str]) -> tuple[str, ...]:
+    """The calls behind the last reply that failed, but for those that were denied: the model never answered."""
+    failed: list[str] = []
+    for message in reversed(messages):
+        if not isinstance(message, ToolResultMessage):
+            break
+        text = message.text
+        if message.is_error and not any(denial.partition(": ")[2] in text for denial in denials):
+            last = next((line for line in reversed(text.splitlines()) if line.strip()), "no output")
+            failed.append(f"{message.tool_name}: {last.strip()}")
+    return tuple(reversed(failed))

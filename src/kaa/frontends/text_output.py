@@ -77,8 +77,8 @@ class TextOutput:
                 self._tell_compaction(event)
             case WorkStart():
                 self.progress(f"  {event.text} is still running")
-            case AgentEnd(reason=reason, error=error) if reason != "done":
-                self.progress(f"kaa: {error or reason}")
+            case AgentEnd():
+                self._tell_end(event)
             case _:
                 pass
 
@@ -122,6 +122,12 @@ class TextOutput:
             self.progress(f"  compacted the conversation: {end.tokens_before:,} tokens → about {end.tokens_after:,}")
         if end.warning is not None:
             self.progress(f"  {end.warning}")
+
+    def _tell_end(self, end: AgentEnd) -> None:
+        """Say how a run ended, unless all went well, and what it leaves unresolved."""
+        is_told = end.reason == "done" or (end.reason == "denied" and end.denials)
+        for line in (*([] if is_told else [end.error or end.reason]), *end.remarks):
+            self.progress(f"kaa: {line}")
 
     def _end_line(self) -> None:
         if self._line_open:

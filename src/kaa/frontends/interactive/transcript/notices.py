@@ -3,7 +3,7 @@
 from math import ceil
 from typing import Literal
 
-from kaa.core.events import AutoRetryStart, BudgetUpdate, CacheMiss, ModelFallback, RunEndReason
+from kaa.core.events import AgentEnd, AutoRetryStart, BudgetUpdate, CacheMiss, ModelFallback, RunEndReason
 from kaa.frontends.interactive.footer import short_count
 from kaa.frontends.interactive.transcript.piece import Piece
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
@@ -84,7 +84,7 @@ class Retry(Piece):
 def ending(view: ViewOptions, reason: RunEndReason, error: str | None) -> Notice | None:
     """What is said at the end of a run; nothing if the task was done."""
     match reason:
-        case "done" | "denied":  # the card of the call says what was not permitted, and why
+        case "done" | "denied":  # `reminding` says what was not permitted, and why
             return None
         case "aborted":
             return Notice(view, "Stopped.", "warning")
@@ -93,6 +93,12 @@ def ending(view: ViewOptions, reason: RunEndReason, error: str | None) -> Notice
         case "length" | "max_turns" | "max_messages" | "max_continuations" | "budget":
             text = (error or _REASONS[reason]).removesuffix(".")
             return Notice(view, f"{text[:1].upper()}{text[1:]}.", "warning")
+
+
+def reminding(view: ViewOptions, end: AgentEnd) -> Notice | None:
+    """What the run leaves unresolved, below everything else; nothing if there is nothing."""
+    lines = [f"{line[:1].upper()}{line[1:]}" for line in end.remarks]
+    return Notice(view, "\n".join(lines), "warning") if lines else None
 
 
 def cache_miss(view: ViewOptions, miss: CacheMiss) -> Notice:

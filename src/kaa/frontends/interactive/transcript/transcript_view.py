@@ -34,6 +34,7 @@ from kaa.frontends.interactive.transcript.notices import (
     cache_miss,
     ending,
     model_fallback,
+    reminding,
 )
 from kaa.frontends.interactive.transcript.summaries import SummaryBlock, condensed
 from kaa.frontends.interactive.transcript.user_message import UserMessageBlock
@@ -89,6 +90,8 @@ class TranscriptView:
                 end = ending(self._view, reason, error)
                 if end is not None:
                     self.add(end)
+                if (reminder := reminding(self._view, event)) is not None:
+                    self.add(reminder)
             case UserCommandStart() | UserCommandUpdate() | UserCommandEnd():
                 self._show_command(event)
             case _:
