@@ -172,6 +172,12 @@ class TestOfAHostileRepository:
     def test_nothing_is_executed(self, hostile: Path, canaries: Path, local: RunLocal) -> None:
         async def everything(workspace: LocalWorkspace) -> tuple[object, ...]:
             asked = Git(workspace)
+            here = await asked.commit("HEAD")
+            assert here is not None
+            assert "+after" in (await asked.diff(here) or "")
+            assert "changed.txt" in (await asked.diff(here, stat=True) or "")
+            assert await asked.merge_base(here, here) == here
+            assert await asked.branches() == ("main",)
             return await asked.head(), await asked.changed_files(), await asked.changed_files(untracked=True)
 
         answers = local(everything)
@@ -213,3 +219,36 @@ class TestOfAHostileRepository:
 
         assert local(head) is None
         assert changed(local) is None
+
+
+class TestDiff:
+    def test_is_between_commits_or_from_one_to_the_files(self, repository: Path, local: RunLocal) -> None:
+        first = commit(repository, a="1\n")
+        second = commit(repository, a="2\n")
+        (repository / "a").write_text("3\n")
+
+        async def diffs(workspace: LocalWorkspace) -> tuple[str | None, str | None]:
+            return await Git(workspace).diff(first, second), await Git(workspace).diff(second)
+
+        between, to_files = local(diffs)
+
+        assert between is not None
+        assert between.endswith("-1\n+2\n")
+        assert to_files is not None
+        assert to_files.endswith("-2\n+3\n")
+
+    def test_a_name_that_looks_like_a_flag_is_no_commit(self, repository: Path, local: RunLocal) -> None:
+        commit(repository, a="1")
+
+        async def commits(workspace: LocalWorkspace) -> list[str | None]:
+            names = ("--output=stolen", "-h", "HEAD^{tree}", "absent", "")
+            return [await Git(workspace).commit(name) for name in names]
+
+        assert local(commits) == [None] * 5
+        assert not (repository / "stolen").exists()
+
+    def test_branches_begin_with_the_newest(self, repository: Path, local: RunLocal) -> None:
+        commit(repository, a="1")
+        git(repository, "branch", "other")
+
+        assert set(local(lambda workspace: Git(workspace).branches())) == {"main", "other"}

@@ -1,10 +1,12 @@
 """The small built-in slash commands: help, the sandbox, the name, undo and redo, compaction."""
 
+from collections.abc import Sequence
+
 from kaa.builtin.amounts import counted
 from kaa.builtin.completing import among, flags
 from kaa.builtin.step_options import STEP_OPTIONS, step_option
 from kaa.core.events import CompactionEnd
-from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply
+from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply, Suggestion
 from kaa.ext.errors import CommandError
 
 # How people call what was dropped: one, and several.
@@ -75,6 +77,19 @@ def extend(api: ExtensionAPI) -> None:
     )
     api.register_command(
         "diff", "Show what this session changed, by file", _diff, argument_hint="[PATH]", while_running=True
+    )
+    api.register_command(
+        "review",
+        "Have the model review changes, without changing files",
+        _review,
+        argument_hint="[uncommitted|branch NAME|commit SHA]",
+        complete=_reviewable,
+    )
+    api.register_command(
+        "init",
+        "Have the model propose a short AGENTS.md, or improve the one there is",
+        _init,
+        argument_hint="[TEXT]",
     )
     api.register_command(
         "label",
@@ -171,6 +186,24 @@ async def _diff(arguments: str, context: CommandContext) -> CommandAction:
     from kaa.builtin.diff_command import diff  # lazy: only for who asks
 
     return await diff(arguments, context)
+
+
+async def _review(arguments: str, context: CommandContext) -> CommandAction:
+    from kaa.builtin.review_command import review  # lazy, as above
+
+    return await review(arguments, context)
+
+
+def _reviewable(typed: str, context: CommandContext) -> Sequence[Suggestion]:
+    from kaa.builtin.review_command import reviewable  # lazy, as above
+
+    return reviewable(typed, context)
+
+
+async def _init(arguments: str, context: CommandContext) -> CommandAction:
+    from kaa.builtin.init_command import initialize  # lazy, as above
+
+    return await initialize(arguments, context)
 
 
 async def _label(arguments: str, context: CommandContext) -> CommandAction:

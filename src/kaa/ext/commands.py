@@ -14,10 +14,16 @@ class Reply(msgspec.Struct, frozen=True):
     text: str
 
 
-class Submit(msgspec.Struct, frozen=True):
-    """Send this text to the model. The message is recorded with the origin `command`."""
+class Submit(msgspec.Struct, frozen=True, repr_omit_defaults=True):
+    """Send this text to the model. The message is recorded with the origin `command`.
+
+    Attributes:
+        text: the text.
+        read_only: tools can change nothing in this run, and nobody is asked, where a sandbox holds.
+    """
 
     text: str
+    read_only: bool = False
 
 
 class OpenSession(msgspec.Struct, frozen=True):

@@ -366,9 +366,15 @@ class Conversation:
         called = invocation_in(message)
         if called is not None:
             answer = await self._run_called(called)
-            if not isinstance(answer, UserMessage):
+            if not isinstance(answer, Submit):
                 return answer
-            message = answer
+            message = user_message(answer.text, origin="command")
+            if answer.read_only:
+                async with self.approvals.reading_only():
+                    return await self._say(message)
+        return await self._say(message)
+
+    async def _say(self, message: UserMessage) -> AgentEnd:
         self._session.recorder.require_writable()
         return await self._agent.run(await self._registry.run.user_message(message))
 
@@ -465,8 +471,8 @@ class Conversation:
         finally:
             await self._closing.aclose()
 
-    async def _run_called(self, called: Invocation) -> CommandReply | CommandNotRun | SessionToOpen | UserMessage:
-        """Run a slash command. Returns what it answered, or the message that it has for the model."""
+    async def _run_called(self, called: Invocation) -> CommandReply | CommandNotRun | SessionToOpen | Submit:
+        """Run a slash command. Returns what it answered, or what it has for the model."""
         if called.name not in (known := self._registry.commands):
             return CommandNotRun(unknown_command(called.name, known))
         if called.arguments and known[called.name].argument_hint is None:
@@ -482,8 +488,8 @@ class Conversation:
                 return CommandReply("")
             case Reply(text=text):
                 return CommandReply(text)
-            case Submit(text=text):
-                return user_message(text, origin="command")
+            case Submit():
+                return action
             case OpenSession(path=path, text=text):
                 return SessionToOpen(options.ResumeSession(path), text)
             case BeginSession(text=text):

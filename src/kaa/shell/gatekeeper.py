@@ -96,6 +96,10 @@ class Gatekeeper:
         self._choice = chosen
         return chosen
 
+    def restore(self, choice: ApprovalPolicy | None) -> None:
+        """Set what `choice` was before."""
+        self._choice = choice
+
     def load(self) -> "Gate":
         """The gate.
 

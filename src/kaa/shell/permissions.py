@@ -5,7 +5,8 @@ questions about changes either.
 """
 
 import os.path
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Final
 
 from kaa.ext.errors import CommandError
@@ -32,6 +33,7 @@ class Permissions:
         self._gate = gate
         self._containment = containment
         self._workspace = workspace
+        self._is_lent = False  # the mode in force is only that of one run
 
     @property
     def policy(self) -> str:
@@ -56,6 +58,7 @@ class Permissions:
         """
         if policy not in self.policies:
             raise CommandError(f"invalid approval mode {policy!r}: use {', '.join(self.policies)}")
+        self._is_lent = False
         if policy == _READ_ONLY:
             await self._change(SandboxChange(mode="read-only"))
             self._gate.choose("never")
@@ -78,6 +81,31 @@ class Permissions:
         after = modes[(modes.index(before) + 1) % len(modes)] if before in modes else "ask"
         told = await self.choose(after)
         return told if holds else f"{told}\nread-only needs a sandbox, and none is in force: `kaa doctor` tells why"
+
+    @asynccontextmanager
+    async def reading_only(self) -> AsyncIterator[None]:
+        """Let nothing be changed meanwhile, where a sandbox holds. A mode that the user chooses meanwhile stays.
+
+        Raises:
+            CommandError: the sandbox cannot be changed.
+        """
+        try:
+            await self._containment.settle()
+        except OSError as error:
+            raise CommandError(str(error)) from error
+        before, choice = self._containment.mode, self._gate.choice
+        if before != "workspace-write" or not self._containment.confined:
+            yield
+            return
+        await self.choose(_READ_ONLY)
+        self._is_lent = True
+        try:
+            yield
+        finally:
+            if self._is_lent:
+                self._is_lent = False
+                await self._change(SandboxChange(mode=before))
+                self._gate.restore(choice)
 
     @property
     def directories(self) -> tuple[str, ...]:

@@ -119,8 +119,8 @@ class Git:
             limit: paths at most.
             untracked: whether files count that git does not know and does not ignore.
         """
-        filters = await self._filters()
-        if filters is None:
+        switched_off = await self._filters_off()
+        if switched_off is None:
             return None
         answer = await self._ask(
             "status",
@@ -130,8 +130,7 @@ class Git:
             "--no-ahead-behind",
             "--ignore-submodules=all",
             f"--untracked-files={'all' if untracked else 'no'}",
-            overrides=[f"filter.{name}.{key}=" for name in filters for key in _FILTER_KEYS]
-            + [f"filter.{name}.required=false" for name in filters],
+            overrides=switched_off,
             whole=False,
         )
         if answer is None:
@@ -143,6 +142,54 @@ class Git:
         paths = sorted(os.fsdecode(record[3:]) for record in whole)
         mixed = any(b" " not in record[:2] and record[:2] != b"??" for record in whole)
         return ChangedFiles(tuple(paths[:limit]), more=cut or len(paths) > limit, mixed=mixed)
+
+    async def commit(self, name: str) -> str | None:
+        """The hash of the commit that a branch, a tag or the beginning of a hash names; None if there is none."""
+        answer = await self._ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        return _line(answer) if answer is not None else None
+
+    async def merge_base(self, one: str, other: str) -> str | None:
+        """The hash of the commit from which two commits, given by their hashes, went apart; None if there is none."""
+        answer = await self._ask("merge-base", one, other)
+        return _line(answer) if answer is not None else None
+
+    async def branches(self, limit: int = 1000) -> tuple[str, ...]:
+        """Names of local and remote branches, those with the newest commits first; none if git does not know."""
+        answer = await self._ask(
+            "for-each-ref",
+            "--sort=-committerdate",
+            f"--count={limit}",
+            "--format=%(refname:short)",
+            "refs/heads",
+            "refs/remotes",
+        )
+        return tuple(os.fsdecode(answer.tail).splitlines()) if answer is not None else ()
+
+    async def diff(self, *revisions: str, stat: bool = False) -> str | None:
+        """The difference between two commits, or between one and the files; None if git does not know, or too long.
+
+        Args:
+            revisions: one hash or two.
+            stat: a line for each file instead of the changes.
+        """
+        switched_off = await self._filters_off()
+        if switched_off is None:
+            return None
+        form = ("--stat=100",) if stat else ()
+        answer = await self._ask(
+            *("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all", *form),
+            *(*revisions, "--"),
+            overrides=switched_off,
+        )
+        return answer.tail.decode("utf-8", "replace") if answer is not None else None
+
+    async def _filters_off(self) -> list[str] | None:
+        """Settings without which git would execute filters; None if not all can be switched off."""
+        names = await self._filters()
+        if names is None:
+            return None
+        settings = [f"filter.{name}.{key}=" for name in names for key in _FILTER_KEYS]
+        return [*settings, *(f"filter.{name}.required=false" for name in names)]
 
     async def _filters(self) -> list[str] | None:
         """Names of the filter drivers that are configured anywhere; None if not all can be switched off."""
