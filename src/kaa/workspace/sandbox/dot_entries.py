@@ -42,7 +42,7 @@ def dot_entries(policy: Policy, root: str, home: str) -> DotEntries:
     denials = Denials(policy, root, home)
 
     def is_hidden(name: str) -> bool:
-        return listing.leaves_out(os.path.join(top, name)) or denials.of_read(os.path.join(home, name)) is not None
+        return listing.leaves_out(os.path.join(top, name)) or denials.is_secret(os.path.join(home, name))
 
     dotted = [name for name in _names(top) if name.startswith(".")]
     folders = [folder for folder in _LOOKED_INTO if not is_hidden(folder)]
