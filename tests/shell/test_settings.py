@@ -194,10 +194,10 @@ def test_what_the_user_chose_for_this_project_comes_over_what_holds_for_all(user
 def test_projects_are_named_by_any_path_that_leads_there(user_file: Path, tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-    user_file.write_text(json.dumps({"projects": {str(tmp_path / "link"): {"sandbox": {"git": True}}}}))
+    user_file.write_text(json.dumps({"projects": {str(tmp_path / "link"): {"sandbox": {"git": False}}}}))
 
-    assert load_user_settings(user_file, str(tmp_path / "real")).sandbox.git
-    assert not load_user_settings(user_file, str(tmp_path)).sandbox.git
+    assert not load_user_settings(user_file, str(tmp_path / "real")).sandbox.git
+    assert load_user_settings(user_file, str(tmp_path)).sandbox.git
 
 
 @pytest.mark.parametrize(
@@ -220,3 +220,51 @@ def test_a_mistake_is_told_with_the_values_that_are_valid(user_file: Path, conte
         with pytest.raises(SettingsError) as error:
             load_user_settings(user_file, directory)
         assert expected in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "written", "right"),
+    [
+        ('{"aprovals": {"policy": "auto"}}', "aprovals.policy", "approvals.policy"),
+        ('{"sandbox": {"netwrok": "on"}}', "sandbox.netwrok", "sandbox.network"),
+        ('{"DefaultModel": "m"}', "DefaultModel", "defaultModel"),
+        ('{"retry": {"provider": {"timeoutMS": 1}}}', "retry.provider.timeoutMS", "retry.provider.timeoutMs"),
+        ('{"ui": {"scren": "full"}}', "ui.scren", "ui.screen"),
+        ('{"projects": {"/project": {"sandbox": {"modes": "read-only"}}}}', "sandbox.modes", "sandbox.mode"),
+    ],
+)
+def test_a_misspelled_setting_is_told_with_its_right_name(
+    user_file: Path, content: str, written: str, right: str
+) -> None:
+    user_file.write_text(content)
+
+    _, notices = load(user_file)
+
+    assert f"{user_file}: {written!r} is unknown and has no effect: use {right!r}." in notices
+
+
+def test_settings_of_the_terminal_of_pi_and_of_others_are_not_taken_for_misspelled(user_file: Path) -> None:
+    user_file.write_text(
+        json.dumps(
+            {
+                "theme": "dark",
+                "tuiMode": "fullscreen",
+                "ui": {"screen": "full", "notifications": "bell"},
+                "terminal": {"showImages": True, "clearOnShrink": True},
+                "modelThinkingLevels": {"openai/x": "high"},
+                "lastChangelogVersion": "1.5",
+                "collapseChangelog": True,
+                "enableSkillCommands": True,
+                "showHardwareCursor": True,
+                "retry": {"maxDelayMs": 1, "provider": {"maxRetries": 2}},
+                "markdown": {"codeBlockIndent": "  "},
+                "warnings": {"anthropicExtraUsage": False},
+                "websocketConnectTimeoutMs": 15000,
+                "npmCommand": ["npm"],
+            }
+        )
+    )
+
+    _, notices = load(user_file)
+
+    assert not any("is unknown" in notice for notice in notices)

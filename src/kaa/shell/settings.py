@@ -22,7 +22,7 @@ from kaa.host.regular_files import read_regular
 from kaa.llm import jsonc
 from kaa.llm.local.addresses import is_address
 from kaa.llm.tuning import CacheRetention, Tuning
-from kaa.shell.ignored_settings import ignored_settings
+from kaa.shell.ignored_settings import ignored_settings, misspelled_settings, unknown_settings
 
 # What a project's settings may override: which models and tools, and the order of messages. Never where requests go
 # and through what, what they cost, how long and how often they are tried, who is told of them, nor what is allowed.
@@ -298,6 +298,9 @@ def load_settings(
     merged = _chosen_by_user(user_file, directory)
     for ignored in ignored_settings(merged):
         notify(f"{user_file}: {ignored}.")
+    if unknown := list(unknown_settings(merged, Settings)):
+        for misspelled in misspelled_settings(unknown, Settings):
+            notify(f"{user_file}: {misspelled}.")
     for key, value in _parse(project, project_file).items():
         if key == "approvals":
             merged[key] = _denied_too(merged, value, project_file, notify)
