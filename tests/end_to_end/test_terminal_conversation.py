@@ -50,7 +50,7 @@ def test_a_task_is_done_with_a_yes_for_each_call(seat: Seat) -> None:
 def test_yes_for_the_session_is_asked_once(seat: Seat) -> None:
     script = [call("bash", command="echo same"), call("bash", command="echo same"), say("Twice.")]
     with seat.open("do it twice", script=script) as program:
-        program.wait_for("Yes, allow this exact call for the session")
+        program.wait_for("Yes, for the session: bash: echo same")
         answer(program, "s")
 
         program.wait_for("Twice.")

@@ -43,6 +43,10 @@ class AllowAlways(_Answer, tag="allowAlways", frozen=True):
     rules: str
 
 
+class AllowByAuto(_Answer, tag="allowByAuto", frozen=True):
+    """Yes, and ask no more about what the sandbox confines: the mode of the session becomes `auto`."""
+
+
 class Deny(_Answer, tag="deny", frozen=True):
     """No. `reason`: the person's words for the model."""
 
@@ -53,7 +57,7 @@ class Abort(_Answer, tag="abort", frozen=True):
     """No, and stop the whole run."""
 
 
-ApprovalAnswer: TypeAlias = AllowOnce | AllowForSession | AllowAlways | Deny | Abort
+ApprovalAnswer: TypeAlias = AllowOnce | AllowForSession | AllowAlways | AllowByAuto | Deny | Abort
 
 
 class Confirmed(_Answer, tag="confirmed", frozen=True):
@@ -144,6 +148,10 @@ class Escalation(msgspec.Struct, rename="camel", frozen=True):
 OUTSIDE: Final = Escalation("outside")
 
 
+# The rule that a question about an edit suggests.
+ALL_EDITS: Final = "write: **"
+
+
 class JudgedPart(msgspec.Struct, rename="camel", frozen=True):
     """A simple command of a call, and why no rule allows it; None where one does."""
 
@@ -164,12 +172,14 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
         warning: what would be lost or is not what it seems, None if nothing is known to be.
         escalations: what a yes changes besides letting the call run.
         was_run: the call was run and blocked; a yes runs it again from its beginning.
-        suggestion: rules for "always", one on each line, to be shown and edited; None if no rule could allow this.
+        suggestion: rules for the session and for "always", one on each line, to be shown and edited; None if no rule
+            could allow this: then an answer for the session is one for exactly this call.
+        auto: in the mode `auto`, this would not have been asked.
         problem: why the answer before could not be taken.
         diff: the change to a file that exists, with line numbers; empty if it is not known.
     """
 
-    answers: ClassVar[tuple[type[_Answer], ...]] = (AllowOnce, AllowForSession, AllowAlways, Deny, Abort)
+    answers: ClassVar[tuple[type[_Answer], ...]] = (AllowOnce, AllowForSession, AllowAlways, AllowByAuto, Deny, Abort)
 
     call_id: str
     tool: str
@@ -181,6 +191,7 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
     escalations: tuple[Escalation, ...] = ()
     was_run: bool = False
     suggestion: str | None = None
+    auto: bool = False
     problem: str | None = None
     diff: str = ""
 

@@ -57,6 +57,7 @@ class Gatekeeper:
         self._parse = parse
         self._build = build
         self._gate: Gate | None = None
+        self._followed: Gatekeeper | None = None
 
     @property
     def policy(self) -> ApprovalPolicy:
@@ -94,6 +95,8 @@ class Gatekeeper:
         if chosen is None:
             raise CommandError(f"invalid approval mode {policy!r}: use {', '.join(modes)}")
         self._choice = chosen
+        if self._followed is not None:
+            self._followed.choose(chosen)
         return chosen
 
     def restore(self, choice: ApprovalPolicy | None) -> None:
@@ -125,9 +128,12 @@ class Gatekeeper:
     def follow(self, other: "Gatekeeper") -> None:
         """Take over the mode of another one, and its rules where they were read again, from the next call on.
 
+        An answer that sets the mode sets that of the other one.
+
         Raises:
             ApprovalsError: the kept rules cannot be read; the rules stay as they were.
         """
+        self._followed = other
         self._choice = other.choice
         if other.chosen is not self._chosen:
             self.reload(other.chosen)
@@ -204,6 +210,7 @@ def create_gatekeeper(
 
         return Gate(
             policy=policy,
+            choose=keeper.choose,
             memory=Memory(configured, RuleFile(kept)),
             risk_of=risk_of,
             sandbox=containment,

@@ -32,7 +32,7 @@ class Confinement(msgspec.Struct, frozen=True):
     """What is known of a sandbox."""
 
     confined: bool = True
-    effective: bool = True
+    effective: bool = False
     mode: Mode = "workspace-write"
     root: str = ROOT
     writable: tuple[str, ...] = (ROOT, "/tmp")
@@ -41,8 +41,9 @@ class Confinement(msgspec.Struct, frozen=True):
 
 
 CONFINED = Confinement()
-UNCONFINED = Confinement(confined=False, effective=False)
-FULL_ACCESS = Confinement(confined=False, effective=False, mode="full-access")
+EFFECTIVE = Confinement(effective=True)
+UNCONFINED = Confinement(confined=False)
+FULL_ACCESS = Confinement(confined=False, mode="full-access")
 READ_ONLY = Confinement(mode="read-only", writable=("/tmp",))
 
 

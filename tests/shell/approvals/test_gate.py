@@ -18,6 +18,7 @@ from kaa.ext.questions import (
     OUTSIDE,
     Abort,
     AllowAlways,
+    AllowByAuto,
     AllowForSession,
     AllowOnce,
     Answer,
@@ -55,7 +56,7 @@ class Sandbox:
 
     def __init__(self) -> None:
         self.confined = True
-        self.effective = True
+        self.effective = False
         self.is_narrowed = False
         self.mode: Mode = "workspace-write"
         self.root = ROOT
@@ -127,6 +128,7 @@ class Stage:
         self._kept = frozenset(kept)
         self.gate = Gate(
             policy=lambda: self.policy,
+            choose=self._choose,
             memory=Memory(parse_rules(allow, deny, "test"), file),
             risk_of=lambda name: RISKS.get(name, "outside"),
             sandbox=self.sandbox,
@@ -136,6 +138,9 @@ class Stage:
             notify=self.notices.append,
         )
         self._scene = Scene([])
+
+    def _choose(self, policy: ApprovalPolicy) -> None:
+        self.policy = policy
 
     def _abort(self) -> None:
         self._scene.agent.abort()
@@ -195,6 +200,74 @@ class TestWhatCanBeUndone:
 
         assert len(stage.person.questions) == 1
         assert stage.ran == []
+
+
+class TestAnswersForAKind:
+    def test_an_answer_can_switch_to_auto(self) -> None:
+        stage = Stage(AllowByAuto())
+        stage.sandbox.effective = True
+
+        stage.commands("make $x", "pytest > out")
+
+        (question,) = stage.person.questions
+        assert question.auto
+        assert stage.policy == "auto"
+        assert [command for command, _ in stage.ran] == ["make $x", "pytest > out"]
+
+    @pytest.mark.parametrize("command", ["git stash drop", "git push", "rm -rf x"])
+    def test_what_auto_asks_too_does_not_offer_it(self, command: str) -> None:
+        stage = Stage(AllowByAuto(), Deny())
+        stage.sandbox.effective = True
+
+        stage.commands(command)
+
+        assert [question.auto for question in stage.person.questions] == [False, False]
+        assert stage.policy == "ask"
+        assert "the mode auto would ask this too" in str(stage.person.questions[1].problem)
+        assert stage.ran == []
+
+    @pytest.mark.parametrize("policy", ["ask", "step"])
+    def test_it_is_offered_only_where_the_sandbox_holds_everything_and_the_mode_is_ask(
+        self, policy: ApprovalPolicy
+    ) -> None:
+        stage = Stage(Deny(), policy=policy)
+        stage.sandbox.effective = policy == "step"
+
+        stage.commands("make")
+
+        assert not stage.person.questions[0].auto
+
+    def test_an_answer_for_the_session_allows_all_edits_in_the_project(self) -> None:
+        stage = Stage(AllowForSession("write: **"), Deny())
+        stage.sandbox.effective = True
+
+        stage.play(("write", {"path": "a"}), ("edit", {"path": "src/b"}), ("write", {"path": ".envrc"}))
+
+        assert stage.person.questions[0].suggestion == "write: **"
+        assert [path for path, _ in stage.ran] == ["a", "src/b"]
+        assert len(stage.person.questions) == 2
+
+
+class TestRunningAgain:
+    def test_the_question_warns_of_what_runs_again(self) -> None:
+        stage = Stage(Deny(), policy="auto")
+        stage.blocks = lambda _command, _permitted: [{"kind": "write", "what": "/etc/x"}]
+
+        stage.commands("./prepare --all && make install")
+
+        (question,) = stage.person.questions
+        assert question.was_run
+        assert question.warning == (
+            "all commands run again, also those that have run already: `./prepare --all`, `make install`"
+        )
+
+    def test_one_command_needs_no_list(self) -> None:
+        stage = Stage(Deny(), policy="auto")
+        stage.blocks = lambda _command, _permitted: [{"kind": "write", "what": "/etc/x"}]
+
+        stage.commands("make install")
+
+        assert [(question.was_run, question.warning) for question in stage.person.questions] == [(True, None)]
 
 
 class TestForeseenNeeds:

@@ -15,7 +15,7 @@ ROOT = "/home/me/Project"
 def allowed(rule: str, command: str) -> bool:
     script = read(command)
     parsed = parse_rule(rule)
-    return script.obstacle is None and all(parsed.allows_command(one) for one in script.commands)
+    return script.obstacle is None and all(parsed.allows_command(one, held=False) for one in script.commands)
 
 
 def forbids(rule: str, command: str) -> RuleMatch:

@@ -14,6 +14,7 @@ from kaa.core.messages import Json
 from kaa.ext.questions import (
     Abort,
     AllowAlways,
+    AllowByAuto,
     AllowForSession,
     AllowOnce,
     Answer,
@@ -191,13 +192,18 @@ def _options(question: AnyQuestion) -> Mapping[str, Answer]:
     """The answers of a question that is a list to choose from, by their labels."""
     match question:
         case Approval(suggestion=suggestion):
-            always: dict[str, Answer] = {}
+            broader: dict[str, Answer] = {"Allow this exact call for the session": AllowForSession()}
             if suggestion is not None:
-                always[f"Allow always: {'; '.join(map(one_line, suggestion.splitlines()))}"] = AllowAlways(suggestion)
+                rules = "; ".join(map(one_line, suggestion.splitlines()))
+                broader = {
+                    f"Allow for the session: {rules}": AllowForSession(suggestion),
+                    f"Allow always: {rules}": AllowAlways(suggestion),
+                }
+            if question.auto:
+                broader["Allow, and do not ask again in the sandbox (auto)"] = AllowByAuto()
             return {
                 "Allow once": AllowOnce(),
-                "Allow this exact call for the session": AllowForSession(),
-                **always,
+                **broader,
                 "Deny": Deny(),
                 "Deny and stop": Abort(),
             }

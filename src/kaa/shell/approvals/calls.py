@@ -32,6 +32,7 @@ class JudgedCall(msgspec.Struct, frozen=True):
         paths: where that is, without links; where nobody looked, all that it may be by its name.
         names: what it is called, absolute: the given path and the others that file tools take it for.
         outside: why it has to leave the sandbox, None if it does not.
+        is_held: the sandbox confines all that it can do, as long as it does not leave it.
         losses: what it would throw away.
         restorable: what else it would throw away, if checkpoints keep it.
         needs: what it will foreseeably need from outside the sandbox, whether or not it is permitted already.
@@ -48,6 +49,7 @@ class JudgedCall(msgspec.Struct, frozen=True):
     paths: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     outside: str | None = None
+    is_held: bool = False
     losses: tuple[Loss, ...] = ()
     restorable: tuple[Loss, ...] = ()
     needs: tuple[Need, ...] = ()
@@ -105,6 +107,7 @@ def examine(call: ToolCall, risk: Risk, confines: Confines, target: Target | Non
         return _file_call(call, risk, confines, target)
     script = _script(call) if risk == "command" else None
     found = None if script is None else reach(script)
+    outside = _outside(call.name, risk, confines)
     return JudgedCall(
         id=call.id,
         tool=call.name,
@@ -112,7 +115,8 @@ def examine(call: ToolCall, risk: Risk, confines: Confines, target: Target | Non
         arguments=call.arguments,
         script=script,
         reach=found,
-        outside=_outside(call.name, risk, confines),
+        outside=outside,
+        is_held=confines.effective and outside is None,
         losses=() if found is None else losses(found, confines.temporary),
         needs=foreseen_host(call.arguments.get("url")) if risk == "fetch" else () if found is None else foreseen(found),
         private=_private(call, confines) if risk == "command" else None,
@@ -138,6 +142,7 @@ def _file_call(call: ToolCall, risk: Risk, confines: Confines, target: Target | 
         paths=paths,
         names=names,
         outside=outside,
+        is_held=confines.effective and outside is None,
     )
 
 

@@ -42,7 +42,7 @@ def forbidden(call: JudgedCall, rules: Sequence[Rule], root: str) -> tuple[RuleM
 def judged_parts(call: JudgedCall, rules: Sequence[Rule]) -> tuple[JudgedPart, ...]:
     """The simple commands of a call, each with the reason why rules do not allow it."""
     commands = call.script.commands if call.script else ()
-    return tuple(JudgedPart(command.text, _objection(command, rules)) for command in commands)
+    return tuple(JudgedPart(command.text, _objection(command, rules, held=call.is_held)) for command in commands)
 
 
 def _is_covered(call: JudgedCall, rules: Sequence[Rule], root: str) -> bool:
@@ -50,7 +50,7 @@ def _is_covered(call: JudgedCall, rules: Sequence[Rule], root: str) -> bool:
         return True
     if call.script is not None:
         commands = call.script.commands
-        allowed = (any(rule.allows_command(command) for rule in rules) for command in commands)
+        allowed = (any(rule.allows_command(command, held=call.is_held) for rule in rules) for command in commands)
         return call.script.obstacle is None and bool(commands) and all(allowed)
     subject = [rule for rule in rules if rule.subject == call.risk and rule.is_for_paths]
     return bool(call.paths) and all(any(rule.matches_path(path, root) for rule in subject) for path in call.paths)
@@ -71,8 +71,8 @@ def _forbids(rule: Rule, call: JudgedCall, root: str) -> RuleMatch:
     return max([unseen, *found], key=lambda match: match.value) if rule.words else RuleMatch.YES
 
 
-def _objection(command: SimpleCommand, rules: Sequence[Rule]) -> str | None:
-    if any(rule.allows_command(command) for rule in rules):
+def _objection(command: SimpleCommand, rules: Sequence[Rule], *, held: bool) -> str | None:
+    if any(rule.allows_command(command, held=held) for rule in rules):
         return None
     if command.redirections:
         return f"it redirects: {', '.join(command.redirections)}"

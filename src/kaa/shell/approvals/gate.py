@@ -22,6 +22,7 @@ from kaa.ext.questions import (
     OUTSIDE,
     Abort,
     AllowAlways,
+    AllowByAuto,
     AllowForSession,
     AllowOnce,
     Approval,
@@ -59,6 +60,7 @@ class Gate:
 
     Args:
         policy: gives who is asked before what, at the moment.
+        choose: sets it, for an answer.
         memory: rules and answers.
         risk_of: what a tool can do at most, by its name, at the moment.
         sandbox: what confines calls.
@@ -73,6 +75,7 @@ class Gate:
         self,
         *,
         policy: Callable[[], ApprovalPolicy],
+        choose: Callable[[ApprovalPolicy], object],
         memory: Memory,
         risk_of: Callable[[str], Risk],
         sandbox: SandboxControl,
@@ -83,6 +86,7 @@ class Gate:
         preview: Preview | None = None,
     ) -> None:
         self._policy = policy
+        self._choose = choose
         self.asker = asker
         self._memory = memory
         self._risk_of = risk_of
@@ -204,9 +208,9 @@ class Gate:
         """
         return risk == "write" or self._policy() == "step" or self._memory.concerns(tool, risk)
 
-    def _judge(self, call: JudgedCall) -> Allowed | Denied | Doubtful:
+    def _judge(self, call: JudgedCall, policy: ApprovalPolicy | None = None) -> Allowed | Denied | Doubtful:
         # Without anybody to ask, what `ask` would ask is what `auto` would: the sandbox holds it.
-        policy = self._policy()
+        policy = policy or self._policy()
         if policy != "step" and not self.asker.can_ask:
             policy = "never"
         verdict = judge(
@@ -278,6 +282,7 @@ class Gate:
                 warning=verdict.warning,
                 escalations=escalations,
                 suggestion=verdict.suggestion,
+                auto=self._policy() == "ask" and call.is_held and isinstance(self._judge(call, "auto"), Allowed),
                 diff=await self._preview(call.tool, call.arguments) if self._preview and call.risk == "write" else "",
             )
             answer = await self._ask(call, question, rules_count=verdict.rules_count)
@@ -327,7 +332,7 @@ class Gate:
         while self.asker.can_ask:
             answer = await self.asker.ask(question)
             try:
-                return await self._take(answer, call, outside=outside, rules_count=rules_count)
+                return await self._take(answer, call, outside=outside, rules_count=rules_count, auto=question.auto)
             except (RuleError, ApprovalsError) as error:
                 written = answer.rules if isinstance(answer, AllowForSession | AllowAlways) else None
                 # What somebody wrote is there to be repaired.
@@ -337,11 +342,15 @@ class Gate:
         return Denied(wording.refused("nobody can be asked any more"))
 
     async def _take(
-        self, answer: ApprovalAnswer | Dismissed, call: JudgedCall, *, outside: bool, rules_count: bool
+        self, answer: ApprovalAnswer | Dismissed, call: JudgedCall, *, outside: bool, rules_count: bool, auto: bool
     ) -> Allowed | Denied:
         match answer:
             case AllowOnce():
                 pass
+            case AllowByAuto():
+                if not auto:
+                    raise RuleError("the mode auto would ask this too: allow it once, or deny it")
+                self._choose("auto")
             case AllowForSession(rules=None):
                 if rules_count:
                     self._memory.allow_call(call, Permission(outside))

@@ -80,12 +80,19 @@ class Rule(msgspec.Struct, frozen=True):
         """Whether a command with these words begins with its own."""
         return bool(self.words) and tuple(words[: len(self.words)]) == self.words
 
-    def allows_command(self, command: SimpleCommand) -> bool:
-        """Whether it allows a part of a command."""
+    def allows_command(self, command: SimpleCommand, *, held: bool) -> bool:
+        """Whether it allows a part of a command.
+
+        Args:
+            command: the part.
+            held: the sandbox confines whatever further words make of it, so that any program may have them.
+        """
         words = command.literal_words
         if words is None or not self.begins(words) or command.assigns or command.redirections:
             return False
-        return distrust(words, len(self.words)) is None if self.open_ended else words == self.words
+        if not self.open_ended:
+            return words == self.words
+        return (held and not self.outside) or distrust(words, len(self.words)) is None
 
     def matches_path(self, path: str, root: str) -> bool:
         """Whether its glob matches an absolute path. `root`: where relative globs start."""

@@ -35,6 +35,10 @@ def unanswerable(call: JudgedCall, doubt: Doubtful) -> str:
 def warnings(call: JudgedCall, *, outside: bool) -> list[str]:
     """What a person should know before a call is run again. `outside`: outside the sandbox."""
     lost = [loss.sentence for loss in call.losses]
+    commands = call.script.commands if call.script else ()
+    if len(commands) > 1:  # which of them ran before the sandbox blocked one, only bash knows
+        listed = ", ".join(f"`{command.text}`" for command in commands)
+        lost.append(f"all commands run again, also those that have run already: {listed}")
     if outside and call.private is not None:
         lost.append(f"outside the sandbox {call.private} is another file: temporary files made inside stay there")
     return lost

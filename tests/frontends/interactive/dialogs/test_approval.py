@@ -9,6 +9,7 @@ from kaa.ext.questions import (
     OUTSIDE,
     Abort,
     AllowAlways,
+    AllowByAuto,
     AllowForSession,
     AllowOnce,
     Answer,
@@ -58,7 +59,8 @@ class Asked:
 
 
 @pytest.mark.parametrize(
-    ("letter", "answer"), [("y", AllowOnce()), ("s", AllowForSession()), ("x", Abort()), ("Y", AllowOnce())]
+    ("letter", "answer"),
+    [("y", AllowOnce()), ("s", AllowForSession("bash: git push *")), ("x", Abort()), ("Y", AllowOnce())],
 )
 def test_a_letter_answers_at_once(letter: str, answer: Answer) -> None:
     asked = Asked()
@@ -118,7 +120,52 @@ def test_always_can_be_left_for_another_answer() -> None:
     press(asked.dialog, "escape")
     asked.letter("s")
 
+    assert asked.answers == [AllowForSession("bash: git push *")]
+
+
+def test_an_answer_for_the_session_is_for_exactly_this_call_if_no_rule_could_allow_it() -> None:
+    asked = Asked(suggestion=None)
+
+    assert "for the session: exactly this call" in asked.text
+    asked.letter("s")
+
     assert asked.answers == [AllowForSession()]
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(40, 10), (80, 24)])
+def test_what_is_allowed_for_the_session_is_read_in_full_before_it_is_allowed(columns: int, rows: int) -> None:
+    rules = "\n".join(f"bash: program-{number} *" for number in range(30))
+    asked = Asked(suggestion=rules, columns=columns, rows=rows)
+    seen = asked.text
+
+    while "Scroll to the end to allow" in asked.text:
+        asked.letter("s")
+        assert asked.answers == []
+        press(asked.dialog, "pagedown")
+        seen += asked.text
+
+    assert all(f"program-{number} *" in seen.replace("\n", " ") for number in range(30))
+
+
+def test_all_edits_have_a_name() -> None:
+    assert "for the session: all edits in the project" in Asked(suggestion="write: **").text
+
+
+def test_what_the_mode_auto_allows_can_be_allowed_from_now_on() -> None:
+    asked = Asked(auto=True)
+
+    assert "do not ask again in the sandbox (auto)" in asked.text
+    asked.letter("d")
+
+    assert asked.answers == [AllowByAuto()]
+
+
+def test_what_the_mode_auto_asks_too_offers_no_such_answer() -> None:
+    asked = Asked()
+
+    assert "auto" not in asked.text
+    asked.letter("d")
+    assert asked.answers == []
 
 
 def test_what_no_rule_could_allow_offers_none() -> None:
@@ -234,7 +281,7 @@ def test_all_of_a_long_command_can_be_read() -> None:
 
 
 _LONG = "\n".join(f"echo {number}" for number in range(100))
-_YESES = ("y", "s", "a", "enter")
+_YESES = ("y", "s", "a", "d", "enter")
 
 
 @pytest.mark.parametrize("rows", [10, 24, 40])
@@ -260,7 +307,7 @@ def test_commands_that_a_command_consists_of_come_before_it() -> None:
 @pytest.mark.parametrize("key", _YESES)
 @pytest.mark.parametrize("rows", [10, 24, 40])
 def test_a_yes_is_taken_only_when_all_was_on_the_screen(rows: int, key: str) -> None:
-    asked = Asked(columns=80, rows=rows, arguments={"command": _LONG})
+    asked = Asked(columns=80, rows=rows, arguments={"command": _LONG}, auto=True)
     pages = 0
 
     while "Scroll to the end to allow" in asked.text:

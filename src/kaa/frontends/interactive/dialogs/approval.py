@@ -6,13 +6,14 @@ from kaa.ext.questions import (
     OUTSIDE,
     Abort,
     AllowAlways,
+    AllowByAuto,
     AllowForSession,
     AllowOnce,
     Approval,
     ApprovalAnswer,
     Deny,
 )
-from kaa.frontends.interactive.dialogs.approval_view import ApprovalView
+from kaa.frontends.interactive.dialogs.approval_view import ApprovalView, rules_in_words
 from kaa.frontends.interactive.dialogs.choices import DialogChoice, DialogChoices
 from kaa.frontends.interactive.dialogs.question import QuestionDialog
 from kaa.frontends.interactive.dialogs.text_entry import TextEntry
@@ -40,13 +41,21 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
             DialogChoice("y", "Yes, this time", self._once_read(lambda: self._answer(AllowOnce()))),
             DialogChoice(
                 "s",
-                "Yes, allow this exact call for the session",
-                self._once_read(lambda: self._answer(AllowForSession())),
+                f"Yes, for the session: {rules_in_words(self.request.suggestion)}",
+                self._once_read(lambda: self._answer(AllowForSession(self.request.suggestion))),
             ),
         ]
         if self.request.suggestion is not None:
             choices.append(
                 DialogChoice("a", f"Yes, always: edit and save a rule{more}", self._once_read(self._ask_for_rule))
+            )
+        if self.request.auto:
+            choices.append(
+                DialogChoice(
+                    "d",
+                    "Yes, do not ask again in the sandbox (auto)",
+                    self._once_read(lambda: self._answer(AllowByAuto())),
+                )
             )
         choices += [
             DialogChoice("n", f"No, and tell the model why{more}", self._ask_for_reason),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from kaa.core.messages import Json
+from kaa.ext import questions
 from kaa.ext.questions import Approval
 from kaa.frontends.interactive.dialogs.paragraph import paragraph
 from kaa.frontends.json_text import encoded
@@ -58,6 +59,8 @@ class ApprovalView:
         again = " It was run and blocked; a yes runs it again from its beginning." if request.was_run else ""
         yield self._said(f"{request.tool} {_RISKS.get(request.risk, request.risk)}.{again}", "muted", width)
         yield from self._judged(width)
+        if request.suggestion is not None:  # a label is cut off on a narrow screen
+            yield self._said(f"For the session, s allows: {rules_in_words(request.suggestion)}", "muted", width)
         yield [""]
         yield from self._what(width)
 
@@ -112,6 +115,17 @@ class ApprovalView:
 
     def _said(self, text: str, token: str, width: int, *, bullet: bool = False) -> list[str]:
         return paragraph(self._context, _limited(text), token, width, bullet=bullet)
+
+
+def rules_in_words(rules: str | None) -> str:
+    """What an answer for the session allows, in a line; None: no rule could allow the call."""
+    match rules:
+        case None:
+            return "exactly this call"
+        case questions.ALL_EDITS:
+            return "all edits in the project"
+        case _:
+            return one_line("; ".join(rules.splitlines()))
 
 
 def _shown(text: str) -> str:

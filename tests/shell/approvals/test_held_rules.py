@@ -1,0 +1,101 @@
+"""Rules where the sandbox confines whatever a program does: broad inside, exact outside, never above a deny rule."""
+
+import pytest
+
+from kaa.shell.approvals.judgement import Allowed, Denied, Doubtful
+from tests.shell.approvals.judging import CONFINED, EFFECTIVE, FULL_ACCESS, UNCONFINED, Confinement, bash, verdict
+
+
+@pytest.mark.parametrize(
+    ("command", "suggestion"),
+    [
+        ("pytest -q tests", "pytest *"),
+        ("python script.py --fast", "python *"),
+        ("python3 -m pytest -q", "python3 -m pytest *"),
+        ("node build.js", "node *"),
+        ("make test", "make *"),
+        ("sed -n 1p a", "sed *"),
+        ("./run.sh now", "./run.sh *"),
+        (".venv/bin/ruff check", ".venv/bin/ruff *"),
+        ("git commit -m 'a b'", "git commit *"),
+        ("git cherry-pick x", "git cherry-pick *"),
+        ("cargo run -- --fast", "cargo run *"),
+        ("npm install x", "npm install *"),
+        ("npm run build -- x", "npm run build *"),
+        ("uv run pytest -q", "uv run pytest *"),
+        ("npx eslint src", "npx eslint *"),
+        # What could be any program, and what an option precedes, stays exact.
+        ("bash -c ls", "bash -c ls"),
+        ("env -i ls", "env -i ls"),
+        ("sudo ls", "sudo ls"),
+        ("timeout 5 ls", "timeout 5 ls"),
+        ("uv run bash -c ls", "uv run bash -c ls"),
+        ("npx -y eslint", "npx -y eslint"),
+        ("git -c a=b log", "git -c a=b log"),
+        ("git stash drop", "git stash drop"),
+    ],
+)
+def test_what_is_offered_is_the_program_with_any_arguments(command: str, suggestion: str) -> None:
+    doubt = bash(command, confinement=EFFECTIVE)
+
+    assert isinstance(doubt, Doubtful)
+    assert doubt.suggestion == f"bash: {suggestion}"
+    assert bash(command, confinement=EFFECTIVE, allow=[doubt.suggestion]) == Allowed()
+
+
+@pytest.mark.parametrize("path", ["README.md", "src/a/b.py", "/project/new"])
+def test_what_is_offered_for_an_edit_is_all_edits_in_the_project(path: str) -> None:
+    doubt = verdict("write", {"path": path}, confinement=EFFECTIVE)
+
+    assert isinstance(doubt, Doubtful)
+    assert doubt.suggestion == "write: **"
+
+
+@pytest.mark.parametrize("path", [".envrc", ".git/hooks/pre-commit", "sub/.vscode/tasks.json", "/etc/hosts", "../x"])
+def test_all_edits_in_the_project_are_none_of_what_the_sandbox_protects(path: str) -> None:
+    assert isinstance(verdict("write", {"path": path}, confinement=EFFECTIVE, allow=["write: **"]), Doubtful)
+
+
+@pytest.mark.parametrize("command", ["python -c 'x'", "sort -o out in", "find . -exec ls {} +", "git -c a=b log"])
+@pytest.mark.parametrize("confinement", [CONFINED, UNCONFINED, FULL_ACCESS])
+def test_where_the_sandbox_does_not_hold_everything_such_a_rule_allows_nothing(
+    command: str, confinement: Confinement
+) -> None:
+    rule = f"bash: {command.split(maxsplit=1)[0]} *"
+
+    assert isinstance(bash(command, allow=[rule], confinement=confinement), Doubtful)
+    assert bash(command, allow=[rule], confinement=EFFECTIVE) == Allowed()
+
+
+@pytest.mark.parametrize(
+    ("command", "rule"),
+    [
+        ("bash -c 'rm -rf .git'", "bash: bash *"),
+        ("find . -exec rm -rf {} +", "bash: find *"),
+        ("xargs rm -rf", "bash: xargs *"),
+        ("env git branch -D a", "bash: env *"),
+        ("git stash drop", "bash: git stash *"),
+    ],
+)
+def test_a_broad_rule_allows_no_loss(command: str, rule: str) -> None:
+    assert isinstance(bash(command, allow=[rule], confinement=EFFECTIVE), Doubtful)
+
+
+@pytest.mark.parametrize(
+    ("command", "rule"),
+    [
+        ("env git push", "bash: env *"),
+        ("bash -c 'cd x; git push'", "bash: bash *"),
+        ("xargs git push", "bash: xargs *"),
+        ("find . -exec git push ;", "bash: find *"),
+    ],
+)
+def test_a_deny_rule_stands_above_a_broad_rule(command: str, rule: str) -> None:
+    command = command.replace(" ;", r" \;")
+
+    assert isinstance(bash(command, allow=[rule], deny=["bash: git push"], confinement=EFFECTIVE), Denied)
+
+
+@pytest.mark.parametrize("command", ["make > x", "CI=1 make", "make $x", "make; ls", "make $(ls)", "/tmp/make"])
+def test_a_broad_rule_covers_only_the_words_of_its_program(command: str) -> None:
+    assert isinstance(bash(command, allow=["bash: make *"], confinement=EFFECTIVE), Doubtful)
