@@ -62,7 +62,7 @@ def test_what_git_discards_is_undone(kaa: Kaa, repository: Path, command: str) -
 
     with ModelServer([call("bash", command=command), say("Done.")]) as server:
         kaa.use(server, "openai-completions")
-        done = kaa.run("--allow-git", "-p", "do it")
+        done = kaa.run("-p", "do it")
         destroyed = _contents(repository)
         undone = kaa.run("-c", "-p", "/undo")
 
@@ -81,7 +81,7 @@ def test_what_cannot_be_undone_is_denied_without_a_user(kaa: Kaa, repository: Pa
 
     with ModelServer([call("bash", command=command), say("Done.")]) as server:
         kaa.use(server, "openai-completions")
-        done = kaa.run("--allow-git", "-p", "do it")
+        done = kaa.run("-p", "do it")
 
     assert done.code == 3
     assert _contents(repository) == before
