@@ -279,7 +279,7 @@ class TestReview:
         trusted, kept, revoked = self.replies(project, "/trust", "/trust", "/trust")
 
         assert "until they change" in trusted
-        assert kept.startswith("You trust these files since ")
+        assert kept.startswith("You have trusted these files since ")
         assert person.questions[1].is_trusted
         assert person.questions[1].status == kept
         assert "kaa asks again at the next start" in revoked

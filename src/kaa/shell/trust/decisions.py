@@ -85,16 +85,16 @@ class TrustDecisions:
         return status if answer is None else _DECIDED[answer]
 
     def _status(self, configuration: ProjectConfiguration, state: TrustState, since: str) -> str:
-        when = f" since {since}" if since else ""
+        when = f" since {since}" if since else " before"
         if configuration.digest == self._trusted_digest:
             return "You trust these files until you leave kaa."
         match state:
             case Trusted():
-                return f"You trust these files{when}, until they change."
+                return f"You have trusted these files{when}; a change ends it."
             case Changed():
                 return f"You have trusted an earlier version{when}; the files have changed."
             case Declined():
-                return f"You do not trust this project{when}; kaa does not ask at the start."
+                return f"You have declined trust{when}; kaa does not ask at the start."
         return "Nothing is decided about these files: kaa does not trust them."
 
     async def _ask(self, question: Trust, configuration: ProjectConfiguration, asker: Asker) -> TrustAnswer | None:

@@ -75,6 +75,12 @@ def test_instructions_are_shown_with_what_hides_in_them() -> None:
     assert any(line.startswith("│ │ Yes, this time (o)") for line in visible(dialog.render(100)))
 
 
+def test_the_configuration_comes_before_long_instructions() -> None:
+    _, _, text = ask(Trust("Trust?", "/project", UNDECIDED.uses, texts=INSTRUCTS.texts))
+
+    assert text.index(".kaa/extensions/mine.py") < text.index("Use tabs.")
+
+
 @pytest.mark.parametrize(
     ("key", "answer"), [("k", Dismissed()), ("r", TrustDecision("forget")), ("d", TrustDecision("no"))]
 )

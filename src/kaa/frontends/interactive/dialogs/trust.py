@@ -13,7 +13,7 @@ from kaa.tui.context import Context
 from kaa.tui.style import paint
 
 _OTHERWISE = (
-    "Otherwise the model gets the instructions as information, and kaa ignores the configuration. The sandbox and the"
+    "Without trust the model gets instructions as information, and kaa ignores configuration. The sandbox and the"
     " approvals apply either way."
 )
 
@@ -68,18 +68,19 @@ class TrustDialog(QuestionDialog[TrustDecision | Dismissed]):
             for what, paths in (("new", question.added), ("changed", question.changed), ("gone", question.removed)):
                 for path in paths:
                     yield self._said(f"{what}: {path}", "warning", width, bullet=True)
-            yield DiffView(self._context, question.diff).render(width)
-        else:
-            for text in question.texts:
-                yield self._said(f"Instructions for the model, {text.path}:", "text", width)
-                yield self._quoted(text.text, width)
-                if text.is_cut:
-                    yield self._said("The file is longer: kaa does not use the rest.", "warning", width)
-            if question.uses:
-                yield self._said("Configuration that kaa uses:", "text", width)
+        elif question.uses:
+            yield self._said("If you trust it, kaa uses this configuration:", "text", width)
             for use in question.uses:
                 yield self._said(use, "warning", width, bullet=True)
         yield self._said(_OTHERWISE, "muted", width)
+        if question.was_trusted:  # what is long comes last, so that nothing is overlooked behind it
+            yield DiffView(self._context, question.diff).render(width)
+            return
+        for text in question.texts:
+            yield self._said(f"Instructions for the model, {text.path}:", "text", width)
+            yield self._quoted(text.text, width)
+            if text.is_cut:
+                yield self._said("The file is longer: kaa does not use the rest.", "warning", width)
 
     def _quoted(self, text: str, width: int) -> list[str]:
         """All of it, with a bar, so that no line passes for one of kaa's."""
