@@ -109,7 +109,7 @@ def test_the_first_frame_loads_little() -> None:
 
 
 _MODULES_OF_A_TURN = 270
-_MODULES_OF_THE_FORK_SERVER = 46
+_MODULES_OF_THE_FORK_SERVER = 47
 
 
 def test_headless_mode_loads_only_what_a_run_needs() -> None:

@@ -88,11 +88,13 @@ def test_secrets_cannot_be_read_by_any_tool(elsewhere: Path) -> None:
 @pytest.mark.usefixtures("mounts")
 def test_there_is_no_network(kaa: Kaa) -> None:
     with ModelServer([]) as host:
-        done, told = _play(kaa, call("bash", command=f"exec 3<>/dev/tcp/127.0.0.1/{host.url.rpartition(':')[2]}"))
+        port = host.url.rpartition(":")[2]
+        done, told = _play(kaa, call("bash", command=f"exec 3<>/dev/tcp/127.0.0.1/{port}"))
 
         assert host.requests == []
     assert "Connection refused" in told[0]
-    assert done.code == 0  # the same as on a machine where nobody listens
+    assert f"[sandbox] Connecting to localhost:{port} is blocked" in told[0]
+    assert done.code == _DENIED
 
 
 @pytest.mark.usefixtures("mounts")

@@ -77,7 +77,7 @@ def test_answers_that_come_in_one_piece_reach_everybody_who_waits(project: Path,
         hands = _hands(project, peer)
         report = asyncio.create_task(hands.report())
         taken = asyncio.create_task(hands.take("files"))
-        sockets = [asyncio.create_task(hands.socket()) for _ in range(2)]
+        sockets = [asyncio.create_task(hands.socket(socket.AF_INET)) for _ in range(2)]
         again = asyncio.create_task(hands.report())
         await peer.requests(4)  # the settings, the slot, two sockets
 
@@ -90,7 +90,7 @@ def test_answers_that_come_in_one_piece_reach_everybody_who_waits(project: Path,
         assert first is not second
         first.close()
         second.close()
-        slot.channel.close()
+        slot.close()
         peer.socket.close()
         await hands.close()
 
@@ -109,7 +109,7 @@ def test_an_answer_read_on_the_way_to_another_slot_reaches_who_waits_for_it(proj
 
         async with asyncio.timeout(20):
             assert (await report).tier == "none"
-        slot.channel.close()
+        slot.close()
         peer.socket.close()
         await hands.close()
 
@@ -129,7 +129,7 @@ def test_who_gives_up_waiting_leaves_the_slot_to_the_next(project: Path, peer: _
 
         slot = await next_one
         assert slot.pid == 7
-        slot.channel.close()
+        slot.close()
         peer.socket.close()
         await hands.close()
 
@@ -152,7 +152,7 @@ def test_a_request_that_fails_ends_nothing_else(project: Path, peer: _Peer) -> N
         slot = await second
         assert slot.pid == 8
         assert peer.launched.process.poll() is None
-        slot.channel.close()
+        slot.close()
         peer.socket.close()
         await hands.close()
 
@@ -179,7 +179,7 @@ def test_a_refused_policy_is_reported_to_everybody(project: Path, peer: _Peer) -
 def test_sockets_that_nobody_waits_for_any_more_are_closed(project: Path, peer: _Peer) -> None:
     async def scenario() -> None:
         hands = _hands(project, peer)
-        given_up = asyncio.create_task(hands.socket())
+        given_up = asyncio.create_task(hands.socket(socket.AF_INET))
         await peer.requests(3)
         given_up.cancel()
         await asyncio.wait([given_up])
@@ -187,7 +187,7 @@ def test_sockets_that_nobody_waits_for_any_more_are_closed(project: Path, peer: 
 
         peer.answer(_READY, {"slot": 7}, {"socket": True})
         slot = await hands.take("files")
-        slot.channel.close()
+        slot.close()
 
         assert len(os.listdir("/proc/self/fd")) - before == len(peer._held)
         peer.socket.close()

@@ -325,7 +325,7 @@ def test_many_waiters_each_get_a_slot_of_their_own(project: Path) -> None:
         try:
             slots = await asyncio.gather(*(hands.take("command") for _ in range(20)))
             for slot in slots:
-                slot.channel.close()
+                slot.close()
             return [slot.pid for slot in slots]
         finally:
             await hands.close()
@@ -343,10 +343,10 @@ def test_a_slot_that_was_expected_is_made_once_and_is_the_one_that_is_taken(
         try:
             hands.expect("checkpoints")
             hands.expect("checkpoints")
-            (await hands.socket()).close()  # answered after everything that was asked for before
+            (await hands.socket(socket.AF_INET)).close()  # answered after everything that was asked for before
             before = processes.children(processes.hands())
             slot = await hands.take("checkpoints")
-            slot.channel.close()
+            slot.close()
             return set(before), slot.pid
         finally:
             await hands.close()

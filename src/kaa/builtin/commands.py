@@ -41,10 +41,20 @@ def extend(api: ExtensionAPI) -> None:
     )
     api.register_command(
         "forward",
-        "Forward a port of a command to this machine",
+        "Open a port of a command on this machine",
         _forward,
         argument_hint="PORT [PORT HERE]",
         while_running=True,
+    )
+    api.register_command(
+        "allow",
+        "Let commands reach a port or a unix socket of this machine",
+        _allow,
+        argument_hint="PORT|SOCKET",
+        while_running=True,
+    )
+    api.register_command(
+        "ports", "List open ports and services, or close one", _ports, argument_hint="[close PORT]", while_running=True
     )
     api.register_command(
         "reload",
@@ -140,11 +150,21 @@ async def _reload(_arguments: str, context: CommandContext) -> CommandAction:
 
 
 async def _forward(arguments: str, context: CommandContext) -> CommandAction:
-    words = arguments.split()
-    if not 1 <= len(words) <= 2 or not all(word.isdecimal() for word in words):
-        raise CommandError("give a port: /forward 3000, or /forward 3000 8080 for another port on this machine")
-    port = await context.forward(*map(int, words))
-    return Reply(f"http://127.0.0.1:{port} leads to port {words[0]} of the sandbox")
+    from kaa.builtin.port_commands import forward  # lazy: only for who uses it, as the next two
+
+    return await forward(arguments, context)
+
+
+async def _allow(arguments: str, context: CommandContext) -> CommandAction:
+    from kaa.builtin.port_commands import allow
+
+    return await allow(arguments, context)
+
+
+async def _ports(arguments: str, context: CommandContext) -> CommandAction:
+    from kaa.builtin.port_commands import ports
+
+    return await ports(arguments, context)
 
 
 async def _name(arguments: str, context: CommandContext) -> CommandAction:

@@ -9,6 +9,7 @@ from kaa.ext.choices import SessionApprovals, SessionModels, SessionSettings
 from kaa.ext.context import StateT
 from kaa.ext.navigation import SessionList, SessionNavigation
 from kaa.ext.session_services import (
+    SandboxPorts,
     SessionAccounts,
     SessionBudget,
     SessionCompaction,
@@ -172,10 +173,7 @@ class CommandContext(Protocol):
         """
         ...
 
-    async def forward(self, port: int, host_port: int = 0) -> int:
-        """Make a port that a command of a tool listens on reachable on 127.0.0.1. Returns the port there.
-
-        Raises:
-            CommandError: nobody listens, or the wanted port is taken.
-        """
+    @property
+    def ports(self) -> SandboxPorts:
+        """Ports and services between the sandbox and the user's machine."""
         ...

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from kaa.session.export.request import Exported, ExportRequest
     from kaa.session.figures import SessionFigures
     from kaa.session.library.importing import Imported
+    from kaa.workspace.network.forwarding import Forward
+    from kaa.workspace.network.ports import PortsReport
 
 
 class SessionAccounts(Protocol):
@@ -143,4 +145,39 @@ class SessionSharing(Protocol):
 
     def discard(self, draft: "Draft") -> None:
         """Throw the prepared files away."""
+        ...
+
+
+class SandboxPorts(Protocol):
+    """Ports and services between the sandbox and the user's machine."""
+
+    async def report(self) -> "PortsReport":
+        """What leads where."""
+        ...
+
+    async def forward(self, port: int, host_port: int | None = None) -> "Forward":
+        """Make a port that a command of a tool listens on reachable on 127.0.0.1.
+
+        Args:
+            port: inside.
+            host_port: on the user's machine; None takes the same number, or another one if that is taken.
+
+        Raises:
+            CommandError: nobody listens, or the wanted port is taken.
+        """
+        ...
+
+    async def admit(self, service: str) -> str:
+        """Let commands reach a service of the user's machine until it is closed. Returns what it is called.
+
+        Args:
+            service: a port, or the absolute path of a unix socket.
+
+        Raises:
+            CommandError: that cannot be done.
+        """
+        ...
+
+    async def close(self, name: str) -> bool:
+        """Close a port, by either number, or withdraw a service. Returns whether there was one."""
         ...

@@ -89,9 +89,10 @@ def _take_over_stdin() -> socket.socket:
 class ForkServer:
     """Forks slots on request and knows which are alive.
 
-    Requests are `slot` (kind: `files`, `command`, `checkpoints` or `guard`), `socket` (for a TCP socket in the network
-    of the slots), `hold`, `release` and `show` (see `Confinement`), and `kill` (pid), for a slot that does not answer
-    any more. The answer to `slot` is the slot's pid and, as a descriptor, the brain's end of its socket.
+    Requests are `slot` (kind: `files`, `command`, `checkpoints` or `guard`), `socket` (family; for a stream socket in
+    the network of the slots), `hold`, `release` and `show` (see `Confinement`), and `kill` (pid), for a slot that does
+    not answer any more. The answer to `slot` is the slot's pid and, as descriptors, the brain's end of its
+    socket and, of slots for commands, the end of a pipe that tells of connections that fail.
     """
 
     def __init__(
@@ -137,7 +138,7 @@ class ForkServer:
                 except OSError as error:
                     self._connection.send({"error": f"cannot start a process: {error.strerror}"})
             case "socket":
-                self._send_socket()
+                self._send_socket(integer(frame.header, "family"))
             case "hold" | "release" | "show" as operation:
                 self._keep_view(operation)
             case "kill":
@@ -147,29 +148,35 @@ class ForkServer:
 
     def _fork(self, kind: str) -> None:
         brains_end, slots_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        pipe = _pipe() if kind == "command" else ()
         with brains_end, slots_end:
-            pid = self._confinement.fork()
-            if pid == 0:
-                brains_end.close()
-                self._become_slot(kind, slots_end)
-            self._slots.add(pid)
-            self._connection.send({"slot": pid}, descriptors=[brains_end.fileno()])
+            try:
+                pid = self._confinement.fork()
+                if pid == 0:
+                    brains_end.close()
+                    wire.close_all(pipe[:1])
+                    self._become_slot(kind, slots_end, pipe[1] if pipe else None)
+                self._slots.add(pid)
+                ends = [brains_end.fileno(), *pipe[:1]]
+                self._connection.send({"slot": pid, "reports": bool(pipe)}, descriptors=ends)
+            finally:
+                wire.close_all(pipe)
 
-    def _become_slot(self, kind: str, sock: socket.socket) -> NoReturn:
+    def _become_slot(self, kind: str, sock: socket.socket, reports: int | None) -> NoReturn:
         """Let go of everything that is the server's; never returns into the server's code."""
         status = 1
         try:
             self._connection.close()
             self._signals.close()
-            slot.run(kind, sock, self._settings, self._policy, self._confinement)
+            slot.run(kind, sock, self._settings, self._policy, self._confinement, reports)
             status = 0
         finally:
             os._exit(status)
 
-    def _send_socket(self) -> None:
+    def _send_socket(self, family: int) -> None:
         """Give the brain a way into the network of the slots."""
         try:
-            with self._confinement.tcp_socket() as inside:
+            with self._confinement.inside_socket(family) as inside:
                 self._connection.send({"socket": True}, descriptors=[inside.fileno()])
         except OSError as error:
             self._connection.send({"error": f"cannot make a socket: {error.strerror}"})
@@ -226,3 +233,11 @@ class ForkServer:
         with contextlib.suppress(ChildProcessError):  # the usual case: nobody is left
             os.waitpid(-1, os.WNOHANG)
             processes.kill_all(self._slots | processes.children_of_this())
+
+
+def _pipe() -> tuple[int, int]:
+    """Ends for reading and writing that do not block."""
+    ends = os.pipe()
+    for end in ends:
+        os.set_blocking(end, False)
+    return ends

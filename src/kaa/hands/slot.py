@@ -1,5 +1,6 @@
 """A slot: a forked process with a socket to the brain that does one kind of work."""
 
+import os
 import socket
 
 from kaa.hands import commands
@@ -9,7 +10,14 @@ from kaa.hands.settings import HandsSettings
 from kaa.hands.wire import WireConnection, WireError
 
 
-def run(kind: str, sock: socket.socket, settings: HandsSettings, policy: Policy, confinement: Confinement) -> None:
+def run(
+    kind: str,
+    sock: socket.socket,
+    settings: HandsSettings,
+    policy: Policy,
+    confinement: Confinement,
+    reports: int | None,
+) -> None:
     """Work as a slot of this kind until the work is done or the brain is gone.
 
     The order is part of the design: load code, then confine, then read the first request. Nothing the brain or the
@@ -18,7 +26,9 @@ def run(kind: str, sock: socket.socket, settings: HandsSettings, policy: Policy,
     connection = WireConnection(sock)
     match kind:
         case "command":
-            confinement.enclose()
+            confinement.enclose(reports)
+            if reports is not None:
+                os.close(reports)  # only who confines us may write there
             commands.serve(connection, settings, own_namespace=confinement.owns_process_namespace)
         case "files":
             from kaa.hands import files  # not before the fork: command slots have no use for it

@@ -81,6 +81,14 @@ class SandboxControl(Confines, Protocol):
         """Let a host be reached for the rest of the session."""
         ...
 
+    async def admit(self, service: str) -> None:
+        """Let commands reach a port or a unix socket of the user's machine for the rest of the session.
+
+        Raises:
+            OSError: it cannot be reached from inside.
+        """
+        ...
+
     async def stat(self, path: str) -> FileInfo | None:
         """What is at `path` for tools inside the sandbox, or None.
 

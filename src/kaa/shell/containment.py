@@ -5,7 +5,8 @@ To the gate it is what a yes can change (`kaa.shell.boundary.SandboxControl`), t
 
 import os.path
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
 
 from kaa.ext.errors import CommandError
 from kaa.ext.questions import Escalation
@@ -19,6 +20,10 @@ from kaa.workspace.sandbox.sandbox import SandboxStatus
 
 # They confine files, processes, sockets and the network; others let some of that through (docs/sandbox.md).
 _EFFECTIVE_TIERS = ("full", "bwrap")
+
+
+if TYPE_CHECKING:
+    from kaa.ext.session_services import SandboxPorts
 
 
 def contain(workspace: Workspace) -> "Containment":
@@ -88,6 +93,8 @@ class Contained:
         match escalation.kind:
             case "network":
                 return sandbox.policy.network != "isolated" or sandbox.network.allows(escalation.what)
+            case "port" | "socket":
+                return escalation.what in sandbox.admitted
             case _:
                 return False
 
@@ -105,6 +112,13 @@ class Contained:
         try:
             self._workspace.sandbox.network.allow(host)
         except NetworkRuleError as error:  # what was blocked cannot be named by a rule: metadata services, loopback
+            raise PermissionError(str(error)) from error
+
+    async def admit(self, service: str) -> None:
+        """See `SandboxControl`."""
+        try:
+            await self.ports.admit(service)
+        except CommandError as error:
             raise PermissionError(str(error)) from error
 
     def unconfined(self, target: Target | None) -> Workspace:
@@ -141,20 +155,17 @@ class Contained:
             raise CommandError(str(error)) from error
         return str(network.state)
 
+    @cached_property
+    def ports(self) -> "SandboxPorts":
+        """Ports and services between the sandbox and this machine."""
+        from kaa.shell.sandbox_ports import ContainedPorts  # lazy: few need it
+
+        return ContainedPorts(self._workspace)
+
     @property
     def open_ports(self) -> tuple[int, ...]:
         """Ports of this machine that lead into the sandbox."""
         return self._workspace.sandbox.open_ports
-
-    async def forward(self, port: int, host_port: int = 0) -> int:
-        """Make a port that a command listens on reachable from the host."""
-        from kaa.workspace.network.forwarding import ForwardError  # lazy: few need it
-
-        try:
-            forward = await self._workspace.sandbox.forwards.open(port, host_port)
-        except (ForwardError, OSError) as error:
-            raise CommandError(str(error)) from error
-        return forward.host_port
 
 
 class NoSandbox:
@@ -208,6 +219,9 @@ class NoSandbox:
     def allow_host(self, host: str) -> None:
         """There is no network."""
 
+    async def admit(self, service: str) -> None:
+        """There is nothing that could be reached."""
+
     def unconfined(self, target: Target | None) -> Workspace:
         """The same workspace, or only `target` in it."""
         return self._workspace if target is None else PermittedWorkspace(self._workspace, target)
@@ -234,13 +248,16 @@ class NoSandbox:
         raise CommandError(f"this workspace has no network; {text!r} changes nothing")
 
     @property
+    def ports(self) -> "SandboxPorts":
+        """There are no ports."""
+        from kaa.shell.sandbox_ports import NoPorts  # lazy, as above
+
+        return NoPorts()
+
+    @property
     def open_ports(self) -> tuple[int, ...]:
         """There are no ports."""
         return ()
-
-    async def forward(self, port: int, host_port: int = 0) -> int:
-        """There are no ports."""
-        raise CommandError(f"this workspace has no ports; {port} cannot be forwarded to {host_port}")
 
 
 # The sandbox of a conversation: what the gate can change (`kaa.shell.boundary`), and what frontends show and switch.

@@ -23,6 +23,7 @@ from kaa.ext.hooks import (
 )
 from kaa.ext.invocation import Invocation, invocation_in, needless_arguments, unknown_command
 from kaa.ext.registry import Registry
+from kaa.ext.session_services import SandboxPorts
 from kaa.session.file.file_store import FileStore
 from kaa.session.transcript import Transcript
 from kaa.session.tree import Node
@@ -339,9 +340,10 @@ class Conversation:
         """Change what commands may reach, running ones too. Returns the state now. See `Containment.set_network`."""
         return self.containment.set_network(text)
 
-    async def forward(self, port: int, host_port: int = 0) -> int:
-        """Make a port of the sandbox reachable on 127.0.0.1. Returns the port there. See `Containment.forward`."""
-        return await self.containment.forward(port, host_port)
+    @property
+    def ports(self) -> SandboxPorts:
+        """Ports and services between the sandbox and the user's machine."""
+        return self.containment.ports
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Pass every event to `subscriber`, after it has been recorded. Returns a function that ends this."""

@@ -75,6 +75,7 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
         hidden=tuple(_spelled_out(path, directory) for path in settings.hidden),
         private=(str(home.path),),
         git_writable=flags.git and settings.git,
+        ports=settings.ports,
         loaded=tuple(path for extension in extensions for path in _code_of(extension, directory, changeable)),
     )
 

@@ -192,7 +192,8 @@ class CheckpointSettings(msgspec.Struct, rename="camel", frozen=True):
 class SandboxSettings(msgspec.Struct, rename="camel", frozen=True):
     """What commands may touch. `network`: `off`, `on` or domains; `hidden`: paths, with a leading `!` exceptions.
 
-    `git`: whether `.git` may be written, but for what executes.
+    `git`: whether `.git` may be written, but for what executes. `ports`: `open` opens servers of commands on this
+    machine.
     """
 
     mode: Mode = "workspace-write"
@@ -200,6 +201,7 @@ class SandboxSettings(msgspec.Struct, rename="camel", frozen=True):
     writable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     git: bool = True
+    ports: Literal["closed", "open"] = "closed"
 
 
 class ApprovalSettings(msgspec.Struct, rename="camel", frozen=True):

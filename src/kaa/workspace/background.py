@@ -67,6 +67,11 @@ class ProcessTable:
         for ended in tuple(self._watchers):
             ended(process.info)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything runs."""
+        return any(not process.task.done() for process in self._processes.values())
+
     def list(self) -> tuple[BackgroundProcess, ...]:
         """See `BackgroundProcesses.list`."""
         return tuple(process.info for process in self._processes.values())

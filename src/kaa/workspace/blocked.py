@@ -15,6 +15,10 @@ BlockedKind: TypeAlias = Literal[
     "protected",
     "kaa",
     "network",
+    "direct",
+    "port",
+    "socket",
+    "process",
     "outside",
     "placeholder",
     "unmoved",
@@ -30,7 +34,22 @@ _IN_TMP = {
     "read": "Reading {what} is blocked: commands see only files in /tmp that every user may read (chmod o+r)."
     " The user can attach it: @{what}",
 }
-_OF_THE_GUARD = {
+_SENTENCES = {
+    "read-only": "Writing {what} is blocked: commands may only read. (--sandbox workspace-write allows more.)",
+    "read": 'Reading {what} is blocked: it may hold secrets. ("!{what}" in sandbox.hidden shows it.)',
+    "git": "Writing to .git is blocked: the user has switched git writes off (--no-git, or sandbox.git in the"
+    " settings).",
+    "kaa": "Writing {what} is blocked: kaa itself runs from it. Use another virtual environment for the project"
+    " (python3 -m venv), or keep kaa and its extensions outside the project.",
+    "direct": "A direct connection to {what} is blocked: commands reach the network only through the proxy in"
+    " HTTPS_PROXY. (Use a program that supports it, or run the command outside the sandbox.)",
+    "port": "Connecting to localhost:{what} is blocked: it is a service outside the sandbox, which has a loopback of"
+    " its own. (/allow {what} permits it for this session.)",
+    "socket": "Connecting to {what} is blocked: a program outside the sandbox listens there. (/allow {what} permits it"
+    " for this session.)",
+    "process": "Process {what} is outside the sandbox: commands cannot see, trace or signal it. (Run the command"
+    " outside the sandbox.)",
+    # Of the guard.
     "unmoved": "{what} has changed while commands could write it, other programs execute or obey it, and kaa could not"
     " move it away. Look at it before you use git or open the project in another program.",
     "more": "kaa moved more names than it lists, that other programs execute or obey: find . -name '*.kaa-blocked*'"
@@ -48,9 +67,11 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     Attributes:
         kind: `write` outside the project or, in a `read-only` session, in it; `read` of a secret; writes below `.git`,
             to a `protected` name, to a `placeholder` for one that does not exist, or to what `kaa` runs from; the
-            `network`; or whatever else would have to happen `outside` the sandbox. The guard's own: something that
-            stayed where it is (`unmoved`), `more` than it lists, and `flood` and `unchecked` about all that runs.
-        what: the path or the host; empty if it is not known.
+            `network`, `direct` past the proxy; a `port` or a `socket` at which a program of the user's machine listens,
+            one of its processes (`process`); or whatever else would have to happen `outside` the sandbox. The guard's
+            own: something that stayed where it is (`unmoved`), `more` than it lists, and `flood` and `unchecked` about
+            all that runs.
+        what: the path, the host, the port or the number of the process; empty if it is not known.
         kept_as: where it was moved to when it could not be prevented.
     """
 
@@ -103,19 +124,6 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
         match self.kind:
             case "write":
                 return _outside_the_project(self.what)
-            case "read-only":
-                return (
-                    f"Writing {self.what} is blocked: commands may only read. (--sandbox workspace-write allows more.)"
-                )
-            case "read":
-                return (
-                    f'Reading {self.what} is blocked: it may hold secrets. ("!{self.what}" in sandbox.hidden shows it.)'
-                )
-            case "git":
-                return (
-                    "Writing to .git is blocked: the user has switched git writes off (--no-git, or sandbox.git in the"
-                    " settings)."
-                )
             case "protected":
                 what = self.what or "a protected file"
                 if "/.git/" in self.what:
@@ -127,18 +135,13 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
                     f"Writing {what} is blocked: other programs would execute or obey what is in it. (kaa keeps an"
                     " empty directory in its place while it runs.)"
                 )
-            case "kaa":
-                return (
-                    f"Writing {self.what} is blocked: kaa itself runs from it. Use another virtual environment for the"
-                    " project (python3 -m venv), or keep kaa and its extensions outside the project."
-                )
             case "network":
                 host = f" to {self.what}" if self.what else ""
                 return f"Network access{host} is blocked. (--net allows more.)"
-            case "unmoved" | "more" | "flood" | "unchecked":
-                return _OF_THE_GUARD[self.kind].format(what=self.what)
             case "outside":
                 return f"{self.what or 'This'} cannot be done inside the sandbox."
+            case kind:
+                return _SENTENCES[kind].format(what=self.what)
 
 
 def _outside_the_project(path: str) -> str:

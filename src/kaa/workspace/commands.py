@@ -5,13 +5,16 @@ import contextlib
 import fcntl
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
 
 from kaa.workspace.channel import parse
 from kaa.workspace.protocol import WorkspaceUnavailableError
 from kaa.workspace.slots import Slot, Slots
+
+if TYPE_CHECKING:
+    from kaa.hands.confinement.failed_connections import FailedConnection
 
 GRACE_SECONDS = 2.0
 # Killing the tree gives up after a second; whoever answers later than that has died or hangs.
@@ -20,7 +23,7 @@ _READ_BYTES = 128 * 1024
 _PIPE_BYTES = 1024 * 1024  # what Linux allows everybody; fewer wake-ups than with its usual 64 KiB
 
 
-class Ending(msgspec.Struct, frozen=True):
+class Ending(NamedTuple):
     """How a command ended.
 
     Attributes:
@@ -28,12 +31,14 @@ class Ending(msgspec.Struct, frozen=True):
         signal: the signal's number, else None.
         leftovers: background processes that had to be stopped.
         timed_out: it was stopped because its time was over.
+        failed_connections: where it could not connect to, as far as the tier knows.
     """
 
     exit_code: int | None
     signal: int | None
     leftovers: int
     timed_out: bool
+    failed_connections: "tuple[FailedConnection, ...]" = ()
 
 
 class _EndReply(msgspec.Struct, frozen=True):
@@ -159,6 +164,7 @@ class _RunningCommand:
             signal=os.WTERMSIG(reply.status) if by_signal else None,
             leftovers=reply.leftovers,
             timed_out=timed_out,
+            failed_connections=self._slot.take_failed_connections(),
         )
 
     def interrupt(self, grace: float = GRACE_SECONDS) -> None:
@@ -174,7 +180,7 @@ class _RunningCommand:
         if self._interruption.done():
             self._interruption.exception()  # whoever did not see it had something more important to raise
         if not self._reusable:
-            self._slot.channel.close()
+            self._slot.close()
         return self._reusable
 
     async def _start(self, request: Mapping[str, object]) -> None:

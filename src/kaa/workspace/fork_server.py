@@ -6,6 +6,7 @@ the answers, so no waiter depends on which other one reads.
 
 import asyncio
 import contextlib
+import io
 import os
 import socket
 import subprocess
@@ -50,10 +51,17 @@ class PolicyReport(msgspec.Struct, frozen=True):
 
 
 class Granted(NamedTuple):
-    """The answer to a request: a socket, and for a slot the process at its other end."""
+    """The answer to a request: a socket; for a slot the process at its other end, and what tells of its connections."""
 
     socket: socket.socket
     pid: int
+    reports: io.FileIO | None
+
+    def close(self) -> None:
+        """Let go of it."""
+        self.socket.close()
+        if self.reports is not None:
+            self.reports.close()
 
 
 class PolicyRefusedError(WorkspaceUnavailableError):
@@ -70,6 +78,7 @@ class _Reply(msgspec.Struct, frozen=True):
     ready: PolicyReport | None = None
     failed: str | None = None
     slot: int | None = None
+    reports: bool = False
     socket: bool = False
     done: bool = False
     error: str | None = None
@@ -156,6 +165,11 @@ class ForkServerClient:
     def is_over(self) -> bool:
         """Whether it has ended, or was ended since it does not keep to the protocol. Nothing of it is left then."""
         return self._reason is not None
+
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        return self._process.pid
 
     def send(self, header: Mapping[str, object], descriptors: Sequence[int] = ()) -> None:
         """Send what has no answer."""
@@ -296,11 +310,13 @@ class ForkServerClient:
                 raise wire.WireError("it sent something else than that it did what it was asked to do")
             answer.resolve((None,))
             return
-        if not self._descriptors or (reply.slot is None and not reply.socket):
+        if len(self._descriptors) < 1 + reply.reports or (reply.slot is None and not reply.socket):
             raise wire.WireError("an answer came without its socket")
-        granted = Granted(socket.socket(fileno=self._descriptors.popleft()), reply.slot or 0)
+        sock = socket.socket(fileno=self._descriptors.popleft())
+        reports = io.FileIO(self._descriptors.popleft()) if reply.reports else None
+        granted = Granted(sock, reply.slot or 0, reports)
         if self._closing or not answer.resolve((granted,)):
-            granted.socket.close()
+            granted.close()
 
     def _end(self, reason: Exception) -> None:
         """Let go of a process that is gone or has to go, and tell everybody who waits for it."""

@@ -93,14 +93,14 @@ class Hands:
         """Descriptors of namespaces that other hands can join; they stay open as long as this."""
         return () if self._server is None else self._server.namespaces
 
-    async def socket(self) -> socket.socket:
-        """A fresh TCP socket in the network of the slots.
+    async def socket(self, family: int) -> socket.socket:
+        """A fresh stream socket of this family in the network of the slots.
 
         Raises:
             WorkspaceUnavailableError: there is none.
         """
         server = self._living()
-        answer = server.request({"op": "socket"})
+        answer = server.request({"op": "socket", "family": family})
         try:
             return (await server.wait(answer)).socket
         except ForkServerGoneError as error:
@@ -108,6 +108,12 @@ class Hands:
         except asyncio.CancelledError:
             _abandon(answer)
             raise
+
+    @property
+    def network_process(self) -> int | None:
+        """A process in the network of the slots, if they have one of their own that this machine's /proc shows."""
+        has_own = self.policy.tier == "full" and self.policy.network == "isolated"
+        return self._server.pid if has_own and self._server is not None and not self._server.is_over else None
 
     async def hold(self) -> None:
         """Have protected and secret names held that other programs replaced, in everything that runs.
@@ -183,7 +189,7 @@ class Hands:
         """Keep a slot for whoever takes the next one, if it is still wanted."""
         spares = len(self._ready[kind]) + len(self._coming[kind])
         if self._retired or self._closed or self._server is None or self._server.is_over or spares >= _KEPT:
-            slot.channel.close()
+            slot.close()
         else:
             self._ready[kind].appendleft(slot)
 
@@ -232,7 +238,7 @@ class Hands:
                     coming.appendleft(answer)  # for the next one who wants a slot
                 raise
             channel = Channel(granted.socket, f"The process for {_CALLED[kind]}")
-            self._ready[kind].append(Slot(granted.pid, channel, self))
+            self._ready[kind].append(Slot(granted.pid, channel, self, granted.reports))
         return slot
 
     def _next_living(self, kind: SlotKind) -> Slot | None:
@@ -241,7 +247,7 @@ class Hands:
             slot = self._ready[kind].popleft()
             if slot.channel.is_alive():
                 return slot
-            slot.channel.close()
+            slot.close()
         return None
 
     def _top_up(self, kind: SlotKind) -> None:
@@ -258,7 +264,7 @@ class Hands:
     def _hang_up_spares(self) -> None:
         for kind in _SPARES:
             while self._ready[kind]:
-                self._ready[kind].popleft().channel.close()
+                self._ready[kind].popleft().close()
             while self._coming[kind]:
                 _abandon(self._coming[kind].popleft())
 
@@ -271,4 +277,4 @@ def _abandon(answer: PendingReply[Granted]) -> None:
     """Close what was asked for, now or when it comes."""
     if not answer.resolve(ForkServerGoneError("nobody waits for it")):
         with contextlib.suppress(ForkServerGoneError, WorkspaceUnavailableError):
-            answer.get().socket.close()
+            answer.get().close()

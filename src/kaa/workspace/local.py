@@ -48,8 +48,11 @@ from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
 from kaa.workspace.sandbox.sandbox import Sandbox
 
 if TYPE_CHECKING:
+    from kaa.hands.confinement.failed_connections import FailedConnection
     from kaa.workspace.ripgrep import Ripgrep
 
+# When it is looked whether a background process listens on a port: most servers start within some seconds.
+_SERVER_STARTS_SECONDS = (0.3, 0.7, 1, 2, 4, 8, 16, 28)
 # What a policy makes the system answer; EXDEV and EBUSY come from names that are mounts.
 _REFUSALS = frozenset({errno.EROFS, errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV})
 _KINDS: dict[bytes, EntryKind] = {b"f": "file", b"d": "directory", b"s": "symlink", b"o": "other"}
@@ -326,9 +329,13 @@ class LocalWorkspace:
                 )
         finally:
             output.close()
+        if self._processes.is_busy:
+            await self._introduce_servers()
         hosts = self.sandbox.network.blocked_since(refused_before)
         failed = ending.exit_code != 0
-        told = self._told_by(command, output.tail, hosts, policy, failed=failed)
+        services = self._services(command, output.tail, ending.failed_connections)
+        direct = tuple(one for one in services if one.kind == "direct")
+        told = (*services, *self._told_by(command, output.tail, (*hosts, *direct), policy, failed=failed))
         words = tuple(one for one in told if failed and one.kind != "placeholder")
         found = () if carrier is None else carrier.found
         return CommandResult(
@@ -392,7 +399,22 @@ class LocalWorkspace:
 
     async def _run_in_background(self, command: CommandRequest, on_output: OnOutput | None) -> CommandResult:
         with self.sandbox.findings.in_background(self._listener):
-            return await self.run(command, on_output)
+            watching = asyncio.create_task(self._watch_for_servers())
+            try:
+                return await self.run(command, on_output)
+            finally:
+                watching.cancel()
+                await asyncio.wait({watching})
+
+    async def _watch_for_servers(self) -> None:
+        """Tell of servers in the first minute of a background process; later ones are seen when a command ends."""
+        for seconds in _SERVER_STARTS_SECONDS:
+            await asyncio.sleep(seconds)
+            await self._introduce_servers()
+
+    async def _introduce_servers(self) -> None:
+        for sentence in await self.sandbox.ports.look():
+            self._listener.say(sentence)
 
     async def _follow(self, wider: Sandbox) -> None:
         """Allow no more than the workspace that this one was narrowed from, nor than was chosen for it."""
@@ -413,7 +435,11 @@ class LocalWorkspace:
         if self._commands_environment is None or self._commands_environment[0] is not confining:
             own = command_environment(self._own_environment, confined=bool(confining))
             self._commands_environment = (confining, {**own, **confining})
-        return self._commands_environment[1]
+        if not self.sandbox.admitted:
+            return self._commands_environment[1]
+        from kaa.workspace.sandbox.outside_services import variables_of  # lazy: few services are admitted
+
+        return {**self._commands_environment[1], **variables_of(self.sandbox.admitted, self._own_environment)}
 
     async def _reading(self, path: str, request: Mapping[str, object]) -> Frame:
         """Look at a file, or say what keeps it from being looked at."""
@@ -464,10 +490,29 @@ class LocalWorkspace:
             raise BlockedError(carrier.found[0], path)
         return frame
 
+    def _services(
+        self, command: CommandRequest, tail: bytes, failed: "Sequence[FailedConnection]"
+    ) -> tuple[Blocked, ...]:
+        """The services and processes outside the sandbox that a command looked for."""
+        if not self.sandbox.confined or not (failed or tail):
+            return ()
+        from kaa.workspace.sandbox import outside_services  # lazy: many conversations run nothing
+
+        text = tail.decode("utf-8", "replace")
+        return tuple(
+            dict.fromkeys(
+                (
+                    *outside_services.blocked_connections(failed, self.sandbox.open_ports),
+                    *outside_services.missed_services(text, self._own_environment),
+                    *outside_services.traced_outside(text, " ".join(command.argv)),
+                )
+            )
+        )
+
     def _told_by(
         self, command: CommandRequest, tail: bytes, hosts: Sequence[Blocked], policy: Policy, *, failed: bool
     ) -> tuple[Blocked, ...]:
-        """What a command says it was kept from by its policy; of the network only if the proxy does not know it."""
+        """What a command says its policy kept it from; of the network only if neither proxy nor broker knows it."""
         if not tail:
             return ()
         denials = self.sandbox.denials(policy)

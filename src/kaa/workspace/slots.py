@@ -1,5 +1,6 @@
 """Slots as their users see them: processes of the hands that wait for work, taken and given back."""
 
+import io
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import msgspec
@@ -8,7 +9,10 @@ from kaa.workspace.channel import Channel
 from kaa.workspace.protocol import WorkspaceUnavailableError
 
 if TYPE_CHECKING:
+    from kaa.hands.confinement.failed_connections import FailedConnection
     from kaa.workspace.hands import Hands  # who gives them out knows what they are
+
+_PIPE_BYTES = 64 * 1024  # all that a pipe holds, pipe(7)
 
 SlotKind: TypeAlias = Literal["files", "command", "checkpoints", "guard"]
 
@@ -18,11 +22,27 @@ class GuardLostError(WorkspaceUnavailableError):
 
 
 class Slot(msgspec.Struct, frozen=True):
-    """A process of the hands that waits for work."""
+    """A process of the hands that waits for work. `reports`: of connections that fail, if it runs commands."""
 
     pid: int
     channel: Channel
     hands: "Hands"
+    reports: io.FileIO | None = None
+
+    def take_failed_connections(self) -> "tuple[FailedConnection, ...]":
+        """Where what it ran could not connect to since the last time."""
+        data = self.reports.read(_PIPE_BYTES) if self.reports is not None else None
+        if not data:
+            return ()
+        from kaa.hands.confinement.failed_connections import parse_reports  # lazy: most commands connect to nothing
+
+        return parse_reports(data)
+
+    def close(self) -> None:
+        """Hang up: it ends, with all that it runs."""
+        self.channel.close()
+        if self.reports is not None:
+            self.reports.close()
 
     def kill(self) -> None:
         """Kill it because it does not answer."""

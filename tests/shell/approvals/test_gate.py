@@ -24,6 +24,7 @@ from kaa.ext.questions import (
     Answer,
     Deny,
     Escalation,
+    EscalationKind,
 )
 from kaa.hands.policy import Mode
 from kaa.llm.scripted import reply
@@ -67,6 +68,8 @@ class Sandbox:
         self.exposed: dict[str, str] = {}
         self.looked_at: list[str] = []
         self.hosts: list[str] = []
+        self.services: list[str] = []
+        self.changes: list[SandboxChange] = []
         self.fails = False
         self.settled = asyncio.Event()
         self.settled.set()
@@ -80,6 +83,12 @@ class Sandbox:
     async def change(self, change: SandboxChange) -> None:
         if self.fails:
             raise OSError("the hands are gone")
+        self.changes.append(change)
+
+    async def admit(self, service: str) -> None:
+        if self.fails:
+            raise OSError("the hands are gone")
+        self.services.append(service)
 
     def allow_host(self, host: str) -> None:
         if self.fails:
@@ -890,7 +899,27 @@ class TestAfter:
         assert stage.sandbox.hosts == wanted
         assert len(stage.ran) == 3
 
-    @pytest.mark.parametrize("kind", ["write", "read", "protected", "outside", "network"])
+    @pytest.mark.parametrize(
+        ("kind", "what", "warning"),
+        [
+            ("port", "5432", None),
+            ("socket", "/run/docker.sock", "who can use /run/docker.sock can do everything on this machine, as root"),
+        ],
+    )
+    def test_a_service_of_the_machine_is_allowed_for_the_session(
+        self, kind: EscalationKind, what: str, warning: str | None
+    ) -> None:
+        stage = Stage(AllowOnce(), policy="auto")
+        stage.blocks = lambda _c, _p: [] if stage.sandbox.services else [{"kind": kind, "what": what}]
+
+        end = stage.commands("make")
+
+        assert stage.person.questions[0].escalations == (Escalation(kind, what),)
+        assert stage.person.questions[0].warning == warning
+        assert (end.reason, stage.ran) == ("done", [("make", None), ("make", None)])
+        assert stage.sandbox.services == [what]
+
+    @pytest.mark.parametrize("kind", ["write", "read", "protected", "outside", "network", "direct", "process"])
     def test_anything_else_runs_this_call_outside(self, kind: str) -> None:
         stage = Stage(AllowOnce(), policy="auto")
         stage.blocks = lambda _c, permitted: [] if permitted else [{"kind": kind, "what": ""}]

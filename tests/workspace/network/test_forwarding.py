@@ -33,16 +33,12 @@ def _left() -> tuple[set[asyncio.Task[None]], set[str]]:
     return asyncio.all_tasks(), set(os.listdir("/dev/fd"))
 
 
-async def _inside_v4() -> socket.socket:
-    return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-
-
-async def _inside_v6() -> socket.socket:
-    return socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
+async def _inside(family: int) -> socket.socket:
+    return socket.socket(family, socket.SOCK_STREAM)
 
 
 @asynccontextmanager
-async def _forwards(inside: InsideSocket = _inside_v4) -> AsyncIterator[PortForwards]:
+async def _forwards(inside: InsideSocket = _inside) -> AsyncIterator[PortForwards]:
     forwards = PortForwards(inside)
     try:
         yield forwards
@@ -93,12 +89,12 @@ def test_a_forwarded_port_leads_to_the_server_inside() -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
-def test_a_socket_for_ipv6_reaches_servers_of_either_family(host: str) -> None:
+def test_servers_of_either_family_are_reached(host: str) -> None:
     if host == "::1" and not _has_ipv6():
         pytest.skip("this machine has no IPv6 on loopback")
 
     async def scenario() -> None:
-        async with _server(echo, host) as port, _forwards(_inside_v6) as forwards:
+        async with _server(echo, host) as port, _forwards() as forwards:
             client = await _client(await forwards.open(port))
 
             await client.send(b"hello")
@@ -153,7 +149,7 @@ def test_what_is_no_port_is_an_error(inside: int, outside: int) -> None:
 
 
 def test_a_sandbox_that_is_gone_is_reported() -> None:
-    async def gone() -> socket.socket:
+    async def gone(_family: int) -> socket.socket:
         raise OSError("The hands are gone")
 
     async def scenario() -> None:

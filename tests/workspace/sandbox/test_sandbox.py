@@ -261,7 +261,7 @@ def test_loopback_is_shared_by_commands_and_by_new_hands_and_reaches_nothing_out
         assert (await sh(workspace, fetch.format(8765))).tail == b"200\n"
         assert b"refused" in (await sh(workspace, fetch.format(outside.getsockname()[1]))).tail
 
-        forward = await workspace.sandbox.forwards.open(8765)
+        forward = await workspace.sandbox.ports.forwards.open(8765, 0)
         reader, writer = await asyncio.open_connection("127.0.0.1", forward.host_port)
         writer.write(b"GET / HTTP/1.0\r\n\r\n")
         assert (await reader.readline()).startswith(b"HTTP/1.0 200")

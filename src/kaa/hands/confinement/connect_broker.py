@@ -18,14 +18,17 @@ import select
 import signal
 import socket
 import struct
-from typing import NoReturn
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, NoReturn
 
 from kaa.hands.confinement import bpf, capabilities, connecting, insiders, kernel, seccomp
+from kaa.hands.confinement.failed_connections import FailureReporter
 from kaa.hands.confinement.notifications import NotificationListener
 
 _ENOUGH_SECONDS = 5.0  # for what takes some milliseconds
 _READY = b"ready"
 _DESCRIPTOR = struct.Struct("@i")
+_MOST_DESCRIPTORS = 2
 
 
 class ConnectBrokerError(Exception):
@@ -69,15 +72,19 @@ class ConnectBroker:
             self._channel.close()
             raise ConnectBrokerError(answer.decode() or "it ended early")
 
-    def take_charge(self, filter_program: bytes) -> None:
+    def take_charge(self, filter_program: bytes, reports: int | None) -> None:
         """Install a filter that notifies of `connect` on the calling process, and give the broker the descriptor.
+
+        Args:
+            filter_program: notifies.
+            reports: the pipe by which the broker tells what fails, if anybody wants to know.
 
         Raises:
             OSError: the kernel refused, or the broker is gone.
         """
         listener = seccomp.install_notifying(filter_program)
         try:
-            socket.send_fds(self._channel, [b"."], [listener])
+            socket.send_fds(self._channel, [b"."], [listener, *([] if reports is None else [reports])])
         finally:
             os.close(listener)
             self._channel.close()
@@ -121,25 +128,36 @@ def _serve(channel: socket.socket) -> None:
     """Take the descriptors of slots until there can be no more; give each to a process when it is used first."""
     poll = select.poll()
     poll.register(channel, select.POLLIN)
-    listeners: dict[int, NotificationListener] = {}
+    charges: dict[int, _Charge] = {}
     while True:
         for descriptor, events in poll.poll():
             if descriptor == channel.fileno():
-                received = _receive_descriptor(channel)
-                if received is None:
+                received = _receive_descriptors(channel)
+                if not received:
                     return
-                listeners[received] = NotificationListener(received)
-                poll.register(received, select.POLLIN)
+                charges[received[0]] = _Charge(NotificationListener(received[0]), received[1:])
+                poll.register(received[0], select.POLLIN)
                 continue
             poll.unregister(descriptor)
-            with contextlib.closing(listeners.pop(descriptor)) as listener:
+            with contextlib.closing(charges.pop(descriptor)) as charge:
                 if events & select.POLLIN:
-                    _fork_attendant(listener, channel, listeners)
+                    _fork_attendant(charge, channel, charges)
 
 
-def _fork_attendant(
-    listener: NotificationListener, channel: socket.socket, others: dict[int, NotificationListener]
-) -> None:
+class _Charge(NamedTuple):
+    """What a slot gave: where its calls are notified, and perhaps a pipe for reports."""
+
+    listener: NotificationListener
+    reports: Sequence[int]
+
+    def close(self) -> None:
+        """Let go of both."""
+        self.listener.close()
+        for report in self.reports:
+            os.close(report)
+
+
+def _fork_attendant(charge: _Charge, channel: socket.socket, others: Mapping[int, _Charge]) -> None:
     try:
         pid = os.fork()
     except OSError:  # the slot's connections fail, as its listener is closed
@@ -151,20 +169,23 @@ def _fork_attendant(
         channel.close()
         for other in others.values():
             other.close()
-        connecting.Connector(listener).serve()
+        reporter = FailureReporter(charge.reports[0]) if charge.reports else None
+        connecting.Connector(charge.listener, reporter).serve()
     finally:
         os._exit(0)
 
 
-def _receive_descriptor(channel: socket.socket) -> int | None:
-    """One that closes on exec; None at the end."""
-    data, ancillary, _, _ = channel.recvmsg(1, socket.CMSG_SPACE(_DESCRIPTOR.size), socket.MSG_CMSG_CLOEXEC)
+def _receive_descriptors(channel: socket.socket) -> list[int]:
+    """Those of one message, which close on exec; none at the end."""
+    space = socket.CMSG_SPACE(_MOST_DESCRIPTORS * _DESCRIPTOR.size)
+    data, ancillary, _, _ = channel.recvmsg(1, space, socket.MSG_CMSG_CLOEXEC)
     for level, kind, content in ancillary:
         if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
-            return int(_DESCRIPTOR.unpack_from(content)[0])
+            whole = len(content) - len(content) % _DESCRIPTOR.size
+            return [int(number) for (number,) in _DESCRIPTOR.iter_unpack(content[:whole])]
     if data:
         raise OSError("no descriptor came")
-    return None
+    return []
 
 
 def _prove() -> None:
@@ -182,10 +203,10 @@ def _prove() -> None:
         _ask_for_connection(theirs)
     theirs.close()
     with ours:
-        received = _receive_descriptor(ours)
-        if received is None:
+        received = _receive_descriptors(ours)
+        if not received:
             raise OSError("the kernel does not notify of system calls, or notifies somebody else already")
-        with contextlib.closing(NotificationListener(received)) as listener:
+        with contextlib.closing(NotificationListener(received[0])) as listener:
             asked = connecting.Connector(listener).serve()
         if not asked:
             raise OSError("the kernel does not notify of system calls")

@@ -19,6 +19,7 @@ import time
 from typing import NamedTuple
 
 from kaa.hands.confinement import kernel
+from kaa.hands.confinement.failed_connections import FailureReporter, stand_in
 from kaa.hands.confinement.insiders import SandboxSockets, take_descriptor
 from kaa.hands.confinement.notifications import NotificationListener, SystemCallNotification
 
@@ -46,10 +47,14 @@ class _Target(NamedTuple):
     Attributes:
         address: as the kernel takes it.
         file: descriptor of the socket file that the address names; -1 if there is none.
+        path: without links, of a socket that nobody of the sandbox listens at; the address is that of its stand-in.
+        error: why that cannot be connected to, for where there is no stand-in either.
     """
 
     address: bytes
     file: int = -1
+    path: str = ""
+    error: int = 0
 
 
 class _Attempt:
@@ -101,10 +106,16 @@ class _Attempt:
 
 
 class Connector:
-    """Answers notifications of `connect`, one after the other; those that block are tried again until they end."""
+    """Answers notifications of `connect`, one after the other; those that block are tried again until they end.
 
-    def __init__(self, listener: NotificationListener) -> None:
+    Args:
+        listener: where the calls of one slot are notified.
+        reporter: is told what fails.
+    """
+
+    def __init__(self, listener: NotificationListener, reporter: FailureReporter | None = None) -> None:
         self._listener = listener
+        self._reporter = reporter
         self._insiders = SandboxSockets()
         self._attempts: list[_Attempt] = []
         self._unreported: dict[bytes, None] = {}  # cookies of sockets whose success nobody could be told about
@@ -178,6 +189,12 @@ class Connector:
         cookie = attempt.sock.getsockopt(socket.SOL_SOCKET, _SO_COOKIE, 8)
         if cookie in self._unreported and error == errno.EISCONN:
             error = 0  # it was us, but a signal had taken the caller away, who now calls again
+        if error in (errno.ECONNREFUSED, errno.EPROTOTYPE) and attempt.target.path:
+            error = attempt.target.error
+            if self._reporter is not None:
+                self._reporter.of_path(attempt.target.path)
+        elif error and self._reporter is not None:
+            self._reporter.of_socket(attempt.sock, attempt.target.address, error)
         self._unreported.pop(cookie, None)
         if not self._listener.answer(attempt.notification, error) and error == 0:
             self._unreported[cookie] = None
@@ -229,11 +246,18 @@ class Connector:
         raise _failure(errno.EACCES)
 
     def _find_file(self, thread: int, name: bytes) -> _Target:
-        file = open_file(thread, name.partition(b"\0")[0])
-        if stat.S_ISSOCK(os.fstat(file).st_mode) and self._insiders.includes(file):
-            return _Target(_FAMILY.pack(socket.AF_UNIX) + b"/proc/self/fd/%d\0" % file, file)
-        os.close(file)
-        raise _failure(errno.ECONNREFUSED)
+        name = name.partition(b"\0")[0]
+        try:
+            file = open_file(thread, name)
+        except OSError as failure:
+            error = failure.errno or errno.EIO
+        else:
+            if stat.S_ISSOCK(os.fstat(file).st_mode) and self._insiders.includes(file):
+                return _Target(_FAMILY.pack(socket.AF_UNIX) + b"/proc/self/fd/%d\0" % file, file)
+            os.close(file)
+            error = errno.ECONNREFUSED
+        path = os.path.realpath(os.path.join(os.readlink(f"/proc/{thread}/cwd"), os.fsdecode(name)))
+        return _Target(_FAMILY.pack(socket.AF_UNIX) + stand_in(path), path=path, error=error)
 
 
 def _take_socket(thread: int, descriptor: int) -> socket.socket:

@@ -32,8 +32,11 @@ class Confinement(Protocol):
         """Fork a slot. Like `os.fork`: returns 0 in the child."""
         ...
 
-    def enclose(self) -> None:
+    def enclose(self, reports: int | None = None) -> None:
         """Confine the calling slot for good. Its code must be loaded and its first request unread.
+
+        Args:
+            reports: a pipe for connections that fail (`failed_connections`), where the tier knows of them.
 
         Raises:
             OSError: the kernel refused a step; the slot must end.
@@ -82,8 +85,8 @@ class Confinement(Protocol):
         """A listening TCP socket on the loopback address of slots, for the brain's proxy, if they have one."""
         ...
 
-    def tcp_socket(self) -> socket.socket:
-        """An unconnected TCP socket that reaches what slots listen on."""
+    def inside_socket(self, family: int) -> socket.socket:
+        """A stream socket in the network of the slots, neither bound nor connected."""
         ...
 
 
@@ -102,7 +105,7 @@ class Unconfined:
         """Fork a slot."""
         return os.fork()
 
-    def enclose(self) -> None:
+    def enclose(self, reports: int | None = None) -> None:
         """Nothing is enclosed."""
 
     def catch_up(self) -> None:
@@ -128,6 +131,6 @@ class Unconfined:
         """The network is the host's."""
         return None
 
-    def tcp_socket(self) -> socket.socket:
+    def inside_socket(self, family: int) -> socket.socket:
         """A socket of the host."""
-        return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        return socket.socket(family, socket.SOCK_STREAM)

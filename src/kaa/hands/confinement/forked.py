@@ -31,7 +31,7 @@ class ForkTier:
         """Fork a slot."""
         return os.fork()
 
-    def enclose(self) -> None:
+    def enclose(self, reports: int | None = None) -> None:
         """Confine the calling slot."""
         self._restrictions.impose()
 
@@ -58,6 +58,6 @@ class ForkTier:
         """On the loopback address, if it is not the host's."""
         return socket.create_server(("127.0.0.1", 0)) if self._own_loopback else None
 
-    def tcp_socket(self) -> socket.socket:
+    def inside_socket(self, family: int) -> socket.socket:
         """In the network of the slots."""
-        return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        return socket.socket(family, socket.SOCK_STREAM)

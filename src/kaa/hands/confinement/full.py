@@ -122,7 +122,7 @@ class FullTier:
         """Let go of what was not held from the start."""
         self._holding.release()
 
-    def enclose(self) -> None:
+    def enclose(self, reports: int | None = None) -> None:
         """Confine the calling slot."""
         if self._placeholders is not None:
             self._placeholders.leave()
@@ -140,7 +140,7 @@ class FullTier:
                 _write("/proc/sys/kernel/pid_max", str(PROCESS_LIMIT))
             if self._root:
                 _protect_machine()
-        self._restrictions.impose()
+        self._restrictions.impose(reports)
 
     def close(self) -> None:
         """Remove the placeholders."""
@@ -155,9 +155,9 @@ class FullTier:
         """On the loopback address of the network namespace."""
         return socket.create_server(("127.0.0.1", 0)) if self._network else None
 
-    def tcp_socket(self) -> socket.socket:
+    def inside_socket(self, family: int) -> socket.socket:
         """In the network namespace."""
-        return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        return socket.socket(family, socket.SOCK_STREAM)
 
 
 def establish(policy: Policy, home: str, joined: Sequence[int]) -> FullTier:

@@ -47,8 +47,11 @@ class Restrictions:
         self._connect_broker = connect_broker
         self._capabilities = capabilities.FILES_OF_OTHERS if os.geteuid() == 0 else ()
 
-    def impose(self) -> None:
+    def impose(self, reports: int | None = None) -> None:
         """Confine the calling process and everything it will start.
+
+        Args:
+            reports: where the connect broker, if there is one, tells of connections that fail.
 
         Raises:
             OSError: the kernel refused.
@@ -64,7 +67,7 @@ class Restrictions:
         if self._connect_broker is None:
             seccomp.install(self._filter_program)
         else:
-            self._connect_broker.take_charge(self._filter_program)
+            self._connect_broker.take_charge(self._filter_program, reports)
 
 
 def make_filter(

@@ -39,8 +39,8 @@ def escalations_for(blocked: Sequence[Blocked]) -> tuple[Escalation, ...]:
         if not one.is_reparable:
             continue
         match one.kind:
-            case "network" if one.what:
-                escalations.append(Escalation("network", one.what))
+            case "network" | "port" | "socket" if one.what:
+                escalations.append(Escalation(one.kind, one.what))
             case _:
                 return (OUTSIDE,)
     return tuple(dict.fromkeys(escalations))

@@ -48,6 +48,7 @@ from kaa.shell.boundary import SandboxControl
 from kaa.shell.settings import ApprovalPolicy
 from kaa.workspace.blocked import Blocked, sentences
 from kaa.workspace.permitted import Target
+from kaa.workspace.sandbox.options import SandboxChange
 
 # Reading a command of this length takes a few milliseconds, and up to 200 if it was made for that.
 _LONG_CHARACTERS = 1024
@@ -319,7 +320,7 @@ class Gate:
             arguments=call.arguments,
             parts=judged_parts(call, rules),
             reasons=(*sentences(blocked), *filter(None, (exposed, call.detour))),
-            warning="; ".join(wording.warnings(call, outside=outside)) or None,
+            warning="; ".join(wording.warnings(call, escalations)) or None,
             escalations=escalations,
             was_run=True,
             suggestion=offered,
@@ -397,4 +398,10 @@ class Gate:
                     continue
                 case "network":
                     self._sandbox.allow_host(lift.what)
+                case "port" | "socket":
+                    await self._sandbox.admit(lift.what)
+                case "directory":
+                    await self._sandbox.change(SandboxChange(writable=(lift.what,)))
+                case "read":
+                    await self._sandbox.change(SandboxChange(shown=(lift.what,)))
             self._escalated.add(lift)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kaa.ext.questions import Escalation
+from kaa.ext.questions import OUTSIDE, Escalation
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.judgement import Doubtful
 from kaa.shell.approvals.rules import Rule
@@ -32,14 +32,14 @@ def unanswerable(call: JudgedCall, doubt: Doubtful) -> str:
     return f"{call.tool} was not run: {why}. {_nobody(ways)}"
 
 
-def warnings(call: JudgedCall, *, outside: bool) -> list[str]:
-    """What a person should know before a call is run again. `outside`: outside the sandbox."""
-    lost = [loss.sentence for loss in call.losses]
+def warnings(call: JudgedCall, escalations: Sequence[Escalation]) -> list[str]:
+    """What a person should know before a call is run again with more permitted."""
+    lost = [*(loss.sentence for loss in call.losses), *filter(None, (one.warning for one in escalations))]
     commands = call.script.commands if call.script else ()
     if len(commands) > 1:  # which of them ran before the sandbox blocked one, only bash knows
         listed = ", ".join(f"`{command.text}`" for command in commands)
         lost.append(f"all commands run again, also those that have run already: {listed}")
-    if outside and call.private is not None:
+    if OUTSIDE in escalations and call.private is not None:
         lost.append(f"outside the sandbox {call.private} is another file: temporary files made inside stay there")
     return lost
 

@@ -8,17 +8,18 @@ import asyncio
 import errno
 import os
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from kaa.workspace.network.acceptor import Acceptor
 from kaa.workspace.network.streams import Stream, splice
 
-# Makes a TCP socket inside the sandbox. One for IPv6 reaches IPv4 too, one for IPv4 does not reach IPv6.
-InsideSocket: TypeAlias = Callable[[], Awaitable[socket.socket]]
+# Makes a stream socket of a family inside the sandbox.
+InsideSocket: TypeAlias = Callable[[int], Awaitable[socket.socket]]
 
 _LOOPBACK: Final = "127.0.0.1"
-_INSIDE_ADDRESSES: Final = {socket.AF_INET: ("127.0.0.1",), socket.AF_INET6: ("::ffff:127.0.0.1", "::1")}
+_Addresses: TypeAlias = Sequence[tuple[int, str]]
+_INSIDE_ADDRESSES: Final[_Addresses] = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
 _CONNECT_SECONDS: Final = 5.0  # loopback answers at once, unless the queue of the listener is full
 _MAX_CONNECTIONS: Final = 64
 _BACKLOG: Final = 64
@@ -39,13 +40,18 @@ class Forward(NamedTuple):
     sandbox_port: int
     host_port: int
 
+    @property
+    def url(self) -> str:
+        """Where a browser finds the server."""
+        return f"http://{_LOOPBACK}:{self.host_port}"
+
 
 class PortForwards:
     """The forwarded ports of one sandbox.
 
     Args:
         inside_socket: makes a TCP socket inside the sandbox, not connected, which the forwards own. Raises OSError if
-            the sandbox is gone.
+            there is none.
     """
 
     def __init__(self, inside_socket: InsideSocket) -> None:
@@ -57,24 +63,25 @@ class PortForwards:
         """What is forwarded, oldest first."""
         return tuple(self._acceptors)
 
-    async def open(self, sandbox_port: int, host_port: int = 0) -> Forward:
+    async def open(self, sandbox_port: int, host_port: int | None = None) -> Forward:
         """Forward a port on which a server listens.
 
         Args:
             sandbox_port: 1 to 65535.
-            host_port: 0 lets the system choose.
+            host_port: 0 lets the system choose; None takes the same number, if it is free.
 
         Raises:
             ForwardError: nobody listens in the sandbox, or the port of this machine cannot be had.
         """
-        if not 1 <= sandbox_port <= 65535 or not 0 <= host_port <= 65535:
+        if not 1 <= sandbox_port <= 65535 or not 0 <= (host_port or 0) <= 65535:
             raise ForwardError("A port is a number from 1 to 65535.")
-        (await self._connect(sandbox_port)).close()
-        listener = _listen(host_port)
+        with await self._connect(sandbox_port, _INSIDE_ADDRESSES) as probe:
+            found = tuple(one for one in _INSIDE_ADDRESSES if one[0] == probe.family)
+        listener = _listen_at_same(sandbox_port) if host_port is None else _listen(host_port)
         forward = Forward(sandbox_port, int(listener.getsockname()[1]))
 
         async def serve(connection: socket.socket) -> None:
-            await self._serve(connection, sandbox_port)
+            await self._serve(connection, sandbox_port, found)
 
         self._acceptors[forward] = acceptor = Acceptor(serve, _MAX_CONNECTIONS)
         acceptor.attach(listener)
@@ -91,10 +98,10 @@ class PortForwards:
         while self._acceptors:
             await self.close(next(iter(self._acceptors)))
 
-    async def _serve(self, connection: socket.socket, sandbox_port: int) -> None:
+    async def _serve(self, connection: socket.socket, port: int, addresses: _Addresses) -> None:
         client = Stream(connection)
         try:
-            server = Stream(await self._connect(sandbox_port))
+            server = Stream(await self._connect(port, addresses))
         except ForwardError:
             client.break_off()  # as a server does that ends
             return
@@ -103,33 +110,36 @@ class PortForwards:
         finally:
             server.close()
 
-    async def _connect(self, port: int) -> socket.socket:
+    async def _connect(self, port: int, addresses: _Addresses) -> socket.socket:
         """A socket inside the sandbox, connected to a server there.
 
         Raises:
             ForwardError: there is none.
         """
-        tried = 0
-        while True:
-            sock = await self._make_socket()
-            addresses = _INSIDE_ADDRESSES[sock.family]
+        problem = ForwardError(_inside_problem(port, ConnectionRefusedError(errno.ECONNREFUSED, "")))
+        for family, address in addresses:
+            try:
+                sock = await self._make_socket(family)
+            except ForwardError as error:
+                problem = error if family == socket.AF_INET else problem  # a machine may have no IPv6
+                continue
             try:
                 async with asyncio.timeout(_CONNECT_SECONDS):
-                    await asyncio.get_running_loop().sock_connect(sock, (addresses[tried], port))
+                    await asyncio.get_running_loop().sock_connect(sock, (address, port))
             except OSError as error:
                 sock.close()
-                tried += 1  # a socket that could not connect is of no more use: the next try takes a new one
-                if tried >= len(addresses):
-                    raise ForwardError(_inside_problem(port, error)) from error
+                if error.errno != errno.ECONNREFUSED:
+                    problem = ForwardError(_inside_problem(port, error))
             except BaseException:
                 sock.close()
                 raise
             else:
                 return sock
+        raise problem
 
-    async def _make_socket(self) -> socket.socket:
+    async def _make_socket(self, family: int) -> socket.socket:
         try:
-            sock = await self._inside_socket()
+            sock = await self._inside_socket(family)
         except OSError as error:
             raise ForwardError(f"The sandbox cannot be reached ({_reason(error)}).") from error
         sock.setblocking(False)
@@ -146,6 +156,13 @@ def _listen(port: int) -> socket.socket:
         listener.close()
         raise ForwardError(_outside_problem(port, error)) from error
     return listener
+
+
+def _listen_at_same(port: int) -> socket.socket:
+    try:
+        return _listen(port)
+    except ForwardError:
+        return _listen(0)
 
 
 def _outside_problem(port: int, error: OSError) -> str:

@@ -34,6 +34,11 @@ class Listener:
         for blocked in untold:
             tell(blocked.notice)
 
+    def say(self, sentence: str) -> None:
+        """Tell the user something else about the sandbox, if the user can be told by now."""
+        if self._tell is not None:
+            self._tell(sentence)
+
     def hear(self, blocked: Blocked) -> None:
         """Tell the user now, and the model later."""
         if blocked not in self._for_model and len(self._for_model) < _MAX_FOR_MODEL:

@@ -15,6 +15,7 @@ from kaa.workspace.places import Places
 from kaa.workspace.sandbox.secrets import conceal
 
 Environment: TypeAlias = Mapping[str, str]
+PortsMode: TypeAlias = Literal["closed", "open"]
 ConfinedMode: TypeAlias = Literal["read-only", "workspace-write"]
 
 
@@ -30,6 +31,7 @@ class SandboxOptions(msgspec.Struct, frozen=True):
         git_writable: whether `.git` may be written, but for what executes.
         private: kaa's own directories, which hold keys and other people's sessions.
         loaded: files and directories that kaa loads code from besides its own, absolute: extensions.
+        ports: whether servers inside are reachable on the user's loopback without a command of the user's.
     """
 
     mode: Mode = "workspace-write"
@@ -40,6 +42,7 @@ class SandboxOptions(msgspec.Struct, frozen=True):
     private: tuple[str, ...] = ()
     loaded: tuple[str, ...] = ()
     git_writable: bool = True
+    ports: PortsMode = "closed"
 
 
 class SandboxChange(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,7 +27,7 @@ from kaa.workspace.sandbox.tiers import tiers_to_try, wrapper
 from kaa.workspace.slots import GuardLostError, Slot, SlotKind
 
 if TYPE_CHECKING:
-    from kaa.workspace.network.forwarding import PortForwards
+    from kaa.workspace.network.ports import Ports
     from kaa.workspace.sandbox.denials import Denials
     from kaa.workspace.sandbox.dot_entries import DotEntries
     from kaa.workspace.sandbox.watch import GuardWatch
@@ -107,7 +107,7 @@ class Sandbox:
         self._environment_of: tuple[tuple[Policy, int | None], dict[str, str]] | None = None
         self.network = Network(options.network, environment)
         self.findings = Findings()
-        self._forwards: PortForwards | None = None
+        self._ports: Ports | None = None
 
     def start(self, launched: LaunchedHands | None = None) -> None:
         """Start hands in the strongest tier, without waiting for them. Needs no event loop.
@@ -128,18 +128,37 @@ class Sandbox:
                 return
 
     @property
-    def forwards(self) -> "PortForwards":
-        """Ports of the sandbox that can be reached on the host's loopback."""
-        if self._forwards is None:
-            from kaa.workspace.network.forwarding import PortForwards  # lazily: few need it
+    def ports(self) -> "Ports":
+        """Ports between the sandbox and the host's loopback."""
+        if self._ports is None:
+            from kaa.workspace.network.ports import Ports  # lazily: few need it
 
-            self._forwards = PortForwards(self._inside_socket)
-        return self._forwards
+            self._ports = Ports(self._inside_socket, self._listening, self._options.ports == "open")
+        return self._ports
+
+    @property
+    def admitted(self) -> tuple[str, ...]:
+        """Services of the user's machine that commands can reach."""
+        return () if self._ports is None else self._ports.services.admitted
+
+    async def admit(self, service: str) -> str:
+        """Let commands reach a service of the user's machine: a port, or the path of a unix socket. Returns its name.
+
+        Raises:
+            ServiceError: it cannot be reached from inside.
+        """
+        from kaa.workspace.network.host_services import ServiceError  # lazily: few need it
+
+        report = await self._report()
+        if not self._current.network_process or report.features.get("unix sockets") != "only of the sandbox":
+            raise ServiceError(f"tier {self.policy.tier} cannot let commands reach single services of this machine")
+        writable = map(os.path.realpath, (*self._guarded.writable, self._root, *self._places.written))
+        return await self.ports.services.admit(service, tuple(writable))
 
     @property
     def open_ports(self) -> tuple[int, ...]:
         """The ports on the host's loopback that lead into the sandbox."""
-        return () if self._forwards is None else tuple(forward.host_port for forward in self._forwards.active)
+        return () if self._ports is None else tuple(forward.host_port for forward in self._ports.forwards.active)
 
     @property
     def policy(self) -> Policy:
@@ -348,8 +367,8 @@ class Sandbox:
 
     async def close(self) -> None:
         """End all hands and what runs in them."""
-        if self._forwards is not None:
-            await self._forwards.close_all()
+        if self._ports is not None:
+            await self._ports.close_all()
         if self._watch is not None:
             await self._watch.settle()
             if self._watch.failed:
@@ -435,8 +454,15 @@ class Sandbox:
             self._proxy_ports[hands] = self.network.attach(listener)
         self._proxy_port = self._proxy_ports.get(hands, self._proxy_port)
 
-    async def _inside_socket(self) -> socket.socket:
-        return await self._current.socket()
+    async def _inside_socket(self, family: int) -> socket.socket:
+        return await self._current.socket(family)
+
+    async def _listening(self) -> frozenset[int]:
+        """Ports that commands and admitted services listen on; known where the network of commands can be looked at."""
+        from kaa.workspace.network.listening import listening_ports  # lazy: few commands are servers
+
+        process = self._current.network_process
+        return frozenset() if process is None else listening_ports(process) - set(self._proxy_ports.values())
 
     async def _begin_watch(self) -> None:
         """Tell the guard that something begins. A guard that died is replaced, one that is busy is waited for."""

@@ -1,0 +1,86 @@
+"""Ports between a sandbox and the user's machine: servers inside, those that can be reached from outside, services.
+
+Nothing looks at the sandbox while it is idle: `look` is called when a command ends and, for a while, after one was
+started in the background.
+"""
+
+from collections.abc import Awaitable, Callable, Collection
+from typing import TypeAlias
+
+import msgspec
+
+from kaa.workspace.network.forwarding import Forward, ForwardError, PortForwards
+from kaa.workspace.network.host_services import HostServices, MakeSocket
+
+Inside: TypeAlias = Callable[[], Awaitable[Collection[int]]]
+
+
+class PortsReport(msgspec.Struct, frozen=True):
+    """What leads where at the moment.
+
+    Attributes:
+        listening: ports on which commands listen inside.
+        forwards: those of them, or others, that can be reached from the user's machine.
+        admitted: services of the user's machine that commands can reach: ports, and paths of sockets.
+    """
+
+    listening: tuple[int, ...]
+    forwards: tuple[Forward, ...]
+    admitted: tuple[str, ...]
+
+
+class Ports:
+    """The ports of one sandbox.
+
+    Args:
+        make_socket: makes sockets of a family inside.
+        listening: the ports on which commands, kaa's proxy or admitted services listen inside.
+        opens: whether each server is forwarded at the same number as soon as it is seen.
+    """
+
+    def __init__(self, make_socket: MakeSocket, listening: Inside, opens: bool = False) -> None:
+        self.forwards = PortForwards(make_socket)
+        self.services = HostServices(make_socket)
+        self._listening = listening
+        self._opens = opens
+        self._noted: set[int] = set()
+
+    async def report(self) -> PortsReport:
+        """What leads where."""
+        return PortsReport(tuple(sorted(await self._servers())), self.forwards.active, self.services.admitted)
+
+    async def look(self) -> tuple[str, ...]:
+        """What to tell the user of servers that were not seen before: how to reach each, in a sentence."""
+        servers = await self._servers()
+        fresh = sorted(servers - self._noted)
+        self._noted = servers  # one that was stopped and started again is news
+        forwarded = {forward.sandbox_port for forward in self.forwards.active}
+        return tuple([await self._introduce(port) for port in fresh if port not in forwarded])
+
+    async def close(self, name: str) -> bool:
+        """Stop forwarding a port, by its number inside or outside, and withdraw a service. Whether there was any."""
+        closed = [forward for forward in self.forwards.active if name in map(str, forward)]
+        for forward in closed:
+            await self.forwards.close(forward)
+        admitted = name in self.services.admitted
+        await self.services.close(name)
+        return bool(closed) or admitted
+
+    async def close_all(self) -> None:
+        """Close everything."""
+        await self.forwards.close_all()
+        await self.services.close_all()
+
+    async def _servers(self) -> set[int]:
+        return set(await self._listening()) - {int(name) for name in self.services.admitted if name.isdecimal()}
+
+    async def _introduce(self, port: int) -> str:
+        if self._opens:
+            try:
+                forward = await self.forwards.open(port, port)
+            except ForwardError as error:
+                return (
+                    f"A command listens on port {port} of the sandbox. {error} (/forward {port} chooses another port.)"
+                )
+            return f"Port {port} of the sandbox is open at {forward.url} (/ports close {port} closes it)."
+        return f"A command listens on port {port} of the sandbox: /forward {port} opens it on this machine."
