@@ -284,3 +284,37 @@ def test_new_rights_need_the_whole_change(folder: Path) -> None:
         assert (await sh(workspace, "touch a")).exit_code != 0
 
     play(folder, scenario, SandboxOptions(mode="read-only"))
+
+
+def test_a_link_that_a_command_made_adds_nothing(folder: Path) -> None:
+    (folder / "home" / "data").mkdir()
+    (folder / "project" / "inner").mkdir()
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        await sh(workspace, "ln -s ../home/data data")
+        for change in (SandboxChange(writable=(link,)), SandboxChange(shown=(link,))):
+            with pytest.raises(SandboxChangeError, match="a link in a directory that commands can write"):
+                await workspace.change(change)
+        # What is in the project already could be exchanged for a link before the mount is made.
+        await workspace.change(SandboxChange(writable=(str(folder / "project" / "inner"),)))
+        assert workspace.sandbox.options.writable == ()
+
+    link = str(folder / "project" / "data")
+    play(folder, scenario)
+
+
+def test_what_is_exchanged_after_it_was_added_does_not_widen_the_sandbox(folder: Path) -> None:
+    added = folder / "added"
+    (folder / "other").mkdir()
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        await workspace.change(SandboxChange(writable=(str(added),)))
+        await sh(workspace, "rm -rf ../added; ln -s other ../added; mv ../added ../gone")
+        await workspace.change(SandboxChange(mode="read-only"))
+        await workspace.change(SandboxChange(mode="workspace-write"))
+        await workspace.change(SandboxChange(git_writable=False))
+        assert (await sh(workspace, "touch ../other/a")).exit_code != 0
+
+    play(folder, scenario)
+    assert added.is_dir()
+    assert not added.is_symlink()

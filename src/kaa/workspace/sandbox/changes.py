@@ -25,12 +25,19 @@ class SandboxChangeError(PermissionError):
 
 
 def check_change(
-    change: SandboxChange, options: SandboxOptions, policy: Policy, *, home: str, kept: tuple[str, ...]
+    change: SandboxChange,
+    real: SandboxChange,
+    options: SandboxOptions,
+    policy: Policy,
+    *,
+    home: str,
+    kept: tuple[str, ...],
 ) -> None:
     """Refuse what would undo the sandbox.
 
     Args:
-        change: to be made.
+        change: to be made, as the user named its paths.
+        real: the same with real paths.
         options: as they are.
         policy: in force.
         home: the user's home directory.
@@ -43,15 +50,22 @@ def check_change(
         reason = "--sandbox full-access is in force" if policy.mode == "full-access" else "this machine has no sandbox"
         raise SandboxChangeError(f"the sandbox cannot be changed: {reason} (`kaa doctor` says more)")
     private = tuple(map(os.path.realpath, (*options.private, *kept)))
-    for path in (*change.writable, *change.shown):
-        real = os.path.realpath(path)
-        if is_below(os.path.realpath(home), [real]):
+    changeable = tuple(map(os.path.realpath, (*policy.writable, *policy.writes)))
+    named = zip((*change.writable, *change.shown), (*real.writable, *real.shown), strict=True)
+    for path, place in named:
+        *links, _ = trail(os.path.abspath(path))
+        if any(is_below(link, changeable) for link in links):
+            raise SandboxChangeError(
+                f"cannot add {path}: a link in a directory that commands can write leads to it. Give the path it"
+                f" leads to, {place}."
+            )
+        if is_below(os.path.realpath(home), [place]):
             raise SandboxChangeError(f"cannot add {path}: it contains your home directory. Choose a directory in it.")
-        if is_below(real, private) or any(is_below(own, [real]) for own in private):
+        if is_below(place, private) or any(is_below(own, [place]) for own in private):
             raise SandboxChangeError(f"cannot add {path}: kaa keeps its own files there.")
     hidden, _ = concealment(policy) if change.writable else ((), ())
-    for path in change.writable:
-        _check_directory(path, os.path.realpath(path), options, hidden)
+    for path, place in zip(change.writable, real.writable, strict=True):
+        _check_directory(path, place, options, hidden)
 
 
 def _check_directory(path: str, real: str, options: SandboxOptions, hidden: tuple[str, ...]) -> None:
@@ -61,13 +75,13 @@ def _check_directory(path: str, real: str, options: SandboxOptions, hidden: tupl
         raise SandboxChangeError(f"cannot add {path}: it holds files of the system or of other programs.")
     if is_below(real, map(os.path.realpath, (*_libraries(), *options.loaded))) or _has_loaded_code(real):
         raise SandboxChangeError(f"cannot add {path}: kaa executes files in it.")
+    top, git, _ = f"{real}/".partition("/.git/")
+    if git:
+        raise SandboxChangeError(f"cannot add {path}: git executes files in it. Add the repository, {top}.")
     for extension in options.loaded:
         *links, _ = trail(extension)
         if any(is_below(link, [real]) for link in links):
             raise SandboxChangeError(f"cannot add {path}: a link in it leads to the extension {extension}.")
-    top, git, _ = f"{real}/".partition("/.git/")
-    if git:
-        raise SandboxChangeError(f"cannot add {path}: git executes files in it. Add the repository, {top}.")
     if is_below(real, hidden):
         raise SandboxChangeError(
             f"cannot add {path}: it is hidden because it may hold secrets. Start kaa with --add-dir to add it."

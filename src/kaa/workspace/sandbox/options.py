@@ -60,9 +60,21 @@ class SandboxChange(msgspec.Struct, frozen=True, kw_only=True):
     shown: tuple[str, ...] = ()
     git_writable: bool | None = None
 
-    def of(self, options: SandboxOptions) -> SandboxOptions:
-        """The options after this change."""
-        added = tuple(path for path in map(os.path.realpath, self.writable) if not is_below(path, options.writable))
+    def resolved(self) -> "SandboxChange":
+        """The same with real paths. Whatever is checked of them and then done has to go by these."""
+        return msgspec.structs.replace(
+            self,
+            writable=tuple(map(os.path.realpath, self.writable)),
+            shown=tuple(map(os.path.realpath, self.shown)),
+        )
+
+    def of(self, options: SandboxOptions, root: str) -> SandboxOptions:
+        """The options of a sandbox after this change, whose paths are real ones.
+
+        What lies in a writable directory adds nothing, and commands could exchange it for a link to somewhere else.
+        """
+        known = tuple(map(os.path.realpath, (*options.writable, *([root] if options.root_writable else []))))
+        added = tuple(path for path in self.writable if not is_below(path, known))
         shown = tuple(f"!{glob.escape(path)}" for path in self.shown)
         return msgspec.structs.replace(
             options,

@@ -321,8 +321,9 @@ class Sandbox:
         await self._report()
         async with self._watching, self._switching:
             base = os.path.dirname(self._places.written[0])
-            check_change(change, self._options, self.policy, home=self._home, kept=(base,))
-            options = change.of(self._options)
+            real = change.resolved()
+            check_change(change, real, self._options, self.policy, home=self._home, kept=(base,))
+            options = real.of(self._options, self._root)
             note_writable(options.writable)
             leave_out(options.writable)
             former, guarded = self._current, widest(self._guarded if self._watch else options, options)
