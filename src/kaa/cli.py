@@ -29,7 +29,7 @@ commands (kaa COMMAND --help describes its options):
   login, logout       keep an API key or log in to a provider; forget it
   models              which models there are, what they can do and cost
   sandbox -- COMMAND  run a command as confined as kaa's own
-  sessions            list, search, show, export, import and delete sessions
+  sessions            list, search, show, rename, trash, export and import sessions
   stats               what all sessions used
 
 examples:
