@@ -10,6 +10,7 @@ from kaa.frontends.interactive.navigation.steps import MoveRequest, NavigationSt
 from kaa.frontends.interactive.navigation.tree_nodes import here
 from kaa.frontends.interactive.navigation.tree_view import TreeView
 from kaa.frontends.interactive.ui_context import UIContext
+from kaa.session.headline import headline
 from kaa.session.outline import Outline, OutlineRow
 from kaa.shell.navigating import Along, RewindPoint
 from kaa.tui.components.select_list import SelectItem
@@ -76,7 +77,9 @@ class Navigator:
             if not found:
                 self._ui.say(_NO_MESSAGE)
                 return
-            items = [SelectItem(point.entry_id, squeezed(point.text) or "(no text)") for point in reversed(found)]
+            items = [
+                SelectItem(point.entry_id, squeezed(headline(point.text)) or "(no text)") for point in reversed(found)
+            ]
             self._ui.lists.choose(title, items, chosen, hint=hint)
 
         self._ui.call(points, choose)

@@ -93,6 +93,12 @@ def more(view: ViewOptions, excerpt: Excerpt, width: int, *, from_end: bool = Fa
     return clipped(view, text, width, view.context.palette["muted"])
 
 
+def rest(view: ViewOptions, width: int) -> str:
+    """The line that says that something follows, where it is not known in lines, and how to see it."""
+    text = f"{view.context.glyphs.ellipsis} the rest is hidden{view.how_to_show_all}"
+    return clipped(view, text, width, view.context.palette["muted"])
+
+
 def hidden_lines(excerpt: Excerpt, *, from_end: bool = False) -> str:
     """Which lines are hidden, in words."""
     count = len(excerpt.lines) + excerpt.hidden

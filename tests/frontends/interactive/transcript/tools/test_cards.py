@@ -143,6 +143,14 @@ def test_write_shows_the_first_lines_and_how_many_there_are() -> None:
     )
 
 
+def test_write_says_that_rows_of_long_lines_are_hidden() -> None:
+    content = "\n".join(f"{number} {'x' * 200}" for number in range(8))
+
+    shown = card("write", {"path": "n.txt", "content": content}, "Created n.txt (27 bytes).")
+
+    assert shown.split("\n")[-2:] == ["  … the rest is hidden (Ctrl+O shows all)", "  created · 8 lines"]
+
+
 def test_write_shows_the_content_while_the_model_writes_it() -> None:
     session = Session().show(MessageStart(reply()), MessageUpdate(ToolCallStart(0, "1", "write")))
 

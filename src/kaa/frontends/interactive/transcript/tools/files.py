@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, count_lines, head, more
+from kaa.frontends.interactive.transcript.excerpt import ALL_LINES, count_lines, head, more, rest
 from kaa.frontends.interactive.transcript.tools.call import ShownCall
 from kaa.frontends.interactive.transcript.tools.renderer import error_lines, named
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
@@ -79,8 +79,8 @@ class _Preview:
             self._shown = shown
             self._code = Code(self._view.context, shown[0], filename=path)
         rows = self._code.render(width)
-        if not self._view.expanded:
-            rows = rows[:count]
+        if len(rows) > count and not self._view.expanded:  # long lines take several rows
+            return [*rows[:count], rest(self._view, width)]
         return [*rows, more(self._view, excerpt, width)] if excerpt.hidden else rows
 
 
