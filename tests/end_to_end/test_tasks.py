@@ -3,6 +3,7 @@
 import base64
 import itertools
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -388,6 +389,19 @@ def test_files_outside_the_project_are_attached_with_the_rights_of_the_user(kaa:
     assert "ERROR 42" in sent
     assert "a key" in sent
     assert "id_test may hold secrets, and is sent to the model" in done.err
+
+
+@pytest.mark.usefixtures("mounts")
+def test_a_report_in_tmp_is_found_by_the_user_after_the_run(kaa: Kaa) -> None:
+    with ModelServer(
+        [call("write", path="/tmp/kaa-report.html", content="<p>"), say("See /tmp/kaa-report.html.")]
+    ) as it:
+        kaa.use(it, "openai-completions")
+        done = kaa.run("-p", "write a report")
+
+    told = re.search(r"/tmp/kaa-report\.html is (\S+): commands have a /tmp of their own", done.err)
+    assert told is not None
+    assert Path(told[1]).read_text() == "<p>"
 
 
 def test_base_url_without_a_scheme_is_explained(kaa: Kaa) -> None:

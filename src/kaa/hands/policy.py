@@ -13,6 +13,9 @@ Tier: TypeAlias = Literal["full", "bwrap", "landlock", "seatbelt", "none"]
 Mode: TypeAlias = Literal["read-only", "workspace-write", "full-access"]
 Network: TypeAlias = Literal["isolated", "host"]
 
+# Directories for temporary files, of which slots have their own where there are mounts.
+TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 the directories themselves are what is meant
+
 _TIERS: tuple[Tier, ...] = get_args(Tier)
 _MODES: tuple[Mode, ...] = get_args(Mode)
 _NETWORKS: tuple[Network, ...] = get_args(Network)

@@ -77,6 +77,10 @@ class Contained:
         """Those of them that are mounted for the sandbox alone."""
         return self.temporary if self.effective else ()
 
+    def real_paths(self, text: str) -> dict[str, str]:
+        """Where the user finds the files in the private /tmp that a text names."""
+        return self._workspace.sandbox.private_tmp.named_in(text) if "tmp/" in text else {}
+
     async def stat(self, path: str) -> FileInfo | None:
         """What is at `path` for tools inside the sandbox."""
         return await self._workspace.stat(path)
@@ -194,6 +198,10 @@ class NoSandbox:
     def writable(self) -> Sequence[str]:
         """All of it can be written."""
         return ("/",)
+
+    def real_paths(self, text: str) -> dict[str, str]:
+        """Paths are the same outside."""
+        return {}
 
     async def stat(self, path: str) -> FileInfo | None:
         """What is at `path`."""

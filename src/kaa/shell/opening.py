@@ -3,16 +3,17 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from functools import cache
+from functools import cache, partial
 from logging import INFO
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from kaa.core.agent import AgentConfig
+from kaa.core.events import AgentEnd, Event
 from kaa.core.hooks import AfterTool, BeforeEnd, BeforeRequest, BeforeTool
 from kaa.core.loop import RunLimits
-from kaa.core.messages import ToolCall
+from kaa.core.messages import AssistantMessage, ToolCall
 from kaa.ext.api import PromptContext, RegisteredTool
 from kaa.ext.asking import Asker
 from kaa.ext.calling import Report
@@ -172,6 +173,7 @@ async def open_conversation(
         prompt = _prompt(options, project, session, models, at)
         spec = _agent_spec(options, project, session, models, registry, prompt, select)
         built = build_agent(spec, _Hooks(registry, gate, before_change), notify=at.notify, asker=at.asker)
+        built.agent.subscribe(partial(_say_where_files_are, containment, at.notify))
         closing.callback(registry.subscribe(lambda: spec.tools.refresh(built.agent)))
 
         @cache
@@ -380,6 +382,14 @@ async def _contained(at: Surroundings) -> Containment:
     for warning in held.warnings if held is not None else ():
         at.notify(warning)
     return containment
+
+
+def _say_where_files_are(containment: Containment, notify: Callable[[str], None], event: Event) -> None:
+    """At the end of a run, tell the real path of files that the last words name by a path in the private /tmp."""
+    if isinstance(event, AgentEnd):
+        replies = (message.text for message in reversed(event.messages) if isinstance(message, AssistantMessage))
+        for path, outside in containment.real_paths(next(replies, "")).items():
+            notify(f"{path} is {outside}: commands have a /tmp of their own. kaa keeps it for 7 days.")
 
 
 class _Hooks:

@@ -280,7 +280,8 @@ class LocalWorkspace:
         info = parse(frame.header, _InfoReply).info
         if info is None:
             raise FileNotFoundError(f"{path} was written, but removed right after.")
-        return info
+        outside = self._found_outside(self._absolute(path))
+        return msgspec.structs.replace(info, outside=outside[0]) if outside else info
 
     async def stat(self, path: str) -> FileInfo | None:
         """See `Workspace.stat`."""
@@ -353,6 +354,7 @@ class LocalWorkspace:
             # Many programs ask for updates that nobody needs, or clear away empty directories.
             missed=tuple(one for one in (*(() if failed else hosts), *told) if one not in words),
             told_user=() if carrier is None else self._listener.take_for_model(),
+            outside=self._found_outside(f"{command.argv[-1]}\n{output.tail.decode('utf-8', 'replace')}"),
         )
 
     async def run_in_background(self, command: CommandRequest) -> BackgroundProcess:
@@ -454,6 +456,10 @@ class LocalWorkspace:
             if hidden is not None:
                 raise BlockedError(hidden, path) from error
             raise
+
+    def _found_outside(self, text: str) -> tuple[str, ...]:
+        """Where the user finds files in the private /tmp that a text names, each once."""
+        return self.sandbox.private_tmp.new_in(text) if "tmp/" in text else ()
 
     def _may_have_appeared(self, path: str) -> bool:
         """Whether what the user has at a path is shown only after it was looked for."""

@@ -1,7 +1,7 @@
 """Where kaa keeps what it can do without: outputs, temporary files and caches of commands, in `~/.cache/kaa`.
 
 output/          whole outputs of commands, readable inside the sandbox, written by the brain alone
-tmp/<random>/    /tmp of one workspace's commands, removed with the workspace
+tmp/<random>/    /tmp of one workspace's commands, removed with the workspace, but for files that the user was told of
 caches/<name>/   caches of installers, one for each project
 """
 
@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import os
 import stat
+import time
 from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import quote
@@ -16,6 +17,8 @@ from urllib.parse import quote
 _MODE = 0o700
 _MAX_NAME_CHARACTERS = 200  # file systems allow 255 bytes
 _KEPT_CHARACTERS = 100
+_KEPT_SECONDS = 7 * 24 * 3600.0
+_HAS_KEPT = stat.S_ISVTX  # marks a directory with files that the user was told of
 _SWEPT_AT_ONCE = 8  # directories of workspaces that did not end in order
 
 
@@ -31,6 +34,7 @@ class Places:
         self._base = base
         self._root = root
         self._temporary: _Temporary | None = None
+        self._kept: set[str] = set()
 
     @classmethod
     def of(cls, environment: Mapping[str, str], home: str, root: str) -> "Places":
@@ -80,14 +84,21 @@ class Places:
             self._temporary = _Temporary(path, _opened(os.path.dirname(path)), _locked(path))
         return self._temporary.path
 
+    def keep(self, name: str) -> None:
+        """Leave an entry of the temporary directory for some days: the user was told of it."""
+        self._kept.add(name)
+
     def close(self) -> None:
-        """Remove the temporary directory, and those of workspaces that were killed."""
+        """Remove the temporary directory, but for what is kept, and those of workspaces that were killed."""
         if self._temporary is None:
             return
         path, parent, lock = self._temporary
         self._temporary = None
         try:
-            _remove(os.path.basename(path), parent)
+            if self._kept.intersection(os.listdir(lock)):
+                _remove_all_but(self._kept, lock)
+            else:
+                _remove(os.path.basename(path), parent)
             os.close(lock)
             _sweep(parent)
         finally:
@@ -158,8 +169,30 @@ def _remove(name: str, parent: int) -> None:
         remove_tree(name, parent)
 
 
+def _remove_all_but(kept: set[str], directory: int) -> None:
+    """Remove the other entries of a directory, and mark it."""
+    from kaa.workspace.removal import remove_tree  # lazy: most runs leave nothing
+
+    for name in os.listdir(directory):
+        if name not in kept:
+            try:
+                os.unlink(name, dir_fd=directory)
+            except OSError:
+                remove_tree(name, directory)
+    os.fchmod(directory, _MODE | _HAS_KEPT)
+    os.utime(directory)
+
+
+def _is_kept(name: str, directory: int) -> bool:
+    try:
+        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except OSError:  # another kaa removed it
+        return True
+    return bool(status.st_mode & _HAS_KEPT) and time.time() - status.st_mtime < _KEPT_SECONDS
+
+
 def _sweep(directory: int) -> None:
-    for name in os.listdir(directory)[:_SWEPT_AT_ONCE]:
+    for name in [name for name in os.listdir(directory) if not _is_kept(name, directory)][:_SWEPT_AT_ONCE]:
         with contextlib.suppress(OSError):  # in use, or swept by another kaa
             lock = _locked(name, directory)
             try:

@@ -18,7 +18,10 @@ EntryKind = Literal["file", "directory", "symlink", "other"]
 
 
 class FileInfo(msgspec.Struct, frozen=True):
-    """What `stat` knows. For a symlink, of its target. `path` is absolute; `real_path` has every symlink resolved."""
+    """What `stat` knows. For a symlink, of its target. `path` is absolute; `real_path` has every symlink resolved.
+
+    After a write, `outside` is a line that says where the user finds a file in the private /tmp.
+    """
 
     path: str
     real_path: str
@@ -26,6 +29,7 @@ class FileInfo(msgspec.Struct, frozen=True):
     size: int
     mode: int
     modified_ns: int
+    outside: str = ""
 
 
 class FileContent(msgspec.Struct, frozen=True):
@@ -202,6 +206,7 @@ class CommandResult(msgspec.Struct, frozen=True):
         missed: what the sandbox stopped in a command that ended well nevertheless, or that was of no use.
         told_user: what the guard found that belongs to no result, since the last result that had this. For the model
             to know, and no fault of the command.
+        outside: lines that say where the user finds files in the private /tmp that the command named.
     """
 
     exit_code: int | None
@@ -217,6 +222,7 @@ class CommandResult(msgspec.Struct, frozen=True):
     blocked: tuple[Blocked, ...] = ()
     missed: tuple[Blocked, ...] = ()
     told_user: tuple[Blocked, ...] = ()
+    outside: tuple[str, ...] = ()
 
 
 OnOutput: TypeAlias = Callable[[bytes], None]

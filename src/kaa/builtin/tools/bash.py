@@ -159,6 +159,7 @@ def _report(result: CommandResult, timeout: float | None, view: ModelView) -> To
         parts.append(status)
     if result.blocked or result.missed:
         parts.append(note((*result.blocked, *result.missed)))
+    parts += result.outside
     if result.told_user:
         parts.append(_told_user(result.told_user))
     if endings := view.endings():

@@ -29,10 +29,11 @@ def write_tool(locks: FileLocks) -> TypedTool[WriteArguments, ToolContext]:
         try:
             real_path = await future_path(workspace, path) if present is None else present.info.real_path
             async with locks.hold(real_path):
-                await workspace.write(path, data)
+                written = await workspace.write(path, data)
         except OSError as error:
             raise await explained(workspace, path, error) from error
-        return text_result(f"{'Created' if present is None else 'Overwrote'} {path} ({len(data)} bytes).")
+        done = f"{'Created' if present is None else 'Overwrote'} {path} ({len(data)} bytes)."
+        return text_result("\n".join(filter(None, (done, written.outside))))
 
     return TypedTool("write", _DESCRIPTION, WriteArguments, write, prepare=with_path)
 

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from kaa.hands.confinement.layout import Layout, ancestors_within
 from kaa.hands.confinement.listing import is_below_any
-from kaa.hands.policy import Policy
+from kaa.hands.policy import TEMPORARY, Policy
 
 Kind: TypeAlias = Literal[
     "writable",
@@ -31,7 +31,6 @@ Kind: TypeAlias = Literal[
     "link",
 ]
 
-TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 the directories themselves are what is meant
 # All of /run is daemons' sockets and state, but for these: name resolution, and programs of NixOS.
 _KEPT_OF_RUN = (
     "/run/systemd/resolve",

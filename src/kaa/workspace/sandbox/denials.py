@@ -14,8 +14,7 @@ from kaa.hands.confinement import repositories
 from kaa.hands.confinement.layout import needed_in_home, real_directories
 from kaa.hands.confinement.listing import HomeList
 from kaa.hands.confinement.named import named_paths
-from kaa.hands.confinement.view import TEMPORARY
-from kaa.hands.policy import PROTECTED_GIT_NAMES, Policy
+from kaa.hands.policy import PROTECTED_GIT_NAMES, TEMPORARY, Policy
 from kaa.hands.protected import is_placeholder, is_protected, is_stub
 from kaa.workspace.blocked import Blocked, BlockedKind
 from kaa.workspace.sandbox.refusals import Reason, Refusal, refusals

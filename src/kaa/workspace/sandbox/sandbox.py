@@ -5,6 +5,7 @@ import contextlib
 import os.path
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from kaa.workspace.network.ports import Ports
     from kaa.workspace.sandbox.denials import Denials
     from kaa.workspace.sandbox.dot_entries import DotEntries
+    from kaa.workspace.sandbox.private_tmp import PrivateTmp
     from kaa.workspace.sandbox.watch import GuardWatch
 
 _SCANS = (
@@ -214,6 +216,13 @@ class Sandbox:
                 continue
             self._serve_network(hands)
             return slot
+
+    @cached_property
+    def private_tmp(self) -> "PrivateTmp":
+        """Knows where the user finds what commands write to /tmp."""
+        from kaa.workspace.sandbox.private_tmp import PrivateTmp  # lazy: few results name a file there
+
+        return PrivateTmp(lambda: self.policy, self._places.keep)
 
     async def show(self) -> None:
         """Show to what runs what appeared in /tmp and in the home."""
