@@ -7,15 +7,17 @@ from pathlib import Path
 import pytest
 
 from kaa.ext.errors import CommandError
+from kaa.host.programs import note_writable
 from kaa.shell.conversation import CommandReply, Conversation
 from kaa.shell.home import Home
 from kaa.shell.host import Host
-from kaa.shell.options import ConversationOptions, HostOptions
+from kaa.shell.kept_permissions import KeptPermissions, SessionPermissions
+from kaa.shell.options import ContinueSession, ConversationOptions, HostOptions
 from kaa.shell.safety import SandboxFlags
 from kaa.workspace.protocol import CommandRequest
 from tests.support.agents import run
 from tests.support.elsewhere import folder_elsewhere
-from tests.support.model_server import ModelServer
+from tests.support.model_server import ModelServer, say
 from tests.support.patience import HANG_SECONDS
 
 Scene = Callable[[Conversation], Awaitable[None]]
@@ -29,7 +31,10 @@ def folder() -> Iterator[Path]:
         yield folder
 
 
-def play(folder: Path, scene: Scene, flags: SandboxFlags | None = None) -> None:
+def play(
+    folder: Path, scene: Scene, flags: SandboxFlags | None = None, choices: ConversationOptions | None = None
+) -> list[str]:
+    notices: list[str] = []
     chosen = flags or SandboxFlags()
 
     async def whole(server: ModelServer) -> None:
@@ -38,19 +43,21 @@ def play(folder: Path, scene: Scene, flags: SandboxFlags | None = None) -> None:
             "PATH": os.environ["PATH"],
             "OPENAI_BASE_URL": f"{server.url}/v1",
             "KAA_LOCAL_SERVERS": "none",
+            "OPENAI_API_KEY": "key",
         }
-        host = Host(HostOptions(), Home(folder / "home" / ".kaa"), environ, lambda _notice: None)
+        host = Host(HostOptions(), Home(folder / "home" / ".kaa"), environ, lambda notice: notices.append(notice.text))
         try:
             workspace = host.workspaces.open(str(folder / "project"), chosen)
             if chosen.mode != "full-access" and not (await workspace.sandbox.status()).confined:
                 pytest.skip("this machine cannot confine anything")
-            options = ConversationOptions(model="m", approvals="ask")
+            options = choices or ConversationOptions(model="m", approvals="ask")
             await scene((await host.open(options, workspace)).conversation)
         finally:
             await host.close()
 
-    with ModelServer([]) as server:
+    with ModelServer([say("Hello.")]) as server:
         run(whole(server))
+    return notices
 
 
 async def told(conversation: Conversation, command: str) -> str:
@@ -140,3 +147,100 @@ def test_a_directory_that_is_added_while_nothing_can_be_written_waits(folder: Pa
         assert await writes(conversation, "../added/a")
 
     play(folder, scene)
+
+
+ASKING = ConversationOptions(model="m", approvals="ask")
+AGAIN = ConversationOptions(model="m", session=ContinueSession())
+
+
+async def choose_all(conversation: Conversation) -> None:
+    await conversation.submit("hello")  # so that there is a session
+    await told(conversation, "/net pypi.org")
+    await told(conversation, "/add-dir ../added")
+    await told(conversation, "/approvals read-only")
+
+
+def test_a_session_that_is_continued_has_what_the_user_permitted_in_it(folder: Path) -> None:
+    async def again(conversation: Conversation) -> None:
+        assert conversation.approvals.policy == "read-only"
+        assert conversation.containment.network == "pypi.org"
+        assert not await writes(conversation, "../added/a")
+        await told(conversation, "/approvals auto")
+        assert await writes(conversation, "../added/a")
+
+    play(folder, choose_all, choices=ASKING)
+    notices = play(folder, again, choices=AGAIN)
+
+    restored = [notice for notice in notices if notice.startswith("Restored")]
+    assert restored == [
+        f"Restored from this session: {folder}/added writable, read-only, network pypi.org, approvals never."
+        " /approvals, /net and /add-dir change it."
+    ]
+    third = play(folder, _expect_auto, choices=AGAIN)
+    assert "read-only" not in str(third)
+
+
+async def _expect_auto(conversation: Conversation) -> None:
+    assert conversation.approvals.policy == "auto"
+    assert conversation.containment.network == "pypi.org"
+
+
+def test_flags_win_over_what_a_session_had(folder: Path) -> None:
+    async def again(conversation: Conversation) -> None:
+        assert conversation.approvals.policy == "step"
+        assert conversation.containment.network == "off"
+        assert await writes(conversation, "a")
+
+    play(folder, choose_all, choices=ASKING)
+    flagged = ConversationOptions(model="m", session=ContinueSession(), approvals="step", fixed=("mode", "network"))
+    play(folder, again, SandboxFlags(mode="workspace-write", network="off"), flagged)
+
+
+def test_without_a_sandbox_nothing_is_restored_that_was_permitted_within_one(folder: Path) -> None:
+    async def choose_auto(conversation: Conversation) -> None:
+        await conversation.submit("hello")
+        await told(conversation, "/approvals auto")
+
+    async def again(conversation: Conversation) -> None:
+        assert conversation.approvals.policy != "auto"
+
+    play(folder, choose_auto, choices=ASKING)
+    play(folder, again, SandboxFlags(mode="full-access"), AGAIN)
+
+
+def test_a_new_session_begins_with_nothing_permitted(folder: Path) -> None:
+    async def again(conversation: Conversation) -> None:
+        assert conversation.containment.network == "off"
+        assert await writes(conversation, "a")
+
+    play(folder, choose_all, choices=ASKING)
+    notices = play(folder, again, choices=ASKING)
+
+    assert not any(notice.startswith("Restored") for notice in notices)
+
+
+def test_what_a_session_file_or_a_command_says_permits_nothing(folder: Path) -> None:
+    """Choices are kept beside keys: no command can write there, and no session file holds them."""
+
+    async def plant(conversation: Conversation) -> None:
+        await conversation.submit("hello")
+        kept = folder / "home" / ".kaa" / "permissions" / f"{conversation.session_id}.json"
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        script = f"echo '{{}}' > {kept}; mkdir -p {kept.parent}/x"
+        await conversation.workspace.run(CommandRequest(["sh", "-c", script], timeout=HANG_SECONDS))
+        assert not list(kept.parent.iterdir())
+
+    play(folder, plant, choices=ASKING)
+
+    # Of another project, or where commands can write, nothing counts.
+    chosen = SessionPermissions(network="on", writable=("/data",))
+    folder_of_choices = folder / "kept"
+    KeptPermissions(folder_of_choices, "id", "/one").save(chosen)
+    assert KeptPermissions(folder_of_choices, "id", "/one").load() == chosen
+    assert KeptPermissions(folder_of_choices, "id", "/other").load() == SessionPermissions()
+    assert KeptPermissions(folder_of_choices, "../id", "/one").load() == SessionPermissions()
+    (folder_of_choices / "id.json").write_text('{"directory": "/one", "chosen": {"mode": "full-access"}}')
+    assert KeptPermissions(folder_of_choices, "id", "/one").load() == SessionPermissions()
+    note_writable([str(folder_of_choices)])
+    KeptPermissions(folder_of_choices, "new", "/one").save(chosen)
+    assert KeptPermissions(folder_of_choices, "new", "/one").load() == SessionPermissions()

@@ -77,6 +77,11 @@ class CommandLine:
             append_system_prompt=tuple(_text_or_file(text) for text in arguments.append_system_prompt),
             context_files=not arguments.no_context_files,
             approvals=arguments.approvals,
+            fixed=tuple(
+                name
+                for name, chosen in (("mode", self.sandbox.mode), ("network", self.sandbox.network))
+                if chosen is not None
+            ),
             trust=_trust(arguments),
             session=_session(arguments),
             session_dir=expanded(arguments.session_dir) if arguments.session_dir else None,

@@ -150,6 +150,11 @@ class Contained:
         """Tell what the guard found."""
         self._workspace.tell(tell)
 
+    @property
+    def network(self) -> str:
+        """What commands may reach, as `--net` takes it."""
+        return str(self._workspace.sandbox.network.state)
+
     def set_network(self, text: str) -> str:
         """Change what commands may reach."""
         network = self._workspace.sandbox.network
@@ -250,6 +255,11 @@ class NoSandbox:
 
     def tell(self, tell: Callable[[str], None]) -> None:
         """Nothing is found."""
+
+    @property
+    def network(self) -> str:
+        """There is none."""
+        return ""
 
     def set_network(self, text: str) -> str:
         """There is no network to switch."""

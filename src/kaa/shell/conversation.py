@@ -30,7 +30,6 @@ from kaa.session.tree import Node
 from kaa.shell import options
 from kaa.shell.active_tools import ActiveTools
 from kaa.shell.containment import Containment
-from kaa.shell.gatekeeper import Gatekeeper
 from kaa.shell.models.switching import Models
 from kaa.shell.options import SessionChoice
 from kaa.shell.permissions import Permissions
@@ -90,7 +89,7 @@ class Conversation:
         agent: talks to the model.
         registry: what extensions added.
         session: the session, and those who work on it.
-        gate: stands between the model and the tools.
+        permissions: what tools may do without a question.
         containment: holds the tools back.
         models: which model answers, and which others there are.
         reloading: reads settings again.
@@ -119,7 +118,7 @@ class Conversation:
         agent: Agent,
         registry: Registry,
         session: SessionParts,
-        gate: Gatekeeper,
+        permissions: Permissions,
         containment: Containment,
         models: Models,
         reloading: Reloading,
@@ -128,7 +127,7 @@ class Conversation:
         closing: AsyncExitStack,
     ) -> None:
         self._agent = agent
-        self.approvals = Permissions(gate, containment, registry.context.workspace)
+        self.approvals = permissions
         self.containment = containment
         self._registry = registry
         self._session = session
@@ -338,7 +337,9 @@ class Conversation:
 
     def set_network(self, text: str) -> str:
         """Change what commands may reach, running ones too. Returns the state now. See `Containment.set_network`."""
-        return self.containment.set_network(text)
+        state = self.containment.set_network(text)
+        self.approvals.keep()
+        return state
 
     @property
     def ports(self) -> SandboxPorts:
@@ -515,5 +516,7 @@ class Conversation:
                 self.files.invalidate()
             case UserCommandEnd():
                 self.files.invalidate()
+            case AgentEnd():
+                self.approvals.keep()  # hosts that were allowed by answers
             case _:
                 pass

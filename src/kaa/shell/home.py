@@ -61,6 +61,11 @@ class Home:
         return self.path / "sessions"
 
     @property
+    def permissions(self) -> Path:
+        """What the user permitted in sessions; a file for each."""
+        return self.path / "permissions"
+
+    @property
     def checkpoints(self) -> Path:
         """What files of projects were before each turn; a folder for each project."""
         return self.path / "checkpoints"

@@ -22,6 +22,7 @@ from kaa.ext.registry import Registry
 from kaa.host.log import LOG
 from kaa.session.context import SessionContext, build_context
 from kaa.session.entries import SessionHeader
+from kaa.session.file.file_store import FileStore
 from kaa.session.naming import unix_milliseconds
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
@@ -39,8 +40,9 @@ from kaa.shell.loaded_extensions import LoadedExtensions
 from kaa.shell.models.access import ModelAccess
 from kaa.shell.models.link import link_session_model
 from kaa.shell.naming import Naming
-from kaa.shell.options import ConversationOptions
+from kaa.shell.options import ContinueSession, ConversationOptions, ResumeSession
 from kaa.shell.other_sessions import OtherSessions
+from kaa.shell.permissions import Permissions
 from kaa.shell.project_files import PROJECT_SETTINGS, ProjectFiles
 from kaa.shell.project_trust import ProjectTrust
 from kaa.shell.prompt_profile import profile_for
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from kaa.ext.agents import AgentRunner
     from kaa.shell.exporting import Exporting
     from kaa.shell.jobs import Jobs
+    from kaa.shell.kept_permissions import KeptPermissions
     from kaa.shell.navigating import Navigation
     from kaa.shell.trust.decisions import TrustDecisions
 
@@ -222,7 +225,7 @@ async def open_conversation(
             built.agent,
             registry,
             parts,
-            gate,
+            Permissions(gate, containment, at.workspace, _kept_permissions(session.store, at)),
             containment,
             built.models,
             reloading,
@@ -231,6 +234,10 @@ async def open_conversation(
             closing.pop_all(),
         )
         undo.pop_all()  # from here on the conversation closes what it is made of
+    if isinstance(options.session, ContinueSession | ResumeSession):
+        fixed = (*options.fixed, *(["approvals"] if options.approvals else []))
+        if restored := await conversation.approvals.restore(fixed):
+            at.notify(restored)
     return conversation
 
 
@@ -372,6 +379,19 @@ def _session_parts(
         OtherSessions(at.home, at.workspace.root, folder),
         agents,
     )
+
+
+def _kept_permissions(store: SessionStore, at: Surroundings) -> "Callable[[], KeptPermissions] | None":
+    """Where is kept what the user permits in a session; None if nothing is."""
+    if not isinstance(store, FileStore):
+        return None
+
+    def kept() -> "KeptPermissions":
+        from kaa.shell.kept_permissions import KeptPermissions  # lazy: in most sessions nothing is chosen
+
+        return KeptPermissions(at.home.permissions, store.header.id, at.workspace.root)
+
+    return kept
 
 
 async def _contained(at: Surroundings) -> Containment:

@@ -5,19 +5,32 @@ questions about changes either.
 """
 
 import os.path
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from typing import Final
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kaa.ext.errors import CommandError
 from kaa.host.paths import is_below
 from kaa.shell.containment import Containment
 from kaa.shell.gatekeeper import Gatekeeper
+from kaa.shell.settings import ApprovalPolicy
 from kaa.workspace.protocol import Workspace
-from kaa.workspace.sandbox.options import SandboxChange
+from kaa.workspace.sandbox.options import ConfinedMode, SandboxChange
+
+if TYPE_CHECKING:
+    from kaa.shell.kept_permissions import KeptPermissions
 
 _READ_ONLY: Final = "read-only"
 _CYCLE = (_READ_ONLY, "ask", "auto")
+
+
+class _State(NamedTuple):
+    """What can be chosen, at one moment."""
+
+    approvals: ApprovalPolicy | None
+    mode: ConfinedMode | None
+    network: str
+    writable: tuple[str, ...]
 
 
 class Permissions:
@@ -27,12 +40,21 @@ class Permissions:
         gate: stands between the model and the tools.
         containment: holds the tools back.
         workspace: the project.
+        kept: gives the place where the user's choices are kept; None where the session is not kept.
     """
 
-    def __init__(self, gate: Gatekeeper, containment: Containment, workspace: Workspace) -> None:
+    def __init__(
+        self,
+        gate: Gatekeeper,
+        containment: Containment,
+        workspace: Workspace,
+        kept: "Callable[[], KeptPermissions] | None" = None,
+    ) -> None:
         self._gate = gate
         self._containment = containment
         self._workspace = workspace
+        self._kept = kept
+        self._initial = self._saved = self._state
         self._is_lent = False  # the mode in force is only that of one run
 
     @property
@@ -56,17 +78,9 @@ class Permissions:
         Raises:
             CommandError: there is no such mode, or it cannot be set here.
         """
-        if policy not in self.policies:
-            raise CommandError(f"invalid approval mode {policy!r}: use {', '.join(self.policies)}")
-        self._is_lent = False
-        if policy == _READ_ONLY:
-            await self._change(SandboxChange(mode="read-only"))
-            self._gate.choose("never")
-            return "\n".join(filter(None, (_READ_ONLY, self._still_running())))
-        if policy in _CYCLE and self._containment.mode == _READ_ONLY:
-            await self._change(SandboxChange(mode="workspace-write"))
-        self._gate.choose(policy)
-        return self.policy
+        told = await self._choose(policy)
+        self.keep()
+        return told
 
     async def cycle(self) -> str:
         """Set the next mode of `read-only`, `ask` and `auto`; without a sandbox, of the last two. Returns as `choose`.
@@ -97,7 +111,7 @@ class Permissions:
         if before != "workspace-write" or not self._containment.confined:
             yield
             return
-        await self.choose(_READ_ONLY)
+        await self._choose(_READ_ONLY)
         self._is_lent = True
         try:
             yield
@@ -125,9 +139,83 @@ class Permissions:
         if is_writable:
             return f"{absolute} can be written already"
         await self._change(SandboxChange(writable=(absolute,)))
+        self.keep()
         if self._containment.mode == _READ_ONLY:
             return f"{absolute} can be written when the mode is not read-only"
         return f"{absolute} can be written; its protected files cannot"
+
+    def keep(self) -> None:
+        """Keep what the user chose in this session, for the day it is resumed."""
+        state = self._state
+        if self._kept is None or self._is_lent or state == self._saved:
+            return
+        from kaa.shell.kept_permissions import SessionPermissions  # lazy: in most sessions nothing is chosen
+
+        before = self._initial
+        changed = SessionPermissions(
+            approvals=None if state.approvals == before.approvals else state.approvals,
+            mode=None if state.mode == before.mode else state.mode,
+            network=None if state.network == before.network else state.network,
+            writable=tuple(path for path in state.writable if path not in before.writable),
+        )
+        with suppress(OSError):  # what cannot be kept is asked again
+            self._kept().save(changed)
+        self._saved = state
+
+    async def restore(self, fixed: Collection[str]) -> str:
+        """Permit what the user permitted when the session was open before. Returns what that is, in a sentence.
+
+        Args:
+            fixed: what the command line chose: `approvals`, `mode` and `network`.
+        """
+        if self._kept is None:
+            return ""
+        chosen = self._kept().load()
+        if chosen == type(chosen)():
+            return ""
+        await self._containment.settle()
+        if not self._containment.confined or self._containment.mode == "full-access":
+            return ""  # it was permitted within a sandbox
+        changes: list[tuple[str, SandboxChange]] = [
+            (f"{path} writable", SandboxChange(writable=(path,))) for path in chosen.writable
+        ]
+        if chosen.mode is not None and "mode" not in fixed:
+            changes.append((chosen.mode, SandboxChange(mode=chosen.mode)))
+        done: list[str] = []
+        for name, change in changes:
+            try:
+                await self._change(change)
+                done.append(name)
+            except CommandError as error:
+                done.append(f"not {name} ({error})")
+        if chosen.network is not None and "network" not in fixed:
+            done.append(f"network {self._containment.set_network(chosen.network)}")
+        if chosen.approvals is not None and "approvals" not in fixed:
+            self._gate.choose(chosen.approvals)
+            done.append(f"approvals {chosen.approvals}")
+        self._saved = self._state
+        if not done:
+            return ""
+        return f"Restored from this session: {', '.join(done)}. /approvals, /net and /add-dir change it."
+
+    @property
+    def _state(self) -> "_State":
+        contained = self._containment
+        mode = None if contained.mode == "full-access" else contained.mode
+        return _State(self._gate.choice, mode, contained.network, tuple(contained.added))
+
+    async def _choose(self, policy: str) -> str:
+        if policy not in self.policies:
+            raise CommandError(f"invalid approval mode {policy!r}: use {', '.join(self.policies)}")
+        self._is_lent = False
+        if policy == _READ_ONLY:
+            await self._change(SandboxChange(mode="read-only"))
+            self._gate.choose("never")
+            return "\n".join(filter(None, (_READ_ONLY, self._still_running())))
+        if policy in _CYCLE and self._containment.mode == _READ_ONLY:
+            await self._change(SandboxChange(mode="workspace-write"))
+        self._gate.choose(policy)
+        return self.policy
 
     async def _change(self, change: SandboxChange) -> None:
         try:
