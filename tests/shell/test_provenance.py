@@ -19,7 +19,7 @@ _EXTENSION = """
 from kaa.core.hooks import Block, Continue
 from kaa.ext.api import Submit
 
-async def review(arguments, context):
+async def inspect(arguments, context):
     return Submit(f"Review everything. {arguments}")
 
 class Asked:
@@ -34,7 +34,7 @@ async def keep_secrets(message, context):
     return Block("no passwords, please") if "password" in message.text else None
 
 def extend(api):
-    api.register_command("review", "Review", review)
+    api.register_command("inspect", "Inspect", inspect)
     api.before_end(more)
     api.on_user_message(keep_secrets)
 """
@@ -49,7 +49,7 @@ def extended(stage: Stage) -> Stage:
 async def talk(conversation: Conversation) -> list[tuple[str, str]]:
     """A message, whose run a hook continues, and a command that gives the model one. Returns who said what."""
     said: list[tuple[str, str]] = []
-    for text in ("fix it", "/review please"):
+    for text in ("fix it", "/inspect please"):
         outcome = await conversation.submit(text)
         assert isinstance(outcome, AgentEnd)
         said += [(message.origin, message.text) for message in outcome.messages if isinstance(message, UserMessage)]
