@@ -38,7 +38,14 @@ def _contents(project: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "command", ["rm -rf src tracked", "find src -delete", "truncate -s 0 tracked", "dd if=/dev/null of=src/a.py"]
+    "command",
+    [
+        "rm -rf src tracked",
+        "find src -delete",
+        "truncate -s 0 tracked",
+        "dd if=/dev/null of=src/a.py",
+        "cd src && rm -f a.py",
+    ],
 )
 def test_a_command_that_can_be_undone_is_not_asked_about_and_undone(kaa: Kaa, repository: Path, command: str) -> None:
     before = _contents(repository)

@@ -1,6 +1,7 @@
 """Calls, rules and a sandbox to judge."""
 
 import asyncio
+import posixpath
 from collections.abc import Sequence
 
 import msgspec
@@ -68,7 +69,7 @@ def verdict(
         return None if changed is None else ChangedFiles(tuple(changed), mixed=mixed)
 
     async def keeps(paths: Sequence[str]) -> bool:
-        return set(kept).issuperset(paths)
+        return set(kept).issuperset(map(posixpath.normpath, paths))
 
     call = asyncio.run(Sparing(ask_git, keeps).spare(call))
     return judge(call, policy, parse_rules(allow, deny, "test"), ROOT, exposed=lambda _: None)

@@ -1,6 +1,7 @@
 """The gate in a run of the agent: who is asked what, what the answers do, and what the model learns."""
 
 import asyncio
+import posixpath
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
@@ -158,7 +159,7 @@ class Stage:
         return self._changed
 
     async def _keeps(self, paths: Sequence[str]) -> bool:
-        return self._kept.issuperset(paths)
+        return self._kept.issuperset(map(posixpath.normpath, paths))
 
     def play(self, *calls: tuple[str, dict[str, Json]]) -> AgentEnd:
         """One reply with these calls, and one that ends the run."""

@@ -79,19 +79,25 @@ class JudgedCall(msgspec.Struct, frozen=True):
         return any(word is None or word in _ELSEWHERE for command in simple for word in command.words)
 
     @property
-    def is_plain(self) -> bool:
-        """Whether the paths in it are certain: each program stands there by itself, in the project's directory.
+    def directories(self) -> tuple[str, ...]:
+        """Where relative paths in it may start, from the project; empty if that is not certain.
 
-        What was moved meanwhile would be deleted under another name.
+        It is if each program stands there by itself and none but a first `cd` leads elsewhere. That may fail, so both
+        directories count. What was moved meanwhile would be deleted under another name.
         """
         if self.script is None or self.reach is None or not self.reach.complete:
-            return False
+            return ()
         commands = self.script.commands
-        named = {command.words for command in commands}
-        return named.issuperset(self.reach.commands) and not any(
+        first = commands[0].words if commands else ()
+        entered = first[1] if len(first) == 2 and first[0] == "cd" else None
+        if entered is not None and not entered.startswith("-"):
+            commands = commands[1:]
+        named = {command.words for command in self.script.commands}
+        is_plain = named.issuperset(self.reach.commands) and not any(
             command.assigns or _ELSEWHERE.intersection(command.words) or command.words[:1] in _MOVES
             for command in commands
         )
+        return (".", *([entered] if entered is not None else [])) if is_plain else ()
 
 
 def examine(call: ToolCall, risk: Risk, confines: Confines, target: Target | None = None) -> JudgedCall:

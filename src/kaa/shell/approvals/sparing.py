@@ -1,5 +1,6 @@
 """Which losses of a command need no question: nothing is lost, or checkpoints keep it and `/undo` restores it."""
 
+import posixpath
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
@@ -32,7 +33,8 @@ class Sparing:
         losses, restorable = [], []
         for loss in call.losses:
             paths = await self._lost_paths(loss, call)
-            if paths is None or (paths and not (call.is_plain and await self._keeps(paths))):
+            possible = [posixpath.join(start, path) for start in call.directories for path in paths or ()]
+            if paths is None or (paths and not (possible and await self._keeps(possible))):
                 losses.append(loss)
             elif paths:
                 restorable.append(loss)
