@@ -112,7 +112,7 @@ def test_a_web_page_is_fetched_inside_the_sandbox(kaa: Kaa) -> None:
 
     assert "# Served" in told[2]
     assert done.code == _DENIED
-    assert "[sandbox] Network access to example.com is blocked" in told[3]
+    assert "[sandbox] Network access to example.com:80 is blocked" in told[3]
     assert "--net example.com" in told[3]
 
 
@@ -122,11 +122,11 @@ def test_a_host_that_is_not_allowed_is_named(kaa: Kaa) -> None:
     done, told = _play(kaa, call("bash", command=f'python3 -c "{script}"'))
 
     assert done.code == _DENIED
-    assert "[sandbox] Network access to example.com is blocked" in told[0]
+    assert "[sandbox] Network access to example.com:80 is blocked" in told[0]
 
     done, told = _play(kaa, call("bash", command=f'python3 -c "{script}" || true'))
     assert done.code == 0
-    assert "[sandbox] Network access to example.com is blocked" in told[0]
+    assert "[sandbox] Network access to example.com:80 is blocked" in told[0]
 
 
 @pytest.mark.usefixtures("mounts")

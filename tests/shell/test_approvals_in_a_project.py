@@ -255,15 +255,45 @@ def test_a_command_that_would_leave_its_temporary_files_behind_is_shown_so(proje
     assert "inside" not in told[1].splitlines()
 
 
+FETCH = "echo ran >> runs; python3 -c 'import urllib.request as r; r.urlopen(\"http://name.invalid/\")'"
+
+
 @pytest.mark.usefixtures("mounts")
-def test_a_host_is_allowed_for_the_session(project: Project) -> None:
-    fetch = "python3 -c 'import urllib.request as r; r.urlopen(\"http://name.invalid/\")'"
-    person = Person(AllowForSession())
+def test_a_connection_waits_for_the_answer_and_the_command_runs_once(project: Project) -> None:
+    person = Person(AllowOnce(), AllowForSession())
 
-    _, told = project.play(person, call("bash", command=fetch), call("bash", command=fetch))
+    _, told = project.play(person, *(call("bash", command=FETCH) for _ in range(3)))
 
-    assert [request.escalations for request in person.questions] == [(Escalation("network", "name.invalid"),)]
-    assert all("502" in text for text in told)
+    assert [request.escalations for request in person.questions] == [(Escalation("network", "name.invalid"),)] * 2
+    assert all("502" in text for text in told)  # let through, and not to be found
+    assert (project.root / "runs").read_text() == "ran\n" * 3
+
+
+@pytest.mark.usefixtures("mounts")
+def test_a_no_to_a_host_is_told_to_the_model_and_asked_once(project: Project) -> None:
+    fetch = FETCH.partition(";")[2]
+    person = Person(Deny("use the cache"))
+
+    end, told = project.play(person, call("bash", command=f"{fetch}; {fetch}"))
+
+    assert len(person.questions) == 1
+    assert end.reason == "denied"
+    assert "[sandbox] Network access to name.invalid:80 is blocked. (/net or --net name.invalid allows it.)" in told[0]
+    assert "The user does not allow this: use the cache." in told[0]
+
+
+@pytest.mark.usefixtures("mounts")
+def test_a_background_process_asks_too(project: Project) -> None:
+    person = Person(AllowOnce())
+
+    _, told = project.play(
+        person,
+        call("bash", command=f"{FETCH} 2>&1 | tee answer; touch done", background=True),
+        call("bash", command="while [ ! -e done ]; do sleep 0.1; done; cat answer"),
+    )
+
+    assert len(person.questions) == 1
+    assert "502" in told[-1]
 
 
 def test_abort_stops_the_run(project: Project) -> None:

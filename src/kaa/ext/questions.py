@@ -145,7 +145,7 @@ class Escalation(msgspec.Struct, rename="camel", frozen=True):
             case "outside":
                 return "runs this call outside the sandbox"
             case "network":
-                return f"allows network access to {self.what} for this session"
+                return f"allows network access to {self.what}"
             case "port":
                 return f"lets commands reach localhost:{self.what} of this machine for this session"
             case "socket":
@@ -192,6 +192,7 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
         warning: what would be lost or is not what it seems, None if nothing is known to be.
         escalations: what a yes changes besides letting the call run.
         was_run: the call was run and blocked; a yes runs it again from its beginning.
+        only_connects: the call may run, or runs already: this is only about connections to the hosts of `escalations`.
         suggestion: rules for the session and for "always", one on each line, to be shown and edited; None if no rule
             could allow this: then an answer for the session is one for exactly this call.
         auto: in the mode `auto`, this would not have been asked.
@@ -210,6 +211,7 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
     warning: str | None = None
     escalations: tuple[Escalation, ...] = ()
     was_run: bool = False
+    only_connects: bool = False
     suggestion: str | None = None
     auto: bool = False
     problem: str | None = None

@@ -1,13 +1,16 @@
 """The boundary around tools, as it is seen by who judges calls (`kaa.shell.approvals`) and by who shows it."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kaa.ext.questions import Escalation
 from kaa.hands.policy import Mode
 from kaa.workspace.permitted import Target
 from kaa.workspace.protocol import FileInfo, Workspace
 from kaa.workspace.sandbox.options import SandboxChange
+
+if TYPE_CHECKING:
+    from kaa.workspace.network.asking import HostAsker
 
 
 class Confines(Protocol):
@@ -74,6 +77,18 @@ class SandboxControl(Confines, Protocol):
 
         Raises:
             OSError: the sandbox cannot be changed, or not so.
+        """
+        ...
+
+    def asking(self, asker: "HostAsker", hosts: Sequence[str]) -> Workspace | None:
+        """The workspace of one call in the sandbox, whose user is asked about hosts that are not permitted.
+
+        Args:
+            asker: asks.
+            hosts: permitted until the call ends.
+
+        Returns:
+            None if nothing in it is held back from the network.
         """
         ...
 

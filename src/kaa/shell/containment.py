@@ -12,7 +12,7 @@ from kaa.ext.errors import CommandError
 from kaa.ext.questions import Escalation
 from kaa.hands.policy import Mode
 from kaa.workspace.local import LocalWorkspace
-from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
+from kaa.workspace.network.allow_list import NetworkRuleError
 from kaa.workspace.permitted import PermittedWorkspace, Target
 from kaa.workspace.protocol import FileInfo, Workspace
 from kaa.workspace.sandbox.options import SandboxChange
@@ -21,9 +21,9 @@ from kaa.workspace.sandbox.sandbox import SandboxStatus
 # They confine files, processes, sockets and the network; others let some of that through (docs/sandbox.md).
 _EFFECTIVE_TIERS = ("full", "bwrap")
 
-
 if TYPE_CHECKING:
     from kaa.ext.session_services import SandboxPorts
+    from kaa.workspace.network.asking import HostAsker
 
 
 def contain(workspace: Workspace) -> "Containment":
@@ -111,6 +111,11 @@ class Contained:
         """Change what calls without a permit may do."""
         await self._workspace.change(change)
 
+    def asking(self, asker: "HostAsker", hosts: Sequence[str]) -> Workspace | None:
+        """See `SandboxControl`."""
+        isolated = self._workspace.sandbox.policy.network == "isolated"
+        return self._workspace.asking(asker, hosts) if isolated else None
+
     def allow_host(self, host: str) -> None:
         """Let a host be reached for the rest of the session."""
         try:
@@ -153,13 +158,13 @@ class Contained:
     @property
     def network(self) -> str:
         """What commands may reach, as `--net` takes it."""
-        return str(self._workspace.sandbox.network.state)
+        return str(self._workspace.sandbox.network.state.chosen)
 
     def set_network(self, text: str) -> str:
         """Change what commands may reach."""
         network = self._workspace.sandbox.network
         try:
-            network.set_state(NetworkState.parse(text))
+            network.choose(text)
         except NetworkRuleError as error:
             raise CommandError(str(error)) from error
         return str(network.state)
@@ -228,6 +233,10 @@ class NoSandbox:
         """Everything is allowed."""
         if change.mode == "read-only":
             raise PermissionError("this workspace has no sandbox: it cannot be read-only")
+
+    def asking(self, asker: "HostAsker", hosts: Sequence[str]) -> Workspace | None:
+        """There is no network."""
+        return None
 
     def allow_host(self, host: str) -> None:
         """There is no network."""

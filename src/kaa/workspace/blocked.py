@@ -19,6 +19,8 @@ BlockedKind: TypeAlias = Literal[
     "port",
     "socket",
     "process",
+    "late",
+    "unanswered",
     "outside",
     "placeholder",
     "unmoved",
@@ -67,11 +69,12 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     Attributes:
         kind: `write` outside the project or, in a `read-only` session, in it; `read` of a secret; writes below `.git`,
             to a `protected` name, to a `placeholder` for one that does not exist, or to what `kaa` runs from; the
-            `network`, `direct` past the proxy; a `port` or a `socket` at which a program of the user's machine listens,
-            one of its processes (`process`); or whatever else would have to happen `outside` the sandbox. The guard's
-            own: something that stayed where it is (`unmoved`), `more` than it lists, and `flood` and `unchecked` about
-            all that runs.
-        what: the path, the host, the port or the number of the process; empty if it is not known.
+            `network`, also where the answer about a host came too `late`, or the question was `unanswered` when the
+            command ended; `direct` past the proxy; a `port` or a `socket` at which a program of the user's machine
+            listens, one of its processes (`process`); or whatever else would have to happen `outside` the sandbox. The
+            guard's own: something that stayed where it is (`unmoved`), `more` than it lists, and `flood` and
+            `unchecked` about all that runs.
+        what: the path, the host and the port, the port or the number of the process; empty if it is not known.
         kept_as: where it was moved to when it could not be prevented.
     """
 
@@ -100,6 +103,17 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
         )
 
     @property
+    def host_rule(self) -> str | None:
+        """The rule that allows the host of a blocked connection, as `--net` takes it; None if none can."""
+        from kaa.workspace.network.allow_list import NetworkRule, NetworkRuleError  # lazy: few hosts are blocked
+        from kaa.workspace.network.destinations import HostError, parse_authority
+
+        try:
+            return str(NetworkRule.parse(str(NetworkRule.exactly(parse_authority(self.what, default_port=443)))))
+        except (HostError, NetworkRuleError):
+            return None
+
+    @property
     def way_back(self) -> str:
         """The shell command that puts back what was moved."""
         return f"mv {shlex.quote(self.kept_as)} {shlex.quote(self.what)}"
@@ -110,7 +124,7 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
 
         It does not bring back what the guard moved away, which may have been there before the command.
         """
-        never = ("git", "unmoved", "more", "flood", "unchecked", "placeholder")
+        never = ("git", "unmoved", "more", "flood", "unchecked", "placeholder", "network", "late", "unanswered")
         return self.kind not in never and not self.kept_as
 
     @property
@@ -135,13 +149,28 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
                     f"Writing {what} is blocked: other programs would execute or obey what is in it. (kaa keeps an"
                     " empty directory in its place while it runs.)"
                 )
-            case "network":
-                host = f" to {self.what}" if self.what else ""
-                return f"Network access{host} is blocked. (--net allows more.)"
+            case "network" | "late" | "unanswered":
+                return self._network_reason
             case "outside":
                 return f"{self.what or 'This'} cannot be done inside the sandbox."
             case kind:
                 return _SENTENCES[kind].format(what=self.what)
+
+    @property
+    def _network_reason(self) -> str:
+        if not self.what:
+            return (
+                "Network access without the proxy is blocked. (Programs find it by HTTP_PROXY and similar variables.)"
+            )
+        access, remedy = f"Network access to {self.what}", f"(/net or --net {self.host_rule} allows it.)"
+        if self.kind == "late":
+            return (
+                f"{access} was blocked: the program did not wait for the user's answer. It is allowed now: run the"
+                " command again if it needs it."
+            )
+        if self.kind == "unanswered":
+            return f"{access} was blocked: the command ended before the user answered. {remedy}"
+        return f"{access} is blocked{f'. {remedy}' if self.host_rule else ': nothing in the sandbox may reach it.'}"
 
 
 def _outside_the_project(path: str) -> str:

@@ -23,6 +23,7 @@ from kaa.workspace.commands import CommandRunner, StandardStreams
 from kaa.workspace.environment import command_environment
 from kaa.workspace.file_requests import FileRequests
 from kaa.workspace.launch import LaunchedHands
+from kaa.workspace.network.allow_list import NetworkRule
 from kaa.workspace.output import OutputCollector
 from kaa.workspace.places import Places
 from kaa.workspace.protocol import (
@@ -49,6 +50,7 @@ from kaa.workspace.sandbox.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from kaa.hands.confinement.failed_connections import FailedConnection
+    from kaa.workspace.network.asking import HostAsker, HostQuestions
     from kaa.workspace.ripgrep import Ripgrep
 
 # When it is looked whether a background process listens on a port: most servers start within some seconds.
@@ -123,6 +125,7 @@ class LocalWorkspace:
         self.is_narrowed = False
         self._chosen = sandbox.options
         self._listener = sandbox.findings.last
+        self._questions: HostQuestions | None = None
         self._commands_environment: tuple[Mapping[str, str], dict[str, str]] | None = None  # made of the first part
         self.sandbox = sandbox
 
@@ -185,6 +188,22 @@ class LocalWorkspace:
         await self.sandbox.change(change)
         for narrower in self._narrowed:
             await narrower._follow(self.sandbox)
+
+    def asking(self, asker: "HostAsker", hosts: Sequence[str] = ()) -> "LocalWorkspace":
+        """The same workspace for the commands of one call, whose user is asked about hosts that are not permitted.
+
+        Args:
+            asker: asks.
+            hosts: rules that hold until the call ends.
+
+        Raises:
+            NetworkRuleError: one is no rule.
+        """
+        from kaa.workspace.network.asking import HostQuestions  # lazy: many conversations run no command
+
+        view = copy(self)
+        view._questions = HostQuestions(asker, tuple(map(NetworkRule.parse, hosts)))
+        return view
 
     def tell(self, tell: Callable[[str], None]) -> None:
         """From now on, this is told in a sentence what the guard finds that belongs to no call."""
@@ -318,22 +337,25 @@ class LocalWorkspace:
         carrier = Carrier(self._listener) if command.carries_findings else None
         refused_before = self.sandbox.network.mark()
         started = time.monotonic()
-        try:
-            async with self.sandbox.guarded(carrier):
-                policy = self.sandbox.policy
-                ending = await self._runner.run(
-                    command.argv,
-                    cwd=command.cwd,
-                    env=_changed(await self._environment(), command.env),
-                    timeout=command.timeout,
-                    output=output.feed,
-                )
-        finally:
-            output.close()
-        if self._processes.is_busy:
-            await self._introduce_servers()
-        hosts = self.sandbox.network.blocked_since(refused_before)
-        failed = ending.exit_code != 0
+        async with self.sandbox.network.used_by(self._questions):
+            try:
+                async with self.sandbox.guarded(carrier):
+                    policy = self.sandbox.policy
+                    ending = await self._runner.run(
+                        command.argv,
+                        cwd=command.cwd,
+                        env=_changed(await self._environment(), command.env),
+                        timeout=command.timeout,
+                        output=output.feed,
+                    )
+            finally:
+                output.close()
+            if self._processes.is_busy:
+                await self._introduce_servers()
+            failed = ending.exit_code != 0
+            if failed and self._questions is not None:  # an answer may still help whoever runs it again
+                await self._questions.settle()
+            hosts = self.sandbox.network.blocked_since(refused_before)
         services = self._services(command, output.tail, ending.failed_connections)
         direct = tuple(one for one in services if one.kind == "direct")
         told = (*services, *self._told_by(command, output.tail, (*hosts, *direct), policy, failed=failed))

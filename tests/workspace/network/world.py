@@ -10,6 +10,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
 from kaa.workspace.network.allow_list import NetworkState
+from kaa.workspace.network.asking import RunningCalls
 from kaa.workspace.network.gate import NetworkGate
 from kaa.workspace.network.limits import ProxyLimits
 from tests.support.patience import HANG_SECONDS
@@ -164,12 +165,17 @@ async def world(
     environment: Mapping[str, str] | None = None,
     internet: LoopbackInternet | None = None,
     limits: ProxyLimits | None = None,
+    calls: RunningCalls | None = None,
 ) -> AsyncIterator[World]:
     """A world, and behind it the certainty that the gate has left nothing."""
     descriptors, tasks = set(os.listdir("/dev/fd")), asyncio.all_tasks()
     internet = internet or LoopbackInternet()
     gate = NetworkGate(
-        NetworkState.parse(allowed), environment=environment or {}, internet=internet, limits=limits or ProxyLimits()
+        NetworkState.parse(allowed),
+        environment=environment or {},
+        calls=calls,
+        internet=internet,
+        limits=limits or ProxyLimits(),
     )
     here = World(gate, internet, gate.attach(socket.create_server(("127.0.0.1", 0))))
     try:

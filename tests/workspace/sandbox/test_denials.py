@@ -315,7 +315,7 @@ def test_where_landlock_says_permission_denied_it_counts() -> None:
     ],
 )
 def test_a_connection_that_fails_is_the_sandbox_s_doing_only_where_none_can_be_made(text: str) -> None:
-    assert _denials(tier="landlock").in_output(text, "/p") == (Blocked("network"),)
+    assert _denials(tier="landlock").in_output(text, "/p") == (Blocked("outside", "Connecting to the network"),)
     assert _denials(tier="landlock", network="host").in_output(text, "/p") == ()
     assert _denials().in_output(text, "/p") == ()
 

@@ -281,7 +281,7 @@ def test_the_network_is_switched_while_commands_run(folder: Path) -> None:
         if (await workspace.sandbox.status()).tier == "landlock":
             pytest.skip("tier landlock has no proxy")
         before = await sh(workspace, fetch)
-        assert before.blocked == (Blocked("network", "name.invalid"),)
+        assert before.blocked == (Blocked("network", "name.invalid:80"),)
 
         workspace.sandbox.network.set_state(NetworkState.parse("name.invalid"))
 

@@ -153,7 +153,8 @@ def _title(question: AnyQuestion) -> str:
         case Approval():
             escalations = tuple(f"A yes {one.text}." for one in question.escalations)
             notes = filter(None, (question.problem, question.warning, *escalations, *question.reasons))
-            shown = [f"Allow {question.tool}?", *map(one_line, notes), *_arguments(question.arguments)]
+            what = f"{question.tool} network access" if question.only_connects else question.tool
+            shown = [f"Allow {what}?", *map(one_line, notes), *_arguments(question.arguments)]
         case Trust():
             shown = [question.title, one_line(question.root), question.status, *map(one_line, question.uses)]
             for text in () if question.was_trusted else question.texts:

@@ -39,7 +39,7 @@ def escalations_for(blocked: Sequence[Blocked]) -> tuple[Escalation, ...]:
         if not one.is_reparable:
             continue
         match one.kind:
-            case "network" | "port" | "socket" if one.what:
+            case "port" | "socket" if one.what:
                 escalations.append(Escalation(one.kind, one.what))
             case _:
                 return (OUTSIDE,)

@@ -5,15 +5,15 @@ that was wrongly foreseen costs a question. Nothing is permitted because of what
 """
 
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 import msgspec
 
 from kaa.ext.questions import OUTSIDE, Escalation
 from kaa.shell.approvals.credentials import use_of_credentials
+from kaa.shell.approvals.foreseen_hosts import foreseen_hosts, hosts_in
 from kaa.shell.approvals.grammar import Words
+from kaa.shell.approvals.programs import program_name
 from kaa.shell.approvals.reach import CommandReach
-from kaa.workspace.network.allow_list import NetworkRule
 
 
 class Need(msgspec.Struct, frozen=True):
@@ -40,18 +40,20 @@ def foreseen(reach: CommandReach) -> tuple[Need, ...]:
 
 
 def foreseen_host(url: object) -> tuple[Need, ...]:
-    """The need of a tool that gets an address. None for what no rule can name: the network refuses it, or nothing."""
-    try:
-        parts = urlsplit(url) if isinstance(url, str) else None
-        host, port = (parts.hostname, parts.port) if parts else (None, None)
-        name = f"[{host}]" if host and ":" in host else host
-        rule = NetworkRule.parse(f"{name}:{port}" if port not in (None, 80, 443) else name or "")
-    except ValueError:
-        return ()
-    return (Need(Escalation("network", str(rule)), f"it connects to {rule}"),)
+    """The need of a tool that gets an address. None for what is never asked about: the network refuses it."""
+    hosts = hosts_in([url] if isinstance(url, str) else [])
+    return tuple(Need(Escalation("network", host), f"it connects to {host}") for host in hosts)
 
 
 def _needs(words: Words) -> Iterator[Need]:
     """The needs of one program. `words`: the program and its arguments; None for a word that bash computes."""
     if reason := use_of_credentials(words):
         yield Need(OUTSIDE, reason)
+    program = words[0] or ""
+    if "/" in program:  # a program of this name, but which one?
+        return
+    name = program_name(program)
+    if hosts := foreseen_hosts(name, words[1:]):
+        what = " ".join([name, *(word for word in words[1:2] if word and not word.startswith(("-", "http")))])
+        for host in hosts:
+            yield Need(Escalation("network", host), f"{what} connects to {', '.join(hosts)}")

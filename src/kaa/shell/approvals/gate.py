@@ -36,6 +36,7 @@ from kaa.shell.approvals.blocks import blocked_in, escalations_for
 from kaa.shell.approvals.calls import JudgedCall, examine
 from kaa.shell.approvals.coverage import Permission, forbidden, judged_parts, permission
 from kaa.shell.approvals.foresight import Need
+from kaa.shell.approvals.hosts import HostJudge
 from kaa.shell.approvals.judgement import Allowed, Denied, Doubtful, judge
 from kaa.shell.approvals.memory import Memory
 from kaa.shell.approvals.questions import QuestionTurns
@@ -98,6 +99,7 @@ class Gate:
         self._has_told = False
         self._preview = preview
         self._questions = QuestionTurns()
+        self._hosts = HostJudge(memory, self._questions, lambda: self.asker if self._can_ask else None, abort)
         self._escalated: set[Escalation] = set()
         self._escalated_when_started: dict[str, frozenset[Escalation]] = {}
 
@@ -124,18 +126,23 @@ class Gate:
         leaves = verdict.outside and risk != "outside" and not self._sandbox.is_narrowed
         permit = self._permit(examined, verdict) if leaves else None
         self._note_start(call, permit is not None)
+        if permit is None and risk in ("command", "fetch"):
+            return self._asking(examined, verdict)
         return permit
 
     async def after(self, call: ToolCall, result: ToolResult) -> RunAgain | Refuse | None:
         """Offer to lift what blocked a call; the hook after tools."""
         details = blocked_in(result.details)
         blocked = details.blocked
+        refusal = self._hosts.refusals.pop(call.id, None)
         had = self._escalated_when_started.pop(call.id, frozenset())
         if not blocked:
             return self._count_as_denied(details.blocked_earlier)
         escalations = escalations_for(blocked)
-        if escalations and self._sandbox.is_narrowed:
+        if self._sandbox.is_narrowed and (escalations or any(one.kind == "network" for one in blocked)):
             return Refuse(wording.narrowed("; ".join(sentences(blocked))), wording.ADVICE)
+        if not escalations and refusal is not None:
+            return Refuse(wording.refused(refusal), wording.ADVICE)
         if not escalations:
             return None if self._can_ask else Refuse(wording.not_lifted(blocked, (), None), wording.ADVICE)
         if had.issuperset(escalations):  # it was lifted already, and that was not all
@@ -177,6 +184,13 @@ class Gate:
             return WorkspacePermit(self._sandbox.unattended())
         target = None if call.risk in ("command", "fetch") else call.target or Target(".", self._sandbox.root)
         return WorkspacePermit(self._sandbox.unconfined(target))
+
+    def _asking(self, call: JudgedCall, verdict: Allowed) -> Permit | None:
+        """What lets the commands of a call ask about hosts, instead of being refused at once."""
+        if self._sandbox.is_narrowed or not self._sandbox.confined:
+            return None
+        workspace = self._sandbox.asking(self._hosts.of_call(call), verdict.hosts)
+        return None if workspace is None else WorkspacePermit(workspace)
 
     def _note_start(self, call: ToolCall, has_permit: bool) -> None:
         self._escalated_when_started[call.id] = frozenset((*self._escalated, *([OUTSIDE] if has_permit else [])))
@@ -232,7 +246,12 @@ class Gate:
         """
         if not self._can_ask or self._sandbox.is_narrowed or call.outside is not None:
             return ()
-        return tuple(need for need in call.needs if not self._sandbox.permits(need.escalation))
+        return tuple(need for need in call.needs if not self._is_met(need.escalation))
+
+    def _is_met(self, need: Escalation) -> bool:
+        if self._sandbox.permits(need):
+            return True
+        return need.kind == "network" and self._hosts.knows(need.what)
 
     def _exposed(self, call: JudgedCall, *, by_path: bool = False) -> str | None:
         """Which program of a command that is to leave the sandbox commands can write, in a sentence; None if none.
@@ -270,6 +289,8 @@ class Gate:
                 return verdict
             if not self._can_ask:
                 return Denied(wording.unanswerable(call, verdict))
+            if verdict.only_connects:
+                return await self._ask_to_connect(call, verdict)
             leaves = (call.outside or verdict.exposed) and call.risk != "outside"
             escalations = (OUTSIDE,) if leaves else tuple(need.escalation for need in verdict.needs)
             question = Approval(
@@ -287,12 +308,29 @@ class Gate:
                 diff=await self._preview(call.tool, call.arguments) if self._preview and call.risk == "write" else "",
             )
             answer = await self._ask(call, question, rules_count=verdict.rules_count)
-            if isinstance(answer, Allowed):
+            if isinstance(answer, Denied):
+                return answer
+            once = tuple(one.what for one in escalations if one.kind == "network" and not answer.lasting)
+            try:
+                await self._lift_for_session([one for one in escalations if one.what not in once])
+            except OSError as error:
+                return Denied(wording.unchangeable(error))
+            return msgspec.structs.replace(answer, hosts=once)
+
+    async def _ask_to_connect(self, call: JudgedCall, doubt: Doubtful) -> Allowed | Denied:
+        """Ask about nothing but the hosts that a call needs."""
+        hosts = tuple(need.escalation.what for need in doubt.needs)
+        match await self._hosts.ask(call, hosts, doubt.reasons):
+            case "call":
+                return Allowed(hosts=hosts)
+            case "session":
                 try:
-                    await self._lift_for_session(escalations)
+                    await self._lift_for_session([need.escalation for need in doubt.needs])
                 except OSError as error:
                     return Denied(wording.unchangeable(error))
-            return answer
+                return Allowed()
+            case "no":
+                return Denied(wording.refused(self._hosts.refusals.pop(call.id, "")))
 
     def _tell_of_undo(self, call: JudgedCall, verdict: Allowed | Denied) -> None:
         if call.restorable and isinstance(verdict, Allowed) and not self._has_told:
@@ -345,12 +383,14 @@ class Gate:
     async def _take(
         self, answer: ApprovalAnswer | Dismissed, call: JudgedCall, *, outside: bool, rules_count: bool, auto: bool
     ) -> Allowed | Denied:
+        lasting = True
         match answer:
             case AllowOnce():
-                pass
+                lasting = False
             case AllowByAuto():
                 if not auto:
                     raise RuleError("the mode auto would ask this too: allow it once, or deny it")
+                lasting = False
                 self._choose("auto")
             case AllowForSession(rules=None):
                 if rules_count:
@@ -369,7 +409,7 @@ class Gate:
                 self._abort()
                 await asyncio.sleep(0)  # where the run's cancellation arrives
                 return Denied(wording.stopped())
-        return Allowed(outside, asked=True)
+        return Allowed(outside, asked=True, lasting=lasting)
 
     def _rules(self, text: str, call: JudgedCall, *, outside: bool, rules_count: bool) -> list[Rule]:
         """The rules a user answered with.

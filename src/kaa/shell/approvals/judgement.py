@@ -31,10 +31,14 @@ class Allowed(msgspec.Struct, frozen=True):
     Attributes:
         outside: with a permit to leave the sandbox.
         asked: somebody said yes just now, and saw what it runs.
+        lasting: and said so for more than this call.
+        hosts: what its commands may connect to until it ends, as `--net` takes it.
     """
 
     outside: bool = False
     asked: bool = False
+    lasting: bool = False
+    hosts: tuple[str, ...] = ()
 
 
 class Denied(msgspec.Struct, frozen=True):
@@ -54,6 +58,7 @@ class Doubtful(msgspec.Struct, frozen=True):
         needs: what a yes permits besides, so that the call is not blocked.
         rules_count: whether a rule could allow it at all.
         exposed: why nothing lets it out of the sandbox unasked although rules or an answer allow that.
+        only_connects: it may run; the doubt is only about the hosts that it needs.
     """
 
     reasons: tuple[str, ...]
@@ -63,6 +68,7 @@ class Doubtful(msgspec.Struct, frozen=True):
     needs: tuple[Need, ...] = ()
     rules_count: bool = True
     exposed: str | None = None
+    only_connects: bool = False
 
 
 Judgement: TypeAlias = Allowed | Denied | Doubtful
@@ -100,7 +106,7 @@ def judge(
     lost = [loss.sentence for loss in call.losses]
     is_settled = granted is not None and not granted.outside and policy != "step"
     own = () if is_settled else _reasons(call, policy, denial, lost)
-    reasons = (*([risk] if risk else []), *own, *(need.reason for need in needs))
+    reasons = (*([risk] if risk else []), *own, *dict.fromkeys(need.reason for need in needs))
     if not reasons:
         return Allowed()
     outside = call.outside is not None or leaves
@@ -113,6 +119,7 @@ def judge(
         needs=needs,
         rules_count=rules_count,
         exposed=risk,
+        only_connects=not own and risk is None and all(need.escalation.kind == "network" for need in needs),
     )
 
 

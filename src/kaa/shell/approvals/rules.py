@@ -5,6 +5,7 @@
     write: src/**               a tool that writes a file there (globs start at the project, or are absolute)
     read: ~/notes/*.md          a tool that reads there
     mytool                      any call of this tool
+    host: pypi.org              connections of commands to this host, as `--net` takes it
     outside bash: docker ps     the same, and it runs outside the sandbox
 
 An allow rule without `outside` never lets anything out of the sandbox. With both `outside` and ` *` it may name only
@@ -26,9 +27,11 @@ from kaa.shell.approvals.places import confusable
 from kaa.shell.approvals.programs import distrust
 from kaa.shell.approvals.words import split
 from kaa.workspace.globs import Glob, compile_glob
+from kaa.workspace.network.allow_list import NetworkRule, NetworkRuleError
 from kaa.workspace.protocol import SearchError
 
 COMMAND_SUBJECT = "bash"
+HOST_SUBJECT = "host"
 _PATH_SUBJECTS: tuple[Risk, ...] = ("read", "write")
 _OUTSIDE = "outside "
 _LETTERS = re.compile(r"-[A-Za-z]{1,4}")
@@ -52,11 +55,12 @@ class Rule(msgspec.Struct, frozen=True):
 
     Attributes:
         text: as it was written.
-        subject: `bash`, `read`, `write` or the name of a tool.
+        subject: `bash`, `read`, `write`, `host` or the name of a tool.
         outside: what it allows runs outside the sandbox.
         words: for `bash`, the words that a command must begin with.
         open_ended: for `bash`, whether further words may follow.
         pattern: for `read` and `write`, the glob; empty for every path.
+        host: for `host`, what may be connected to.
     """
 
     text: str
@@ -65,6 +69,7 @@ class Rule(msgspec.Struct, frozen=True):
     words: tuple[str, ...] = ()
     open_ended: bool = False
     pattern: str = ""
+    host: NetworkRule | None = None
 
     @property
     def is_for_paths(self) -> bool:
@@ -74,7 +79,7 @@ class Rule(msgspec.Struct, frozen=True):
     @property
     def is_for_tool(self) -> bool:
         """Whether it is about all calls of one tool."""
-        return self.subject != COMMAND_SUBJECT and not self.is_for_paths
+        return self.subject not in (COMMAND_SUBJECT, HOST_SUBJECT) and not self.is_for_paths
 
     def begins(self, words: Sequence[str]) -> bool:
         """Whether a command with these words begins with its own."""
@@ -138,8 +143,12 @@ def parse_rule(text: str, *, deny: bool = False) -> Rule:
         return _command_rule(rule, pattern, deny=deny)
     if subject in _PATH_SUBJECTS:
         return _path_rule(rule, pattern)
+    if subject == HOST_SUBJECT:
+        return _host_rule(rule, pattern)
     if pattern:
-        raise RuleError(f"{text!r}: only bash, read and write can be followed by a colon: write '{subject}' alone")
+        raise RuleError(
+            f"{text!r}: only bash, read, write and host can be followed by a colon: write '{subject}' alone"
+        )
     return rule
 
 
@@ -174,6 +183,15 @@ def _path_rule(rule: Rule, pattern: str) -> Rule:
     except SearchError as error:
         raise RuleError(f"{rule.text!r}: {error}") from error
     return msgspec.structs.replace(rule, pattern=pattern)
+
+
+def _host_rule(rule: Rule, pattern: str) -> Rule:
+    if rule.outside or not pattern:  # without a host it would be one for a tool of that name
+        raise RuleError(f"{rule.text!r}: a rule for a host is written 'host: pypi.org'")
+    try:
+        return msgspec.structs.replace(rule, host=NetworkRule.parse(pattern))
+    except NetworkRuleError as error:
+        raise RuleError(f"{rule.text!r}: {error}") from error
 
 
 def _full(pattern: str, root: str) -> str:

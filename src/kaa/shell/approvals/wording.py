@@ -82,7 +82,8 @@ def stopped() -> str:
 
 def not_lifted(blocked: Sequence[Blocked], escalations: Sequence[Escalation], suggestion: str | None) -> str:
     """The sandbox blocked a call, and nobody can be asked whether it may go on."""
-    ways = [f"add --net {lift.what}" for lift in escalations if lift.kind == "network" and lift.what]
+    hosts = dict.fromkeys(one.host_rule for one in blocked if one.kind == "network" and one.what)
+    ways = [f"add --net {','.join(filter(None, hosts))}"] if any(hosts) else []
     if suggestion is not None:
         ways.append(_keep(suggestion))
     return " ".join([*sentences(blocked), _nobody(ways)])

@@ -9,8 +9,11 @@ Decisions, each on the side of caution:
   or beside `on` (`on,git.corp.example`): behind a star, whoever controls a name in that zone could point it into the
   user's network.
 - This machine, the local link and metadata services are never reached, whatever a rule says.
+- A host that the user allowed in answer to a question has only public addresses: whoever controls its name could point
+  it into the user's network afterwards.
 """
 
+import re
 from enum import Enum
 from typing import Literal
 
@@ -30,6 +33,7 @@ from kaa.workspace.network.destinations import (
 NetworkMode = Literal["off", "allow-list", "on"]
 
 _WEB_PORTS = (80, 443)
+_REGISTRIES = re.compile(r"registries(?:/.*)?", re.IGNORECASE)  # see `registries`
 # Known to lead to what is forbidden. Their addresses say so too, but behind an upstream proxy nobody sees those.
 _FORBIDDEN_NAMES = frozenset({"localhost", "localhost.localdomain", "ip6-localhost", "metadata.google.internal"})
 # IDNA 2003, which Python has, and IDNA 2008, which browsers use, read these differently: ß, ς, joiners.
@@ -124,16 +128,20 @@ class NetworkState(msgspec.Struct, frozen=True):
     Attributes:
         public: whether the whole public internet may.
         rules: what may besides.
+        granted: what the user allowed in answer to a question: at public addresses only.
         within: the state of a wider sandbox, which must allow it too; None where there is none.
     """
 
     public: bool = False
     rules: tuple[NetworkRule, ...] = ()
+    granted: tuple[NetworkRule, ...] = ()
     within: "NetworkState | None" = None
 
     @classmethod
     def parse(cls, text: str) -> "NetworkState":
-        """Parse `off`, `on`, or rules separated by commas; `on` may stand beside rules for private hosts.
+        """Parse `off`, `on`, or rules and groups of registries, separated by commas.
+
+        `on` may stand beside rules for private hosts.
 
         Raises:
             NetworkRuleError: it is something else.
@@ -141,14 +149,14 @@ class NetworkState(msgspec.Struct, frozen=True):
         parts = [part.strip() for part in text.split(",")]
         if parts == [""]:
             raise NetworkRuleError(
-                "the network is 'off', 'on', or a list of hosts such as 'pypi.org,*.pythonhosted.org'."
+                "the network is 'off', 'on', 'registries', or a list of hosts such as 'pypi.org,*.pythonhosted.org'."
             )
         if "" in parts:
             raise NetworkRuleError(f"{text!r} has an empty part: write hosts separated by single commas.")
         words = {part.lower() for part in parts} & {"off", "on"}
         if "off" in words and len(parts) > 1:
             raise NetworkRuleError(f"{text!r} is contradictory: say 'off' alone, or list the hosts without it.")
-        rules = (NetworkRule.parse(part) for part in parts if part.lower() not in words)
+        rules = (rule for part in parts if part.lower() not in words for rule in _rules(part))
         return cls(public="on" in words).allowing(*rules)
 
     @property
@@ -156,18 +164,28 @@ class NetworkState(msgspec.Struct, frozen=True):
         """The state in a word."""
         if self.public:
             return "on"
-        return "allow-list" if self.rules else "off"
+        return "allow-list" if self.rules or self.granted else "off"
+
+    @property
+    def chosen(self) -> "NetworkState":
+        """This state without what was answered to questions: written down, that would permit private addresses too."""
+        return msgspec.structs.replace(self, granted=())
 
     def allowing(self, *rules: NetworkRule) -> "NetworkState":
         """This state with more allowed."""
         return msgspec.structs.replace(self, rules=tuple(dict.fromkeys((*self.rules, *rules))))
+
+    def granting(self, *rules: NetworkRule) -> "NetworkState":
+        """This state with more that the user allowed in answer to a question."""
+        return msgspec.structs.replace(self, granted=tuple(dict.fromkeys((*self.granted, *rules))))
 
     def beyond(self, wider: "NetworkState") -> tuple[str, ...]:
         """What this state allows and `wider` does not, as a user writes it."""
         further = () if wider.within is None else self.beyond(wider.within)
         if wider.public:
             return further
-        rules = (str(rule) for rule in self.rules if not any(one.covers(rule) for one in wider.rules))
+        known = (*wider.rules, *wider.granted)
+        rules = (str(rule) for rule in self.rules if not any(one.covers(rule) for one in known))
         return tuple(dict.fromkeys((*(["on"] if self.public else []), *rules, *further)))
 
     def judge(self, destination: Destination, address: str | None = None) -> HostVerdict:
@@ -185,7 +203,7 @@ class NetworkState(msgspec.Struct, frozen=True):
         if is_forbidden(destination.host):
             return HostVerdict.FORBIDDEN
         matching = [rule for rule in self.rules if rule.matches(destination)]
-        if not matching and not self.public:
+        if not matching and not self.public and not any(rule.matches(destination) for rule in self.granted):
             return HostVerdict.UNLISTED
         if destination.is_address:
             address = destination.host
@@ -201,8 +219,31 @@ class NetworkState(msgspec.Struct, frozen=True):
                 return HostVerdict.FORBIDDEN
 
     def __str__(self) -> str:
-        words = ["on"] if self.public else [] if self.rules else ["off"]
-        return ",".join((*words, *map(str, self.rules)))
+        words = ["on"] if self.public else [] if self.rules or self.granted else ["off"]
+        rules = tuple(dict.fromkeys(map(str, (*self.rules, *self.granted))))
+        if len(rules) > 1:
+            from kaa.workspace.network.registries import folded  # lazy: few lists are long
+
+            rules = folded(rules)
+        return ",".join((*words, *rules))
+
+
+def askable(destination: Destination) -> bool:
+    """Whether the user can be asked about a destination: not about addresses that are not public."""
+    if destination.is_address:
+        return kind_of(destination.host) is AddressKind.PUBLIC
+    return not is_forbidden(destination.host)
+
+
+def _rules(part: str) -> tuple[NetworkRule, ...]:
+    """The rules that a part of a list stands for: itself, or those of a group of registries."""
+    if not _REGISTRIES.fullmatch(part):
+        return (NetworkRule.parse(part),)
+    from kaa.workspace.network import registries  # lazy: few name them
+
+    if (hosts := registries.hosts_of(part.lower())) is None:
+        raise NetworkRuleError(f"{part!r} is no group of registries: use {', '.join(registries.words())}.")
+    return tuple(map(NetworkRule.parse, hosts))
 
 
 def is_forbidden(host: str) -> bool:

@@ -5,6 +5,7 @@ comes to it is served here, under rules that can change while commands run. No o
 commands.
 
 Order of a connection: the name is judged, and only an allowed one is resolved, because a lookup can carry data out.
+While the user is asked about a name, the connection is held; then the name is judged again.
 Each address is judged (a name may lead anywhere), and the connection goes to a judged address, never to the name.
 What TLS says inside a tunnel is not looked at: who may reach one host of a large provider may reach what else answers
 there.
@@ -17,7 +18,8 @@ from collections.abc import Mapping, Sequence
 
 from kaa.workspace.network import socks
 from kaa.workspace.network.acceptor import Acceptor
-from kaa.workspace.network.allow_list import HostVerdict, NetworkState
+from kaa.workspace.network.allow_list import HostVerdict, NetworkRule, NetworkState, askable
+from kaa.workspace.network.asking import RunningCalls
 from kaa.workspace.network.destinations import Destination
 from kaa.workspace.network.heads import parse_response
 from kaa.workspace.network.http_proxy import serve_http
@@ -37,8 +39,12 @@ class NetworkGate:
     Args:
         state: what is allowed at first.
         environment: where the proxies of the user's network are named. None means kaa's own.
+        calls: those whose users are asked about hosts that are not allowed. None: nobody is asked.
         internet: the outer network. None means that of this machine.
         limits: what the gate bears.
+
+    Attributes:
+        held: how many connections wait for an answer of a user.
     """
 
     def __init__(
@@ -46,10 +52,13 @@ class NetworkGate:
         state: NetworkState = NetworkState(),  # noqa: B008 - frozen
         *,
         environment: Mapping[str, str] | None = None,
+        calls: RunningCalls | None = None,
         internet: Internet | None = None,
         limits: ProxyLimits = ProxyLimits(),  # noqa: B008 - frozen
     ) -> None:
         self._state = state
+        self._calls = calls
+        self.held = 0
         self._internet = internet or SystemInternet()
         self._limits = limits
         self._upstreams = UpstreamProxies(os.environ if environment is None else environment)
@@ -79,13 +88,14 @@ class NetworkGate:
 
     def set_state(self, state: NetworkState) -> None:
         """Change what is allowed, for running commands too: connections that are no longer allowed are cut."""
-        self._state = state
+        former, self._state = self._state, state
         for visit in self._visits:
             if visit.destination is None or visit.server is None:
                 continue  # judged when it is connected
             verdict = state.judge(visit.destination, visit.address)
             if verdict is not HostVerdict.ALLOWED:
-                self._note(DestinationRefusedError(visit.destination, verdict, state.mode))
+                if not any(rule.matches(visit.destination) for rule in former.granted):  # or the call has ended
+                    self._note(DestinationRefusedError(visit.destination, verdict, state.mode))
                 visit.cut()
 
     def mark(self) -> int:
@@ -132,6 +142,7 @@ class NetworkGate:
         return reach
 
     async def _connect(self, visit: "_Visit", destination: Destination, *, tunnel: bool) -> Server:
+        await self._hold(visit, destination)
         self._check(destination)
         try:
             upstream = self._upstreams.towards(destination, tunnel=tunnel)
@@ -155,6 +166,36 @@ class NetworkGate:
         if upstream is None or tunnel:
             return Server(stream)
         return Server(stream, through_proxy=True, authorization=upstream.authorization)
+
+    async def _hold(self, visit: "_Visit", destination: Destination) -> None:
+        """Wait while the user is asked about a destination that is not allowed, if somebody can be asked.
+
+        Raises:
+            ConnectionAbortedError: the client did not wait.
+        """
+        calls = self._calls
+        unlisted = self._state.judge(destination) is HostVerdict.UNLISTED and askable(destination)
+        if calls is None or not unlisted or self.held >= self._limits.held:
+            return
+        rule = NetworkRule.exactly(destination)
+        self._journal.hold(destination, str(rule))
+        self.held += 1
+        answered = asyncio.ensure_future(calls.wait_for(rule, lambda: self._allows(destination)))
+        left = asyncio.ensure_future(visit.client.hung_up())
+        try:
+            await asyncio.wait({answered, left}, return_when=asyncio.FIRST_COMPLETED)
+            if not answered.done():
+                raise ConnectionAbortedError("the client did not wait for the answer")
+            answered.result()
+        finally:
+            self.held -= 1
+            for task in (answered, left):
+                task.cancel()
+            await asyncio.gather(answered, left, return_exceptions=True)
+        self._journal.release(destination)
+
+    def _allows(self, destination: Destination) -> bool:
+        return self._state.judge(destination) is HostVerdict.ALLOWED
 
     async def _permitted_addresses(self, destination: Destination) -> Sequence[str]:
         if destination.is_address:

@@ -15,10 +15,12 @@ class BlockedDestination(NamedTuple):
     Attributes:
         destination: what it asked for.
         rule: the rule that would allow it, as the user writes it; None if none can.
+        waited: nobody said no: the command waited for an answer, and ended or gave up before there was one.
     """
 
     destination: Destination
     rule: str | None
+    waited: bool = False
 
 
 class NetworkJournal:
@@ -29,7 +31,7 @@ class NetworkJournal:
 
     def __init__(self) -> None:
         self._clock = 0
-        self._blocked: dict[Destination, tuple[int, str | None]] = {}
+        self._blocked: dict[Destination, tuple[int, BlockedDestination]] = {}
         self._allowed: dict[Destination, int] = {}
 
     def mark(self) -> int:
@@ -38,7 +40,18 @@ class NetworkJournal:
 
     def block(self, destination: Destination, rule: str | None) -> None:
         """Note that a command was kept from a destination."""
-        _put_last(self._blocked, destination, (self._tick(), rule))
+        _put_last(self._blocked, destination, (self._tick(), BlockedDestination(destination, rule)))
+
+    def hold(self, destination: Destination, rule: str) -> None:
+        """Note that a command waits for an answer about a destination: it is blocked until there is one."""
+        entry = BlockedDestination(destination, rule, waited=True)
+        _put_last(self._blocked, destination, (self._tick(), entry))
+
+    def release(self, destination: Destination) -> None:
+        """Note that a destination that a command waited for is permitted."""
+        known = self._blocked.get(destination)
+        if known is not None and known[1].waited:
+            del self._blocked[destination]
 
     def allow(self, destination: Destination) -> None:
         """Note that a command was connected to a destination."""
@@ -46,7 +59,7 @@ class NetworkJournal:
 
     def blocked_since(self, mark: int) -> tuple[BlockedDestination, ...]:
         """What commands were kept from since, each once."""
-        return tuple(BlockedDestination(where, rule) for where, (time, rule) in self._blocked.items() if time > mark)
+        return tuple(entry for time, entry in self._blocked.values() if time > mark)
 
     def allowed_since(self, mark: int) -> tuple[Destination, ...]:
         """What commands were connected to since, each once."""

@@ -103,6 +103,22 @@ class Stream:
         """
         return await self._through(b"\r\n\r\n", limit)
 
+    async def hung_up(self) -> None:
+        """Wait until the other side ends. Nobody may be reading; what was sent stays to be read.
+
+        It is not noticed of a side that has sent something ahead.
+        """
+        loop = asyncio.get_running_loop()
+        readable: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(self._socket, lambda: None if readable.done() else readable.set_result(None))
+        try:
+            await readable
+        finally:
+            loop.remove_reader(self._socket)
+        with contextlib.suppress(OSError):  # it broke
+            if self._socket.recv(1, socket.MSG_PEEK):
+                await loop.create_future()
+
     async def send(self, data: bytes) -> None:
         """Send all of it.
 

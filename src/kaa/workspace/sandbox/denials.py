@@ -71,7 +71,9 @@ class Denials:
         if hosts := _SSH.findall(text):
             found |= dict.fromkeys(Blocked("outside", f"ssh to {host}, which needs your keys,") for host in hosts)
         elif self._policy.network == "isolated" and self._tells_of_no_network(text):
-            found[Blocked("network")] = None
+            # Without a proxy nobody else knows of it.
+            without_proxy = self._policy.tier == "landlock"
+            found[Blocked("outside", "Connecting to the network") if without_proxy else Blocked("network")] = None
         named = [one for one in found if one.what or one.kind == "network"]
         return _few(named or found)
 

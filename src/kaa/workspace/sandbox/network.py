@@ -4,9 +4,10 @@ Most commands never connect to anything, and loading the gate takes longer than 
 """
 
 import asyncio
+import contextlib
 import socket
 import weakref
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,7 +16,9 @@ from kaa.workspace.blocked import Blocked
 from kaa.workspace.network.allow_list import NetworkRule, NetworkRuleError, NetworkState
 
 if TYPE_CHECKING:
+    from kaa.workspace.network.asking import HostQuestions, RunningCalls
     from kaa.workspace.network.gate import NetworkGate
+    from kaa.workspace.network.journal import BlockedDestination
 
 
 class Network:
@@ -30,8 +33,10 @@ class Network:
         self._state = state
         self._environment = environment
         self._gate: NetworkGate | None = None
+        self._calls: RunningCalls | None = None
         self._narrower: weakref.WeakSet[Network] = weakref.WeakSet()
         self._waiting: dict[socket.socket, asyncio.AbstractEventLoop] = {}
+        self._granted: set[NetworkRule] = set()
 
     @property
     def state(self) -> NetworkState:
@@ -41,22 +46,34 @@ class Network:
     def set_state(self, state: NetworkState) -> None:
         """Change what is allowed; connections that are no longer allowed are cut."""
         self._state = state
-        if self._gate is not None:
-            self._gate.set_state(state)
+        self._apply()
         for network in self._narrower:
             network.set_state(msgspec.structs.replace(network.state, within=state))
+
+    def choose(self, text: str) -> None:
+        """Change what is allowed to what a text says, as `--net` takes it.
+
+        Hosts that were allowed in answer to a question, and that the text names again, stay no more than that.
+
+        Raises:
+            NetworkRuleError: it is no such text.
+        """
+        chosen = NetworkState.parse(text)
+        kept = tuple(rule for rule in chosen.rules if rule in self._granted)
+        rules = tuple(rule for rule in chosen.rules if rule not in kept)
+        self.set_state(msgspec.structs.replace(chosen, rules=rules, granted=kept, within=self._state.within))
 
     def limit(self, narrower: "Network") -> None:
         """From now on, what this network may not reach the other one may not reach either."""
         self._narrower.add(narrower)
 
     def allow(self, rule: str) -> None:
-        """Allow one more destination, written as `--net` takes it.
+        """Allow one more destination in answer to a question: at public addresses.
 
         Raises:
             NetworkRuleError: it is no rule.
         """
-        self.set_state(self._state.allowing(NetworkRule.parse(rule)))
+        self._grant([NetworkRule.parse(rule)])
 
     def allows(self, rule: str) -> bool:
         """Whether all that a rule names may be reached, as far as names tell. A text that is no rule names nothing."""
@@ -65,6 +82,15 @@ class Network:
         except NetworkRuleError:
             return False
         return not named.beyond(self._state)
+
+    @contextlib.asynccontextmanager
+    async def used_by(self, questions: "HostQuestions | None") -> AsyncIterator[None]:
+        """Meanwhile commands of a call run. None: nobody is asked on its behalf."""
+        if questions is None:
+            yield
+            return
+        async with self._running_calls().joined(questions):
+            yield
 
     def attach(self, listener: socket.socket) -> int:
         """Serve what comes to a listening socket, which is owned from now on. Needs a running loop. Gives its port."""
@@ -83,7 +109,7 @@ class Network:
     def blocked_since(self, mark: int) -> tuple[Blocked, ...]:
         """Where commands were kept from since, each destination once."""
         refusals = () if self._gate is None else self._gate.blocked_since(mark)
-        return tuple(Blocked("network", refusal.rule or str(refusal.destination)) for refusal in refusals)
+        return tuple(map(self._blocked, refusals))
 
     @property
     def problem(self) -> str | None:
@@ -101,9 +127,32 @@ class Network:
         """Somebody connects: load the gate, and let it serve."""
         from kaa.workspace.network.gate import NetworkGate  # only now, see above
 
-        self._gate = NetworkGate(self._state, environment=self._environment)
+        self._gate = NetworkGate(self._state, environment=self._environment, calls=self._running_calls())
+        self._apply()
         for listener in self._take_waiting():
             self._gate.attach(listener)
+
+    def _grant(self, rules: Sequence[NetworkRule]) -> None:
+        self._granted.update(rules)
+        self.set_state(self._state.granting(*rules))
+
+    def _apply(self) -> None:
+        if self._gate is not None:
+            self._gate.set_state(self._state.granting(*self._running_calls().permitted))
+
+    def _running_calls(self) -> "RunningCalls":
+        from kaa.workspace.network.asking import RunningCalls  # lazy: many conversations run no command
+
+        if self._calls is None:
+            self._calls = RunningCalls(self._grant, self._apply)
+        return self._calls
+
+    def _blocked(self, refusal: "BlockedDestination") -> Blocked:
+        what, calls = str(refusal.destination), self._running_calls()
+        rule = NetworkRule.exactly(refusal.destination)
+        if not refusal.waited or calls.has_refused(rule):
+            return Blocked("network", what)
+        return Blocked("late" if self.allows(str(rule)) or calls.permits(rule) else "unanswered", what)
 
     def _take_waiting(self) -> list[socket.socket]:
         waiting, self._waiting = self._waiting, {}

@@ -201,7 +201,7 @@ def test_what_would_be_run_and_why_it_is_asked_is_shown() -> None:
         "Warning: the history of the remote branch would be lost",
         "it reaches the network",
         "A yes runs this call outside the sandbox.",
-        "A yes allows network access to example.com for this session.",
+        "A yes allows network access to example.com.",
         "✓ git fetch",
         "✗ git push --force  no rule allows it",
     ):

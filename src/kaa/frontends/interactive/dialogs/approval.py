@@ -98,6 +98,8 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
 def _title(request: Approval) -> str:
     """What is asked. That it is about the sandbox comes first, where a narrow screen does not cut it off."""
     tool = request.tool if request.agent is None else f"{request.tool} for {request.agent}"
+    if request.only_connects:
+        return f"Allow {tool} network access?"
     if OUTSIDE in request.escalations or request.risk == "outside":
         return f"Outside the sandbox: {f'run {tool} again?' if request.was_run else f'allow {tool}?'}"
     return f"Run {tool} again with more allowed?" if request.was_run else f"Allow {tool}?"

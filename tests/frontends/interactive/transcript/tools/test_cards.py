@@ -43,13 +43,13 @@ def test_bash_says_how_a_command_failed_and_where_the_whole_output_is() -> None:
 
 
 def test_bash_says_what_the_sandbox_blocked() -> None:
-    sentence = "Network access to example.org is blocked. (--net allows more.)"
+    sentence = "Network access to example.org is blocked. (/net or --net example.org allows it.)"
     details = {"exitCode": 6, "blocked": [{"kind": "network", "what": "example.org"}]}
     text = f"(no output)\n\nCommand exited with code 6\n\n[sandbox] {sentence}"
 
     shown = card("bash", {"command": "curl example.org"}, text, error=True, details=details)
 
-    assert shown == f"✗ $ curl example.org\n  Command exited with code 6\n  {sentence[:-7]}\n  more.)"
+    assert shown == f"✗ $ curl example.org\n  Command exited with code 6\n  {sentence[:56]}\n  {sentence[57:]}"
 
 
 def test_bash_says_why_a_call_was_denied() -> None:

@@ -1,0 +1,187 @@
+"""Answers whether a call's commands may connect to hosts: by rules, or by asking the user.
+
+The question is about the connections and not about the call, which runs already or may run.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from kaa.ext.asking import Asker, NobodyToAskError
+from kaa.ext.questions import (
+    Abort,
+    AllowAlways,
+    AllowByAuto,
+    AllowForSession,
+    AllowOnce,
+    Approval,
+    ApprovalAnswer,
+    Deny,
+    Dismissed,
+    Escalation,
+)
+from kaa.shell.approvals.calls import JudgedCall
+from kaa.shell.approvals.memory import Memory
+from kaa.shell.approvals.questions import QuestionTurns
+from kaa.shell.approvals.rule_file import ApprovalsError
+from kaa.shell.approvals.rules import HOST_SUBJECT, Rule, RuleError, parse_rule
+from kaa.workspace.network.allow_list import NetworkRule
+from kaa.workspace.network.asking import HostAnswer, HostAsker, covers
+from kaa.workspace.network.registries import companions
+
+_HELD = "the command is running: its connection waits for your answer"
+_OTHERS = "other commands are running too, and may be those that connect"
+
+
+class HostJudge:
+    """Judges hosts for the calls of a conversation.
+
+    Args:
+        memory: rules and answers.
+        turns: keeps questions in order.
+        asker: gives whom to ask now; None if nobody can be asked.
+        abort: stops the run.
+
+    Attributes:
+        refusals: why the user said no, by the id of the call.
+    """
+
+    def __init__(
+        self, memory: Memory, turns: QuestionTurns, asker: Callable[[], Asker | None], abort: Callable[[], None]
+    ) -> None:
+        self._memory = memory
+        self._turns = turns
+        self._asker = asker
+        self._abort = abort
+        self.refusals: dict[str, str] = {}
+
+    @property
+    def can_answer(self) -> bool:
+        """Whether there is a user, or a rule about hosts."""
+        return self._asker() is not None or any(rule.host for rule in self._memory.rules.allow)
+
+    def knows(self, host: str) -> bool:
+        """Whether rules decide about a host, or deny one that it is used with."""
+        together = [self._ruled([NetworkRule.parse(one)]) for one in companions(host)]
+        return together[0] is not None or "no" in together
+
+    def of_call(self, call: JudgedCall) -> HostAsker:
+        """Asks for the connections of a call that runs."""
+        return _OfCall(self, call)
+
+    async def answer(self, call: JudgedCall, hosts: Sequence[str], reasons: Sequence[str]) -> HostAnswer:
+        """Whether the commands of a call may connect to all of these hosts. See `ask`."""
+        wanted = [NetworkRule.parse(host) for host in hosts]
+        if (ruled := self._ruled(wanted)) is not None:
+            return ruled
+        async with self._turns.turn() as is_stopped:
+            return "no" if is_stopped else await self.ask(call, hosts, reasons)
+
+    async def ask(self, call: JudgedCall, hosts: Sequence[str], reasons: Sequence[str]) -> HostAnswer:
+        """The same in a turn that has come.
+
+        Args:
+            call: the call.
+            hosts: rules, as the user writes them.
+            reasons: why this is asked.
+        """
+        wanted = [NetworkRule.parse(host) for host in hosts]
+        if (ruled := self._ruled(wanted)) is not None:  # answered meanwhile
+            return ruled
+        question = Approval(
+            title=call.title,
+            call_id=call.id,
+            tool=call.tool,
+            risk=call.risk,
+            arguments=call.arguments,
+            reasons=tuple(reasons),
+            escalations=tuple(Escalation("network", host) for host in hosts),
+            suggestion="\n".join(f"{HOST_SUBJECT}: {host}" for host in hosts),
+            only_connects=True,
+        )
+        return await self._until_answered(question, wanted)
+
+    def _ruled(self, hosts: Sequence[NetworkRule]) -> HostAnswer | None:
+        """What rules say: no to all if one is denied, and yes only if all are allowed."""
+        rules = self._memory.rules
+        if any(covers(_hosts(rules.deny), host) for host in hosts):
+            return "no"
+        return "session" if all(covers(_hosts(rules.allow), host) for host in hosts) else None
+
+    async def _until_answered(self, question: Approval, hosts: Sequence[NetworkRule]) -> HostAnswer:
+        while (asker := self._asker()) is not None:
+            try:
+                answer = await asker.ask(question)
+            except NobodyToAskError:
+                break
+            try:
+                return await self._take(answer, question.call_id, hosts)
+            except (RuleError, ApprovalsError) as error:
+                written = answer.rules if isinstance(answer, AllowForSession | AllowAlways) else None
+                question = msgspec.structs.replace(
+                    question, problem=str(error), suggestion=written or question.suggestion
+                )
+        return "no"
+
+    async def _take(self, answer: ApprovalAnswer | Dismissed, call_id: str, hosts: Sequence[NetworkRule]) -> HostAnswer:
+        match answer:
+            case AllowOnce():
+                return "call"
+            case AllowByAuto():
+                raise RuleError("the mode auto asks this too: allow it once, or deny it")
+            case AllowForSession(rules=None):
+                return "session"
+            case AllowForSession(rules=str(text)):
+                self._memory.allow_for_session(_written(text, hosts))
+                return "session"
+            case AllowAlways(rules=text):
+                await asyncio.to_thread(self._memory.allow_always, _written(text, hosts))  # another kaa may hold a lock
+                return "session"
+            case Deny(reason=reason):
+                self.refusals[call_id] = reason
+            case Dismissed():
+                self.refusals[call_id] = ""
+            case Abort():
+                self._turns.stop()
+                self._abort()
+        return "no"
+
+
+class _OfCall:
+    """See `HostAsker`."""
+
+    def __init__(self, judge: HostJudge, call: JudgedCall) -> None:
+        self._judge = judge
+        self._call = call
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether an answer can be waited for."""
+        return self._judge.can_answer
+
+    async def ask(self, hosts: Sequence[str], *, alone: bool) -> HostAnswer:
+        """Answer for these hosts."""
+        return await self._judge.answer(self._call, hosts, (_HELD,) if alone else (_HELD, _OTHERS))
+
+
+def _hosts(rules: Sequence[Rule]) -> list[NetworkRule]:
+    return [rule.host for rule in rules if rule.host is not None]
+
+
+def _written(text: str, hosts: Sequence[NetworkRule]) -> list[Rule]:
+    """The rules that a user answered with.
+
+    Raises:
+        RuleError: one is none, is not about a host, or they do not allow all that was asked.
+    """
+    rules = [parse_rule(line) for line in text.splitlines() if line.strip()]
+    other = next((rule for rule in rules if rule.host is None), None)
+    if other is not None:
+        raise RuleError(f"{other.text!r} is not about a host: write '{HOST_SUBJECT}: pypi.org'")
+    missing = [str(host) for host in hosts if not covers(_hosts(rules), host)]
+    if missing:
+        raise RuleError(
+            f"these rules do not allow {', '.join(missing)}: allow it once, or add '{HOST_SUBJECT}: …' for it"
+        )
+    return rules

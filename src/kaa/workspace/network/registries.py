@@ -1,0 +1,62 @@
+"""The public package registries that `registries` means, by group: hosts that installers download from.
+
+Only hosts of the registries themselves: what an installer gets from elsewhere (GitHub releases, CDNs of a project) is
+asked about. Sources: the default settings of each installer, 2026.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+ALL: Final = "registries"
+_PREFIX = f"{ALL}/"
+
+GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "python": ("pypi.org", "files.pythonhosted.org"),
+    "node": ("registry.npmjs.org", "registry.yarnpkg.com"),
+    "rust": ("crates.io", "index.crates.io", "static.crates.io"),
+    "go": ("proxy.golang.org", "sum.golang.org"),
+    "ruby": ("rubygems.org", "index.rubygems.org"),
+    "php": ("packagist.org", "repo.packagist.org"),
+    "dotnet": ("api.nuget.org",),
+    "java": (
+        "repo.maven.apache.org",
+        "repo1.maven.org",
+        "plugins.gradle.org",
+        "plugins-artifacts.gradle.org",
+        "services.gradle.org",
+        "downloads.gradle.org",
+    ),
+    "debian": (
+        "deb.debian.org",
+        "security.debian.org",
+        "archive.ubuntu.com",
+        "security.ubuntu.com",
+        "ports.ubuntu.com",
+    ),
+}
+
+
+def hosts_of(word: str) -> tuple[str, ...] | None:
+    """The hosts that `registries` or `registries/python` stands for; None if a word is neither."""
+    if word == ALL:
+        return tuple(host for hosts in GROUPS.values() for host in hosts)
+    return GROUPS.get(word.removeprefix(_PREFIX)) if word.startswith(_PREFIX) else None
+
+
+def words() -> tuple[str, ...]:
+    """All words that `hosts_of` takes, without the one for all groups."""
+    return tuple(_PREFIX + group for group in GROUPS)
+
+
+def companions(host: str) -> tuple[str, ...]:
+    """The hosts that an installer connects to together with this one, which comes first."""
+    group = next((hosts for hosts in GROUPS.values() if host in hosts), ())
+    return (host, *(other for other in group if other != host))
+
+
+def folded(rules: tuple[str, ...]) -> tuple[str, ...]:
+    """Rules as a user writes them, with the words for groups that are among them as a whole."""
+    whole = {name: hosts for name, hosts in GROUPS.items() if set(hosts) <= set(rules)}
+    named = (ALL,) if len(whole) == len(GROUPS) else tuple(_PREFIX + name for name in whole)
+    held = {host for hosts in whole.values() for host in hosts}
+    return (*named, *(rule for rule in rules if rule not in held))
