@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import re
 from io import BytesIO
 
@@ -117,6 +118,18 @@ def test_shift_tab_cycles_what_tools_can_do(seat: Seat) -> None:
         program.wait_for("Made.")
 
     assert (seat.project / "made").exists()
+
+
+def test_background_jobs_are_counted_and_a_failing_one_is_told_at_once(seat: Seat) -> None:
+    os.mkfifo(seat.project / "go")
+    script = [call("bash", command="read _ < go; exit 3", background=True), say("It waits.")]
+
+    with seat.open("--approvals", "auto", "start", script=script, screen=Screen(columns=80, rows=24)) as program:
+        program.wait_for("It waits.")
+        program.wait_for("net on • 1 job")
+        (seat.project / "go").write_text("\n")
+        program.wait_for("background job 1 failed: read _ < go; exit 3")
+        program.wait_for(lambda screen: "1 job" not in screen.text())
 
 
 def test_a_list_that_is_left_changes_nothing(seat: Seat) -> None:
