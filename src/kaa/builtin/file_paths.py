@@ -50,7 +50,7 @@ async def locate_file(workspace: Workspace, path: str) -> Located:
     """
     located = await existing(workspace, path)
     if located.info.kind == "directory":
-        raise ToolError(f"{path} is a directory. List it with ls.")
+        raise ToolError(f"{path} is a directory, not a file.")
     return located
 
 
@@ -106,7 +106,7 @@ async def explained(workspace: Workspace, path: str, error: OSError) -> ToolErro
         case FileNotFoundError():
             return ToolError(await _missing(workspace, path))
         case IsADirectoryError():
-            return ToolError(f"{path} is a directory. List it with ls.")
+            return ToolError(f"{path} is a directory, not a file.")
         case NotADirectoryError():
             return ToolError(f"{path} is not a directory, or a part of it is a file.")
         case PermissionError():
@@ -125,8 +125,8 @@ async def _missing(workspace: Workspace, path: str) -> str:
     except BlockedError:
         return f"{path} does not exist."
     except OSError:
-        return f"{path} does not exist, nor does its directory {directory}. Look for it with find."
+        return f"{path} does not exist, nor does its directory {directory}."
     similar = get_close_matches(name, names[:_MAX_NAMES_COMPARED])
     if not similar:
-        return f"{path} does not exist. Look for it with find."
+        return f"{path} does not exist, nor a similar name in its directory."
     return f"{path} does not exist. Similar names there: {', '.join(posixpath.join(directory, n) for n in similar)}."

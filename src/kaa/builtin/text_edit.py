@@ -88,7 +88,9 @@ def _locate(haystack: Haystack, replacement: Replacement, name: str) -> Occurren
     if old == new:
         raise EditError(f"oldText and newText of {name} are identical: nothing would change.")
     if LINE_ENDING.sub("\n", old) == LINE_ENDING.sub("\n", new):
-        raise EditError(f"{name} changes only line endings, which edit keeps as they are. Use bash to convert them.")
+        raise EditError(
+            f"{name} changes only line endings, which this tool keeps as they are. Convert them by a command."
+        )
     occurrences = haystack.find(old)
     if not occurrences:
         raise EditError(f"oldText of {name} was not found. {describe_nearest(haystack.text, old)}")

@@ -131,5 +131,5 @@ def test_ls_says_when_there_is_more_or_nothing() -> None:
 
 
 def test_ls_explains_what_is_no_directory() -> None:
-    assert failure("ls", path="README.md") == "README.md is a file. Look into it with read."
+    assert failure("ls", path="README.md") == "README.md is a file, not a directory."
     assert "does not exist" in failure("ls", path="nowhere")

@@ -35,7 +35,7 @@ class BashArguments(msgspec.Struct, rename="camel", frozen=True):
     timeout: Annotated[
         float | None, Meta(description=f"Seconds, default {_DEFAULT_TIMEOUT_SECONDS}, at most {_MAX_TIMEOUT_SECONDS}")
     ] = None
-    background: Annotated[bool, Meta(description="Do not wait for it; see process")] = False
+    background: Annotated[bool, Meta(description="Do not wait for it")] = False
 
 
 class BashDetails(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):

@@ -48,7 +48,7 @@ def edit_tool(locks: FileLocks) -> TypedTool[EditArguments, ToolContext]:
         file = await locate_file(workspace, arguments.path)
         if file.info.size > _MAX_FILE_BYTES:
             most = format_size(_MAX_FILE_BYTES)
-            raise ToolError(f"{file.path} is larger than {most}. Change it with bash: sed, perl or python3.")
+            raise ToolError(f"{file.path} is larger than {most}. Change it by a command: sed, perl or python3.")
         try:
             async with locks.hold(file.info.real_path):
                 diff = await _edit_file(workspace, file, arguments.edits)

@@ -32,7 +32,7 @@ async def _ls_call(arguments: LsArguments, context: ToolContext) -> ToolResult:
     try:
         entries = await workspace.list(path)
     except NotADirectoryError as error:
-        raise ToolError(f"{path} is a file. Look into it with read.") from error
+        raise ToolError(f"{path} is a file, not a directory.") from error
     except OSError as error:
         raise await explained(workspace, path, error) from error
     if not entries:

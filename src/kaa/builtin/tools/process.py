@@ -13,7 +13,7 @@ from kaa.ext.context import ConversationContext, ToolContext
 from kaa.workspace.blocked import Blocked, note
 from kaa.workspace.protocol import BackgroundProcess, BackgroundProcesses, NoSuchProcessError
 
-_DESCRIPTION = "Background processes of bash. output: what is new."
+_DESCRIPTION = "Background processes of commands. output: what is new."
 
 
 class ProcessArguments(msgspec.Struct, rename="camel", frozen=True):

@@ -44,7 +44,7 @@ async def _read_call(arguments: ReadArguments, context: ToolContext) -> ToolResu
     workspace = context.workspace
     first = 1 if arguments.offset is None else max(arguments.offset, 1)
     if arguments.offset is not None and arguments.offset < 0:
-        raise ToolError("offset counts lines from 1. For the end of a file use bash: tail -n 100 FILE")
+        raise ToolError("offset counts lines from 1. For the end of a file run: tail -n 100 FILE")
     if arguments.limit is not None and arguments.limit < 1:
         raise ToolError("limit must be at least 1.")
     file = await locate_file(workspace, arguments.path)
@@ -85,7 +85,9 @@ def _text(file: Located, lines: LineSlice, first: int, limit: int) -> ToolResult
         return text_result("[The file is empty.]")
     if lines.first_line_cut:
         command = f"sed -n {first}p {shlex.quote(file.path)} | cut -c 1-10000"
-        return text_result(f"[Line {first} is longer than {format_size(MAX_BYTES)}. Read a part with bash: {command}]")
+        return text_result(
+            f"[Line {first} is longer than {format_size(MAX_BYTES)}. Read a part by a command: {command}]"
+        )
     if not lines.data:
         total = f"{lines.total_lines} lines" if lines.total_lines is not None else "fewer lines"
         raise ToolError(f"offset {first} is beyond the end of {file.path}, which has {total}.")
@@ -107,7 +109,7 @@ def _text(file: Located, lines: LineSlice, first: int, limit: int) -> ToolResult
 
 def _binary(file: Located) -> ToolResult:
     size = format_size(file.info.size)
-    return text_result(f"[{file.path} is a binary file of {size}. Look into it with bash: file, strings or xxd.]")
+    return text_result(f"[{file.path} is a binary file of {size}. Look into it by a command: file, strings or xxd.]")
 
 
 async def _read_image(workspace: Workspace, file: Located, mime_type: str) -> ToolResult:
@@ -115,7 +117,7 @@ async def _read_image(workspace: Workspace, file: Located, mime_type: str) -> To
     try:
         image = await prepare_image(data, mime_type)
     except ImageError as error:
-        raise ToolError(f"{file.path} cannot be shown: {error}. Look into it with bash: file, xxd.") from error
+        raise ToolError(f"{file.path} cannot be shown: {error}. Look into it by a command: file, xxd.") from error
     width, height = image.original_size
     notes = [f"[{mime_type}, {width}x{height} pixels]", *([image.note] if image.note else [])]
     return ToolResult((TextContent("\n".join(notes)), ImageContent(image.base64, image.mime_type)))
@@ -124,5 +126,5 @@ async def _read_image(workspace: Workspace, file: Located, mime_type: str) -> To
 async def _read_whole(workspace: Workspace, file: Located) -> bytes:
     if file.info.size > _MAX_WHOLE_BYTES:
         most = format_size(_MAX_WHOLE_BYTES)
-        raise ToolError(f"{file.path} is larger than {most}. Make a smaller copy with bash and read that.")
+        raise ToolError(f"{file.path} is larger than {most}. Make a smaller copy by a command and read that.")
     return (await workspace.read(file.path)).data
