@@ -140,3 +140,22 @@ def test_a_reload_holds_from_the_next_request_on(
     stage.play(scene, _opened(**({"wire": Record(tmp_path / "run.jsonl")} if recorded else {})))
 
     assert _with_images(stage) == [True, False]
+
+
+def test_the_user_learns_once_that_a_model_takes_no_images(seeing: Callable[[Wire], Stage]) -> None:
+    stage = seeing("openai-completions")
+    models = json.loads((stage.home / "models.json").read_text())
+    models["providers"]["acme"]["models"][0]["input"] = ["text"]
+    (stage.home / "models.json").write_text(json.dumps(models))
+    stage.server.begin([say("I see none."), say("Still none.")])
+
+    async def scene(conversation: Conversation) -> None:
+        await conversation.submit(_MESSAGE)
+        await conversation.submit("and now?")
+
+    stage.play(scene, _opened())
+
+    assert _with_images(stage) == [False, False]
+    assert [notice for notice in stage.notices if "does not take images" in notice] == [
+        "acme/one does not take images: it gets a note in place of each image"
+    ]

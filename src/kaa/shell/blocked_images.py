@@ -1,16 +1,17 @@
-"""Tells the user once that images are withheld from models, when the first one is: see `kaa.llm.models.adapters`."""
+"""Tells the user that images are withheld from a model, and why, when the first one is: see `kaa.llm.handoff`."""
 
 from collections.abc import Callable
 
 from kaa.core.agent import Agent
 from kaa.core.messages import AssistantMessage, ImageContent
-from kaa.core.provider import Request
+from kaa.core.provider import Model, Request
 from kaa.shell.models.switching import Models
 
-_NOTICE = (
+_BLOCKED = (
     "kaa does not send images to models, because the setting images.blockImages is true: "
     "the model gets a note in place of each image"
 )
+_UNSUPPORTED = "{model} does not take images: it gets a note in place of each image"
 
 
 class BlockedImages:
@@ -25,17 +26,25 @@ class BlockedImages:
     def __init__(self, agent: Agent, models: Models, notify: Callable[[str], None]) -> None:
         self._models = models
         self._notify = notify
-        self._told = False
+        self._told: set[str] = set()
         agent.observe_requests(self._observe)
 
     def _observe(self, request: Request) -> None:
-        if self._told or not self._models.in_force.endpoint.tuning.block_images:
+        notice = self._reason(request.model)
+        if notice is None or notice in self._told:
             return
-        self._told = any(
+        has_images = any(
             isinstance(block, ImageContent)
             for message in request.messages
             if not isinstance(message, AssistantMessage)
             for block in message.content
         )
-        if self._told:
-            self._notify(_NOTICE)
+        if has_images:
+            self._told.add(notice)
+            self._notify(notice)
+
+    def _reason(self, model: Model) -> str | None:
+        """Why a model gets no images."""
+        if self._models.in_force.endpoint.tuning.block_images:
+            return _BLOCKED
+        return None if "image" in model.input else _UNSUPPORTED.format(model=f"{model.provider}/{model.id}")
