@@ -106,3 +106,31 @@ def test_without_checkpoints_it_is_denied_as_before(kaa: Kaa, repository: Path, 
 
     assert done.code == 3
     assert _contents(repository) == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mv ignored absent; rm -rf absent",
+        "rm -rf src/../ignored",
+        "rm -rf link/*",
+        "truncate -s 0 'link/only copy'",
+        "find link/ -delete",
+        "find . -name ignored -exec rm -rf {} +",
+        "echo ignored | xargs -I% rm -rf %",
+        "sh -c 'cd ignored; rm -rf ../ignored'",
+        "cd ignored && rm -f 'only copy'",
+        "truncate -s 0 twin",
+    ],
+)
+def test_no_name_hides_that_the_only_copy_would_be_lost(kaa: Kaa, repository: Path, command: str) -> None:
+    copy = repository / "ignored" / "only copy"
+    (repository / "link").symlink_to("ignored")
+    (repository / "twin").hardlink_to(copy)
+
+    with ModelServer([call("bash", command=command), say("Done.")]) as server:
+        kaa.use(server, "openai-completions")
+        done = kaa.run("-p", "do it")
+
+    assert done.code == 3
+    assert copy.read_text() == "mine"
