@@ -32,6 +32,13 @@ def test_prompt_and_default_tools_stay_within_a_thousand_tokens() -> None:
     assert (len(system) + len(schemas)) / 4 <= 1000
 
 
+def test_one_sentence_describes_the_sandbox() -> None:
+    assert prompt.SANDBOX_SENTENCE in system_prompt(context())
+    assert len(prompt.SANDBOX_SENTENCE) / 4 <= 60  # tokens, by the usual estimate
+    without = tuple(tool for tool in registry().select_tools() if tool.name != tools.REQUEST_TOOL)
+    assert prompt.SANDBOX_SENTENCE not in system_prompt(context(tools=without))
+
+
 def test_the_prompt_is_the_same_every_time() -> None:
     assert system_prompt(context()) == system_prompt(context())
 

@@ -6,6 +6,7 @@ the granularity of a day and is that of the session's start.
 
 import re
 
+from kaa.builtin.tools import REQUEST_TOOL
 from kaa.ext.api import ContextFile, ExtensionAPI, PromptContext
 
 _IDENTITY = """\
@@ -15,6 +16,11 @@ until what was asked is done."""
 # Whatever could end or begin a file's element inside its own text, however a model might read it.
 _ELEMENT = re.compile(r"<(?=[\s/]*(?:instructions|project-file)\b)", re.IGNORECASE)
 _NOT_IN_A_PATH = re.compile(r"""[<>"&\x00-\x1f\x7f-\x9f]""")
+
+# True in all modes: the user may change what is allowed at any time, and the prompt stays the same for its cache.
+SANDBOX_SENTENCE = """\
+- A sandbox may limit commands to writing the project and /tmp, without network. `[sandbox]` lines say what it \
+blocked: use request_permission, do not work around it."""
 
 _GUIDELINES = """\
 - Look before you change: read what you edit, follow the project's conventions.
@@ -53,7 +59,10 @@ def _tools(context: PromptContext) -> str | None:
 def _guidelines(context: PromptContext) -> str | None:
     if context.custom is not None or not context.tools:
         return None
-    return _SHORT_GUIDELINES if context.profile == "short" else _GUIDELINES
+    if context.profile == "short":
+        return _SHORT_GUIDELINES
+    asks = any(tool.name == REQUEST_TOOL for tool in context.tools)
+    return f"{_GUIDELINES}\n{SANDBOX_SENTENCE}" if asks else _GUIDELINES
 
 
 def _appended(context: PromptContext) -> str | None:

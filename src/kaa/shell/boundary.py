@@ -72,6 +72,10 @@ class SandboxControl(Confines, Protocol):
         """Whether calls inside the sandbox have what a yes to this would permit."""
         ...
 
+    def objection(self, escalation: Escalation) -> str | None:
+        """Why the model may not ask for this, in a sentence; None if it may."""
+        ...
+
     async def change(self, change: SandboxChange) -> None:
         """Change what calls without a permit may do for the rest of the session; what runs goes on as it is.
 

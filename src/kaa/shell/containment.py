@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from kaa.ext.errors import CommandError
 from kaa.ext.questions import Escalation
 from kaa.hands.policy import Mode
+from kaa.host.paths import is_below
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkRuleError
 from kaa.workspace.permitted import PermittedWorkspace, Target
@@ -99,6 +100,10 @@ class Contained:
                 return sandbox.policy.network != "isolated" or sandbox.network.allows(escalation.what)
             case "port" | "socket":
                 return escalation.what in sandbox.admitted
+            case "directory":
+                return is_below(escalation.what, self.writable)
+            case "read":
+                return sandbox.denials().of_read(escalation.what) is None
             case _:
                 return False
 
@@ -106,6 +111,16 @@ class Contained:
     def added(self) -> Sequence[str]:
         """Directories besides the project that the user chose to be writable."""
         return self._workspace.sandbox.options.writable
+
+    def objection(self, escalation: Escalation) -> str | None:
+        """See `SandboxControl`."""
+        match escalation.kind:
+            case "directory":
+                return self._workspace.sandbox.objection(SandboxChange(writable=(escalation.what,)))
+            case "read":
+                return self._workspace.sandbox.objection(SandboxChange(shown=(escalation.what,)))
+            case _:
+                return None
 
     async def change(self, change: SandboxChange) -> None:
         """Change what calls without a permit may do."""
@@ -228,6 +243,10 @@ class NoSandbox:
     def added(self) -> Sequence[str]:
         """There are none."""
         return ()
+
+    def objection(self, escalation: Escalation) -> str | None:
+        """Nothing is held back."""
+        return None
 
     async def change(self, change: SandboxChange) -> None:
         """Everything is allowed."""

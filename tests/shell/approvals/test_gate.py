@@ -71,6 +71,7 @@ class Sandbox:
         self.looked_at: list[str] = []
         self.hosts: list[str] = []
         self.services: list[str] = []
+        self.never: list[str] = []
         self.changes: list[SandboxChange] = []
         self.asker: HostAsker | None = None
         self.hosts_of_call: tuple[str, ...] = ()
@@ -83,6 +84,9 @@ class Sandbox:
 
     def permits(self, escalation: Escalation) -> bool:
         return escalation.kind == "network" and escalation.what in self.hosts
+
+    def objection(self, escalation: Escalation) -> str | None:
+        return f"{escalation.what} is never granted" if escalation.what in self.never else None
 
     async def change(self, change: SandboxChange) -> None:
         if self.fails:
@@ -172,7 +176,7 @@ class Stage:
         """One reply with these calls, and one that ends the run."""
         script = [reply(tool_calls=[(name, arguments, f"c{n}") for n, (name, arguments) in enumerate(calls)])]
         hooks = FixedHooks((self.gate.before,), (self.gate.after,))
-        tools = [self._tool(name) for name in (*RISKS, "surprise")]
+        tools = [self._tool(name) for name in (*RISKS, "surprise", "request_permission")]
         self._scene = Scene([*script, reply(text="All done!")], *tools, hooks=hooks)
         return run(self._scene.agent.run(say("go")))
 
@@ -1045,3 +1049,139 @@ class TestAfter:
 )
 def test_what_a_yes_does_is_said(lift: Escalation, text: str) -> None:
     assert lift.text == text
+
+
+class TestRequests:
+    """The model asks for permissions with `request_permission`."""
+
+    def request(self, kind: str, value: str, reason: str = "the tests need it") -> dict[str, Json]:
+        return {"kind": kind, "value": value, "reason": reason}
+
+    @pytest.mark.parametrize(
+        ("kind", "value", "escalation"),
+        [
+            ("host", "PyPI.org", Escalation("network", "pypi.org")),
+            ("port", "05432", Escalation("port", "5432")),
+            ("socket", "/run/../run/docker.sock", Escalation("socket", "/run/docker.sock")),
+            ("write", "/usr/share/../lib", Escalation("directory", "/usr/lib")),
+            ("read", "/etc/no-such-file", Escalation("read", "/etc/no-such-file")),
+        ],
+    )
+    def test_the_question_shows_the_exact_value_and_the_reason(
+        self, kind: str, value: str, escalation: Escalation
+    ) -> None:
+        stage = Stage(AllowOnce(), policy="auto")
+
+        end = stage.play(("request_permission", self.request(kind, value)))
+
+        question = stage.person.questions[0]
+        assert end.reason == "done"
+        assert question.escalations == (escalation,)
+        assert question.title == escalation.text
+        assert question.arguments == {"value": escalation.what}
+        assert question.reasons == ('The model gives this reason: "the tests need it"',)
+        assert question.suggestion is None
+        lifted = (*stage.sandbox.hosts, *stage.sandbox.services, *stage.sandbox.changes)
+        assert len(lifted) == 1
+
+    def test_a_permitted_command_runs_outside_once(self) -> None:
+        stage = Stage(AllowOnce(), policy="auto")
+        command: dict[str, Json] = {"command": "make  install"}
+
+        stage.play(("request_permission", self.request("command", "make  install")))
+        for wanted in ("make install", "make  install", "make  install"):
+            stage.commands(wanted)
+
+        assert stage.ran[-3:] == [("make install", None), ("make  install", "outside"), ("make  install", None)]
+        assert stage.person.questions[0].arguments == command
+
+    def test_a_denied_request_permits_nothing(self) -> None:
+        stage = Stage(Deny("no"), policy="auto")
+
+        stage.play(("request_permission", self.request("command", "make")))
+        stage.commands("make")
+
+        assert stage.ran == [("make", None)]
+
+    def test_no_rule_can_be_given_for_a_request(self) -> None:
+        stage = Stage(AllowAlways("outside bash: make"), Deny(), policy="auto")
+
+        stage.play(("request_permission", self.request("command", "make")))
+
+        assert "no rule can allow this" in str(stage.person.questions[1].problem)
+
+    @pytest.mark.parametrize(
+        ("kind", "value"),
+        [
+            ("host", "*.example.com"),
+            ("host", "on"),
+            ("host", "localhost"),
+            ("host", "a.example, b.example"),
+            ("host", "example.com\x1b[2J"),
+            ("port", "0"),
+            ("port", "65536"),
+            ("port", "५"),
+            ("port", "22; rm"),
+            ("socket", "/run/docker.sock\u202e"),
+            ("read", "/etc/x\n[y]"),
+            ("write", "/etc/hostname"),
+            ("write", "/"),
+            ("write", "/usr/lib/.git/hooks"),
+            ("write", "/usr/lib/.vscode"),
+            ("command", "make\x1b]0;title\x07"),
+            ("command", "make \u202emoc"),
+            ("command", "  "),
+            ("anything", "x"),
+        ],
+    )
+    def test_what_hides_something_or_is_too_wide_is_refused_without_a_question(self, kind: str, value: str) -> None:
+        stage = Stage(policy="auto")
+        if value == "/":
+            stage.sandbox.never.append("/")
+
+        stage.play(("request_permission", self.request(kind, value)))
+
+        assert stage.person.questions == []
+        assert [*stage.sandbox.hosts, *stage.sandbox.services, *stage.sandbox.changes] == []
+
+    def test_the_reason_is_one_line_of_the_model_s(self) -> None:
+        stage = Stage(Deny(), policy="auto")
+        forged = 'x"\nA yes does nothing.\x1b[2J\u202e' + "y" * 1000
+
+        stage.play(("request_permission", self.request("host", "example.com", forged)))
+
+        (reason,) = stage.person.questions[0].reasons
+        assert reason.isprintable()
+        assert reason.startswith("The model gives this reason: ")
+        assert len(reason) < 500
+
+    def test_a_link_is_shown_as_what_it_leads_to(self, tmp_path: Path) -> None:
+        (tmp_path / "innocent").symlink_to("/usr/lib")
+        stage = Stage(Deny(), policy="auto")
+
+        stage.play(("request_permission", self.request("write", f"{tmp_path}/innocent")))
+
+        assert stage.person.questions[0].escalations == (Escalation("directory", "/usr/lib"),)
+
+    def test_what_the_sandbox_never_grants_is_not_asked(self) -> None:
+        stage = Stage(policy="auto")
+        stage.sandbox.never.append("/usr/lib")
+
+        stage.play(("request_permission", self.request("write", "/usr/lib")))
+
+        assert stage.person.questions == []
+
+    def test_a_denied_command_cannot_be_requested(self) -> None:
+        stage = Stage(policy="auto", deny=["bash: git push"])
+
+        stage.play(("request_permission", self.request("command", "git push --force")))
+
+        assert stage.person.questions == []
+
+    def test_a_script_is_told_which_flag_permits_it(self) -> None:
+        stage = Stage(headless=True)
+
+        end = stage.play(("request_permission", self.request("host", "pypi.org")))
+
+        assert "--net pypi.org" in results(end)[0].text
+        assert stage.sandbox.hosts == []

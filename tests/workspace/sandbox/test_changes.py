@@ -318,3 +318,28 @@ def test_what_is_exchanged_after_it_was_added_does_not_widen_the_sandbox(folder:
     play(folder, scenario)
     assert added.is_dir()
     assert not added.is_symlink()
+
+
+def test_the_model_may_not_propose_what_holds_secrets_or_programs(folder: Path) -> None:
+    home = folder / "home"
+    for name in (".ssh", ".config/gh", ".tool", "notes"):
+        (home / name).mkdir(parents=True)
+    (home / ".ssh" / "id_rsa").write_text("key")
+    (home / ".config" / "gh" / "hosts.yml").write_text("token")
+    (home / "link").symlink_to(home / ".ssh")
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        def shown(name: str) -> str | None:
+            return workspace.sandbox.objection(SandboxChange(shown=(str(home / name),)))
+
+        def written(name: str) -> str | None:
+            return workspace.sandbox.objection(SandboxChange(writable=(str(home / name),)))
+
+        for name in (".ssh", ".ssh/id_rsa", ".config", ".config/gh", "link", "", ".cache/kaa"):
+            assert shown(name), name
+            assert written(name), name
+        assert shown(".tool") is None
+        assert written("notes") is None
+        assert "PATH" in (written("/usr/bin") or "")
+
+    play(folder, scenario)

@@ -1,6 +1,6 @@
 """The built-in tools, registered as any extension registers its own."""
 
-from typing import Annotated
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -14,7 +14,7 @@ from kaa.builtin.tools.ls import ls_tool
 from kaa.builtin.tools.process import process_tool
 from kaa.builtin.tools.read import read_tool
 from kaa.builtin.tools.write import write_tool
-from kaa.core.tool import ToolResult, TypedTool
+from kaa.core.tool import ToolResult, TypedTool, text_result
 from kaa.ext.api import ExtensionAPI
 from kaa.ext.context import ToolContext
 
@@ -28,14 +28,31 @@ class WebFetchArguments(msgspec.Struct, rename="camel", frozen=True):
     offset: Annotated[int | None, Meta(description="First line, from 1")] = None
 
 
+REQUEST_TOOL: Final = "request_permission"
+_REQUEST = "Ask the user to lift a [sandbox] block. A command then runs outside, once."
+
+
+class PermissionArguments(msgspec.Struct, rename="camel", frozen=True):
+    """What is to be permitted, and why."""
+
+    kind: Literal["host", "read", "write", "port", "socket", "command"]
+    value: str
+    reason: str
+
+
 def extend(api: ExtensionAPI) -> None:
-    """Register read, bash, edit, write, process and, off by default, grep, find, ls and web_fetch."""
+    """Register the tools; grep, find, ls and web_fetch are off by default."""
     locks = FileLocks()
     api.register_tool(read_tool(), snippet="look into files", risk="read")
     api.register_tool(bash_tool(), snippet="run commands: search, test, build, git", risk="command")
     api.register_tool(edit_tool(locks), snippet="change parts of a file", risk="write")
     api.register_tool(write_tool(locks), snippet="new files, or whole rewrites", risk="write")
     api.register_tool(process_tool(), snippet="see and stop what runs in the background", risk="read")
+    api.register_tool(
+        TypedTool(REQUEST_TOOL, _REQUEST, PermissionArguments, _permitted),
+        snippet="ask for what the sandbox blocks",
+        risk="read",
+    )
     api.register_tool(grep_tool(), snippet="search contents", default=False, risk="read")
     api.register_tool(find_tool(), snippet="find files by name", default=False, risk="read")
     api.register_tool(ls_tool(), snippet="list a directory", default=False, risk="read")
@@ -51,3 +68,10 @@ async def _web_fetch(arguments: WebFetchArguments, context: ToolContext) -> Tool
     from kaa.builtin.tools.web_fetch import web_fetch  # lazy: it is off by default
 
     return await web_fetch(arguments.url, 1 if arguments.offset is None else arguments.offset, context)
+
+
+async def _permitted(arguments: PermissionArguments, _context: ToolContext) -> ToolResult:
+    """What comes here was permitted: the gate asks before any tool runs (`kaa.shell.approvals.requests`)."""
+    if arguments.kind == "command":
+        return text_result("Permitted: call bash with exactly this command now.")
+    return text_result("Permitted for this session.")

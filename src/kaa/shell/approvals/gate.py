@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from kaa.builtin.tools import REQUEST_TOOL
 from kaa.core.hooks import Block, Refuse, RunAgain
 from kaa.core.messages import Json, ToolCall
 from kaa.core.tool import Permit, ToolResult
@@ -101,6 +102,7 @@ class Gate:
         self._questions = QuestionTurns()
         self._hosts = HostJudge(memory, self._questions, lambda: self.asker if self._can_ask else None, abort)
         self._escalated: set[Escalation] = set()
+        self._commands_outside: list[Json] = []  # the next call of each runs outside, once
         self._escalated_when_started: dict[str, frozenset[Escalation]] = {}
 
     def reload(self, configured: ApprovalRules) -> None:
@@ -109,6 +111,8 @@ class Gate:
 
     async def before(self, call: ToolCall) -> Block | Permit | None:
         """Judge a call; the hook before tools."""
+        if call.name == REQUEST_TOOL:
+            return await self._answer_request(call)
         risk = self._risk_of(call.name)
         try:
             if risk in ("write", "command", "fetch"):
@@ -123,6 +127,9 @@ class Gate:
             verdict = await self._resolve(examined)
         if isinstance(verdict, Denied):
             return Block(verdict.reason, denied=True, advice=wording.ADVICE)
+        if risk == "command" and (command := call.arguments.get("command")) in self._commands_outside:
+            self._commands_outside.remove(command)
+            verdict = Allowed(outside=True, asked=True)
         leaves = verdict.outside and risk != "outside" and not self._sandbox.is_narrowed
         permit = self._permit(examined, verdict) if leaves else None
         self._note_start(call, permit is not None)
@@ -165,6 +172,36 @@ class Gate:
         permit = self._permit(examined, verdict) if OUTSIDE in missing else None
         self._note_start(call, had_permit or permit is not None)
         return RunAgain(permit)
+
+    async def _answer_request(self, call: ToolCall) -> Block | None:
+        from kaa.shell.approvals.requests import answer_request  # lazy: many models ask for nothing
+
+        verdict = await answer_request(
+            call,
+            self._sandbox,
+            ask=self._ask_for if self._can_ask else None,
+            forbids=lambda judged: forbidden(judged, self._memory.rules.deny, self._sandbox.root),
+            exposed=lambda judged: self._exposed(judged, by_path=True),
+        )
+        if isinstance(verdict, Denied):
+            return Block(verdict.reason, denied=True, advice=wording.ADVICE)
+        if verdict.command:
+            self._commands_outside.append(verdict.command)
+        return None
+
+    async def _ask_for(self, call: JudgedCall, question: Approval) -> Denied | None:
+        """Ask for permissions that no rule gives, and lift what the question says."""
+        async with self._questions.turn() as is_stopped:
+            if is_stopped:
+                return Denied(wording.stopped())
+            verdict = await self._ask(call, question, rules_count=False)
+            if isinstance(verdict, Denied):
+                return verdict
+            try:
+                await self._lift_for_session(question.escalations)
+            except OSError as error:
+                return Denied(wording.unchangeable(error))
+        return None
 
     def _count_as_denied(self, blocked_earlier: Sequence[Blocked]) -> Refuse | None:
         """A run that cannot ask is no success either when something was blocked in the background."""

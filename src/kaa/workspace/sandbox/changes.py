@@ -68,6 +68,30 @@ def check_change(
         _check_directory(path, place, options, hidden)
 
 
+def check_proposal(change: SandboxChange, policy: Policy, programs: str) -> None:
+    """Refuse what a model may not propose, although the user may choose it.
+
+    Args:
+        change: proposed, with real paths.
+        policy: in force.
+        programs: the user's PATH.
+
+    Raises:
+        SandboxChangeError: with the reason.
+    """
+    hidden, _ = concealment(policy)
+    for path in (*change.shown, *change.writable):
+        if is_below(path, hidden) or any(is_below(secret, [path]) for secret in hidden):
+            raise SandboxChangeError(
+                f"{path} is never granted on request: it holds secrets. The user can name it in sandbox.hidden or with"
+                " --add-dir."
+            )
+    entries = [os.path.realpath(entry) for entry in programs.split(os.pathsep) if entry]
+    for path in change.writable:
+        if is_below(path, entries) or any(is_below(entry, [path]) for entry in entries):
+            raise SandboxChangeError(f"{path} is never granted on request: the user runs programs from it (PATH).")
+
+
 def _check_directory(path: str, real: str, options: SandboxOptions, hidden: tuple[str, ...]) -> None:
     if not os.path.isdir(real):
         raise SandboxChangeError(f"cannot add {path}: it is not a directory.")

@@ -351,6 +351,19 @@ class Sandbox:
             if self._watch is not None:
                 self._watch.expect_replacements()
 
+    def objection(self, change: SandboxChange) -> str | None:
+        """Why a change that somebody else than the user proposes is not even worth a question; None if it is."""
+        from kaa.workspace.sandbox.changes import SandboxChangeError, check_change, check_proposal  # lazy, as above
+
+        base = os.path.dirname(self._places.written[0])
+        real = change.resolved()
+        try:
+            check_change(change, real, self._options, self.policy, home=self._home, kept=(base,))
+            check_proposal(real, self.policy, self._environment.get("PATH", ""))
+        except SandboxChangeError as error:
+            return str(error)
+        return None
+
     def narrowed(
         self, places: Places, listener: Listener, writable: Sequence[str] | None, hosts: Sequence[str] | None
     ) -> "Sandbox":

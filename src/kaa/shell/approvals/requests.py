@@ -1,0 +1,195 @@
+"""Requests of the model for a permission: what is asked for, and what is never granted.
+
+What the user sees is the value itself: values with characters that cannot be seen are refused, and paths are resolved
+before the question.
+"""
+
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, TypeAlias
+
+import msgspec
+
+from kaa.builtin.tools import REQUEST_TOOL, PermissionArguments
+from kaa.core.messages import Json, ToolCall
+from kaa.ext.questions import OUTSIDE, Approval, Escalation, EscalationKind
+from kaa.hands.protected import is_protected
+from kaa.shell.approvals import wording
+from kaa.shell.approvals.calls import JudgedCall, examine
+from kaa.shell.approvals.coverage import judged_parts
+from kaa.shell.approvals.judgement import Denied
+from kaa.shell.approvals.places import absolute
+from kaa.shell.approvals.rules import Rule, RuleMatch
+from kaa.shell.boundary import SandboxControl
+from kaa.workspace.network.allow_list import NetworkRule, NetworkRuleError
+
+_KINDS: Final[Mapping[str, EscalationKind]] = {
+    "host": "network",
+    "read": "read",
+    "write": "directory",
+    "port": "port",
+    "socket": "socket",
+    "command": "outside",
+}
+_FLAGS: Final[Mapping[EscalationKind, str]] = {
+    "network": "--net {what}",
+    "directory": "--add-dir {what}",
+    "read": '"!{what}" in sandbox.hidden of the settings',
+    "outside": "a rule 'outside bash: …' in approvals.allow of the settings",
+}
+_MAX_REASON_CHARACTERS = 400
+_MAX_VALUE_CHARACTERS = 4096
+
+
+class RequestError(ValueError):
+    """A request asks for nothing that the user could be asked for. The message is for the model."""
+
+
+class PermissionRequest(msgspec.Struct, frozen=True):
+    """What the model asks for.
+
+    Attributes:
+        escalation: what a yes permits.
+        command: the exact command to run outside the sandbox, for that kind.
+        reason: the words of the model, on one line.
+    """
+
+    escalation: Escalation
+    command: str
+    reason: str
+
+    @property
+    def title(self) -> str:
+        """What is to happen, in one line."""
+        return f"run outside the sandbox: {self.command}" if self.command else self.escalation.text
+
+    @property
+    def warning(self) -> str | None:
+        """What the user should know."""
+        if self.escalation.kind == "read":
+            return f"{self.escalation.what} is hidden because it may hold secrets, which the model then reads"
+        return self.escalation.warning
+
+    @property
+    def unanswerable(self) -> str:
+        """The user cannot be asked in this run."""
+        flag = _FLAGS.get(self.escalation.kind)
+        way = f" The user can permit it with {flag.format(what=self.escalation.what)}." if flag else ""
+        return f"Nobody can be asked in this run.{way}"
+
+
+class Granted(msgspec.Struct, frozen=True):
+    """The user permitted it. `command`: what may run outside the sandbox, once."""
+
+    command: str = ""
+
+
+Ask: TypeAlias = Callable[[JudgedCall, Approval], Awaitable[Denied | None]]
+
+
+async def answer_request(
+    call: ToolCall,
+    sandbox: SandboxControl,
+    *,
+    ask: Ask | None,
+    forbids: Callable[[JudgedCall], tuple[RuleMatch, Rule] | None],
+    exposed: Callable[[JudgedCall], str | None],
+) -> Granted | Denied:
+    """Ask the user for what the model requests, unless it is permitted or never granted.
+
+    Args:
+        call: the request.
+        sandbox: what confines calls.
+        ask: asks and permits what the question says; None if nobody can be asked.
+        forbids: the deny rule for a command, if one may match.
+        exposed: which program of a command other commands can write, in a sentence.
+    """
+    try:
+        request = parse_request(call.arguments, sandbox.root)
+        await sandbox.settle()
+    except (RequestError, OSError) as error:
+        return Denied(f"{call.name} was not run: {error}.")
+    lift, command = request.escalation, request.command
+    if sandbox.is_narrowed:
+        return Denied(wording.narrowed(lift.text))
+    if sandbox.mode == "full-access" or sandbox.permits(lift):
+        return Granted()
+    subject = ToolCall(call.id, "bash", {"command": command}) if command else call
+    judged = examine(subject, "command" if command else "read", sandbox)
+    denial = forbids(judged) if command else None
+    objection = sandbox.objection(lift) if denial is None else f"the rule {denial[1].text!r} forbids it"
+    if objection is not None:
+        return Denied(f"This is never granted: {objection}")
+    if ask is None:
+        return Denied(request.unanswerable)
+    losses = [loss.sentence for loss in judged.losses] if command else []
+    question = Approval(
+        title=request.title,
+        call_id=call.id,
+        tool=REQUEST_TOOL,
+        risk="command" if command else "read",
+        arguments={"command": command} if command else {"value": lift.what},
+        parts=judged_parts(judged, ()) if command else (),
+        reasons=(
+            f'The model gives this reason: "{request.reason}"',
+            *filter(None, [exposed(judged) if command else None]),
+        ),
+        warning="; ".join(filter(None, [request.warning, *losses])) or None,
+        escalations=(lift,),
+    )
+    return await ask(judged, question) or Granted(command)
+
+
+def parse_request(arguments: Mapping[str, Json], root: str) -> PermissionRequest:
+    """Read the arguments of a call.
+
+    Args:
+        arguments: as the model wrote them.
+        root: the project, where relative paths start.
+
+    Raises:
+        RequestError: they cannot be asked for.
+    """
+    try:
+        asked = msgspec.convert(arguments, PermissionArguments)
+    except msgspec.ValidationError as error:
+        raise RequestError(f"invalid arguments: {error}") from error
+    value, reason = asked.value.strip(), " ".join(asked.reason.split())[:_MAX_REASON_CHARACTERS]
+    if not value or not reason:
+        raise RequestError("value and reason must not be empty")
+    printable = value.replace("\n", "").replace("\t", "") if asked.kind == "command" else value
+    if not printable.isprintable() or len(value) > _MAX_VALUE_CHARACTERS:
+        raise RequestError("value has invisible characters or is too long")
+    kind = _KINDS[asked.kind]
+    shown = "".join(one if one.isprintable() else "?" for one in reason)
+    if kind == "outside":
+        return PermissionRequest(OUTSIDE, asked.value, shown)
+    return PermissionRequest(Escalation(kind, _what(kind, value, root)), "", shown)
+
+
+def _what(kind: EscalationKind, value: str, root: str) -> str:
+    match kind:
+        case "network":
+            return _host(value)
+        case "port":
+            if not (value.isascii() and value.isdecimal() and len(value) <= 5 and 1 <= int(value) <= 65535):
+                raise RequestError(f"invalid port {value!r}: use a number from 1 to 65535")
+            return str(int(value))
+    real = os.path.realpath(absolute(value, root))
+    if not real.isprintable():
+        raise RequestError(f"{value} leads to a path with invisible characters")
+    if kind == "directory" and not os.path.isdir(real):
+        raise RequestError(f"{real} is not a directory: name the directory to write in")
+    if kind == "directory" and (is_protected(real.strip("/").split("/")) or ".git" in real.split("/")):
+        raise RequestError(f"{real} is never granted: other programs execute or obey what is in it")
+    return real
+
+
+def _host(value: str) -> str:
+    try:
+        rule = NetworkRule.parse(value)
+    except NetworkRuleError as error:
+        raise RequestError(str(error)) from error
+    if "*" in value or value in ("on", "off"):
+        raise RequestError(f"{value} does not name one host")
+    return str(rule)
