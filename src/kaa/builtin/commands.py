@@ -35,8 +35,8 @@ def extend(api: ExtensionAPI) -> None:
         "net",
         "Show or change the hosts that commands can reach",
         _net,
-        argument_hint="[off|on|DOMAINS]",
-        complete=among("off", "on"),
+        argument_hint="[off|on|registries|HOSTS]",
+        complete=among("off", "on", "registries"),
         while_running=True,
     )
     api.register_command(
@@ -140,9 +140,13 @@ async def _sandbox(_arguments: str, context: CommandContext) -> CommandAction:
 
 
 async def _net(arguments: str, context: CommandContext) -> CommandAction:
-    if not arguments:
+    if arguments:
+        return Reply(f"network: {context.set_network(arguments)}")
+    if not context.asker.can_ask or not context.network:
         return Reply(await context.describe_sandbox())
-    return Reply(f"network: {context.set_network(arguments)}")
+    from kaa.builtin.network_list import check_hosts  # lazy: only for who asks
+
+    return Reply(f"network: {await check_hosts(context)}")
 
 
 async def _reload(_arguments: str, context: CommandContext) -> CommandAction:

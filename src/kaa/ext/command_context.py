@@ -165,6 +165,11 @@ class CommandContext(Protocol):
         """
         ...
 
+    @property
+    def network(self) -> str:
+        """What the commands of tools may reach, as `set_network` takes it; empty where nothing holds them back."""
+        ...
+
     def set_network(self, text: str) -> str:
         """Change what the commands of tools may reach, running ones too: `off`, `on`, or domains. Returns the state.
 

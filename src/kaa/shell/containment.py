@@ -175,6 +175,11 @@ class Contained:
         """What commands may reach, as `--net` takes it."""
         return str(self._workspace.sandbox.network.state.chosen)
 
+    @property
+    def reachable(self) -> str:
+        """The same, with what was permitted in answer to questions."""
+        return str(self._workspace.sandbox.network.state)
+
     def set_network(self, text: str) -> str:
         """Change what commands may reach."""
         network = self._workspace.sandbox.network
@@ -287,6 +292,11 @@ class NoSandbox:
     @property
     def network(self) -> str:
         """There is none."""
+        return ""
+
+    @property
+    def reachable(self) -> str:
+        """There is no network."""
         return ""
 
     def set_network(self, text: str) -> str:

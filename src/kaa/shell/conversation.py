@@ -335,6 +335,11 @@ class Conversation:
         lines = [f"{name:<9} {value}" for name, value in rows.items()]
         return "\n".join([*lines, *(f"warning: {warning}" for warning in status.warnings)])
 
+    @property
+    def network(self) -> str:
+        """What commands may reach now, answers of this session included; empty where nothing is held back."""
+        return self.containment.reachable
+
     def set_network(self, text: str) -> str:
         """Change what commands may reach, running ones too. Returns the state now. See `Containment.set_network`."""
         state = self.containment.set_network(text)
