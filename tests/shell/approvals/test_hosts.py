@@ -146,3 +146,12 @@ class TestWhileItIsHeld:
         assert _held(stage, "x.evil.example") == "no"
         assert _held(stage, "y.evil.example") == "session"
         assert _held(stage, "y.evil.example", "x.evil.example") == "no"
+
+    def test_an_answer_for_the_session_leaves_no_rule_that_outlives_a_change_of_the_network(self) -> None:
+        stage = Stage(AllowForSession(_RULES), AllowForSession("host: *.example.com"), Deny(), policy="auto")
+
+        assert _held(stage, *_PYPI) == "session"
+        assert _held(stage, "a.example.com") == "session"
+
+        assert _held(stage, "b.example.com") == "session"  # by the wider rule that was written
+        assert _held(stage, *_PYPI) == "no"  # asked again

@@ -133,7 +133,9 @@ class HostJudge:
             case AllowForSession(rules=None):
                 return "session"
             case AllowForSession(rules=str(text)):
-                self._memory.allow_for_session(_written(text, hosts))
+                rules = _written(text, hosts)
+                if set(_hosts(rules)) != set(hosts):  # what was asked is kept by the network, and ends with /net off
+                    self._memory.allow_for_session(rules)
                 return "session"
             case AllowAlways(rules=text):
                 await asyncio.to_thread(self._memory.allow_always, _written(text, hosts))  # another kaa may hold a lock
