@@ -485,7 +485,7 @@ def test_a_slot_that_is_used_again_carries_nothing_over(folder: Path) -> None:
 
 def test_nothing_is_left_behind(folder: Path) -> None:
     async def scenario(workspace: LocalWorkspace) -> None:
-        await sh(workspace, "mkdir -p /tmp/a/b; echo x > /tmp/a/b/c; setsid sleep 1000 &")
+        await sh(workspace, "cd /tmp; mkdir -p a/b; echo x > a/b/c; setsid sleep 1000 &")
 
     play(folder, scenario)
     assert list((folder / ".cache" / "kaa" / "tmp").iterdir()) == []
