@@ -181,7 +181,7 @@ def _outside_the_project(path: str) -> str:
             f"Writing{where} is blocked: this repository is not in the project. (Start kaa in {top}, or use --add-dir"
             f" {top}.)"
         )
-    return f"Writing{where} is blocked: only the project and /tmp can be written. (--add-dir allows more.)"
+    return f"Writing{where} is blocked: only the project and /tmp can be written. (/add-dir or --add-dir allows more.)"
 
 
 def _visible(text: str) -> str:

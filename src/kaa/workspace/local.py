@@ -356,7 +356,7 @@ class LocalWorkspace:
             if failed and self._questions is not None:  # an answer may still help whoever runs it again
                 await self._questions.settle()
             hosts = self.sandbox.network.blocked_since(refused_before)
-        services = self._services(command, output.tail, ending.failed_connections)
+        services = self._services(command.argv, output.tail, ending.failed_connections)
         direct = tuple(one for one in services if one.kind == "direct")
         told = (*services, *self._told_by(command, output.tail, (*hosts, *direct), policy, failed=failed))
         words = tuple(one for one in told if failed and one.kind != "placeholder")
@@ -406,7 +406,8 @@ class LocalWorkspace:
         carrier = Carrier(self._listener)
         async with self.sandbox.guarded(carrier):
             ending = await self._runner.run(argv, cwd=".", env=await self._environment(), timeout=None, output=streams)
-        blocked = (*carrier.found, *self.sandbox.network.blocked_since(refused_before))
+        services = self._services(argv, b"", ending.failed_connections)
+        blocked = (*carrier.found, *self.sandbox.network.blocked_since(refused_before), *services)
         return CommandResult(ending.exit_code, ending.signal, b"", 0, 0, leftovers=ending.leftovers, blocked=blocked)
 
     async def close(self) -> None:
@@ -518,9 +519,7 @@ class LocalWorkspace:
             raise BlockedError(carrier.found[0], path)
         return frame
 
-    def _services(
-        self, command: CommandRequest, tail: bytes, failed: "Sequence[FailedConnection]"
-    ) -> tuple[Blocked, ...]:
+    def _services(self, argv: Sequence[str], tail: bytes, failed: "Sequence[FailedConnection]") -> tuple[Blocked, ...]:
         """The services and processes outside the sandbox that a command looked for."""
         if not self.sandbox.confined or not (failed or tail):
             return ()
@@ -532,7 +531,7 @@ class LocalWorkspace:
                 (
                     *outside_services.blocked_connections(failed, self.sandbox.open_ports),
                     *outside_services.missed_services(text, self._own_environment),
-                    *outside_services.traced_outside(text, " ".join(command.argv)),
+                    *outside_services.traced_outside(text, " ".join(argv)),
                 )
             )
         )
