@@ -27,6 +27,18 @@ def texts(header: Header, name: str) -> list[str]:
     return value
 
 
+def pairs(header: Header, name: str) -> list[tuple[str, str]]:
+    """A field of a request that must be a list of pairs of texts."""
+    found = []
+    for item in value if isinstance(value := header.get(name), list) else [None]:
+        match item:
+            case [str(first), str(second)]:
+                found.append((first, second))
+            case _:
+                raise WireError(f"{name!r} must be a list of pairs of texts")
+    return found
+
+
 def text_map(header: Header, name: str) -> dict[str, str]:
     """A field of a request that must map texts to texts."""
     value = header.get(name)

@@ -5,7 +5,7 @@ A different policy needs different hands. Nothing of it can come from the model,
 
 from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
-from kaa.hands.fields import flag, mapping, text, texts
+from kaa.hands.fields import flag, mapping, pairs, text, texts
 from kaa.hands.wire import Header, WireError
 
 # Strongest first. `none` confines nothing: whoever uses it asks before each write and command.
@@ -32,6 +32,9 @@ class Policy(NamedTuple):
         temporary: directory of the host that slots see as /tmp (where there are mounts, else as itself).
         cache: directory for the caches of installers, writable under its own path. Empty for an agent that may not
             write the project: others build it from what they find there.
+        shared: directories of `cache`, relative to it, and those of the user that are seen through them where they may
+            be read and the kernel can do that.
+        work: directory for what the kernel needs for that, which no command can write.
         hidden: what may not be read.
         unlisted: entries of directories that may not be read either unless they are listed; only the last part of
             such a pattern has wildcards of its own.
@@ -47,6 +50,8 @@ class Policy(NamedTuple):
     writable: tuple[str, ...] = ()
     temporary: str = ""
     cache: str = ""
+    shared: tuple[tuple[str, str], ...] = ()
+    work: str = ""
     hidden: tuple[str, ...] = ()
     unlisted: tuple[str, ...] = ()
     listed: tuple[str, ...] = ()
@@ -69,6 +74,8 @@ class Policy(NamedTuple):
             writable=tuple(texts(fields, "writable")),
             temporary=text(fields, "temporary"),
             cache=text(fields, "cache"),
+            shared=tuple(pairs(fields, "shared")),
+            work=text(fields, "work"),
             hidden=tuple(texts(fields, "hidden")),
             unlisted=tuple(texts(fields, "unlisted")),
             listed=tuple(texts(fields, "listed")),

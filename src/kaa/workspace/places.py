@@ -1,7 +1,8 @@
 """Where kaa keeps what it can do without: outputs, temporary files and caches of commands, in `~/.cache/kaa`.
 
 output/          whole outputs of commands, readable inside the sandbox, written by the brain alone
-tmp/<random>/    /tmp of one workspace's commands, removed with the workspace, but for files that the user was told of
+tmp/<random>/    /tmp of one workspace's commands, removed with the workspace, but for files that the user was told of;
+                 another one for the kernel
 caches/<name>/   caches of installers, one for each project
 """
 
@@ -15,6 +16,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 _MODE = 0o700
+_COMMANDS, _KERNEL = "commands", "kernel"  # who uses a temporary directory
 _MAX_NAME_CHARACTERS = 200  # file systems allow 255 bytes
 _KEPT_CHARACTERS = 100
 _KEPT_SECONDS = 7 * 24 * 3600.0
@@ -33,7 +35,7 @@ class Places:
     def __init__(self, base: str, root: str) -> None:
         self._base = base
         self._root = root
-        self._temporary: _Temporary | None = None
+        self._temporary: dict[str, _Temporary] = {}
         self._kept: set[str] = set()
 
     @classmethod
@@ -79,30 +81,40 @@ class Places:
         Raises:
             OSError: as above.
         """
-        if self._temporary is None:
+        return self._removed_later(_COMMANDS)
+
+    @property
+    def work(self) -> str:
+        """A directory beside it that commands cannot reach, the same until `close`.
+
+        Raises:
+            OSError: as above.
+        """
+        return self._removed_later(_KERNEL)
+
+    def _removed_later(self, user: str) -> str:
+        if user not in self._temporary:
             path = self._private("tmp", os.urandom(8).hex())
-            self._temporary = _Temporary(path, _opened(os.path.dirname(path)), _locked(path))
-        return self._temporary.path
+            self._temporary[user] = _Temporary(path, _opened(os.path.dirname(path)), _locked(path))
+        return self._temporary[user].path
 
     def keep(self, name: str) -> None:
         """Leave an entry of the temporary directory for some days: the user was told of it."""
         self._kept.add(name)
 
     def close(self) -> None:
-        """Remove the temporary directory, but for what is kept, and those of workspaces that were killed."""
-        if self._temporary is None:
-            return
-        path, parent, lock = self._temporary
-        self._temporary = None
-        try:
-            if self._kept.intersection(os.listdir(lock)):
-                _remove_all_but(self._kept, lock)
-            else:
-                _remove(os.path.basename(path), parent)
-            os.close(lock)
-            _sweep(parent)
-        finally:
-            os.close(parent)
+        """Remove the temporary directories, but for what is kept, and those of workspaces that were killed."""
+        while self._temporary:
+            user, (path, parent, lock) = self._temporary.popitem()
+            try:
+                if user == _COMMANDS and self._kept.intersection(os.listdir(lock)):
+                    _remove_all_but(self._kept, lock)
+                else:
+                    _remove(os.path.basename(path), parent)
+                os.close(lock)
+                _sweep(parent)
+            finally:
+                os.close(parent)
 
     def _private(self, *names: str) -> str:
         """A directory below the base that is this user's alone."""

@@ -1,5 +1,6 @@
 """Leaving something behind that the user or a program of theirs executes or obeys later."""
 
+import contextlib
 import glob
 import os
 
@@ -259,3 +260,30 @@ def program_before_others(given: Given) -> None:
         os.makedirs(folder, exist_ok=True)
         write(f"{folder}/git", f"#!/bin/sh\n{given.path}\n")
         os.chmod(f"{folder}/git", 0o755)
+
+
+@attempt("kept", base="home", path=".cache/pip", existing_directory=True, alone=True)
+def cache_of_the_user(given: Given) -> None:
+    """Change, replace and add what the user's installer takes from its cache."""
+    cache = os.environ.get("PIP_CACHE_DIR", f"{given.home}/.cache/pip")
+    for name in ("harmless", "evil"):
+        with contextlib.suppress(OSError):
+            write(f"{cache}/{name}", "evil\n")
+    os.rename(f"{cache}/evil", f"{cache}/harmless")
+
+
+@attempt("kept", base="home", path=".cache/pip", existing_directory=True, alone=True)
+def cache_of_the_user_by_its_layers(given: Given) -> None:
+    """Find another way to what lies below the project's cache: its mount, its descriptors, its attributes."""
+    cache = os.environ.get("PIP_CACHE_DIR", f"{given.home}/.cache/pip")
+    for name in ("user.overlay.redirect", "user.overlay.opaque", "user.overlay.origin"):
+        with contextlib.suppress(OSError):
+            os.setxattr(cache, name, b"y")
+    with contextlib.suppress(OSError):
+        os.link(f"{cache}/harmless", f"{cache}/linked")
+    for path in (f"{cache}/linked", f"{cache}/harmless", *glob.glob("/proc/*/fd/*/harmless")):
+        with contextlib.suppress(OSError), open(path, "r+") as file:
+            file.write("evil")
+    with contextlib.suppress(OSError):
+        os.truncate(f"{cache}/harmless", 0)
+    os.chmod(f"{cache}/harmless", 0o777)

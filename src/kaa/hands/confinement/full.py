@@ -184,6 +184,7 @@ def _establish(policy: Policy, home: str, joined: Sequence[int], made: Protected
         namespaces.enter(joined, network=policy.network == "isolated")
         mounts.make_private()
         broker = ConnectBroker() if policy.network == "isolated" else None  # its self-test runs meanwhile
+        shared = _share_caches(policy, layout)
         masks = Masks(unreachable)
         shows = Shows(policy, home, view, layout)
         Builder(view, masks).build()
@@ -200,6 +201,7 @@ def _establish(policy: Policy, home: str, joined: Sequence[int], made: Protected
     restrictions = Restrictions(program, ruleset, limit_processes=os.geteuid() != 0, connect_broker=broker)
     full = FullTier(policy, restrictions, upkeep, holding, shows, landlock.abi() if ruleset else 0, made)
     full.warnings += layout.warnings
+    full.features["toolchain caches"] = shared
     if broker is None:
         full.features["unix sockets"] = "masked once seen"
         full.warnings.append(f"Commands can connect to unix sockets that your other programs make later: {obstacle}.")
@@ -207,6 +209,14 @@ def _establish(policy: Policy, home: str, joined: Sequence[int], made: Protected
         full.features["unix sockets"] = "only of the sandbox"
         full.helpers = frozenset({broker.pid})
     return full
+
+
+def _share_caches(policy: Policy, layout: Layout) -> str:
+    if not layout.shared:
+        return "none of yours"
+    from kaa.hands.confinement.shared_caches import share_caches  # lazy: many users have none
+
+    return share_caches(policy, layout)
 
 
 def _obstacle(broker: ConnectBroker | None) -> str:

@@ -34,6 +34,7 @@ class Layout(NamedTuple):
             paths of that. Something hidden lies in each, or would if it existed.
         whole: the same, but shown as they are since they have too many entries.
         awaited: what may not be written once it exists: paths that do not yet.
+        shared: directories of the cache, relative to it, and those of the user to be seen through them.
     """
 
     writable: tuple[str, ...]
@@ -43,6 +44,7 @@ class Layout(NamedTuple):
     carved: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     whole: tuple[str, ...] = ()
     awaited: tuple[str, ...] = ()
+    shared: tuple[tuple[str, str], ...] = ()
 
     @property
     def warnings(self) -> list[str]:
@@ -85,6 +87,7 @@ def resolve(policy: Policy, home: str = "") -> Layout:
     entries = (entry for path in listing.directories for entry in carved.get(path, ()))
     links = (path for path in entries if os.path.islink(path) and not is_below_any(os.path.realpath(path), hidden))
     listed = [path for path in _expand((*listing.elsewhere, *map(glob.escape, links))) if listing.hides(path)]
+    lent = tuple(_shared(policy, hidden, (*projects, *writable), listing))
     seen = (*listed, *shown, *writable)
     hidden = (*(path for path in hidden if not listing.hides(os.path.dirname(path)) or is_below_any(path, seen)),)
     hidden += tuple(path for directory in whole for path in _entries(directory) if listing.leaves_out(path))
@@ -96,7 +99,26 @@ def resolve(policy: Policy, home: str = "") -> Layout:
         carved=carved,
         whole=whole,
         awaited=_unique(path for path in _top_names(projects, policy.git_writable) if not os.path.lexists(path)),
+        shared=lent,
     )
+
+
+def _shared(
+    policy: Policy, hidden: tuple[str, ...], worked_in: tuple[str, ...], listing: HomeList
+) -> Iterator[tuple[str, str]]:
+    """Caches of the user that commands may read as a whole: nothing in them is or can become hidden."""
+    if not policy.cache or not policy.shared:
+        return
+    replaced = map(os.path.realpath, ("/tmp", "/var/tmp", "/run", "/dev", "/proc"))  # noqa: S108 - slots have their own
+    closed = (*hidden, *worked_in, *replaced)
+    parents = (parent for pattern in policy.hidden for parent in real_parents(os.path.dirname(pattern)))
+    kept_out = (*hidden, *policy.hidden, *parents, os.path.realpath(policy.cache))
+    for folder, path in policy.shared:
+        real = os.path.realpath(path)
+        if not os.path.isdir(real) or is_below_any(real, closed) or listing.hides(real):
+            continue
+        if not any(is_below_any(secret, [path, real]) for secret in kept_out):
+            yield folder, real
 
 
 def concealment(policy: Policy) -> tuple[tuple[str, ...], tuple[str, ...]]:

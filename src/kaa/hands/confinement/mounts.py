@@ -168,6 +168,21 @@ def tmpfs(target: str, mode: int) -> None:
     _mount("none", target, "tmpfs", NO_SET_USER_ID | NO_DEVICES, f"mode={mode:o}")
 
 
+def overlay(lower: int, upper: int, work: int) -> None:
+    """Show over the directory `upper` what is in it and, through it, what is in `lower`; only `upper` is written.
+
+    Args:
+        lower: descriptor of a directory.
+        upper: of another one.
+        work: of an empty one on the same mount.
+
+    Raises:
+        OSError: the kernel (before 5.11) or the file system cannot do it.
+    """
+    layers = f"lowerdir=/proc/self/fd/{lower},upperdir=/proc/self/fd/{upper},workdir=/proc/self/fd/{work}"
+    _mount("overlay", f"/proc/self/fd/{upper}", "overlay", NO_SET_USER_ID | NO_DEVICES, f"{layers},userxattr")
+
+
 def proc(target: str) -> None:
     """Show the processes of the caller's process namespace at `target`."""
     _mount("proc", target, "proc", NO_SET_USER_ID | NO_DEVICES | NO_PROGRAMS)

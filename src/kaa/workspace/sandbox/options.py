@@ -12,6 +12,7 @@ from kaa.host.code import executed
 from kaa.host.paths import is_below
 from kaa.workspace.network.allow_list import NetworkState
 from kaa.workspace.places import Places
+from kaa.workspace.sandbox.environment import shared_caches
 from kaa.workspace.sandbox.secrets import conceal
 
 Environment: TypeAlias = Mapping[str, str]
@@ -115,6 +116,8 @@ def policy_for(
         writable=tuple(dict.fromkeys(map(os.path.realpath, (*roots, *options.writable)))),
         temporary=places.temporary,
         cache=places.caches if options.root_writable else "",
+        shared=shared_caches(home, environment) if options.root_writable and tier == "full" else (),
+        work=places.work if options.root_writable and tier == "full" else "",
         hidden=concealed.hidden,
         unlisted=concealed.unlisted,
         listed=(*concealed.listed, glob.escape(places.output)),
