@@ -2,15 +2,19 @@
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
+from kaa.workspace.file_index import FileIndex
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.named_files import own_path
 from kaa.workspace.protocol import NamedFile
 from tests.support.elsewhere import folder_elsewhere
+
+T = TypeVar("T")
 
 
 @pytest.fixture
@@ -21,18 +25,38 @@ def folder() -> Iterator[Path]:
         yield folder
 
 
-def read(folder: Path, path: str, max_bytes: int = 1000) -> NamedFile:
-    async def scenario() -> NamedFile:
+def play(folder: Path, scenario: Callable[[LocalWorkspace], Awaitable[T]]) -> T:
+    async def whole() -> T:
         environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
         workspace = LocalWorkspace.start(str(folder / "project"), env=environment)
         try:
             if not (await workspace.sandbox.status()).confined:
                 pytest.skip("this machine cannot confine anything")
-            return await workspace.read_named(path, max_bytes)
+            return await scenario(workspace)
         finally:
             await workspace.close()
 
-    return asyncio.run(scenario())
+    return asyncio.run(whole())
+
+
+def read(folder: Path, path: str, max_bytes: int = 1000) -> NamedFile:
+    return play(folder, lambda workspace: workspace.read_named(path, max_bytes))
+
+
+def test_paths_outside_the_project_are_completed(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "app.log").write_text("")
+    (tmp_path / "app.log").chmod(0o600)
+    (folder / ".tool").mkdir()
+    (folder / ".tool" / "config").write_text("")
+    (folder / ".ssh").mkdir()
+    (folder / ".ssh" / "id").write_text("key")
+    (folder / "project" / "way").symlink_to(folder / ".ssh")
+
+    async def scenario(workspace: LocalWorkspace) -> list[tuple[str, ...]]:
+        index = FileIndex(workspace)
+        return [await index.complete_path(typed) for typed in (f"{tmp_path}/a", "~/.tool/", "../project/way/")]
+
+    assert play(folder, scenario) == [(f"{tmp_path}/app.log",), ("~/.tool/config",), ()]
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o644])

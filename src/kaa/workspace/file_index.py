@@ -7,7 +7,7 @@ import time
 
 import msgspec
 
-from kaa.workspace.protocol import Workspace
+from kaa.workspace.protocol import NamedFiles, Workspace
 
 # More would not be found by typing either; ripgrep lists so many in half a second.
 _MAX_FILES = 200_000
@@ -79,7 +79,11 @@ class FileIndex:
         """
         folder, slash, begun = typed.rpartition("/")
         try:
-            entries = await self._workspace.list((folder or slash) if slash else ".")
+            directory = (folder or slash) if slash else "."
+            if isinstance(self._workspace, NamedFiles) and directory.startswith(("/", "~", "..")):
+                entries = await self._workspace.list_named(directory)
+            else:
+                entries = await self._workspace.list(directory)
         except OSError:  # nothing is there, or it may not be seen
             return ()
         found = [

@@ -239,13 +239,10 @@ class LocalWorkspace:
 
     async def read_named(self, path: str, max_bytes: int) -> NamedFile:
         """See `NamedFiles.read_named`."""
-        if self.is_narrowed:
-            raise PermissionError("a narrowed workspace has no outside")
-        from kaa.workspace.named_files import own_path, read_own  # lazy: most messages name no file
+        from kaa.workspace.named_files import read_own  # lazy: most messages name no file
 
         absolute = self._absolute(path)
-        untrusted = [*map(os.path.realpath, (*self.sandbox.policy.writes, *self._places.written)), "/proc"]
-        own = own_path(absolute, () if self.sandbox.mode == "full-access" else untrusted)
+        own = self._own_path(absolute)
         if own is not None:
             try:
                 content = await asyncio.to_thread(read_own, own, max_bytes)
@@ -264,6 +261,25 @@ class LocalWorkspace:
             reason = "the sandbox hides what it leads to, and commands can write where it is"
             raise PermissionError(error.errno, reason, path) from error
         return NamedFile(info.real_path, content.data, content.size)
+
+    async def list_named(self, path: str) -> list[DirEntry]:
+        """See `NamedFiles.list_named`."""
+        from kaa.workspace.named_files import list_own  # lazy: most runs complete no path
+
+        own = self._own_path(self._absolute(path))
+        if own is None:
+            return await self.list(path)
+        found = await asyncio.to_thread(list_own, own)
+        return [DirEntry(os.fsdecode(name), _KINDS.get(kind[:1].encode(), "other")) for kind, name in found]
+
+    def _own_path(self, path: str) -> str | None:
+        """The real path that is used with the user's rights; None if commands could have changed where it leads."""
+        from kaa.workspace.named_files import own_path
+
+        if self.is_narrowed:
+            raise PermissionError("a narrowed workspace has no outside")
+        untrusted = [*map(os.path.realpath, (*self.sandbox.policy.writes, *self._places.written)), "/proc"]
+        return own_path(path, () if self.sandbox.mode == "full-access" else untrusted)
 
     async def read_lines(self, path: str, start: int, max_lines: int, max_bytes: int) -> LineSlice:
         """See `Workspace.read_lines`."""

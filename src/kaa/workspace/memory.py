@@ -138,6 +138,10 @@ class MemoryWorkspace:
         content = await self.read(path, 0, max_bytes)
         return NamedFile(self._absolute(path), content.data, content.size)
 
+    async def list_named(self, path: str) -> list[DirEntry]:
+        """See `NamedFiles.list_named`."""
+        return await self.list(path)
+
     async def read_lines(self, path: str, start: int, max_lines: int, max_bytes: int) -> LineSlice:
         """See `Workspace.read_lines`."""
         _refuse_negative(path, start, max_lines, max_bytes)

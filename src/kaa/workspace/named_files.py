@@ -47,6 +47,16 @@ def own_path(path: str, untrusted: Sequence[str]) -> str | None:
     return current
 
 
+def list_own(real_path: str) -> list[tuple[str, bytes]]:
+    """Kind and name of what is in a directory, by a path of which no part is a symlink.
+
+    Raises:
+        OSError: it cannot be listed.
+    """
+    with places.real(real_path) as place:
+        return list(reading.entries(place))
+
+
 def read_own(real_path: str, max_bytes: int) -> FileContent:
     """The beginning of a regular file, by a path of which no part is a symlink.
 

@@ -7,7 +7,7 @@ there, bytes that are not UTF-8 become U+FFFD.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
@@ -299,6 +299,7 @@ class BackgroundProcesses(Protocol):
         ...
 
 
+@runtime_checkable
 class NamedFiles(Protocol):
     """Reads files that the user named. No part of `Workspace`, which tools use: models name no file like this."""
 
@@ -312,6 +313,14 @@ class NamedFiles(Protocol):
 
         Raises:
             OSError: says why it cannot be read; `FileNotFoundError` only if there is nothing.
+        """
+        ...
+
+    async def list_named(self, path: str) -> list[DirEntry]:
+        """What is in a directory, with the user's rights, to complete what the user types.
+
+        Raises:
+            OSError: it cannot be listed.
         """
         ...
 
