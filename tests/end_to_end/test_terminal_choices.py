@@ -324,6 +324,22 @@ def test_a_dropped_image_that_cannot_be_read_stays_a_path(seat: Seat) -> None:
         program.wait_for("/nowhere/at/all.png")
 
 
+def test_a_file_outside_the_project_is_read_when_it_is_named(
+    seat: Seat, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    log = tmp_path_factory.mktemp("logs") / "app.log"
+    log.write_text("ERROR 42")
+
+    with seat.open(script=[say("An error."), say("None.")]) as program:
+        enter(program, f"what is in @{log} ?")
+        program.wait_for("An error.")
+        program.wait_for(is_idle)
+        enter(program, f"and in @{log.parent}/none.log ?")
+        program.wait_for("none.log does not exist; only its name is sent")
+
+    assert "ERROR 42" in seat.model.requests[0].body.decode()
+
+
 def test_the_footer_follows_the_branch(seat: Seat) -> None:
     (seat.project / ".git").mkdir()
     for folder in ("objects", "refs"):

@@ -1,6 +1,7 @@
 import shlex
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from kaa.frontends.interactive.attachments import (
     with_mentioned,
 )
 from kaa.workspace.memory import MemoryWorkspace
+from kaa.workspace.protocol import NamedFile
 from tests.support.agents import run
 
 
@@ -216,3 +218,26 @@ def test_a_path_that_cannot_be_attached_is_said(tmp_path: Path) -> None:
 
     assert message is said
     assert told == [f"@{tmp_path}/missing.log does not exist; only its name is sent"]
+
+
+@pytest.mark.parametrize("permitted", [True, False])
+def test_a_secret_is_sent_only_after_a_yes(permitted: bool) -> None:
+    class Secrets(MemoryWorkspace):
+        async def read_named(self, path: str, max_bytes: int) -> NamedFile:
+            return msgspec.structs.replace(await super().read_named(path, max_bytes), is_secret=True)
+
+    asked: list[str] = []
+    told: list[str] = []
+
+    async def permit(path: str) -> bool:
+        asked.append(path)
+        return permitted
+
+    workspace = Secrets({"/home/me/.ssh/id": b"a key"})
+    message = run(with_mentioned(workspace, user_message("use @/home/me/.ssh/id"), permit, told.append))
+
+    assert asked == ["/home/me/.ssh/id"]
+    assert ("a key" in message.text) is permitted
+    assert told == (
+        [] if permitted else ["@/home/me/.ssh/id was not attached: it may hold secrets; only its name is sent"]
+    )
