@@ -180,7 +180,7 @@ def _add_safety(parser: argparse.ArgumentParser) -> None:
         choices=["read-only", "workspace-write", "full-access"],
         help="what commands may write: nothing, the project, or whatever you may",
     )
-    safety.add_argument("--net", metavar="NET", type=_given, help="off, on, or domains such as pypi.org,*.npmjs.org")
+    safety.add_argument("--net", metavar="NET", type=_given, help="off, on, registries, or hosts: github.com,*.x.org")
     safety.add_argument(
         "--add-dir", metavar="DIR", type=_given, action="append", default=[], help="another directory to write in"
     )

@@ -47,7 +47,7 @@ def main(arguments: Sequence[str], directory: str) -> int:
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--mode", choices=["read-only", "workspace-write", "full-access"], help="what may be written")
-    parser.add_argument("--net", metavar="NET", help="off, on, or domains")
+    parser.add_argument("--net", metavar="NET", help="off, on, registries, or hosts")
     parsed = parser.parse_args(arguments)
     try:
         home = Home.of(os.environ)

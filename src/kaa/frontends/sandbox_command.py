@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--mode", choices=["read-only", "workspace-write", "full-access"], help="what may be written")
-    parser.add_argument("--net", metavar="NET", help="off, on, or domains such as pypi.org,*.pythonhosted.org")
+    parser.add_argument("--net", metavar="NET", help="off, on, registries, or hosts such as github.com,*.npmjs.org")
     parser.add_argument("--add-dir", metavar="DIR", action="append", default=[], help="another writable directory")
     parser.add_argument("--no-git", action="store_true", help="let nothing in .git be written")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="program and arguments")
