@@ -174,6 +174,26 @@ def test_a_commit_is_made(work: Work) -> None:
     assert "More" in work.shell("git log --format=%s side")
 
 
+# Caches
+
+
+def test_a_cache_of_the_user_is_seen_and_changed_only_for_the_project(work: Work) -> None:
+    if tier_of(work.person) != "full":
+        pytest.skip("only tier full shares caches")
+    cache = work.home / ".cache" / "uv"
+    cache.mkdir(parents=True)
+    (cache / "a").write_text("the user's\n")
+    work.person.own(work.home / ".cache")
+
+    assert work.shell("cat $UV_CACHE_DIR/a; echo more >>$UV_CACHE_DIR/a; cat $UV_CACHE_DIR/a").split("\n") == [
+        "the user's",
+        "the user's",
+        "more",
+        "",
+    ]
+    assert (cache / "a").read_text() == "the user's\n"
+
+
 # Processes
 
 
