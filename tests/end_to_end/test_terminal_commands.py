@@ -192,6 +192,26 @@ def test_settings_are_changed_in_a_list(seat: Seat) -> None:
     assert json.loads((seat.home / "settings.json").read_text())["quietStartup"] is True
 
 
+def test_what_tools_may_do_is_changed_in_the_list_for_this_project(seat: Seat) -> None:
+    with seat.open() as program:
+        enter(program, "/settings")
+        program.wait_for("approvals.policy")
+        program.type("policy")
+        program.wait_for(lambda screen: "ui.reflow" not in screen.text())
+        program.press("enter")
+        program.wait_for("step")
+        program.type("step")
+        program.wait_for(lambda screen: "never" not in screen.text())
+        program.press("enter")
+        program.wait_for("Set approvals.policy to step?")
+        program.press("down", "enter")
+        program.wait_for("approvals now: step")
+        program.wait_for(is_idle)
+
+    [chosen] = json.loads((seat.home / "settings.json").read_text())["projects"].values()
+    assert chosen == {"approvals": {"policy": "step"}}
+
+
 def test_vi_keys_run_commands(seat: Seat) -> None:
     seat.settings(editor={"mode": "vim"})
 

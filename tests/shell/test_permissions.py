@@ -153,6 +153,72 @@ ASKING = ConversationOptions(model="m", approvals="ask")
 AGAIN = ConversationOptions(model="m", session=ContinueSession())
 
 
+def test_a_setting_says_where_its_value_comes_from_and_takes_effect_at_once(folder: Path) -> None:
+    async def scene(conversation: Conversation) -> None:
+        (folder / "project" / ".git").mkdir()
+        assert await told(conversation, "/settings sandbox.git") == "sandbox.git  true  (default)\nValues: true, false"
+        assert await told(conversation, "/settings --project sandbox.network pypi.org") == (
+            f'sandbox.network: "pypi.org" (in {folder}/project)\nnetwork now: pypi.org'
+        )
+        assert await told(conversation, "/settings sandbox.network") == 'sandbox.network  "pypi.org"  (this project)'
+        assert await told(conversation, "/settings --global sandbox.network on") == (
+            'sandbox.network: "on"\nthis project has a value of its own: "pypi.org"\nnetwork now: pypi.org'
+        )
+
+        await told(conversation, "/settings --session sandbox.git false")
+        assert (await told(conversation, "/settings sandbox.git")).startswith("sandbox.git  false  (this session)")
+        assert not await writes(conversation, ".git/index")
+        await told(conversation, "/settings --session sandbox.git true")
+        assert await writes(conversation, ".git/index")
+
+        answer = await told(conversation, "/settings --global sandbox.writable ../added")
+        assert answer.endswith("added can be written; its protected files cannot")
+        assert await writes(conversation, "../added/a")
+        assert (await told(conversation, "/settings sandbox.writable")).endswith("(all projects)")
+        assert "cannot be set for this session" in await told(conversation, "/settings --session sandbox.hidden x")
+
+    play(folder, scene)
+
+
+def test_git_and_ports_of_a_session_are_restored(folder: Path) -> None:
+    (folder / "project" / ".git").mkdir()
+
+    async def choose(conversation: Conversation) -> None:
+        await conversation.submit("hello")
+        await told(conversation, "/settings --session sandbox.git false")
+        await told(conversation, "/settings --session sandbox.ports open")
+
+    async def again(conversation: Conversation) -> None:
+        assert not await writes(conversation, ".git/index")
+        assert await told(conversation, "/settings sandbox.ports") == (
+            'sandbox.ports  "open"  (this session)\nValues: closed, open'
+        )
+
+    play(folder, choose, choices=ASKING)
+    notices = play(folder, again, choices=AGAIN)
+
+    assert any(notice.startswith("Restored from this session: git read-only, ports open.") for notice in notices)
+
+
+def test_what_a_setting_says_is_not_kept_with_the_session(folder: Path) -> None:
+    async def choose(conversation: Conversation) -> None:
+        await conversation.submit("hello")
+        await told(conversation, "/settings --project sandbox.git false")
+        await told(conversation, "/settings --project sandbox.writable ../added")
+        await told(conversation, "/settings --project approvals.policy step")
+        await told(conversation, "/net pypi.org")
+
+    async def again(conversation: Conversation) -> None:
+        assert (await told(conversation, "/settings sandbox.git")).startswith("sandbox.git  false  (this project)")
+
+    play(folder, choose, choices=ASKING)
+    notices = play(folder, again, choices=AGAIN)
+
+    assert [notice for notice in notices if notice.startswith("Restored")] == [
+        "Restored from this session: network pypi.org. /approvals, /net, /add-dir and /settings change it."
+    ]
+
+
 async def choose_all(conversation: Conversation) -> None:
     await conversation.submit("hello")  # so that there is a session
     await told(conversation, "/net pypi.org")
@@ -174,7 +240,7 @@ def test_a_session_that_is_continued_has_what_the_user_permitted_in_it(folder: P
     restored = [notice for notice in notices if notice.startswith("Restored")]
     assert restored == [
         f"Restored from this session: {folder}/added writable, read-only, network pypi.org, approvals never."
-        " /approvals, /net and /add-dir change it."
+        " /approvals, /net, /add-dir and /settings change it."
     ]
     third = play(folder, _expect_auto, choices=AGAIN)
     assert "read-only" not in str(third)

@@ -1,17 +1,21 @@
 """The slash commands that choose the model, how hard it thinks, approvals, trust in the project, and settings."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import get_args
 
 from kaa.builtin.picking import pick
 from kaa.core.provider import Model, ThinkingLevel
 from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply, Suggestion
-from kaa.ext.choices import UserSetting
+from kaa.ext.choices import SettingScope, UserSetting
 from kaa.ext.errors import CommandError
 
 _UNCHANGED = Reply("nothing was changed")
-_SCOPES = {"for all projects": "--global", "for this project": "--project"}
+_SCOPES: Mapping[str, SettingScope] = {
+    "for all projects": "global",
+    "for this project": "project",
+    "for this session": "session",
+}
 _MOST_DIRECTORIES = 100  # more is no help to choose from
 
 
@@ -63,7 +67,7 @@ def extend(api: ExtensionAPI) -> None:
         "settings",
         "List the settings, or change one",
         _settings,
-        argument_hint="[--project] [KEY [VALUE]]",
+        argument_hint="[--global|--project|--session] [KEY [VALUE]]",
         complete=_settings_and_values,
         while_running=True,
     )
@@ -151,7 +155,7 @@ async def _settings(arguments: str, context: CommandContext) -> CommandAction:
     if value.strip():
         return await _set(key, value.strip(), scope, context)
     if scope:
-        raise CommandError(f"give a setting and its value: /settings {scope} KEY VALUE")
+        raise CommandError(f"give a setting and its value: /settings --{scope} KEY VALUE")
     listed = context.user_settings.listed()
     exact = next((one for one in listed if one.key == key), None)
     if exact is not None:
@@ -160,27 +164,26 @@ async def _settings(arguments: str, context: CommandContext) -> CommandAction:
     if not found:
         raise CommandError(f"there is no setting {key!r}: /settings lists all")
     width = max(len(one.key) for one in found)
-    return Reply("\n".join(f"{one.key:<{width}}  {one.value}" for one in found))
+    return Reply("\n".join(f"{one.key:<{width}}  {one.value}{_from(one)}" for one in found))
 
 
-def _scope(arguments: str) -> tuple[str, str]:
-    """The flag that says for which projects a setting is, if there is one, and the rest."""
+def _scope(arguments: str) -> tuple[SettingScope | None, str]:
+    """For what a setting is, if a flag says it, and the rest."""
     first, _, rest = arguments.partition(" ")
-    return (first, rest.strip()) if first in _SCOPES.values() else ("", arguments)
+    scope = next((scope for scope in _SCOPES.values() if first == f"--{scope}"), None)
+    return (scope, rest.strip()) if scope else (None, arguments)
 
 
-async def _set(key: str, value: str, scope: str, context: CommandContext) -> CommandAction:
+async def _set(key: str, value: str, scope: SettingScope | None, context: CommandContext) -> CommandAction:
     settings = context.user_settings
-    if not scope and settings.is_per_project(key) and context.asker.can_ask:
-        question = f"Set {key} for which projects?"
-        chosen = await pick(context.asker, question, dict.fromkeys(_SCOPES, ""), "/settings --project KEY VALUE")
+    scopes = next((one.scopes for one in settings.listed() if one.key == key), ())
+    if scope is None and len(scopes) > 1 and context.asker.can_ask:
+        options = {text: "" for text, offered in _SCOPES.items() if offered in scopes}
+        chosen = await pick(context.asker, f"Set {key} to {value}?", options, "/settings --project KEY VALUE")
         if chosen is None:
             return _UNCHANGED
         scope = _SCOPES[chosen]
-    told = await settings.set(key, value, for_project=scope == _SCOPES["for this project"])
-    if key == "approvals.policy":
-        told += f"\napprovals now: {await context.approvals.choose(value)}"
-    return Reply(told)
+    return Reply(await settings.set(key, value, scope or "global"))
 
 
 def _models(typed: str, context: CommandContext) -> list[Suggestion]:
@@ -215,7 +218,7 @@ def model_facts(model: Model) -> str:
 
 
 def _described(setting: UserSetting) -> str:
-    lines = [f"{setting.key}  {setting.value}"]
+    lines = [f"{setting.key}  {setting.value}{_from(setting)}"]
     if setting.description:
         lines.append(setting.description)
     if setting.allowed:
@@ -223,9 +226,13 @@ def _described(setting: UserSetting) -> str:
     return "\n".join(lines)
 
 
+def _from(setting: UserSetting) -> str:
+    return f"  ({setting.source})" if setting.source else ""
+
+
 def _settings_and_values(typed: str, context: CommandContext) -> list[Suggestion]:
     scope, rest = _scope(typed)
-    before = f"{scope} " if scope else ""
+    before = f"--{scope} " if scope else ""
     key, space, value = rest.partition(" ")
     listed = context.user_settings.listed()
     if not space:

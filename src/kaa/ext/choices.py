@@ -130,6 +130,10 @@ class SessionApprovals(Protocol):
         ...
 
 
+# Whether a setting is for all projects, for this one, or until the session ends.
+SettingScope: TypeAlias = Literal["global", "project", "session"]
+
+
 class UserSetting(msgspec.Struct, frozen=True):
     """A setting of settings.json.
 
@@ -138,12 +142,16 @@ class UserSetting(msgspec.Struct, frozen=True):
         value: the value in force, as JSON.
         allowed: the values it can have, as they are typed; empty where there are too many to list.
         description: what it does; may be empty.
+        source: where the value comes from, as in "this project"; empty where there is only one place.
+        scopes: for what it can be set.
     """
 
     key: str
     value: str
     allowed: tuple[str, ...] = ()
     description: str = ""
+    source: str = ""
+    scopes: tuple[SettingScope, ...] = ("global",)
 
 
 class SessionSettings(Protocol):
@@ -153,17 +161,13 @@ class SessionSettings(Protocol):
         """All settings, with the values in force."""
         ...
 
-    def is_per_project(self, key: str) -> bool:
-        """Whether a setting can have another value for one project."""
-        ...
-
-    async def set(self, key: str, text: str, *, for_project: bool = False) -> str:
-        """Write a setting into the user's settings.json and put it in force. Returns what that did, in some lines.
+    async def set(self, key: str, text: str, scope: SettingScope = "global") -> str:
+        """Set a setting and put it in force, as far as that can be. Returns what that did, in some lines.
 
         Args:
             key: its place in the file, with dots between levels.
             text: the value: JSON, or a text without quotes.
-            for_project: for this project only; in the same file, below `projects`.
+            scope: for what. `global` and `project` write the user's settings.json, the latter below `projects`.
 
         Raises:
             CommandError: there is no such setting, it cannot have this value, or the file cannot be changed.

@@ -16,7 +16,7 @@ from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkRuleError
 from kaa.workspace.permitted import PermittedWorkspace, Target
 from kaa.workspace.protocol import FileInfo, Workspace
-from kaa.workspace.sandbox.options import SandboxChange
+from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 
 # They confine files, processes, sockets and the network; others let some of that through (docs/sandbox.md).
@@ -111,6 +111,11 @@ class Contained:
     def added(self) -> Sequence[str]:
         """Directories besides the project that the user chose to be writable."""
         return self._workspace.sandbox.options.writable
+
+    @property
+    def choices(self) -> SandboxOptions:
+        """What the user chose, but for the network."""
+        return self._workspace.sandbox.options
 
     def objection(self, escalation: Escalation) -> str | None:
         """See `SandboxControl`."""
@@ -248,6 +253,11 @@ class NoSandbox:
     def added(self) -> Sequence[str]:
         """There are none."""
         return ()
+
+    @property
+    def choices(self) -> SandboxOptions:
+        """Nothing was chosen that could hold anything back."""
+        return SandboxOptions(mode="full-access")
 
     def objection(self, escalation: Escalation) -> str | None:
         """Nothing is held back."""

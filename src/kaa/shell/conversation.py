@@ -290,7 +290,11 @@ class Conversation:
         from kaa.shell.user_settings import UserSettings  # lazy: few conversations change settings
 
         return UserSettings(
-            self._reloading.file, self.workspace.root, lambda: self._reloading.settings, self._reloading.reload
+            self._reloading.file,
+            self.workspace.root,
+            lambda: self._reloading.settings,
+            self._reloading.reload,
+            self.approvals.values,
         )
 
     @property

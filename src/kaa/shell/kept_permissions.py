@@ -14,7 +14,7 @@ import msgspec
 from kaa.host.programs import commands_can_write
 from kaa.host.regular_files import read_regular
 from kaa.shell.settings import ApprovalPolicy
-from kaa.workspace.sandbox.options import ConfinedMode
+from kaa.workspace.sandbox.options import ConfinedMode, PortsMode
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _MOST_SESSIONS = 200
@@ -30,12 +30,16 @@ class SessionPermissions(msgspec.Struct, rename="camel", omit_defaults=True, fro
         mode: what may be written at all.
         network: what may be reached, as `--net` takes it.
         writable: directories that were added, absolute.
+        git: whether `.git` may be written, but for what executes.
+        ports: whether servers of commands are opened.
     """
 
     approvals: ApprovalPolicy | None = None
     mode: ConfinedMode | None = None
     network: str | None = None
     writable: tuple[str, ...] = ()
+    git: bool | None = None
+    ports: PortsMode | None = None
 
 
 class _Kept(msgspec.Struct, frozen=True):

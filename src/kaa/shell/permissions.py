@@ -15,10 +15,11 @@ from kaa.shell.containment import Containment
 from kaa.shell.gatekeeper import Gatekeeper
 from kaa.shell.settings import ApprovalPolicy
 from kaa.workspace.protocol import Workspace
-from kaa.workspace.sandbox.options import ConfinedMode, SandboxChange
+from kaa.workspace.sandbox.options import ConfinedMode, PortsMode, SandboxChange
 
 if TYPE_CHECKING:
     from kaa.shell.kept_permissions import KeptPermissions
+    from kaa.shell.session_values import SessionValues
 
 _READ_ONLY: Final = "read-only"
 _CYCLE = (_READ_ONLY, "ask", "auto")
@@ -31,6 +32,8 @@ class _State(NamedTuple):
     mode: ConfinedMode | None
     network: str
     writable: tuple[str, ...]
+    git: bool
+    ports: PortsMode
 
 
 class Permissions:
@@ -54,7 +57,8 @@ class Permissions:
         self._containment = containment
         self._workspace = workspace
         self._kept = kept
-        self._initial = self._saved = self._state
+        self._initial = self._state
+        self._saved: _State | None = self._initial  # None: not what was kept last
         self._is_lent = False  # the mode in force is only that of one run
 
     @property
@@ -118,7 +122,7 @@ class Permissions:
         finally:
             if self._is_lent:
                 self._is_lent = False
-                await self._change(SandboxChange(mode=before))
+                await self.change(SandboxChange(mode=before))
                 self._gate.restore(choice)
 
     @property
@@ -138,11 +142,35 @@ class Permissions:
         absolute, is_writable = self._find(path)
         if is_writable:
             return f"{absolute} can be written already"
-        await self._change(SandboxChange(writable=(absolute,)))
+        await self.change(SandboxChange(writable=(absolute,)))
         self.keep()
         if self._containment.mode == _READ_ONLY:
             return f"{absolute} can be written when the mode is not read-only"
         return f"{absolute} can be written; its protected files cannot"
+
+    async def change(self, change: SandboxChange) -> None:
+        """Change the sandbox, from the next call on.
+
+        Raises:
+            CommandError: it cannot be changed.
+        """
+        try:
+            await self._containment.settle()
+            await self._containment.change(change)
+        except OSError as error:
+            raise CommandError(str(error)) from error
+
+    def begin_with(self, field: str) -> None:
+        """Take what is in force for what the session begins with: the settings say it too."""
+        self._initial = self._initial._replace(**{field: getattr(self._state, field)})
+        self._saved = None
+
+    @property
+    def values(self) -> "SessionValues":
+        """The same as values of settings."""
+        from kaa.shell.session_values import SessionValues  # lazy: few conversations change settings
+
+        return SessionValues(self, self._gate, self._containment, self._workspace.root)
 
     def keep(self) -> None:
         """Keep what the user chose in this session, for the day it is resumed."""
@@ -157,6 +185,8 @@ class Permissions:
             mode=None if state.mode == before.mode else state.mode,
             network=None if state.network == before.network else state.network,
             writable=tuple(path for path in state.writable if path not in before.writable),
+            git=None if state.git == before.git else state.git,
+            ports=None if state.ports == before.ports else state.ports,
         )
         with suppress(OSError):  # what cannot be kept is asked again
             self._kept().save(changed)
@@ -181,10 +211,15 @@ class Permissions:
         ]
         if chosen.mode is not None and "mode" not in fixed:
             changes.append((chosen.mode, SandboxChange(mode=chosen.mode)))
+        if chosen.git is not None:
+            name = "git writable" if chosen.git else "git read-only"
+            changes.append((name, SandboxChange(git_writable=chosen.git)))
+        if chosen.ports is not None:
+            changes.append((f"ports {chosen.ports}", SandboxChange(ports=chosen.ports)))
         done: list[str] = []
         for name, change in changes:
             try:
-                await self._change(change)
+                await self.change(change)
                 done.append(name)
             except CommandError as error:
                 done.append(f"not {name} ({error})")
@@ -196,33 +231,29 @@ class Permissions:
         self._saved = self._state
         if not done:
             return ""
-        return f"Restored from this session: {', '.join(done)}. /approvals, /net and /add-dir change it."
+        return f"Restored from this session: {', '.join(done)}. /approvals, /net, /add-dir and /settings change it."
 
     @property
     def _state(self) -> "_State":
         contained = self._containment
         mode = None if contained.mode == "full-access" else contained.mode
-        return _State(self._gate.choice, mode, contained.network, tuple(contained.added))
+        chosen = contained.choices
+        return _State(
+            self._gate.choice, mode, contained.network, tuple(contained.added), chosen.git_writable, chosen.ports
+        )
 
     async def _choose(self, policy: str) -> str:
         if policy not in self.policies:
             raise CommandError(f"invalid approval mode {policy!r}: use {', '.join(self.policies)}")
         self._is_lent = False
         if policy == _READ_ONLY:
-            await self._change(SandboxChange(mode="read-only"))
+            await self.change(SandboxChange(mode="read-only"))
             self._gate.choose("never")
             return "\n".join(filter(None, (_READ_ONLY, self._still_running())))
         if policy in _CYCLE and self._containment.mode == _READ_ONLY:
-            await self._change(SandboxChange(mode="workspace-write"))
+            await self.change(SandboxChange(mode="workspace-write"))
         self._gate.choose(policy)
         return self.policy
-
-    async def _change(self, change: SandboxChange) -> None:
-        try:
-            await self._containment.settle()
-            await self._containment.change(change)
-        except OSError as error:
-            raise CommandError(str(error)) from error
 
     def _find(self, path: str) -> tuple[str, bool]:
         """A directory as an absolute path, and whether it belongs to the writable ones."""

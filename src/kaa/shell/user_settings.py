@@ -1,16 +1,17 @@
 """The user's settings.json as a flat list of settings, to list and to change (`/settings`)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
 from kaa.core.messages import Json
-from kaa.ext.choices import UserSetting
+from kaa.ext.choices import SettingScope, UserSetting
 from kaa.ext.errors import CommandError
 from kaa.shell.preferences import SETTINGS, load_preferences
 from kaa.shell.project_choices import PROJECT_SECTIONS, project_key
+from kaa.shell.session_values import SessionValues
 from kaa.shell.setting_values import valid_values, with_valid_values
 from kaa.shell.settings import Settings, SettingsError, read_values
 from kaa.shell.settings_file import SettingsFile
@@ -24,15 +25,22 @@ class UserSettings:
         directory: the project, absolute.
         in_force: gives the settings of the conversation.
         reload: reads the file again, and says what that did.
+        of_session: what is in force of approvals and the sandbox.
     """
 
     def __init__(
-        self, file: Path, directory: str, in_force: Callable[[], Settings], reload: Callable[[], Awaitable[str]]
+        self,
+        file: Path,
+        directory: str,
+        in_force: Callable[[], Settings],
+        reload: Callable[[], Awaitable[str]],
+        of_session: SessionValues,
     ) -> None:
         self._file = file
         self._directory = directory
         self._in_force = in_force
         self._reload = reload
+        self._of_session = of_session
 
     def listed(self) -> tuple[UserSetting, ...]:
         """Settings of the terminal, then all others."""
@@ -45,26 +53,28 @@ class UserSettings:
         ]
         known = {one.key for one in of_terminal}
         others = (one for one in _leaves(self._in_force(), "") if one.key not in known and one.key != "projects")
-        return (*of_terminal, *others)
+        return (*of_terminal, *map(self._placed, others))
 
-    def is_per_project(self, key: str) -> bool:
-        """See `kaa.ext.choices.SessionSettings.is_per_project`."""
-        return key.partition(".")[0] in PROJECT_SECTIONS
-
-    async def set(self, key: str, text: str, *, for_project: bool = False) -> str:
+    async def set(self, key: str, text: str, scope: SettingScope = "global") -> str:
         """See `kaa.ext.choices.SessionSettings.set`.
 
         Raises:
             CommandError: there is no such setting, it cannot have this value, or the file cannot be changed.
         """
-        if all(one.key != key for one in self.listed()):
+        setting = next((one for one in self.listed() if one.key == key), None)
+        if setting is None:
             raise CommandError(f"there is no setting {key!r}: /settings lists all")
-        if for_project and not self.is_per_project(key):
+        if scope == "project" and scope not in setting.scopes:
             raise CommandError(f"{key} cannot be set for one project: only approvals and sandbox settings can")
+        if scope not in setting.scopes:
+            raise CommandError(f"{key} cannot be set for this session: set it for this project or for all")
         value = _value(key, text)
+        if scope == "session":
+            told = await self._of_session.put_in_force(key, value, is_configured=False)
+            return f"{key}: {_as_json(value)} (this session)\n{told}"
         place = key.split(".")
         try:
-            if for_project:
+            if scope == "project":
                 place = ["projects", await asyncio.to_thread(self._project_key), *place]
             changes: Json = value
             for part in reversed(place):
@@ -73,8 +83,52 @@ class UserSettings:
             await asyncio.to_thread(SettingsFile(self._file).set, changes)
         except SettingsError as error:
             raise CommandError(str(error)) from error
-        where = f" (in {self._directory})" if for_project else ""
-        return f"{key}: {_as_json(value)}{where}\n{await self._reload()}"
+        where = f" (in {self._directory})" if scope == "project" else ""
+        reloaded = await self._reload()
+        return f"{key}: {_as_json(value)}{where}\n{await self._follow(setting, value) or reloaded}"
+
+    async def _follow(self, setting: UserSetting, value: Json) -> str:
+        """Put in force what the file says of a setting now. Returns what that did; empty if it is another's task."""
+        if "session" not in setting.scopes or (configured := _configured(self._in_force(), setting.key)) is None:
+            return ""
+        told = []
+        if configured != value and not isinstance(value, list):
+            told.append(f"this project has a value of its own: {_as_json(configured)}")
+        try:
+            told.append(await self._of_session.put_in_force(setting.key, configured, is_configured=True))
+        except CommandError as error:
+            told.append(str(error))
+        return "\n".join(told)
+
+    def _placed(self, setting: UserSetting) -> UserSetting:
+        """A setting with the value that this conversation has, and where that comes from."""
+        section, _, name = setting.key.partition(".")
+        if section not in PROJECT_SECTIONS:
+            return setting
+        source = "default"
+        for place, held in self._sections(section):
+            source = place if name in held else source
+        known = self._of_session.known()
+        if setting.key not in known:
+            return msgspec.structs.replace(setting, source=source, scopes=("global", "project"))
+        if not self._of_session.is_configured(setting.key, _configured(self._in_force(), setting.key)):
+            source = "this session"
+        return msgspec.structs.replace(
+            setting, value=_as_json(known[setting.key]), source=source, scopes=("global", "project", "session")
+        )
+
+    def _sections(self, section: str) -> Iterator[tuple[str, Mapping[str, Json]]]:
+        """What the file has in a section: for all projects, then for this one."""
+        try:
+            values = read_values(self._file)
+        except SettingsError:  # whoever changes a setting is told
+            return
+        own = values.get("projects")
+        own = own.get(project_key(values, self._directory)) if isinstance(own, dict) else None
+        for place, held in (("all projects", values), ("this project", own)):
+            found = held.get(section) if isinstance(held, dict) else None
+            if isinstance(found, dict):
+                yield place, found
 
     def _project_key(self) -> str:
         return project_key(read_values(self._file), self._directory)
@@ -91,6 +145,7 @@ def _value(key: str, text: str) -> Json:
         readings.append(msgspec.json.decode(text))
     except msgspec.DecodeError:
         readings.append({"yes": True, "no": False}.get(text, text))
+        readings.append([part.strip() for part in text.split(",")])
     readings.append(text)
     problem = ""
     for reading in readings:
@@ -113,6 +168,14 @@ def _problem(key: str, value: Json) -> str:
     except msgspec.ValidationError as error:
         return with_valid_values(error, Settings).partition(" - at ")[0]
     return ""
+
+
+def _configured(settings: Settings, key: str) -> Json:
+    """The value of a setting, as the file would have it."""
+    held: Json = msgspec.json.decode(msgspec.json.encode(settings))
+    for part in key.split("."):
+        held = held[part] if isinstance(held, dict) else None
+    return held
 
 
 def _leaves(value: object, prefix: str) -> Iterator[UserSetting]:

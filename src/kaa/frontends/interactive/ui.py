@@ -93,7 +93,7 @@ class InteractiveUI:
         self.model_selectors = ModelSelectors(ui)
         self.navigator = Navigator(ui, NavigationSteps(ui, self.tasks, self.activity, self._arrived))
         self.session_selectors = SessionSelectors(ui, self.conversations, self.navigator, self.attachments)
-        self.settings_selectors = SettingsSelectors(ui, self._appearance, self.preferences_changed)
+        self.settings_selectors = SettingsSelectors(ui, self._appearance, self.preferences_changed, self.submission.run)
         self.viewer = TranscriptViewer(ui)
         actions = Actions(self, main_view, core)
         self.commands.add(actions.commands(), actions.views())

@@ -35,10 +35,10 @@ class Ports:
     Args:
         make_socket: makes sockets of a family inside.
         listening: the ports on which commands, kaa's proxy or admitted services listen inside.
-        opens: whether each server is forwarded at the same number as soon as it is seen.
+        opens: says whether each server is forwarded at the same number as soon as it is seen.
     """
 
-    def __init__(self, make_socket: MakeSocket, listening: Inside, opens: bool = False) -> None:
+    def __init__(self, make_socket: MakeSocket, listening: Inside, opens: Callable[[], bool]) -> None:
         self.forwards = PortForwards(make_socket)
         self.services = HostServices(make_socket)
         self._listening = listening
@@ -75,7 +75,7 @@ class Ports:
         return set(await self._listening()) - {int(name) for name in self.services.admitted if name.isdecimal()}
 
     async def _introduce(self, port: int) -> str:
-        if self._opens:
+        if self._opens():
             try:
                 forward = await self.forwards.open(port, port)
             except ForwardError as error:

@@ -54,12 +54,14 @@ class SandboxChange(msgspec.Struct, frozen=True, kw_only=True):
         writable: directories that may be written too, absolute.
         shown: paths that may be read although they are hidden, absolute.
         git_writable: whether `.git` may be written, but for what executes.
+        ports: whether servers inside that are not known yet are opened.
     """
 
     mode: ConfinedMode | None = None
     writable: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     git_writable: bool | None = None
+    ports: PortsMode | None = None
 
     def resolved(self) -> "SandboxChange":
         """The same with real paths. Whatever is checked of them and then done has to go by these."""
@@ -83,6 +85,7 @@ class SandboxChange(msgspec.Struct, frozen=True, kw_only=True):
             writable=tuple(dict.fromkeys((*options.writable, *added))),
             hidden=tuple(dict.fromkeys((*options.hidden, *shown))),
             git_writable=options.git_writable if self.git_writable is None else self.git_writable,
+            ports=self.ports or options.ports,
         )
 
 

@@ -135,7 +135,7 @@ class Sandbox:
         if self._ports is None:
             from kaa.workspace.network.ports import Ports  # lazily: few need it
 
-            self._ports = Ports(self._inside_socket, self._listening, self._options.ports == "open")
+            self._ports = Ports(self._inside_socket, self._listening, lambda: self._options.ports == "open")
         return self._ports
 
     @property

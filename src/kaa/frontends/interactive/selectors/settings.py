@@ -1,20 +1,34 @@
-"""Lists of themes and display settings."""
+"""Lists of themes, and of settings of the terminal and of what tools may do."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
+from kaa.ext.choices import UserSetting
 from kaa.frontends.interactive.appearance import Appearance
+from kaa.frontends.interactive.dialogs.text_entry import TextEntry
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.ui_context import UIContext
 from kaa.shell.preferences import SETTINGS, Preferences, Setting
 from kaa.shell.settings_file import SettingsFile
-from kaa.tui.components.select_list import SelectItem
-from kaa.tui.components.settings_list import SettingRow, SettingsList
+from kaa.tui.component import Component
+from kaa.tui.components.select_list import SelectItem, SelectList
+from kaa.tui.components.settings_list import Done, SettingRow, SettingsList
 from kaa.tui.fuzzy import rank
 
 # The theme that is none by name.
 _AUTOMATIC = "automatic"
+
+_PERMISSIONS = {
+    "approvals.policy": "Which tool calls need your approval",
+    "sandbox.mode": "What tools can change",
+    "sandbox.network": "The hosts that commands can reach: off, on, registries, or hosts with commas between them",
+    "sandbox.writable": "Directories besides the project that tools can write, with commas between them",
+    "sandbox.git": "Whether commands can write .git, except hooks and configuration",
+    "sandbox.ports": "Whether kaa opens the servers of commands on this machine",
+}
 
 
 class SettingsSelectors:
@@ -24,6 +38,7 @@ class SettingsSelectors:
         ui: the screen, the core and lists.
         look: shows a theme while it is looked at.
         on_kept: the choices have changed.
+        run: runs a slash command, which asks what else there is to choose.
     """
 
     def __init__(
@@ -31,10 +46,12 @@ class SettingsSelectors:
         ui: UIContext,
         look: Appearance,
         on_kept: Callable[[], None],
+        run: Callable[[str], None],
     ) -> None:
         self._ui = ui
         self._appearance = look
         self._on_kept = on_kept
+        self._run = run
 
     def theme(self, name: str = "") -> None:
         """Choose the theme; the one with the pointer is shown."""
@@ -65,11 +82,25 @@ class SettingsSelectors:
         )
 
     def settings(self) -> None:
-        """Change what the settings say of the terminal."""
+        """Change what tools may do, and what the settings say of the terminal."""
+
+        async def permissions(engine: Engine) -> list[UserSetting]:
+            return [one for one in engine.conversation.user_settings.listed() if "session" in one.scopes]
+
+        self._ui.call(permissions, self._list, lambda _: self._list([]))
+
+    def _list(self, permissions: Sequence[UserSetting]) -> None:
         preferences = self._ui.main_view.preferences
-        rows = [_row(setting, preferences) for setting in SETTINGS if setting.offered]
+        rows = [
+            *(self._permission_row(one) for one in permissions),
+            *(_row(setting, preferences) for setting in SETTINGS if setting.offered),
+        ]
 
         def changed(id_: str, value: str) -> None:
+            if any(one.key == id_ for one in permissions):
+                self._ui.lists.close(dialog)
+                self._run(f"/settings {id_} {value}")
+                return
             setting = next(setting for setting in SETTINGS if setting.field == id_)
             chosen = next(choice for choice in setting.offered if _shown(choice) == value)
             self._keep(setting.key, chosen)
@@ -85,6 +116,29 @@ class SettingsSelectors:
             "Settings", control, "Enter changes, Esc closes; /theme and /model have lists of their own"
         )
 
+    def _permission_row(self, setting: UserSetting) -> SettingRow:
+        """A setting of which it is also chosen for what it holds, so that its values are not stepped through."""
+        context, value = self._ui.main_view.context, setting.value.strip('"')
+
+        def choose(_: str, done: Done) -> Component:
+            items = [SelectItem(one, one, is_current=one == value) for one in setting.allowed]
+            return SelectList(
+                context, items, on_select=lambda item: done(item.value), on_cancel=lambda: done(None), rank=rank
+            )
+
+        def enter(_: str, done: Done) -> Component:
+            return TextEntry(
+                context,
+                f"{setting.key}:",
+                _listed(setting.value),
+                on_enter=lambda text: done(text.strip() or "[]"),
+                on_cancel=lambda: done(None),
+            )
+
+        shown = f"{_listed(setting.value) or 'none'} ({setting.source})"
+        said = _PERMISSIONS.get(setting.key, "")
+        return SettingRow(setting.key, setting.key, shown, (), said, choose if setting.allowed else enter)
+
     def _keep(self, key: str, value: object) -> None:
         """Write a choice into the settings and follow it."""
         changes: Any = value
@@ -99,6 +153,16 @@ class SettingsSelectors:
             self._on_kept()
 
         self._ui.call(keep, kept)
+
+
+def _listed(value: str) -> str:
+    """A value of settings.json as people write it; lists with commas."""
+    read = msgspec.json.decode(value)
+    return ", ".join(map(str, read)) if isinstance(read, list) else _typed(read)
+
+
+def _typed(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _row(setting: Setting, preferences: Preferences) -> SettingRow:
