@@ -73,5 +73,5 @@ async def _web_fetch(arguments: WebFetchArguments, context: ToolContext) -> Tool
 async def _permitted(arguments: PermissionArguments, _context: ToolContext) -> ToolResult:
     """What comes here was permitted: the gate asks before any tool runs (`kaa.shell.approvals.requests`)."""
     if arguments.kind == "command":
-        return text_result("Permitted: call bash with exactly this command now.")
+        return text_result("Permitted: run exactly this command now.")
     return text_result("Permitted for this session.")
