@@ -45,6 +45,8 @@ def _contents(project: Path) -> dict[str, str]:
         "truncate -s 0 tracked",
         "dd if=/dev/null of=src/a.py",
         "cd src && rm -f a.py",
+        "rm -f src/*.py",
+        "find . -name '*.py' -delete",
     ],
 )
 def test_a_command_that_can_be_undone_is_not_asked_about_and_undone(kaa: Kaa, repository: Path, command: str) -> None:
@@ -117,6 +119,10 @@ def test_without_checkpoints_it_is_denied_as_before(kaa: Kaa, repository: Path, 
         "truncate -s 0 'link/only copy'",
         "find link/ -delete",
         "find . -name ignored -exec rm -rf {} +",
+        "find . -name 'only*' -delete",
+        "find link/ -name 'only*' -delete",
+        "rm -rf ign*",
+        "rm -rf ignored/*",
         "echo ignored | xargs -I% rm -rf %",
         "sh -c 'cd ignored; rm -rf ../ignored'",
         "cd ignored && rm -f 'only copy'",
@@ -134,3 +140,36 @@ def test_no_name_hides_that_the_only_copy_would_be_lost(kaa: Kaa, repository: Pa
 
     assert done.code == 3
     assert copy.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -rf node_modules build",
+        "rm -rf build/*",
+        "find . -type d -name __pycache__ -exec rm -rf {} +",
+        "find . -name '*.pyc' -delete",
+    ],
+)
+@pytest.mark.parametrize("has", ["only ignored files", "a tracked file", "no ignore file"])
+def test_generated_files_are_not_asked_about_if_git_ignores_all_of_them(
+    kaa: Kaa, repository: Path, command: str, has: str
+) -> None:
+    generated = [repository / name for name in ("node_modules/m.js", "build/o", "src/__pycache__/a.pyc")]
+    for file in generated:
+        file.parent.mkdir()
+        file.write_text("generated")
+    if has != "no ignore file":
+        (repository / ".gitignore").write_text("node_modules/\nbuild/\n__pycache__/\nignored/\n")
+    if has == "a tracked file":
+        subprocess.run(["git", "add", "-f", *generated], cwd=repository, check=True, env=kaa.environ)
+    before = _contents(repository)
+
+    with ModelServer([call("bash", command=command), say("Done.")]) as server:
+        kaa.use(server, "openai-completions")
+        done = kaa.run("-p", "do it")
+
+    # Without an ignore file, checkpoints keep `build`.
+    runs = has == "only ignored files" or (has == "no ignore file" and command == "rm -rf build/*")
+    assert done.code == (0 if runs else 3), done.err
+    assert (_contents(repository) != before) is runs

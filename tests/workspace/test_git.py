@@ -37,6 +37,35 @@ def commit(repository: Path, **files: str) -> str:
     return git(repository, "rev-parse", "HEAD").strip()
 
 
+@pytest.mark.parametrize(
+    ("directories", "ignored"),
+    [
+        (["build"], True),
+        (["build/deep"], True),
+        (["build", "sub/build"], True),
+        (["tracked"], False),
+        (["build", "tracked"], False),
+        (["src"], False),
+        (["absent"], False),
+        (["b*"], False),
+        (["inner/build"], False),
+        (["/etc"], False),
+        (["../build"], False),
+    ],
+)
+def test_ignored_directories_hold_nothing_that_git_tracks(
+    repository: Path, local: RunLocal, directories: list[str], ignored: bool
+) -> None:
+    for name in ("build/deep/o", "sub/build/o", "tracked/o", "src/a", "inner/build/o"):
+        (repository / name).parent.mkdir(parents=True)
+        (repository / name).write_text("x")
+    (repository / ".gitignore").write_text("build/\ntracked/\n")
+    git(repository, "add", "-f", "tracked")
+    git(repository / "inner", "init", "-q")
+
+    assert local(lambda workspace: Git(workspace).ignores(directories)) is ignored
+
+
 class TestHead:
     def test_is_a_branch(self, repository: Path, local: RunLocal) -> None:
         commit(repository, a="1")

@@ -1,6 +1,6 @@
 """Puts the gate between the model and the tools, and loads it with the first call: many conversations have none."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, get_args
 
 from kaa.core.hooks import Block, Refuse, RunAgain
@@ -18,6 +18,7 @@ from kaa.workspace.protocol import Workspace
 if TYPE_CHECKING:
     from kaa.shell.approvals.gate import Gate
     from kaa.shell.approvals.rule_file import ApprovalRules
+    from kaa.shell.approvals.sparing import Keeps
     from kaa.workspace.git import ChangedFiles
 
 _POLICIES: Final[Mapping[str, str]] = {
@@ -157,7 +158,7 @@ def create_gatekeeper(
     home: Home,
     asker: Asker,
     abort: Callable[[], None],
-    keeps: Callable[[Sequence[str]], Awaitable[bool]],
+    keeps: "Keeps",
     notify: Callable[[str], None],
 ) -> Gatekeeper:
     """Choose who stands between the model and the tools.
@@ -171,7 +172,7 @@ def create_gatekeeper(
         home: keeps what the user allowed for good.
         asker: asks the person.
         abort: stops the agent.
-        keeps: whether `/undo` restores all that is at or below some paths.
+        keeps: what `/undo` would restore of some files.
         notify: tells the user what runs without a question because it can be undone.
 
     Raises:
@@ -216,7 +217,7 @@ def create_gatekeeper(
             sandbox=containment,
             asker=asker,
             abort=abort,
-            sparing=Sparing(ask_git, keeps),
+            sparing=Sparing(ask_git, git.ignores, keeps),
             notify=notify,
             preview=preview,
         )

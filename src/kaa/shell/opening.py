@@ -52,6 +52,7 @@ from kaa.shell.session_parts import AgentEvents, SessionParts
 from kaa.shell.settings import Settings, load_settings
 from kaa.shell.settings_file import SettingsFile
 from kaa.shell.trust.configuration import ProjectConfiguration
+from kaa.workspace.checkpoints.contract import Kept
 from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
@@ -141,9 +142,9 @@ async def open_conversation(
     def abort() -> None:
         built.agent.abort()  # which comes after the gate that can stop it
 
-    async def keeps(paths: Sequence[str]) -> bool:
+    async def keeps(patterns: Sequence[str], *, name: str = "", kind: str = "") -> Kept:
         can_be_undone = session.store.path is not None or asker.can_ask  # else nobody comes back to the session
-        return can_be_undone and await checkpoints.keeps(paths)
+        return await checkpoints.keeps(patterns, name=name, kind=kind) if can_be_undone else Kept(False)
 
     gate = create_gatekeeper(
         options.approvals,

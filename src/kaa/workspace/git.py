@@ -7,7 +7,7 @@ they say which directories of other owners are safe.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -68,6 +68,9 @@ _MAX_OUTPUT_BYTES = 1024 * 1024
 
 # Warnings would mix with the answer: of a command's output, the workspace makes one stream.
 _QUIETLY = 'exec git "$@" 2>/dev/null'
+
+
+_MAX_DIRECTORIES = 1000  # in one question
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -142,6 +145,16 @@ class Git:
         paths = sorted(os.fsdecode(record[3:]) for record in whole)
         mixed = any(b" " not in record[:2] and record[:2] != b"??" for record in whole)
         return ChangedFiles(tuple(paths[:limit]), more=cut or len(paths) > limit, mixed=mixed)
+
+    async def ignores(self, directories: Sequence[str]) -> bool:
+        """Whether git ignores all of some directories below the project, and tracks nothing in them."""
+        if len(directories) > _MAX_DIRECTORIES or any(directory.startswith("/") for directory in directories):
+            return False
+        answer = await self._ask(
+            *("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory", "--", *directories)
+        )
+        found = set() if answer is None else {os.fsdecode(name) for name in answer.tail.split(b"\0")}
+        return all(any(f"{above}/" in found for above in _and_above(directory)) for directory in directories)
 
     async def commit(self, name: str) -> str | None:
         """The hash of the commit that a branch, a tag or the beginning of a hash names; None if there is none."""
@@ -230,6 +243,12 @@ class Git:
         if result.timed_out or result.exit_code not in ((0, 1) if silent else (0,)):
             return None
         return None if whole and result.output_bytes > len(result.tail) else result
+
+
+def _and_above(path: str) -> Iterator[str]:
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
 
 
 def _line(answer: CommandResult) -> str:

@@ -14,6 +14,7 @@ from kaa.shell.approvals.judgement import Allowed, Denied, Doubtful, judge
 from kaa.shell.approvals.rule_file import parse_rules
 from kaa.shell.approvals.sparing import Sparing
 from kaa.shell.settings import ApprovalPolicy
+from kaa.workspace.checkpoints.contract import Kept
 from kaa.workspace.git import ChangedFiles
 from kaa.workspace.permitted import Target
 
@@ -59,19 +60,26 @@ def verdict(
     changed: Sequence[str] | None = None,
     mixed: bool = False,
     kept: Sequence[str] = (),
+    generated: Sequence[str] = (),
+    ignored: Sequence[str] = (),
     leads_to: str | None = None,
 ) -> Allowed | Denied | Doubtful:
-    """The verdict on a call. `kept`: by checkpoints. `leads_to`: where the path of a file tool really leads."""
+    """The verdict on a call. `kept`: by checkpoints. `ignored`: by git. `leads_to`: where the path really leads."""
     target = Target(str(arguments["path"]), leads_to) if leads_to is not None else None
     call = examine(ToolCall("1", tool, arguments), RISKS.get(tool, "outside"), confinement, target)
 
     async def ask_git(untracked: bool) -> ChangedFiles | None:
         return None if changed is None else ChangedFiles(tuple(changed), mixed=mixed)
 
-    async def keeps(paths: Sequence[str]) -> bool:
-        return set(kept).issuperset(map(posixpath.normpath, paths))
+    async def ignores(directories: Sequence[str]) -> bool:
+        return set(ignored).issuperset(directories)
 
-    call = asyncio.run(Sparing(ask_git, keeps).spare(call))
+    async def keeps(patterns: Sequence[str], *, name: str = "", kind: str = "") -> Kept:
+        paths = set(map(posixpath.normpath, patterns))
+        left = paths.difference(kept)
+        return Kept(left.issubset(generated), tuple(sorted(left)))
+
+    call = asyncio.run(Sparing(ask_git, ignores, keeps).spare(call))
     return judge(call, policy, parse_rules(allow, deny, "test"), ROOT, exposed=lambda _: None)
 
 

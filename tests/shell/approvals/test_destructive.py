@@ -67,7 +67,7 @@ def warning(command: str, changed: tuple[str, ...] | None = None) -> str | None:
         ("nohup nice -n 5 rm -rf x", "x"),
         ("timeout -s KILL 5 rm -rf x", "x"),
         ("ls | xargs -n 1 rm -rf", "what is computed"),
-        ("find . -name x -exec rm -rf {} +", "{}"),
+        ("find . -name x -exec rm -rf {} +", "all files it finds"),
         ("sh -c 'cd y; rm -rf x'", "x"),
         ("bash -lc \"git reset --hard\"", "all changes"),
         ("eval rm -rf x", "x"),
@@ -189,8 +189,38 @@ def test_a_rule_with_an_open_end_does_not_allow_destruction_and_one_for_exactly_
         ("cd $x; rm -rf build", ("build",), True),
         ("cd sub && git reset --hard", ("a", "sub/a"), True),
         ("rm -rf $x", ("build",), True),
+        ("rm -f *.o", ("*.o",), False),
+        ("rm -f '*.o'", ("[*].o",), False),
+        ("rm -f '*.o'", ("*.o",), True),
+        ("cd a && rm -f *.o", ("*.o", "a/*.o"), False),
+        ("rm -f *.o *.a", ("*.o",), True),
+        ("rm -f *.o; rm -f *.a", ("*.o",), True),
+        ("rm -f *.o; rm -f $x", ("*.o",), True),
+        ("ls | xargs rm -f; rm -f *.o", ("*.o",), True),
+        ("sudo rm -f *.o", ("*.o",), True),
+        ("shopt -s dotglob; rm -rf *", ("*",), True),
+        ("rm -rf .*", (".*",), True),
+        ("rm -rf a/.*/b", ("a/.*/b",), True),
+        ("rm -f [ab].o", ("[ab].o",), True),
+        ("rm -f {a,b}*", ("{a,b}*",), True),
+        ("rm -f !(a)", ("!(a)",), True),
+        ("rm -f ~/*", ("~/*",), True),
+        ("rm -f $x*", ("*",), True),
+        ("rm -rf /tmp/../*", ("a",), True),
+        ("find . -name '*.pyc' -delete", (".",), False),
+        ("find . -name *.pyc -delete", (".",), False),  # everything there is examined
+        ("find . -name *.pyc -delete", (), True),
+        ("find . -type d -name __pycache__ -exec rm -rf {} +", (".",), False),
+        ("find a b -name x -type f -exec rm -f {} \\;", ("a", "b"), False),
+        ("find a b -name x -type f -exec rm -f {} \\;", ("a",), True),
+        ("find . -name x -exec rm -rf {} + -exec rm -rf y \\;", (".", "{}", "y"), True),
+        ("find . -name x -exec rm -rf {} y +", (".", "{}", "y"), True),
+        ("find . -name x -exec rm -rf {} +; ls | xargs -I{} rm -rf {}", (".", "{}"), True),
+        ("ls | xargs -I{} rm -rf {}; find . -name x -exec rm -rf {} +", (".", "{}"), True),
+        ("sudo find . -name x -exec rm -rf {} +", (".", "{}"), True),
+        ("find $x -name x -delete", (".",), True),
         ("mv node_modules x; rm -rf x", ("x",), True),
-        ("find . -name x -exec rm -rf {} +", ("{}", "."), True),
+        ("find -L . -name x -exec rm -rf {} +", ("{}", "."), True),
         ("ls | xargs -I% rm -rf %", ("%",), True),
         ("ls | xargs rm -rf", (), True),
         ("sudo rm -rf build", ("build",), True),
@@ -201,6 +231,13 @@ def test_a_rule_with_an_open_end_does_not_allow_destruction_and_one_for_exactly_
 )
 def test_what_checkpoints_keep_is_not_asked_about(command: str, kept: tuple[str, ...], asks: bool) -> None:
     verdict = bash(command, policy="auto", changed=("a",), kept=kept)
+
+    assert isinstance(verdict, Doubtful) is asks
+
+
+@pytest.mark.parametrize(("ignored", "asks"), [(("build",), True), (("build", "dist"), False), ((), True)])
+def test_generated_files_are_lost_unless_git_ignores_them(ignored: tuple[str, ...], asks: bool) -> None:
+    verdict = bash("rm -rf build dist src", policy="auto", kept=("src",), generated=("build", "dist"), ignored=ignored)
 
     assert isinstance(verdict, Doubtful) is asks
 

@@ -34,6 +34,7 @@ from kaa.shell.approvals.memory import Memory
 from kaa.shell.approvals.rule_file import ApprovalRules, RuleFile, parse_rules
 from kaa.shell.approvals.sparing import Sparing
 from kaa.shell.settings import ApprovalPolicy
+from kaa.workspace.checkpoints.contract import Kept
 from kaa.workspace.git import ChangedFiles
 from kaa.workspace.network.asking import HostAsker
 from kaa.workspace.permitted import Target
@@ -155,7 +156,7 @@ class Stage:
             sandbox=self.sandbox,
             asker=NOBODY if headless else self.person,
             abort=self._abort,
-            sparing=Sparing(self._ask_git, self._keeps),
+            sparing=Sparing(self._ask_git, self._ignores, self._keeps),
             notify=self.notices.append,
         )
         self._scene = Scene([])
@@ -169,8 +170,11 @@ class Stage:
     async def _ask_git(self, untracked: bool) -> ChangedFiles | None:
         return self._changed
 
-    async def _keeps(self, paths: Sequence[str]) -> bool:
-        return self._kept.issuperset(map(posixpath.normpath, paths))
+    async def _ignores(self, directories: Sequence[str]) -> bool:
+        return False
+
+    async def _keeps(self, patterns: Sequence[str], *, name: str = "", kind: str = "") -> Kept:
+        return Kept(self._kept.issuperset(map(posixpath.normpath, patterns)))
 
     def play(self, *calls: tuple[str, dict[str, Json]]) -> AgentEnd:
         """One reply with these calls, and one that ends the run."""

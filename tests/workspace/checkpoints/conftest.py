@@ -39,6 +39,11 @@ class Turns:
         self._opened.append(self.checkpoints)
         return self.checkpoints
 
+    async def keeps(self, paths: list[str]) -> bool:
+        """Whether checkpoints alone would restore all that is at some paths."""
+        kept = await self.checkpoints.keeps(paths)
+        return kept.kept and not kept.generated
+
     async def _permit(self, files: int, size: int) -> bool:
         self.asked.append((files, size))
         return self.permits

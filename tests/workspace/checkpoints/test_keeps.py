@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kaa.workspace.checkpoints.contract import CheckpointLimits
+from kaa.workspace.checkpoints.contract import CheckpointLimits, Kept
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.workspace.checkpoints.conftest import Play, Turns
 
@@ -29,7 +29,7 @@ def test_what_is_kept_is_restored_after_it_was_destroyed(play: Play, tiers: Sand
         await turns.skip_unless_held()
         before = turns.contents()
 
-        assert await turns.checkpoints.keeps([path])
+        assert await turns.keeps([path])
         change_set = await turns.turn(f"rm -rf {path}")
         if change_set is not None:
             await turns.undo(change_set)
@@ -41,11 +41,24 @@ def test_what_is_kept_is_restored_after_it_was_destroyed(play: Play, tiers: Sand
 
 @pytest.mark.parametrize(
     "path",
-    [".", "build", "build/out", "node_modules", "packages", "repository", "repository/.git", "/", "/etc", "..", "~"],
+    [
+        ".",
+        "build",
+        "build/out",
+        "packages/p/node_modules",
+        "node_modules",
+        "packages",
+        "repository",
+        "repository/.git",
+        "/",
+        "/etc",
+        "..",
+        "~",
+    ],
 )
 def test_what_checkpoints_leave_out_is_not_kept(play: Play, path: str) -> None:
     async def scene(turns: Turns) -> bool:
-        return await turns.checkpoints.keeps(["src", path])
+        return await turns.keeps(["src", path])
 
     assert not play(scene, _FILES)
 
@@ -58,7 +71,7 @@ def test_what_was_made_or_changed_since_the_last_turn_is_kept(play: Play) -> Non
         (turns.root / "src" / "a.py").write_text("my change")
         before = turns.contents()
 
-        assert await turns.checkpoints.keeps(["mine", "src"])
+        assert await turns.keeps(["mine", "src"])
         change_set = await turns.changed("rm -rf mine src")
         await turns.undo(change_set)
 
@@ -77,11 +90,11 @@ def test_what_a_link_leads_to_must_be_kept_too(play: Play, tmp_path: Path) -> No
         (turns.root / "in").symlink_to("src")
         (turns.root / "ignored").symlink_to("build")
 
-        assert await turns.checkpoints.keeps(["in", "in/a.py"])
-        assert not await turns.checkpoints.keeps(["out"])
-        assert not await turns.checkpoints.keeps(["out/f"])
-        assert not await turns.checkpoints.keeps(["ignored"])
-        assert not await turns.checkpoints.keeps(["ignored/out"])
+        assert await turns.keeps(["in", "in/a.py"])
+        assert not await turns.keeps(["out"])
+        assert not await turns.keeps(["out/f"])
+        assert not await turns.keeps(["ignored"])
+        assert not await turns.keeps(["ignored/out"])
 
     play(scene, _FILES)
 
@@ -89,7 +102,7 @@ def test_what_a_link_leads_to_must_be_kept_too(play: Play, tmp_path: Path) -> No
 def test_a_file_with_several_names_is_not_kept(play: Play) -> None:
     async def scene(turns: Turns) -> bool:
         os.link(turns.root / "src" / "a.py", turns.root / "twin")
-        return await turns.checkpoints.keeps(["src"])
+        return await turns.keeps(["src"])
 
     assert not play(scene, _FILES)
 
@@ -102,8 +115,8 @@ def test_what_is_no_file_and_what_is_too_large_is_not_kept(play: Play) -> None:
         (turns.root / "pipes").mkdir()
         os.mkfifo(turns.root / "pipes" / "pipe")
 
-        assert not await turns.checkpoints.keeps(["large"])
-        assert not await turns.checkpoints.keeps(["pipes"])
+        assert not await turns.keeps(["large"])
+        assert not await turns.keeps(["pipes"])
 
     play(scene, _FILES)
 
@@ -114,7 +127,7 @@ def test_what_a_note_alone_kept_is_not_kept(play: Play) -> None:
         (turns.root / "build" / "out").write_text("edited")
         await turns.checkpoints.collect()
 
-        assert not await turns.checkpoints.keeps(["build/out"])
+        assert not await turns.keeps(["build/out"])
 
     play(scene, _FILES)
 
@@ -124,7 +137,7 @@ def test_beyond_the_limits_nothing_is_kept(play: Play) -> None:
         (turns.root / "half").mkdir()
         (turns.root / "half" / "a").write_bytes(b"a" * 700_000)
         (turns.root / "half" / "b").write_bytes(b"b" * 700_000)
-        return await turns.checkpoints.keeps(["half"])
+        return await turns.keeps(["half"])
 
     assert not play(scene, _FILES, limits=CheckpointLimits(max_megabytes=2))
 
@@ -133,6 +146,58 @@ def test_whoever_declines_the_first_copy_keeps_nothing(play: Play) -> None:
     async def scene(turns: Turns) -> None:
         turns.permits = False
         with pytest.raises(OSError, match="declined"):
-            await turns.checkpoints.keeps(["src"])
+            await turns.keeps(["src"])
 
     play(scene, {"src/a": "a" * 2_000_000}, limits=CheckpointLimits(announce_megabytes=1))
+
+
+_GENERATED = {
+    ".gitignore": "build/\nout/\n.venv/\n",
+    "build/deep/o": "o",
+    "out/only": "copy",
+    "src/.hidden.pyc": "h",
+    "src/a.pyc": "a",
+    "src/__pycache__/a.pyc": "a",
+    "src/sub/b.pyc": "b",
+    ".venv/src/p/.git/config": "[core]",
+    "linked/node_modules/f": "f",
+}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "kind", "generated"),
+    [
+        ("build", "", "", ("build",)),
+        ("build/*", "", "", ("build",)),
+        ("b*", "", "", ("build",)),
+        ("src/*.pyc", "", "", ()),
+        (".", "*.pyc", "", ("src/__pycache__",)),
+        (".", "__pycache__", "d", ("src/__pycache__",)),
+        (".", "build", "f", ()),
+        ("src", "*", "f", ("src/__pycache__",)),
+        ("*.absent", "", "", ()),
+        ("out", "", "", None),
+        ("o*", "", "", None),
+        ("*", "", "", None),
+        (".", "only", "", None),
+        (".", "o*", "f", None),
+        (".", "config", "", None),
+        ("to_out", "only", "f", None),
+        ("to_out/*", "", "", None),
+        ("to_*", "", "", None),
+        (".venv", "", "", None),
+        ("linked/node_modules", "", "", None),
+    ],
+)
+def test_what_is_generated_is_told_apart_from_what_is_lost(
+    play: Play, pattern: str, name: str, kind: str, generated: tuple[str, ...] | None
+) -> None:
+    async def scene(turns: Turns) -> None:
+        (turns.root / "to_out").symlink_to("out")
+        os.link(turns.root / "linked" / "node_modules" / "f", turns.root / "twin")
+
+        found = await turns.checkpoints.keeps([pattern], name=name, kind=kind)
+
+        assert found == (Kept(False) if generated is None else Kept(True, generated))
+
+    play(scene, _GENERATED)

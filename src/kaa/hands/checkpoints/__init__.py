@@ -12,6 +12,8 @@ Requests, each with an `id` that its answers repeat. Answers may come in between
     {"op": "note", "path"}      take in what is at an absolute path before it is changed; waits for nothing
     {"op": "collect"}           say what changed since the last answer
     {"op": "look", "paths"}     what is at some paths now
+    {"op": "keeps", "patterns", "name", "kind"}
+                                whether all at these paths, or what has the name and type there, would be restored
     {"op": "hold"}              with a descriptor: keep it open, until another one comes, as long as the slot lives
     {"op": "restore", "token", "moves": [[path, expected, target, length], ...]}, body: contents one after another
                                 replace what is as expected, in this order
@@ -21,6 +23,7 @@ Requests, each with an `id` that its answers repeat. Answers may come in between
     {"id", "announce": {"files", "bytes"}}          to begin, where that is at least announce_bytes, unless it is 0
     {"id", "noted": what the path is called here, or ""}
     {"id", "states": [...]}
+    {"id", "kept", "generated": [directory, ...]}    to keeps: would be, but for directories that programs make again
     {"id"}                                          to hold
     {"id", "results": [null, "" or a text, ...], "remarks": [text, ...]}
                                 done; something else is there; why the system refused. For each, too, what was done

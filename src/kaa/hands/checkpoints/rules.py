@@ -18,6 +18,13 @@ _REPOSITORY = ".git"
 _TEMPORARY = re.compile(r"\.kaa-[0-9a-f]{16}(-[0-9a-f]+)?\.tmp")
 # Made by programs from what is in the project: huge, and made again by the same programs.
 _GENERATED = frozenset(("node_modules", ".venv", "venv", ".tox", ".nox", "__pycache__"))
+# The same where git ignores them: otherwise they are covered, as what a person wrote has such names too.
+_GENERATED_IF_IGNORED = frozenset(
+    (
+        *("build", "dist", "target", "coverage", "htmlcov", ".next", ".nuxt", ".turbo", ".parcel-cache"),
+        *(".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".eggs", ".gradle"),
+    )
+)
 # A directory with such a file is a cache (bford.info/cachedir) or a virtual environment (PEP 405).
 _MARKS = frozenset(("CACHEDIR.TAG", "pyvenv.cfg"))
 
@@ -102,6 +109,11 @@ class ScanRules:
     def reset(self) -> None:
         """Everything is counted anew. What ignore files said holds."""
         self.uncovered.clear()
+
+
+def is_generated(name: str) -> bool:
+    """Whether a directory of this name, if git ignores it, has only what programs make again."""
+    return name in _GENERATED or name in _GENERATED_IF_IGNORED or name.endswith(".egg-info")
 
 
 def covers_name(name: str) -> bool:

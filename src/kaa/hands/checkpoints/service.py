@@ -6,7 +6,7 @@ import os
 import select
 from collections.abc import Iterator, Mapping
 
-from kaa.hands.checkpoints.keeping import keeps
+from kaa.hands.checkpoints.keeping import expanded, unkept
 from kaa.hands.checkpoints.manifest import row_of, state_of
 from kaa.hands.checkpoints.putting import NotAsExpectedError, Putter, remove_leftovers
 from kaa.hands.checkpoints.roots import Roots
@@ -125,10 +125,13 @@ class _Service:
                 states = self._tracker.states(texts(frame.header, "paths"))
                 self._send({"states": [row_of(state) for state in states]})
             case "keeps":
-                paths = [path if path.startswith("/") else f"./{path}" for path in texts(frame.header, "paths")]
+                given = texts(frame.header, "patterns")
+                patterns = [path if path.startswith("/") else f"./{path}" for path in given]
                 self._tracker.look_again()
                 self._flush()
-                self._send({"kept": keeps(self._tracker, map(self._settings.absolute, paths))})
+                name, kind = text(frame.header, "name"), text(frame.header, "kind")
+                generated = unkept(self._tracker, expanded(map(self._settings.absolute, patterns), name, kind))
+                self._send({"kept": generated is not None, "generated": sorted(generated or ())})
             case "hold":
                 close_all(self._held)
                 self._held = self._connection.take_descriptors()

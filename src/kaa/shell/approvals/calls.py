@@ -1,10 +1,13 @@
 """What a call of a tool would do: what it runs and touches, whether it must leave the sandbox, what would be lost."""
 
+from collections import Counter
+
 import msgspec
 
 from kaa.core.messages import Json, ToolCall
 from kaa.ext.api import Risk
 from kaa.shell.approvals.destructive import losses
+from kaa.shell.approvals.finding import deletion
 from kaa.shell.approvals.foresight import Need, foreseen, foreseen_host
 from kaa.shell.approvals.grammar import Script, read
 from kaa.shell.approvals.losses import Loss
@@ -92,8 +95,9 @@ class JudgedCall(msgspec.Struct, frozen=True):
         entered = first[1] if len(first) == 2 and first[0] == "cd" else None
         if entered is not None and not entered.startswith("-"):
             commands = commands[1:]
-        named = {command.words for command in self.script.commands}
-        is_plain = named.issuperset(self.reach.commands) and not any(
+        named = [command.words for command in self.script.commands]
+        named += [found.inner for words in named if (found := deletion(words))]
+        is_plain = Counter(self.reach.commands) <= Counter(named) and not any(
             command.assigns or _ELSEWHERE.intersection(command.words) or command.words[:1] in _MOVES
             for command in commands
         )

@@ -4,11 +4,14 @@ It is no boundary: whoever wants to destroy something finds a way that is not li
 being written is safe, what it lets be written is not, and this asks before the usual ways to lose it.
 """
 
+import glob
 import posixpath
 import re
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
+from kaa.shell.approvals.finding import deletion
 from kaa.shell.approvals.git_losses import git_loss
 from kaa.shell.approvals.grammar import Words
 from kaa.shell.approvals.losses import Loss, listed
@@ -29,10 +32,32 @@ def losses(reach: CommandReach, temporary: Sequence[str]) -> tuple[Loss, ...]:
         reach: the command.
         temporary: directories whose files nobody misses.
     """
-    found = [loss for words in reach.commands if (loss := _loss(words, temporary))]
+    found = [loss for words in _with_globs(reach) if (loss := _loss(words, temporary))]
     redirections = (text for command in reach.simple for text in command.redirections)
     found += [Loss("overwrites a disk") for text in redirections if _DEVICE.match(text)]
     return tuple(dict.fromkeys(found))
+
+
+class _Glob(str):
+    """A word that bash expands to names of files."""
+
+
+def _with_globs(reach: CommandReach) -> Iterator[Words]:
+    """The commands, with simple globs as they are written, and without those that a simple `find` runs."""
+    written: defaultdict[Words, list[Words]] = defaultdict(list)
+    if not any(command.words[:1] == ("shopt",) for command in reach.simple):  # it changes what a glob means
+        for command in reach.simple:
+            pairs = zip(command.words, command.globs, strict=False)
+            patterns = tuple(_Glob(pattern) if word is None and pattern else word for word, pattern in pairs)
+            written[command.words].append(patterns)
+    inner = Counter(found.inner for words in reach.commands if (found := deletion(words)))
+    for words in reach.commands:
+        if inner[words] > 0:
+            inner[words] -= 1
+        elif words[0] is not None and program_name(words[0]) == "rm" and None in words and written[words]:
+            yield written[words].pop(0)
+        else:
+            yield words
 
 
 def _loss(words: Words, temporary: Sequence[str]) -> Loss | None:
@@ -45,10 +70,10 @@ def _loss(words: Words, temporary: Sequence[str]) -> Loss | None:
         case "git":
             return git_loss(rest)
         case "rm" if letters & {"r", "R", "f"} or options & {"--recursive", "--force"}:
-            lost = [word for word in operands if word is None or not _is_temporary(word, temporary)]
+            lost = [word for word in operands if not _is_temporary(word, temporary)]
             return _lost_files(f"deletes {listed(lost)}", lost) if lost else None
-        case "find" if "-delete" in options:
-            return _lost_files("deletes all files it finds", _starts_of_find(rest))
+        case "find":
+            return _found_loss(words, rest)
         case "shred" | "wipefs":
             return Loss(f"destroys {listed(operands)} for good")
         case "truncate":
@@ -71,6 +96,13 @@ def _loss(words: Words, temporary: Sequence[str]) -> Loss | None:
     return None
 
 
+def _found_loss(words: Words, rest: Sequence[str | None]) -> Loss | None:
+    sentence = "deletes all files it finds"
+    if found := deletion(words):
+        return Loss(sentence, "files", tuple(map(glob.escape, found.starts)), found.name, found.type)
+    return _lost_files(sentence, _starts_of_find(rest)) if "-delete" in rest else None
+
+
 def _operands(words: Sequence[str | None]) -> list[str | None]:
     """The words that are no options; all words behind `--` are none."""
     end = words.index("--") if "--" in words else len(words)
@@ -85,7 +117,7 @@ def _starts_of_find(words: Sequence[str | None]) -> list[str | None]:
 
 
 def _lost_files(sentence: str, paths: Sequence[str | None]) -> Loss:
-    known = tuple(path for path in paths if path is not None)
+    known = tuple(path if isinstance(path, _Glob) else glob.escape(path) for path in paths if path is not None)
     return Loss(sentence, "files", known) if known and len(known) == len(paths) else Loss(sentence)
 
 
@@ -100,5 +132,7 @@ def _container_loss(operands: Sequence[str | None], options: set[str]) -> Loss |
     return None
 
 
-def _is_temporary(path: str, temporary: Sequence[str]) -> bool:
+def _is_temporary(path: str | None, temporary: Sequence[str]) -> bool:
+    if path is None or isinstance(path, _Glob):
+        return False
     return any(posixpath.normpath(path).startswith(directory.rstrip("/") + "/") for directory in temporary)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
-from kaa.shell.approvals.words import is_harmless_redirection, literal, plain_commands
+from kaa.shell.approvals.words import is_harmless_redirection, literal, plain_commands, simple_glob
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Tree
@@ -104,12 +104,14 @@ class SimpleCommand(msgspec.Struct, frozen=True):
         words: the program and its arguments; empty where only variables are set.
         assigns: variables are set for it.
         redirections: those that are not harmless, as they are written.
+        globs: for each of the words the pattern, if it is a simple one that bash expands to names of files.
     """
 
     text: str
     words: Words
     assigns: bool = False
     redirections: tuple[str, ...] = ()
+    globs: Words = ()
 
     @property
     def literal_words(self) -> tuple[str, ...] | None:
@@ -235,6 +237,7 @@ class _Reading:
     def _command(self, place: _Place) -> SimpleCommand:
         node, parent, inherited = place
         words: list[str | None] = []
+        globs: list[str | None] = []
         assigns = node.type == "variable_assignment"
         match node.type:
             case "declaration_command" | "unset_command" | "test_command":
@@ -244,8 +247,10 @@ class _Reading:
                 names = [child.type for child in node.named_children]
                 assigns = "variable_assignment" in names
                 arguments = [child for child in node.named_children if child.type not in _NO_ARGUMENTS]
-                words = [literal(self._bytes(child)) for child in (*arguments, *_behind_redirections(node, parent))]
-        return SimpleCommand(_cut(self._bytes(node)), tuple(words), assigns, (*inherited, *self._redirections(node)))
+                written = [self._bytes(child) for child in (*arguments, *_behind_redirections(node, parent))]
+                words, globs = [*map(literal, written)], [*map(simple_glob, written)]
+        redirections = (*inherited, *self._redirections(node))
+        return SimpleCommand(_cut(self._bytes(node)), tuple(words), assigns, redirections, tuple(globs))
 
     def _redirections(self, node: "Node") -> tuple[str, ...]:
         """The redirections of a node that are not harmless."""

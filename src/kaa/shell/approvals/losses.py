@@ -16,12 +16,16 @@ class Loss(msgspec.Struct, frozen=True):
     Attributes:
         sentence: for people.
         kind: what is lost.
-        paths: where, as the command names them.
+        paths: where, as the command names them; of files, as wildcard patterns.
+        name: pattern of the names that are lost below `paths`; "" for all.
+        entry_type: of what is lost there: `d`, `f` or "" for both.
     """
 
     sentence: str
     kind: LossKind = "other"
     paths: tuple[str, ...] = ()
+    name: str = ""
+    entry_type: str = ""
 
     def changes_among(self, changed: Sequence[str]) -> tuple[str, ...]:
         """Those of the files with changes that are not committed whose changes are lost."""

@@ -1,19 +1,29 @@
 """Which losses of a command need no question: nothing is lost, or checkpoints keep it and `/undo` restores it."""
 
+import glob
 import posixpath
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import msgspec
 
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.losses import Loss
+from kaa.workspace.checkpoints.contract import Kept
 from kaa.workspace.git import ChangedFiles
 
 # Files with changes that are not committed, if asked for with those that git does not track; None: not known.
 AskGit: TypeAlias = Callable[[bool], Awaitable[ChangedFiles | None]]
-# Whether checkpoints keep all that is at or below some paths.
-Keeps: TypeAlias = Callable[[Sequence[str]], Awaitable[bool]]
+# Whether git ignores all of some directories, and tracks nothing in them.
+Ignores: TypeAlias = Callable[[Sequence[str]], Awaitable[bool]]
+
+
+class Keeps(Protocol):
+    """Asks the checkpoints; see `Checkpoints.keeps`."""
+
+    async def __call__(self, patterns: Sequence[str], *, name: str = "", kind: str = "") -> Kept:
+        """What would remain of some files."""
+        ...
 
 
 class Sparing:
@@ -21,11 +31,13 @@ class Sparing:
 
     Args:
         ask_git: about the repository of the project.
+        ignores: about the same repository.
         keeps: asks the checkpoints.
     """
 
-    def __init__(self, ask_git: AskGit, keeps: Keeps) -> None:
+    def __init__(self, ask_git: AskGit, ignores: Ignores, keeps: Keeps) -> None:
         self._ask_git = ask_git
+        self._ignores = ignores
         self._keeps = keeps
 
     async def spare(self, call: JudgedCall) -> JudgedCall:
@@ -33,15 +45,19 @@ class Sparing:
         losses, restorable = [], []
         for loss in call.losses:
             paths = await self._lost_paths(loss, call)
-            possible = [posixpath.join(start, path) for start in call.directories for path in paths or ()]
-            if paths is None or (paths and not (possible and await self._keeps(possible))):
+            if paths is None:
                 losses.append(loss)
             elif paths:
-                restorable.append(loss)
+                possible = [posixpath.join(glob.escape(start), path) for start in call.directories for path in paths]
+                kept = await self._keeps(possible, name=loss.name, kind=loss.entry_type) if possible else Kept(False)
+                if not kept.kept or (kept.generated and not await self._ignores(kept.generated)):
+                    losses.append(loss)
+                elif not kept.generated:  # else /undo does not restore all of it
+                    restorable.append(loss)
         return msgspec.structs.replace(call, losses=tuple(losses), restorable=tuple(restorable))
 
     async def _lost_paths(self, loss: Loss, call: JudgedCall) -> Sequence[str] | None:
-        """The files that are lost; None if that is not known, or something else is lost."""
+        """Patterns of the files that are lost; None if that is not known, or something else is lost."""
         match loss.kind:
             case "files":
                 return loss.paths
@@ -50,6 +66,8 @@ class Sparing:
                 if changed is None or changed.more:
                     return None
                 lost = loss.changes_among(changed.paths)
-                return None if lost and changed.mixed else lost  # what is staged is in no checkpoint
+                return (
+                    None if lost and changed.mixed else tuple(map(glob.escape, lost))
+                )  # what is staged is in no checkpoint
             case _:
                 return None

@@ -27,6 +27,9 @@ _WORD = re.compile(f"(?>(?:{_PIECE.pattern})+)")
 _ALONE = re.compile(r"[{}!]")  # keywords, or themselves, if nothing else is in the word
 _ENDS_WORD = re.compile(r"[ \t\n;&|()<>]|\Z")
 
+# Names with `*` and `?`, as bash and Python expand them alike: no options, and no wildcards for names with a dot first.
+_GLOB = re.compile(r"(?!-)(?!(?:.*/)?\.[^/]*[*?])[A-Za-z0-9_@%+,./=*?-]+")
+
 # Redirections that lose nothing and write nowhere.
 _HARMLESS = re.compile(r"(?:[012]?>&[12]|(?:[12]|&)?>>?[ \t]*/dev/null|0?<[ \t]*/dev/null)")
 _BLANK = re.compile(r"(?:[ \t]|(?<=[ \t\n])\\\n)+")
@@ -107,6 +110,12 @@ def literal(word: bytes) -> str | None:
         return value.encode("latin-1").decode("utf-8")
     except UnicodeDecodeError:
         return None
+
+
+def simple_glob(word: bytes) -> str | None:
+    """A word that bash expands to names of files by `*` and `?` alone; None for any other."""
+    text = word.decode("latin-1")
+    return text if _GLOB.fullmatch(text) and not {"*", "?"}.isdisjoint(text) else None
 
 
 def split(line: str) -> tuple[str, ...] | None:

@@ -27,7 +27,7 @@ from kaa.shell.checkpoints.permission import limits_of, permission
 from kaa.shell.checkpoints.reach import FileReach
 from kaa.shell.home import Home
 from kaa.shell.settings import CheckpointSettings
-from kaa.workspace.checkpoints.contract import ChangeSet, Checkpoints
+from kaa.workspace.checkpoints.contract import ChangeSet, Checkpoints, Kept
 from kaa.workspace.protocol import Workspace
 
 _USER_COMMAND = "!"  # no model gives this id to a call
@@ -133,17 +133,17 @@ class TurnCheckpoints:
         else:
             self._problem = ""
 
-    async def keeps(self, paths: Sequence[str]) -> bool:
-        """Whether `/undo` would restore all that is at or below some paths, if a call destroyed it now."""
+    async def keeps(self, patterns: Sequence[str], *, name: str = "", kind: str = "") -> Kept:
+        """See `Checkpoints.keeps`."""
         checkpoints = self._made()
         if checkpoints is None:
-            return False
+            return Kept(False)
         try:
             await self.settled()
-            return await checkpoints.keeps(paths)
+            return await checkpoints.keeps(patterns, name=name, kind=kind)
         except OSError as error:
             self.report(error)
-            return False
+            return Kept(False)
 
     async def caught_up(self) -> Checkpoints | None:
         """The checkpoints, once everything is in the session that the agent did until now; None if they are off.

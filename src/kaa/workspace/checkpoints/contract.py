@@ -225,6 +225,19 @@ class MissingCheckpointError(LookupError):
     """What would be needed is no longer kept; the message says why and what can be done."""
 
 
+class Kept(msgspec.Struct, frozen=True):
+    """What would remain of files that a call destroyed.
+
+    Attributes:
+        kept: checkpoints would restore all, but for `generated`.
+        generated: directories, relative to the project, that checkpoints leave out. By their names, programs make
+            them again, if git ignores them.
+    """
+
+    kept: bool
+    generated: tuple[str, ...] = ()
+
+
 class Checkpoints(Protocol):
     """Change sets of one session in one project."""
 
@@ -244,11 +257,13 @@ class Checkpoints(Protocol):
         """
         ...
 
-    async def keeps(self, paths: Sequence[str]) -> bool:
+    async def keeps(self, patterns: Sequence[str], *, name: str = "", kind: str = "") -> Kept:
         """Whether all that is at or below some paths would be restored, if a call destroyed it now.
 
         Args:
-            paths: absolute, or relative to the project.
+            patterns: paths with `*`, `?` and `[…]` as in `glob`, absolute or relative to the project.
+            name: only what has such a name below them counts; "" for all.
+            kind: only directories (`d`) or files (`f`) count there.
 
         Raises:
             OSError: it cannot be told.

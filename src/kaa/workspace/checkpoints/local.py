@@ -13,12 +13,13 @@ from kaa.workspace.checkpoints.contract import (
     FileConflict,
     FileDifference,
     FileStep,
+    Kept,
     Permit,
     RestorePlan,
     RestoreResult,
 )
 from kaa.workspace.checkpoints.planning import Way
-from kaa.workspace.checkpoints.reports import Kept, Noted, doing_of
+from kaa.workspace.checkpoints.reports import Noted, doing_of
 from kaa.workspace.checkpoints.restoring import Progress, restore
 from kaa.workspace.checkpoints.store import Store, Turn, new_change_set_id
 from kaa.workspace.slots import Slots
@@ -109,10 +110,11 @@ class LocalCheckpoints:
                     self._signs = asyncio.create_task(self._give_signs(store))
             self._record.begin(call, name)
 
-    async def keeps(self, paths: Sequence[str]) -> bool:
+    async def keeps(self, patterns: Sequence[str], *, name: str = "", kind: str = "") -> Kept:
         """See `Checkpoints.keeps`."""
         link = await self._lookout.looked()
-        return parse((await link.ask({"op": "keeps", "paths": list(paths)})).header, Kept).kept
+        request = {"op": "keeps", "patterns": list(patterns), "name": name, "kind": kind}
+        return parse((await link.ask(request)).header, Kept)
 
     async def ended(self, call: str, *, in_background: bool = False) -> None:
         """See `Checkpoints.ended`."""

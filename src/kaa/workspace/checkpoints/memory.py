@@ -13,6 +13,7 @@ from kaa.workspace.checkpoints.contract import (
     FileConflict,
     FileDifference,
     FileState,
+    Kept,
     MissingCheckpointError,
     RestorePlan,
     RestoreResult,
@@ -61,9 +62,9 @@ class MemoryCheckpoints:
         self._is_open = True
         self._record.begin(call, path)
 
-    async def keeps(self, paths: Sequence[str]) -> bool:
+    async def keeps(self, patterns: Sequence[str], *, name: str = "", kind: str = "") -> Kept:
         """Everything in memory is kept."""
-        return True
+        return Kept(True)
 
     async def ended(self, call: str, *, in_background: bool = False) -> None:
         """See `Checkpoints.ended`."""

@@ -43,12 +43,6 @@ class Noted(msgspec.Struct, frozen=True):
     noted: str
 
 
-class Kept(msgspec.Struct, frozen=True):
-    """The header of an answer to `keeps`."""
-
-    kept: bool
-
-
 class States(msgspec.Struct, frozen=True):
     """The header of an answer to `look`."""
 
