@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kaa.workspace.checkpoints.contract import CheckpointLimits, Checkpoints
@@ -218,6 +218,11 @@ def _files(tree: Tree) -> Tree:
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(steps=_STEPS, interference=st.one_of(st.just([]), _DEEDS), first=st.integers(0, 4))
+@example(
+    steps=[Step((), [Deed("write", "d/x", "")]), Step([Deed("write", "d/y", "")], [Deed("write", "d", "")])],
+    interference=[],
+    first=0,
+)
 def test_going_anywhere_and_back(
     project: Project, steps: Sequence[Step], interference: Sequence[Deed], first: int
 ) -> None:

@@ -159,7 +159,8 @@ def in_order(moves: Iterable[FileMove]) -> Iterator[Sequence[FileMove]]:
     A directory gets its mode at the end, the deepest first. Until then, its owner may do anything in it.
     """
     moves = tuple(moves)
-    exchanged = frozenset(move.path for move in moves if _takes_two_steps(move))
+    needed = frozenset(above for move in moves if move.target is not None for above in _directories_of(move.path))
+    exchanged = frozenset(move.path for move in moves if _takes_two_steps(move) or _is_in_the_way(move, needed))
     free, below = _Phases(), _Phases()
     for move in moves:
         (below if _is_in(exchanged, move.path) else free).add(move)
@@ -267,6 +268,16 @@ def _parts(move: FileMove) -> Sequence[FileMove]:
     if _takes_two_steps(move):
         return FileMove(move.path, move.expected, None), FileMove(move.path, None, move.target)
     return (move,)
+
+
+def _directories_of(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path
+
+
+def _is_in_the_way(move: FileMove, needed: Collection[str]) -> bool:
+    """Whether it is a file that goes, and something comes back below a directory of its name."""
+    return move.path in needed and move.target is None and not _is_directory(move.expected)
 
 
 def _takes_two_steps(move: FileMove) -> bool:
