@@ -72,7 +72,7 @@ class Sandbox:
         self.looked_at: list[str] = []
         self.hosts: list[str] = []
         self.services: list[str] = []
-        self.never: list[str] = []
+        self.never: list[str] = ["/"]
         self.changes: list[SandboxChange] = []
         self.asker: HostAsker | None = None
         self.hosts_of_call: tuple[str, ...] = ()
@@ -839,6 +839,9 @@ class TestNobodyToAsk:
         [
             ("network", "pypi.org", "--net pypi.org"),
             ("write", "/x", "outside bash: make"),
+            ("write", "/usr/x", "--add-dir /usr or add 'outside bash: make'"),
+            ("port", "5432", "add 'outside bash: make'"),
+            ("socket", "/run/x.sock", "add 'outside bash: make'"),
         ],
     )
     def test_a_blocked_call_is_an_error_and_the_run_no_success(self, kind: str, what: str, way: str) -> None:
@@ -928,6 +931,56 @@ class TestAfter:
         assert stage.person.questions[0].warning == warning
         assert (end.reason, stage.ran) == ("done", [("make", None), ("make", None)])
         assert stage.sandbox.services == [what]
+
+    def test_a_write_outside_the_project_is_allowed_in_its_directory_for_the_session(self) -> None:
+        stage = Stage(AllowOnce(), policy="auto")
+        stage.blocks = lambda _c, _p: [] if stage.sandbox.changes else [{"kind": "write", "what": "/usr/lib/no/such/x"}]
+
+        end = stage.commands("make")
+
+        (question,) = stage.person.questions
+        assert question.escalations == (Escalation("directory", "/usr/lib"),)
+        assert question.suggestion is None
+        assert stage.sandbox.changes == [SandboxChange(writable=("/usr/lib",))]
+        assert (end.reason, stage.ran) == ("done", [("make", None), ("make", None)])
+
+    def test_the_question_names_the_directory_that_a_link_leads_to(self, tmp_path: Path) -> None:
+        (tmp_path / "innocent").symlink_to("/usr/lib")
+        stage = Stage(Deny(), policy="auto")
+        stage.blocks = lambda _c, _p: [{"kind": "write", "what": f"{tmp_path}/innocent/x"}]
+
+        stage.commands("make")
+
+        assert stage.person.questions[0].escalations == (Escalation("directory", "/usr/lib"),)
+
+    @pytest.mark.parametrize(
+        "what",
+        [
+            "",
+            "lib/x",
+            "/usr/never/x",
+            "/usr/lib/.git/hooks/x",
+            "/usr/lib/.VSCode/x",
+            "/usr/lib/a\nb",
+        ],
+    )
+    def test_a_directory_that_is_never_granted_is_not_offered(self, what: str) -> None:
+        stage = Stage(Deny(), policy="auto")
+        stage.sandbox.never.append("/usr")
+        stage.blocks = lambda _c, _p: [{"kind": "write", "what": what}]
+
+        stage.commands("make")
+
+        assert stage.person.questions[0].escalations == (Escalation("outside"),)
+
+    def test_a_directory_that_did_not_help_is_not_offered_again(self) -> None:
+        stage = Stage(AllowOnce(), Deny(), policy="auto")
+        stage.blocks = lambda _c, _p: [{"kind": "write", "what": "/usr/lib/x"}]
+
+        stage.commands("make")
+
+        asked = [question.escalations for question in stage.person.questions]
+        assert asked == [(Escalation("directory", "/usr/lib"),), (Escalation("outside"),)]
 
     @pytest.mark.parametrize("kind", ["write", "read", "protected", "outside", "direct", "process"])
     def test_anything_else_runs_this_call_outside(self, kind: str) -> None:

@@ -1,11 +1,13 @@
 """What the sandbox stopped in a call, and what would have to be lifted to let it through."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from kaa.core.messages import Json
 from kaa.ext.questions import OUTSIDE, Escalation
+from kaa.shell.approvals.places import is_obeyed
 from kaa.workspace.blocked import Blocked
 
 
@@ -29,10 +31,16 @@ def blocked_in(details: Json) -> BlockedDetails:
         return BlockedDetails()
 
 
-def escalations_for(blocked: Sequence[Blocked]) -> tuple[Escalation, ...]:
+def escalations_for(
+    blocked: Sequence[Blocked], objection: Callable[[Escalation], str | None] | None = None
+) -> tuple[Escalation, ...]:
     """The least that lets all of it through: what can be lifted by itself, or the whole sandbox for this call.
 
     None for what running the call again would not repair.
+
+    Args:
+        blocked: what was stopped.
+        objection: why a directory is not offered; None if no directory is.
     """
     escalations = []
     for one in blocked:
@@ -41,6 +49,19 @@ def escalations_for(blocked: Sequence[Blocked]) -> tuple[Escalation, ...]:
         match one.kind:
             case "port" | "socket" if one.what:
                 escalations.append(Escalation(one.kind, one.what))
+            case "write" if objection is not None and (lift := _directory(one.what)) and objection(lift) is None:
+                escalations.append(lift)
             case _:
                 return (OUTSIDE,)
     return tuple(dict.fromkeys(escalations))
+
+
+def _directory(path: str) -> Escalation | None:
+    """Where a write to `path` needs to be allowed; None where that would not help or nobody could read what it is."""
+    if not os.path.isabs(path):
+        return None
+    real = os.path.realpath(path)
+    directory = os.path.dirname(real)
+    while not os.path.isdir(directory):
+        directory = os.path.dirname(directory)
+    return Escalation("directory", directory) if real.isprintable() and not is_obeyed(real) else None

@@ -145,7 +145,7 @@ class Gate:
         had = self._escalated_when_started.pop(call.id, frozenset())
         if not blocked:
             return self._count_as_denied(details.blocked_earlier)
-        escalations = escalations_for(blocked)
+        escalations = escalations_for(blocked, self._sandbox.objection if self._may_add(call) else None)
         if self._sandbox.is_narrowed and (escalations or any(one.kind == "network" for one in blocked)):
             return Refuse(wording.narrowed("; ".join(sentences(blocked))), wording.ADVICE)
         if not escalations and refusal is not None:
@@ -252,6 +252,10 @@ class Gate:
         if len(str(call.arguments.get("command", ""))) < _LONG_CHARACTERS:
             return examine(call, risk, self._sandbox)
         return await asyncio.to_thread(examine, call, risk, self._sandbox)
+
+    def _may_add(self, call: ToolCall) -> bool:
+        """Whether a directory is less than what else lets a call through: a file tool leaves only for its file."""
+        return self._risk_of(call.name) == "command" and self._sandbox.mode == "workspace-write"
 
     def _place_matters(self, tool: str, risk: Risk) -> bool:
         """Whether it has to be looked up where the path of a file tool leads.
@@ -379,9 +383,10 @@ class Gate:
     ) -> Allowed | Denied:
         outside = OUTSIDE in escalations
         rules = self._memory.rules.allow
-        exposed = self._exposed(call, by_path=True) if outside else None
+        is_ruled = outside or not self._can_ask  # a rule is all that is left where nobody can be asked
+        exposed = self._exposed(call, by_path=True) if is_ruled else None
         # No rule and no answer for the session is offered for a program that commands can exchange afterwards.
-        offered = suggestion(call, rules, self._sandbox.root, outside=True) if outside and exposed is None else None
+        offered = suggestion(call, rules, self._sandbox.root, outside=True) if is_ruled and exposed is None else None
         denial = forbidden(call, self._memory.rules.deny, self._sandbox.root)
         if denial is not None and denial[0] is RuleMatch.YES:  # only now it is known where its path leads
             return Denied(wording.still_forbidden(denial[1]))

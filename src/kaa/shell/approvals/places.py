@@ -46,6 +46,11 @@ def is_protected(path: str, writable: Iterable[str]) -> bool:
     return _is_obeyed(_names_below(path, writable))
 
 
+def is_obeyed(path: str) -> bool:
+    """Whether other programs execute or obey what is at a path, by any of its names."""
+    return _is_obeyed([name.casefold() for name in path.split("/") if name])
+
+
 def temporary_path(command: str, directories: Sequence[str]) -> str | None:
     """The first path in a command that is below one of the directories, or names them by `$TMPDIR`."""
     below = "|".join(re.escape(directory.rstrip("/")) for directory in directories) or r"(?!)"

@@ -13,12 +13,11 @@ import msgspec
 from kaa.builtin.tools import REQUEST_TOOL, PermissionArguments
 from kaa.core.messages import Json, ToolCall
 from kaa.ext.questions import OUTSIDE, Approval, Escalation, EscalationKind
-from kaa.hands.protected import is_protected
 from kaa.shell.approvals import wording
 from kaa.shell.approvals.calls import JudgedCall, examine
 from kaa.shell.approvals.coverage import judged_parts
 from kaa.shell.approvals.judgement import Denied
-from kaa.shell.approvals.places import absolute
+from kaa.shell.approvals.places import absolute, is_obeyed
 from kaa.shell.approvals.rules import Rule, RuleMatch
 from kaa.shell.boundary import SandboxControl
 from kaa.workspace.network.allow_list import NetworkRule, NetworkRuleError
@@ -180,7 +179,7 @@ def _what(kind: EscalationKind, value: str, root: str) -> str:
         raise RequestError(f"{value} leads to a path with invisible characters")
     if kind == "directory" and not os.path.isdir(real):
         raise RequestError(f"{real} is not a directory: name the directory to write in")
-    if kind == "directory" and (is_protected(real.strip("/").split("/")) or ".git" in real.split("/")):
+    if kind == "directory" and is_obeyed(real):
         raise RequestError(f"{real} is never granted: other programs execute or obey what is in it")
     return real
 

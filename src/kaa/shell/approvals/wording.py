@@ -1,5 +1,6 @@
 """What the model is told of a call that may not run: why, and what the user could do about it."""
 
+import shlex
 from collections.abc import Sequence
 
 from kaa.ext.questions import OUTSIDE, Escalation
@@ -84,6 +85,7 @@ def not_lifted(blocked: Sequence[Blocked], escalations: Sequence[Escalation], su
     """The sandbox blocked a call, and nobody can be asked whether it may go on."""
     hosts = dict.fromkeys(one.host_rule for one in blocked if one.kind == "network" and one.what)
     ways = [f"add --net {','.join(filter(None, hosts))}"] if any(hosts) else []
+    ways += [f"add --add-dir {shlex.quote(one.what)}" for one in escalations if one.kind == "directory"]
     if suggestion is not None:
         ways.append(_keep(suggestion))
     return " ".join([*sentences(blocked), _nobody(ways)])
