@@ -839,7 +839,7 @@ class TestNobodyToAsk:
         [
             ("network", "pypi.org", "--net pypi.org"),
             ("write", "/x", "outside bash: make"),
-            ("write", "/usr/x", "--add-dir /usr or add 'outside bash: make'"),
+            ("write", "/var/lib/x", "--add-dir /var/lib or add 'outside bash: make'"),
             ("port", "5432", "add 'outside bash: make'"),
             ("socket", "/run/x.sock", "add 'outside bash: make'"),
         ],
@@ -934,39 +934,41 @@ class TestAfter:
 
     def test_a_write_outside_the_project_is_allowed_in_its_directory_for_the_session(self) -> None:
         stage = Stage(AllowOnce(), policy="auto")
-        stage.blocks = lambda _c, _p: [] if stage.sandbox.changes else [{"kind": "write", "what": "/usr/lib/no/such/x"}]
+        stage.blocks = lambda _c, _p: [] if stage.sandbox.changes else [{"kind": "write", "what": "/var/lib/no/such/x"}]
 
         end = stage.commands("make")
 
         (question,) = stage.person.questions
-        assert question.escalations == (Escalation("directory", "/usr/lib"),)
+        assert question.escalations == (Escalation("directory", "/var/lib"),)
         assert question.suggestion is None
-        assert stage.sandbox.changes == [SandboxChange(writable=("/usr/lib",))]
+        assert stage.sandbox.changes == [SandboxChange(writable=("/var/lib",))]
         assert (end.reason, stage.ran) == ("done", [("make", None), ("make", None)])
 
     def test_the_question_names_the_directory_that_a_link_leads_to(self, tmp_path: Path) -> None:
-        (tmp_path / "innocent").symlink_to("/usr/lib")
+        (tmp_path / "innocent").symlink_to("/var/lib")
         stage = Stage(Deny(), policy="auto")
         stage.blocks = lambda _c, _p: [{"kind": "write", "what": f"{tmp_path}/innocent/x"}]
 
         stage.commands("make")
 
-        assert stage.person.questions[0].escalations == (Escalation("directory", "/usr/lib"),)
+        assert stage.person.questions[0].escalations == (Escalation("directory", "/var/lib"),)
 
     @pytest.mark.parametrize(
         "what",
         [
             "",
             "lib/x",
-            "/usr/never/x",
-            "/usr/lib/.git/hooks/x",
-            "/usr/lib/.VSCode/x",
-            "/usr/lib/a\nb",
+            "/var/lib/never/x",
+            "/var/x",
+            "/etc/cron.d/x",
+            "/var/lib/.git/hooks/x",
+            "/var/lib/.VSCode/x",
+            "/var/lib/a\nb",
         ],
     )
     def test_a_directory_that_is_never_granted_is_not_offered(self, what: str) -> None:
         stage = Stage(Deny(), policy="auto")
-        stage.sandbox.never.append("/usr")
+        stage.sandbox.never.append("/var/lib")
         stage.blocks = lambda _c, _p: [{"kind": "write", "what": what}]
 
         stage.commands("make")
@@ -975,12 +977,12 @@ class TestAfter:
 
     def test_a_directory_that_did_not_help_is_not_offered_again(self) -> None:
         stage = Stage(AllowOnce(), Deny(), policy="auto")
-        stage.blocks = lambda _c, _p: [{"kind": "write", "what": "/usr/lib/x"}]
+        stage.blocks = lambda _c, _p: [{"kind": "write", "what": "/var/lib/x"}]
 
         stage.commands("make")
 
         asked = [question.escalations for question in stage.person.questions]
-        assert asked == [(Escalation("directory", "/usr/lib"),), (Escalation("outside"),)]
+        assert asked == [(Escalation("directory", "/var/lib"),), (Escalation("outside"),)]
 
     @pytest.mark.parametrize("kind", ["write", "read", "protected", "outside", "direct", "process"])
     def test_anything_else_runs_this_call_outside(self, kind: str) -> None:

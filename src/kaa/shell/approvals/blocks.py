@@ -10,6 +10,10 @@ from kaa.ext.questions import OUTSIDE, Escalation
 from kaa.shell.approvals.places import is_obeyed
 from kaa.workspace.blocked import Blocked
 
+# A directory such as /srv or /etc/cron.d is more than a call needs: there, the call alone may leave the sandbox.
+_LEAST_DEPTH = 2
+_OF_THE_SYSTEM = ("/boot/", "/etc/", "/usr/")
+
 
 class BlockedDetails(msgspec.Struct, rename="camel", frozen=True):
     """What the sandbox stopped, as the tools' details say it.
@@ -64,4 +68,6 @@ def _directory(path: str) -> Escalation | None:
     directory = os.path.dirname(real)
     while not os.path.isdir(directory):
         directory = os.path.dirname(directory)
-    return Escalation("directory", directory) if real.isprintable() and not is_obeyed(real) else None
+    if not real.isprintable() or is_obeyed(real) or directory.count("/") < _LEAST_DEPTH:
+        return None
+    return None if directory.startswith(_OF_THE_SYSTEM) else Escalation("directory", directory)
