@@ -250,6 +250,40 @@ def test_what_somebody_else_changed_is_kept(stage: Stage) -> None:
     assert notes(stage) == b"mine\n"
 
 
+def test_what_was_not_restored_is_repeated_once_below_the_next_run(stage: Stage) -> None:
+    stage.server.begin([WRITE, say("done"), say("again"), say("and again")])
+
+    async def scene(conversation: Conversation) -> list[int]:
+        await conversation.submit("go")
+        await stage.workspace.write("notes.txt", b"mine\n")
+        await undo(conversation)
+        counts = []
+        for text in ("more", "and more"):
+            await conversation.submit(text)
+            counts.append(sum("notes.txt: changed since by someone else" in notice for notice in stage.notices))
+        return counts
+
+    assert stage.play(scene, ConversationOptions(model="m", approvals="auto")) == [1, 1]
+
+
+def test_what_was_restored_after_all_is_not_repeated(stage: Stage) -> None:
+    stage.server.begin([WRITE, say("done"), say("again")])
+
+    async def scene(conversation: Conversation) -> None:
+        await conversation.submit("go")
+        await stage.workspace.write("notes.txt", b"mine\n")
+        await undo(conversation)
+        await redo(conversation, "both")
+        await stage.workspace.write("notes.txt", b"forget it\n")
+        await undo(conversation)
+        await conversation.submit("more")
+
+    stage.play(scene, ConversationOptions(model="m", approvals="auto"))
+
+    assert notes(stage) == b"remember the milk\n"
+    assert [notice for notice in stage.notices if "not all restored" in notice] == []
+
+
 def test_each_file_is_told_of_in_one_line(stage: Stage) -> None:
     call = Call("write", json.dumps({"path": "new\nrestored all.txt", "content": "x"}))
     stage.server.begin([Answer(calls=(call,)), say("done")])

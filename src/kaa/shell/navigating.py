@@ -9,7 +9,7 @@ import msgspec
 
 from kaa.builtin.amounts import counted
 from kaa.core.agent import Agent, AgentBusyError
-from kaa.core.events import BranchChanged
+from kaa.core.events import AgentEnd, BranchChanged, Event
 from kaa.core.messages import UserMessage
 from kaa.ext.errors import CommandError
 from kaa.ext.hooks import NavigationRequest
@@ -43,6 +43,7 @@ _ARRIVED = {
     "undo": "took back the last message",
     "redo": "went forward",
 }
+_MOST_REMINDERS = 8
 _AGAIN = "Repeat the command after you have removed the cause: it restores the rest"
 
 
@@ -121,6 +122,7 @@ class Navigation:
         files: takes the project's files along.
         summarizer: sums up what is left, when that is wanted.
         allow: raises NavigationBlockedError where an extension objects.
+        notify: told at the end of the next run what a move did not restore.
 
     Attributes:
         files: takes the project's files along, or alone.
@@ -134,6 +136,7 @@ class Navigation:
         files: FileTravel,
         summarizer: Summarizer,
         allow: Callable[[NavigationRequest], Awaitable[None]],
+        notify: Callable[[str], None],
     ) -> None:
         self._allow = allow
         self._agent = agent
@@ -141,6 +144,9 @@ class Navigation:
         self._recorder = recorder
         self.files = files
         self._summarizer = summarizer
+        self._notify = notify
+        self._unrestored: tuple[str, ...] = ()  # by the last move of files; empty once the user was reminded
+        agent.subscribe(self._remind)
 
     def points(self) -> tuple[RewindPoint, ...]:
         """The user's messages on the current branch, the newest last.
@@ -248,6 +254,8 @@ class Navigation:
         self._target(destination.leaf_id)
         drafts = await self._summarised(destination, summary)
         restored = await self._restored(destination, restore)
+        if restored is not None:
+            self._unrestored = tuple(_not_restored(destination.files, restored))
         if restore == "both" and restored is not None and restored.failed:
             return Arrival(None, restored)
         left_id = self._leaf_id
@@ -376,6 +384,8 @@ class Navigation:
                     "if another program changed them too, /redo brings that back"
                 )
             lines += _not_restored(destination.files, arrival.files)
+            if destination.files.uncovered:
+                lines.append(f"not covered by checkpoints: {'; '.join(destination.files.uncovered)}")
             if not arrival.is_complete:
                 number = counted(len(arrival.files.failed), "file")
                 lines[0] = f"{number} could not be changed, so the conversation stays where it is. {_AGAIN}"
@@ -427,6 +437,14 @@ class Navigation:
                 raise CommandError(
                     f"restoring stopped, and the conversation stays where it is: {_described(error)}. {_AGAIN}"
                 ) from error
+
+    def _remind(self, event: Event) -> None:
+        """Repeat what was not restored below the run that followed: what was said before it is out of sight."""
+        if isinstance(event, AgentEnd) and self._unrestored:
+            lines, self._unrestored = self._unrestored, ()
+            more = [f"and {len(lines) - _MOST_REMINDERS} more"] if len(lines) > _MOST_REMINDERS else []
+            shown = "; ".join((*lines[:_MOST_REMINDERS], *more))
+            self._notify(f"before this run, files were not all restored: {shown}")
 
     @property
     def _leaf_id(self) -> str | None:
@@ -491,8 +509,6 @@ def _not_restored(plan: RestorePlan, result: RestoreResult) -> Iterator[str]:
         yield f"{_in_a_line(reduced.path)}: {reduced.reason}"
     for gap in plan.gaps:
         yield f"not restored: {gap}"
-    if plan.uncovered:
-        yield f"not covered by checkpoints: {'; '.join(plan.uncovered)}"
 
 
 def _described(error: OSError) -> str:

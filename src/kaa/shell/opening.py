@@ -365,7 +365,8 @@ def _session_parts(
         from kaa.shell.navigating import Navigation
 
         files = FileTravel(agent, store, recorder, checkpoints)
-        return Navigation(agent, store, recorder, files, summarizer, registry.session.before_navigation)
+        allow = registry.session.before_navigation
+        return Navigation(agent, store, recorder, files, summarizer, allow, at.notify)
 
     return SessionParts(
         store,
