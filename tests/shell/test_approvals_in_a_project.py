@@ -14,6 +14,7 @@ from kaa.ext.questions import (
     Abort,
     AllowAlways,
     AllowForSession,
+    AllowInProject,
     AllowOnce,
     Deny,
     Dismissed,
@@ -23,7 +24,7 @@ from kaa.ext.questions import (
 from kaa.shell.home import Home
 from kaa.shell.host import Host
 from kaa.shell.options import ConversationOptions, HostOptions
-from kaa.shell.settings import ApprovalPolicy
+from kaa.shell.settings import ApprovalPolicy, load_user_settings
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.end_to_end.kaa_process import conversation as said_in
@@ -112,6 +113,21 @@ def test_a_kept_rule_needs_no_question_in_the_next_conversation(project: Project
 
     assert end.reason == "done"
     assert (project.home / "approvals.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.usefixtures("mounts")
+def test_a_directory_that_is_always_writable_is_kept_for_this_project_alone(project: Project) -> None:
+    settings = project.home / "settings.json"
+    project.home.mkdir(exist_ok=True)
+    settings.write_text('{"sandbox": {"writable": ["/srv"]}} // mine')
+    ask = call("request_permission", kind="write", value=str(project.beside), reason="results go there")
+
+    end, told = project.play(Person(AllowInProject()), ask, call("bash", command=f"touch {project.beside}/a"))
+
+    assert (end.reason, told[-1]) == ("done", "(no output)")
+    assert settings.read_text().endswith("// mine")
+    assert load_user_settings(settings, str(project.root)).sandbox.writable == ("/srv", str(project.beside))
+    assert load_user_settings(settings, str(project.beside)).sandbox.writable == ("/srv",)
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")

@@ -43,6 +43,10 @@ class AllowAlways(_Answer, tag="allowAlways", frozen=True):
     rules: str
 
 
+class AllowInProject(_Answer, tag="allowInProject", frozen=True):
+    """Yes, and from now on in this project: the user's settings keep the directories of the question."""
+
+
 class AllowByAuto(_Answer, tag="allowByAuto", frozen=True):
     """Yes, and ask no more about what the sandbox confines: the mode of the session becomes `auto`."""
 
@@ -57,7 +61,7 @@ class Abort(_Answer, tag="abort", frozen=True):
     """No, and stop the whole run."""
 
 
-ApprovalAnswer: TypeAlias = AllowOnce | AllowForSession | AllowAlways | AllowByAuto | Deny | Abort
+ApprovalAnswer: TypeAlias = AllowOnce | AllowForSession | AllowAlways | AllowInProject | AllowByAuto | Deny | Abort
 
 
 class Confirmed(_Answer, tag="confirmed", frozen=True):
@@ -200,7 +204,15 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
         diff: the change to a file that exists, with line numbers; empty if it is not known.
     """
 
-    answers: ClassVar[tuple[type[_Answer], ...]] = (AllowOnce, AllowForSession, AllowAlways, AllowByAuto, Deny, Abort)
+    answers: ClassVar[tuple[type[_Answer], ...]] = (
+        AllowOnce,
+        AllowForSession,
+        AllowAlways,
+        AllowInProject,
+        AllowByAuto,
+        Deny,
+        Abort,
+    )
 
     call_id: str
     tool: str
@@ -216,6 +228,13 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
     auto: bool = False
     problem: str | None = None
     diff: str = ""
+
+    @property
+    def directories(self) -> tuple[str, ...]:
+        """What `AllowInProject` lets commands write; empty if a yes permits anything else, too."""
+        if any(one.kind != "directory" for one in self.escalations):
+            return ()
+        return tuple(one.what for one in self.escalations)
 
 
 class Confirmation(Question[Confirmed], tag="confirmation", frozen=True):

@@ -1,6 +1,6 @@
 """Puts the gate between the model and the tools, and loads it with the first call: many conversations have none."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, get_args
 
 from kaa.core.hooks import Block, Refuse, RunAgain
@@ -28,8 +28,8 @@ _POLICIES: Final[Mapping[str, str]] = {
     "step": "every call needs your approval",
 }
 _AUTO_EXPLAINED: Final = (
-    "Commands and edits run without questions, because the sandbox confines them (approvals: auto). kaa asks before a"
-    " call leaves the sandbox or destroys what /undo cannot restore. /approvals ask asks before each call."
+    "Commands and edits run without questions in the sandbox; kaa asks before one leaves it or destroys what /undo"
+    " cannot restore (/approvals changes it)."
 )
 
 
@@ -190,6 +190,11 @@ def create_gatekeeper(
             return "never"
         return "auto" if containment.effective else "ask"
 
+    def keep_writable(directories: Sequence[str]) -> None:
+        from kaa.shell.project_choices import keep_writable  # lazy: few answers are kept for a project
+
+        keep_writable(home.settings, workspace.root, directories)
+
     def build(policy: Callable[[], ApprovalPolicy], configured: "ApprovalRules") -> "Gate":
         from kaa.shell.approvals.gate import Gate  # lazy, as above
         from kaa.shell.approvals.memory import Memory
@@ -212,7 +217,7 @@ def create_gatekeeper(
         return Gate(
             policy=policy,
             choose=keeper.choose,
-            memory=Memory(configured, RuleFile(kept)),
+            memory=Memory(configured, RuleFile(kept), keep_writable),
             risk_of=risk_of,
             sandbox=containment,
             asker=asker,

@@ -1,10 +1,13 @@
 """What the user chose for one project: `projects` of the user's own settings.json, laid over what holds for all."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from kaa.core.messages import Json
+from kaa.shell.settings import read_values
+from kaa.shell.settings_file import SettingsFile
 
 PROJECT_SECTIONS: Final = ("approvals", "sandbox")
 # Of a project they come on top of those for all projects: whoever hides or denies something means everywhere.
@@ -33,6 +36,27 @@ def project_key(values: Mapping[str, Json], directory: str) -> str:
     projects = values.get("projects")
     names = projects if isinstance(projects, dict) else {}
     return next((name for name in names if _is_meant(name, directory)), os.path.realpath(directory))
+
+
+def keep_writable(file: Path, directory: str, added: Sequence[str]) -> None:
+    """Let commands write more directories in a project from its next start on. Waits for the disk.
+
+    Args:
+        file: the user's settings.json.
+        directory: the project, absolute.
+        added: the directories, absolute.
+
+    Raises:
+        SettingsError: the file cannot be read or changed, or has a mistake.
+    """
+    values = read_values(file)
+    name = project_key(values, directory)
+    held: Json = values
+    for part in ("projects", name, "sandbox", "writable"):
+        held = held.get(part) if isinstance(held, dict) else None
+    before = held if isinstance(held, list) else []
+    writable: list[Json] = [*before, *(one for one in added if one not in before)]
+    SettingsFile(file).set({"projects": {name: {"sandbox": {"writable": writable}}}})
 
 
 def _choices(values: Mapping[str, Json], directory: str) -> list[dict[str, Json]]:

@@ -21,6 +21,7 @@ from kaa.ext.questions import (
     AllowAlways,
     AllowByAuto,
     AllowForSession,
+    AllowInProject,
     AllowOnce,
     Answer,
     Deny,
@@ -146,12 +147,13 @@ class Stage:
         self.blocks: Callable[[str, bool], list[Json]] = lambda _command, _permitted: []
         self.blocked_earlier: list[Json] = []
         self.notices: list[str] = []
+        self.kept_directories: list[str] = []
         self._changed = None if changed is None else ChangedFiles(tuple(changed))
         self._kept = frozenset(kept)
         self.gate = Gate(
             policy=lambda: self.policy,
             choose=self._choose,
-            memory=Memory(parse_rules(allow, deny, "test"), file),
+            memory=Memory(parse_rules(allow, deny, "test"), file, self.kept_directories.extend),
             risk_of=lambda name: RISKS.get(name, "outside"),
             sandbox=self.sandbox,
             asker=NOBODY if headless else self.person,
@@ -1142,6 +1144,24 @@ class TestRequests:
         assert question.suggestion is None
         lifted = (*stage.sandbox.hosts, *stage.sandbox.services, *stage.sandbox.changes)
         assert len(lifted) == 1
+
+    def test_a_directory_can_be_kept_for_the_project(self) -> None:
+        stage = Stage(AllowInProject(), policy="auto")
+
+        stage.play(("request_permission", self.request("write", "/usr/lib")))
+
+        assert stage.kept_directories == ["/usr/lib"]
+        assert stage.sandbox.changes == [SandboxChange(writable=("/usr/lib",))]
+
+    @pytest.mark.parametrize(("kind", "value"), [("port", "5432"), ("read", "/etc/no-such-file"), ("command", "make")])
+    def test_nothing_else_can_be_kept_for_the_project(self, kind: str, value: str) -> None:
+        stage = Stage(AllowInProject(), Deny(), policy="auto")
+
+        stage.play(("request_permission", self.request(kind, value)))
+
+        assert "only a directory can be kept for this project" in (stage.person.questions[1].problem or "")
+        assert stage.kept_directories == []
+        assert stage.sandbox.changes == []
 
     def test_a_permitted_command_runs_outside_once(self) -> None:
         stage = Stage(AllowOnce(), policy="auto")

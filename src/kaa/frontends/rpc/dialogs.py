@@ -16,6 +16,7 @@ from kaa.ext.questions import (
     AllowAlways,
     AllowByAuto,
     AllowForSession,
+    AllowInProject,
     AllowOnce,
     Answer,
     AnyQuestion,
@@ -198,8 +199,10 @@ def _options(question: AnyQuestion) -> Mapping[str, Answer]:
                 rules = "; ".join(map(one_line, suggestion.splitlines()))
                 broader = {
                     f"Allow for the session: {rules}": AllowForSession(suggestion),
-                    f"Allow always: {rules}": AllowAlways(suggestion),
+                    f"Allow always, in all projects: {rules}": AllowAlways(suggestion),
                 }
+            if question.directories:
+                broader["Allow always, in this project"] = AllowInProject()
             if question.auto:
                 broader["Allow, and do not ask again in the sandbox (auto)"] = AllowByAuto()
             return {

@@ -25,6 +25,7 @@ from kaa.ext.questions import (
     AllowAlways,
     AllowByAuto,
     AllowForSession,
+    AllowInProject,
     AllowOnce,
     Approval,
     ApprovalAnswer,
@@ -47,7 +48,7 @@ from kaa.shell.approvals.sparing import Sparing
 from kaa.shell.approvals.suggestions import suggestion
 from kaa.shell.approvals.targets import find_target, redirected
 from kaa.shell.boundary import SandboxControl
-from kaa.shell.settings import ApprovalPolicy
+from kaa.shell.settings import ApprovalPolicy, SettingsError
 from kaa.workspace.blocked import Blocked, sentences
 from kaa.workspace.permitted import Target
 from kaa.workspace.sandbox.options import SandboxChange
@@ -413,8 +414,10 @@ class Gate:
         while self.asker.can_ask:
             answer = await self.asker.ask(question)
             try:
+                if isinstance(answer, AllowInProject):
+                    return await self._keep(question.directories)
                 return await self._take(answer, call, outside=outside, rules_count=rules_count, auto=question.auto)
-            except (RuleError, ApprovalsError) as error:
+            except (RuleError, ApprovalsError, SettingsError) as error:
                 written = answer.rules if isinstance(answer, AllowForSession | AllowAlways) else None
                 # What somebody wrote is there to be repaired.
                 question = msgspec.structs.replace(
@@ -452,6 +455,12 @@ class Gate:
                 await asyncio.sleep(0)  # where the run's cancellation arrives
                 return Denied(wording.stopped())
         return Allowed(outside, asked=True, lasting=lasting)
+
+    async def _keep(self, directories: Sequence[str]) -> Allowed:
+        if not directories:
+            raise RuleError("only a directory can be kept for this project: allow it once, or deny it")
+        await asyncio.to_thread(self._memory.allow_in_project, directories)  # another kaa may hold the lock
+        return Allowed(asked=True, lasting=True)
 
     def _rules(self, text: str, call: JudgedCall, *, outside: bool, rules_count: bool) -> list[Rule]:
         """The rules a user answered with.

@@ -14,6 +14,7 @@ from kaa.ext.questions import (
     AllowAlways,
     AllowByAuto,
     AllowForSession,
+    AllowInProject,
     AllowOnce,
     Approval,
     ApprovalAnswer,
@@ -130,6 +131,8 @@ class HostJudge:
                 return "call"
             case AllowByAuto():
                 raise RuleError("the mode auto asks this too: allow it once, or deny it")
+            case AllowInProject():
+                raise RuleError("only a directory can be kept for this project: allow it once, or deny it")
             case AllowForSession(rules=None):
                 return "session"
             case AllowForSession(rules=str(text)):

@@ -1,6 +1,6 @@
 """What is known of the user's will: rules from the settings, from approvals.json, and answers of this session."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -17,12 +17,19 @@ class Memory:
     Args:
         configured: rules of the settings, those of the project among them.
         file: where the user's answers are kept; None keeps them for this session.
+        keep_writable: keeps directories in the user's settings of the project; None if there are none.
 
     Raises:
         ApprovalsError: the file cannot be used.
     """
 
-    def __init__(self, configured: ApprovalRules, file: RuleFile | None) -> None:
+    def __init__(
+        self,
+        configured: ApprovalRules,
+        file: RuleFile | None,
+        keep_writable: Callable[[Sequence[str]], None] | None = None,
+    ) -> None:
+        self._keep_writable = keep_writable
         self._configured = configured
         self._file = file
         self._kept = file.load() if file else ApprovalRules()
@@ -69,6 +76,17 @@ class Memory:
         if self._file is None:
             raise ApprovalsError("there is no file to keep rules in: allow it for this session")
         self._kept = self._file.allow(rules)
+
+    def allow_in_project(self, directories: Sequence[str]) -> None:
+        """Let commands write in directories whenever kaa runs in this project.
+
+        Raises:
+            ApprovalsError: they cannot be kept.
+            SettingsError: the settings cannot be changed.
+        """
+        if self._keep_writable is None:
+            raise ApprovalsError("there are no settings to keep directories in: allow it for this session")
+        self._keep_writable(directories)
 
 
 def _key(call: JudgedCall) -> tuple[str, bytes]:

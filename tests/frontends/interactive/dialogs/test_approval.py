@@ -11,6 +11,7 @@ from kaa.ext.questions import (
     AllowAlways,
     AllowByAuto,
     AllowForSession,
+    AllowInProject,
     AllowOnce,
     Answer,
     Approval,
@@ -108,6 +109,22 @@ def test_always_takes_the_rule_as_it_was_changed() -> None:
     press(asked.dialog, "enter")
 
     assert asked.answers == [AllowAlways("bash: git pull")]
+
+
+def test_always_says_where() -> None:
+    assert "Yes, always, in all projects: edit the rule" in Asked().text
+
+    asked = Asked(suggestion=None, escalations=(Escalation("directory", "/data"),))
+    assert "Yes, always, in this project" in asked.text
+    asked.letter("a")
+
+    assert asked.answers == [AllowInProject()]
+
+
+def test_what_is_more_than_directories_cannot_be_kept_for_the_project() -> None:
+    asked = Asked(suggestion=None, escalations=(Escalation("directory", "/data"), Escalation("port", "80")))
+
+    assert "Yes, always" not in asked.text
 
 
 def test_always_can_be_left_for_another_answer() -> None:

@@ -8,6 +8,7 @@ from kaa.ext.questions import (
     AllowAlways,
     AllowByAuto,
     AllowForSession,
+    AllowInProject,
     AllowOnce,
     Approval,
     ApprovalAnswer,
@@ -47,7 +48,15 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
         ]
         if self.request.suggestion is not None:
             choices.append(
-                DialogChoice("a", f"Yes, always: edit and save a rule{more}", self._once_read(self._ask_for_rule))
+                DialogChoice(
+                    "a", f"Yes, always, in all projects: edit the rule{more}", self._once_read(self._ask_for_rule)
+                )
+            )
+        if self.request.directories:
+            choices.append(
+                DialogChoice(
+                    "a", "Yes, always, in this project", self._once_read(lambda: self._answer(AllowInProject()))
+                )
             )
         if self.request.auto:
             choices.append(
