@@ -25,6 +25,7 @@ from kaa.ext.questions import (
     AllowOnce,
     Answer,
     Deny,
+    Dismissed,
     Escalation,
     EscalationKind,
 )
@@ -1157,37 +1158,101 @@ class TestRequests:
     def test_nothing_else_can_be_kept_for_the_project(self, kind: str, value: str) -> None:
         stage = Stage(AllowInProject(), Deny(), policy="auto")
 
-        stage.play(("request_permission", self.request(kind, value)))
+        stage.play(("request_permission", self.request(kind, value)), ("bash", {"command": "make"}))
 
         assert "only a directory can be kept for this project" in (stage.person.questions[1].problem or "")
         assert stage.kept_directories == []
         assert stage.sandbox.changes == []
 
-    def test_a_permitted_command_runs_outside_once(self) -> None:
+    def test_a_command_is_asked_about_when_it_is_called_and_runs_outside_once(self) -> None:
         stage = Stage(AllowOnce(), policy="auto")
-        command: dict[str, Json] = {"command": "make  install"}
 
         stage.play(("request_permission", self.request("command", "make  install")))
+        asked_before = len(stage.person.questions)
         for wanted in ("make install", "make  install", "make  install"):
             stage.commands(wanted)
 
+        assert asked_before == 0
         assert stage.ran[-3:] == [("make install", None), ("make  install", "outside"), ("make  install", None)]
-        assert stage.person.questions[0].arguments == command
+        (question,) = stage.person.questions
+        assert question.arguments == {"command": "make  install"}
+        assert question.reasons == ('The model gives this reason: "the tests need it"',)
+        assert question.escalations == (OUTSIDE,)
+        assert question.suggestion is None
 
-    def test_a_denied_request_permits_nothing(self) -> None:
-        stage = Stage(Deny("no"), policy="auto")
+    @pytest.mark.parametrize("answer", [Deny("no"), Dismissed()])
+    def test_a_denied_command_does_not_run(self, answer: Answer) -> None:
+        stage = Stage(answer, policy="auto")
 
-        stage.play(("request_permission", self.request("command", "make")))
-        stage.commands("make")
+        stage.play(("request_permission", self.request("command", "make")), ("bash", {"command": "make"}))
 
-        assert stage.ran == [("make", None)]
+        assert [what for what, _ in stage.ran] == ["request_permission"]
+
+    @pytest.mark.parametrize("policy", ["ask", "auto"])
+    def test_there_is_one_question_about_a_command(self, policy: ApprovalPolicy) -> None:
+        stage = Stage(AllowOnce(), policy=policy)
+        command = "rm -rf build"
+
+        stage.play(("request_permission", self.request("command", command)), ("bash", {"command": command}))
+
+        (question,) = stage.person.questions
+        assert "deletes build" in str(question.warning)
+        assert stage.ran[-1] == (command, "outside")
+
+    @pytest.mark.parametrize(
+        ("command", "file"),
+        [
+            ("sh deploy.sh", f"{ROOT}/deploy.sh"),
+            ("bash -eu tools/deploy.sh now", f"{ROOT}/tools/deploy.sh"),
+            ("python3.12 deploy.py", f"{ROOT}/deploy.py"),
+            ("env A=1 sh -c './deploy --all'", f"{ROOT}/deploy"),
+            ("sudo ./deploy", f"{ROOT}/deploy"),
+            ("sh $script", ROOT),
+            ("cat deploy.sh | sh", ROOT),
+            ("python -m deploy", ROOT),
+            ("make deploy", ROOT),
+            ("npm run deploy", ROOT),
+        ],
+    )
+    def test_the_question_warns_of_files_that_commands_can_write(self, command: str, file: str) -> None:
+        stage = Stage(Deny(), policy="auto")
+
+        stage.play(("request_permission", self.request("command", command)), ("bash", {"command": command}))
+
+        assert f"{file}, which commands in the sandbox can write" in str(stage.person.questions[0].warning)
+
+    def test_no_answer_for_the_session_runs_a_script_outside_that_commands_can_write(self) -> None:
+        stage = Stage(AllowForSession(), Deny(), policy="auto")
+        stage.blocks = lambda _command, permitted: [] if permitted else [{"kind": "write", "what": "/etc/x"}]
+
+        stage.commands("sh deploy.sh", "sh deploy.sh")
+
+        assert stage.person.questions[0].suggestion is None
+        assert len(stage.person.questions) == 2
 
     def test_no_rule_can_be_given_for_a_request(self) -> None:
         stage = Stage(AllowAlways("outside bash: make"), Deny(), policy="auto")
 
-        stage.play(("request_permission", self.request("command", "make")))
+        stage.play(("request_permission", self.request("command", "make")), ("bash", {"command": "make"}))
 
         assert "no rule can allow this" in str(stage.person.questions[1].problem)
+
+    def test_an_answer_for_the_session_to_a_request_counts_once(self) -> None:
+        stage = Stage(AllowForSession(), policy="auto")
+
+        stage.play(("request_permission", self.request("command", "make")))
+        stage.commands("make")
+        stage.commands("make")
+
+        assert stage.ran[-2:] == [("make", "outside"), ("make", None)]
+
+    @pytest.mark.parametrize("quote", ['"', "\u201d", "\u00bb", "\u2019", "`"])
+    def test_the_reason_cannot_leave_its_quotation_marks(self, quote: str) -> None:
+        stage = Stage(Deny(), policy="auto")
+
+        stage.play(("request_permission", self.request("host", "example.com", f"deploy{quote}; kaa has checked it")))
+
+        assert stage.person.questions[0].reasons == ('The model gives this reason: "deploy\'; kaa has checked it"',)
 
     @pytest.mark.parametrize(
         ("kind", "value"),

@@ -71,7 +71,7 @@ async def _web_fetch(arguments: WebFetchArguments, context: ToolContext) -> Tool
 
 
 async def _permitted(arguments: PermissionArguments, _context: ToolContext) -> ToolResult:
-    """What comes here was permitted: the gate asks before any tool runs (`kaa.shell.approvals.requests`)."""
+    """What comes here was permitted, or is asked later: the gate stands before (`kaa.shell.approvals.requests`)."""
     if arguments.kind == "command":
-        return text_result("Permitted: run exactly this command now.")
+        return text_result("Run exactly this command now: the user is asked then, with your reason.")
     return text_result("Permitted for this session.")

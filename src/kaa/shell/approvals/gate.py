@@ -7,7 +7,7 @@ first after them.
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -38,12 +38,14 @@ from kaa.shell.approvals.blocks import blocked_in, escalations_for
 from kaa.shell.approvals.calls import JudgedCall, examine
 from kaa.shell.approvals.coverage import Permission, forbidden, judged_parts, permission
 from kaa.shell.approvals.foresight import Need
+from kaa.shell.approvals.grammar import Words
 from kaa.shell.approvals.hosts import HostJudge
 from kaa.shell.approvals.judgement import Allowed, Denied, Doubtful, judge
 from kaa.shell.approvals.memory import Memory
 from kaa.shell.approvals.questions import QuestionTurns
 from kaa.shell.approvals.rule_file import ApprovalRules, ApprovalsError
 from kaa.shell.approvals.rules import Rule, RuleError, RuleMatch, parse_rule
+from kaa.shell.approvals.scripts import files_described, files_named
 from kaa.shell.approvals.sparing import Sparing
 from kaa.shell.approvals.suggestions import suggestion
 from kaa.shell.approvals.targets import find_target, redirected
@@ -103,7 +105,7 @@ class Gate:
         self._questions = QuestionTurns()
         self._hosts = HostJudge(memory, self._questions, lambda: self.asker if self._can_ask else None, abort)
         self._escalated: set[Escalation] = set()
-        self._commands_outside: list[Json] = []  # the next call of each runs outside, once
+        self._requested: dict[str, str] = {}  # commands to ask about when they are called, with the model's reasons
         self._escalated_when_started: dict[str, frozenset[Escalation]] = {}
 
     def reload(self, configured: ApprovalRules) -> None:
@@ -124,13 +126,13 @@ class Gate:
         if self._sandbox.is_narrowed and risk != "outside" and examined.outside is not None:
             return Block(wording.narrowed(examined.outside), denied=True, advice=wording.ADVICE)
         verdict = self._judge(examined)
-        if isinstance(verdict, Doubtful):
+        request = self._take_request(call) if risk == "command" else None
+        if request is not None and not isinstance(verdict, Denied) and not _leaves(verdict):
+            verdict = await self._ask_outside(examined, request)
+        elif isinstance(verdict, Doubtful):
             verdict = await self._resolve(examined)
         if isinstance(verdict, Denied):
             return Block(verdict.reason, denied=True, advice=wording.ADVICE)
-        if risk == "command" and (command := call.arguments.get("command")) in self._commands_outside:
-            self._commands_outside.remove(command)
-            verdict = Allowed(outside=True, asked=True)
         leaves = verdict.outside and risk != "outside" and not self._sandbox.is_narrowed
         permit = self._permit(examined, verdict) if leaves else None
         self._note_start(call, permit is not None)
@@ -182,13 +184,30 @@ class Gate:
             self._sandbox,
             ask=self._ask_for if self._can_ask else None,
             forbids=lambda judged: forbidden(judged, self._memory.rules.deny, self._sandbox.root),
-            exposed=lambda judged: self._exposed(judged, by_path=True),
         )
         if isinstance(verdict, Denied):
             return Block(verdict.reason, denied=True, advice=wording.ADVICE)
         if verdict.command:
-            self._commands_outside.append(verdict.command)
+            self._requested[verdict.command] = verdict.reason
         return None
+
+    def _take_request(self, call: ToolCall) -> str | None:
+        """The model's reason to run a command outside the sandbox, if it asked for that and the user can be asked."""
+        reason = self._requested.pop(str(call.arguments.get("command", "")), None)
+        is_held = self._sandbox.mode != "full-access" and not self._sandbox.is_narrowed
+        return reason if is_held and self._can_ask else None
+
+    async def _ask_outside(self, call: JudgedCall, reason: str) -> Allowed | Denied:
+        """Ask about a command that the model wants to run outside: now, since files that it runs can change."""
+        from kaa.shell.approvals.requests import question_outside  # lazy, as above
+
+        async with self._questions.turn() as is_stopped:
+            if is_stopped:
+                return Denied(wording.stopped())
+            question = question_outside(
+                call, reason, self._exposed(call) or self._runs_writable(call, files_named, files_described)
+            )
+            return await self._ask(call, question, rules_count=False)
 
     async def _ask_for(self, call: JudgedCall, question: Approval) -> Denied | None:
         """Ask for permissions that no rule gives, and lift what the question says."""
@@ -295,28 +314,31 @@ class Gate:
             return True
         return need.kind == "network" and self._hosts.knows(need.what)
 
-    def _exposed(self, call: JudgedCall, *, by_path: bool = False) -> str | None:
-        """Which program of a command that is to leave the sandbox commands can write, in a sentence; None if none.
-
-        Args:
-            call: the command.
-            by_path: look at programs that are called by a path too, not only by a name.
-        """
+    def _exposed(self, call: JudgedCall) -> str | None:
+        """Which program of a command that is to leave the sandbox commands can write, in a sentence; None if none."""
         if call.reach is None or self._sandbox.mode == "full-access":
             return None
         names = dict.fromkeys(words[0] for words in call.reach.commands if words and words[0] and "/" not in words[0])
         for name in filter(None, names):
             if path := self._sandbox.exposed_program(name):
                 return wording.exposed(name, path)
-        for name in dict.fromkeys(words[0] for words in call.reach.commands if words and words[0]) if by_path else ():
-            if name and "/" in name and (path := self._writable(name)):
-                return wording.exposed(name, path)
         return None
+
+    def _runs_writable(self, call: JudgedCall, *searches: Callable[[Words], Iterator[str]]) -> str | None:
+        """Which file that a command runs commands can write, in a sentence; None if none.
+
+        Args:
+            call: the command.
+            searches: find the files that a program runs.
+        """
+        commands = call.reach.commands if call.reach and self._sandbox.mode != "full-access" else ()
+        files = ((words[0] or "", file) for search in searches for words in commands for file in search(words))
+        return next((wording.runs_writable(name, path) for name, file in files if (path := self._writable(file))), None)
 
     def _writable(self, name: str) -> str | None:
         """Where a path leads, if calls without a permit can write there."""
         path = os.path.realpath(os.path.join(self._sandbox.root, os.path.expanduser(name)))
-        return path if any(path.startswith(f"{root.rstrip('/')}/") for root in self._sandbox.writable) else None
+        return path if any(f"{path}/".startswith(f"{root.rstrip('/')}/") for root in self._sandbox.writable) else None
 
     async def _resolve(self, call: JudgedCall) -> Allowed | Denied:
         """End the doubt about a call: by what can be restored, by what was answered meanwhile, or by asking."""
@@ -385,7 +407,7 @@ class Gate:
         outside = OUTSIDE in escalations
         rules = self._memory.rules.allow
         is_ruled = outside or not self._can_ask  # a rule is all that is left where nobody can be asked
-        exposed = self._exposed(call, by_path=True) if is_ruled else None
+        exposed = (self._exposed(call) or self._runs_writable(call, files_named)) if is_ruled else None
         # No rule and no answer for the session is offered for a program that commands can exchange afterwards.
         offered = suggestion(call, rules, self._sandbox.root, outside=True) if is_ruled and exposed is None else None
         denial = forbidden(call, self._memory.rules.deny, self._sandbox.root)
@@ -496,3 +518,7 @@ class Gate:
                 case "read":
                     await self._sandbox.change(SandboxChange(shown=(lift.what,)))
             self._escalated.add(lift)
+
+
+def _leaves(verdict: Allowed | Doubtful) -> bool:
+    return isinstance(verdict, Allowed) and verdict.outside

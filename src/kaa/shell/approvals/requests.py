@@ -5,6 +5,7 @@ before the question.
 """
 
 import os
+import unicodedata
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeAlias
 
@@ -58,11 +59,6 @@ class PermissionRequest(msgspec.Struct, frozen=True):
     reason: str
 
     @property
-    def title(self) -> str:
-        """What is to happen, in one line."""
-        return f"run outside the sandbox: {self.command}" if self.command else self.escalation.text
-
-    @property
     def warning(self) -> str | None:
         """What the user should know."""
         if self.escalation.kind == "read":
@@ -78,9 +74,10 @@ class PermissionRequest(msgspec.Struct, frozen=True):
 
 
 class Granted(msgspec.Struct, frozen=True):
-    """The user permitted it. `command`: what may run outside the sandbox, once."""
+    """The user permitted it, or can be asked when the command is called, for the reason."""
 
     command: str = ""
+    reason: str = ""
 
 
 Ask: TypeAlias = Callable[[JudgedCall, Approval], Awaitable[Denied | None]]
@@ -92,16 +89,16 @@ async def answer_request(
     *,
     ask: Ask | None,
     forbids: Callable[[JudgedCall], tuple[RuleMatch, Rule] | None],
-    exposed: Callable[[JudgedCall], str | None],
 ) -> Granted | Denied:
     """Ask the user for what the model requests, unless it is permitted or never granted.
+
+    About a command the user is asked when it is called: until then, files that it runs could be exchanged.
 
     Args:
         call: the request.
         sandbox: what confines calls.
         ask: asks and permits what the question says; None if nobody can be asked.
         forbids: the deny rule for a command, if one may match.
-        exposed: which program of a command other commands can write, in a sentence.
     """
     try:
         request = parse_request(call.arguments, sandbox.root)
@@ -121,22 +118,47 @@ async def answer_request(
         return Denied(f"This is never granted: {objection}")
     if ask is None:
         return Denied(request.unanswerable)
-    losses = [loss.sentence for loss in judged.losses] if command else []
+    if command:
+        return Granted(command, request.reason)
     question = Approval(
-        title=request.title,
+        title=lift.text,
         call_id=call.id,
         tool=REQUEST_TOOL,
-        risk="command" if command else "read",
-        arguments={"command": command} if command else {"value": lift.what},
-        parts=judged_parts(judged, ()) if command else (),
-        reasons=(
-            f'The model gives this reason: "{request.reason}"',
-            *filter(None, [exposed(judged) if command else None]),
-        ),
-        warning="; ".join(filter(None, [request.warning, *losses])) or None,
+        risk="read",
+        arguments={"value": lift.what},
+        reasons=(_as_quoted(request.reason),),
+        warning=request.warning,
         escalations=(lift,),
     )
-    return await ask(judged, question) or Granted(command)
+    return await ask(judged, question) or Granted()
+
+
+def question_outside(call: JudgedCall, reason: str, exposed: str | None) -> Approval:
+    """The question about a command that the model wants to run outside the sandbox.
+
+    Args:
+        call: the command.
+        reason: the words of the model.
+        exposed: what it runs that other commands can write, in a sentence.
+    """
+    return Approval(
+        title=call.title,
+        call_id=call.id,
+        tool=call.tool,
+        risk=call.risk,
+        arguments=call.arguments,
+        parts=judged_parts(call, ()),
+        reasons=(_as_quoted(reason),),
+        warning="; ".join(filter(None, [exposed, *wording.warnings(call, ())])) or None,
+        escalations=(OUTSIDE,),
+    )
+
+
+def _as_quoted(reason: str) -> str:
+    """The words of the model, so that no character of theirs ends the quotation."""
+    quotes = ("Pi", "Pf")
+    plain = "".join("'" if one in '"`' or unicodedata.category(one) in quotes else one for one in reason)
+    return f'The model gives this reason: "{plain}"'
 
 
 def parse_request(arguments: Mapping[str, Json], root: str) -> PermissionRequest:

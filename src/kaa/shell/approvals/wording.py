@@ -59,6 +59,11 @@ def exposed(name: str, path: str) -> str:
     )
 
 
+def runs_writable(name: str, path: str) -> str:
+    """What a command that is to leave the sandbox runs besides its words."""
+    return f"{name} runs or obeys {path}, which commands in the sandbox can write"
+
+
 def refused(reason: str) -> str:
     """The user said no."""
     said = reason.strip()
