@@ -267,7 +267,7 @@ _EXECUTED_BY_OTHERS = (
     ".git/config.worktree",
     ".git/commondir",
     ".git/hooks/post-commit",
-    ".git/index",
+    ".git/hooks/pre-commit",
     ".git/modules/module/config",
     "module/.git",
     "dependency/.git/config",

@@ -1,7 +1,7 @@
 """Ways around allow-lists that worked on other agents: each must ask, though its programs are allowed."""
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kaa.shell.approvals.judgement import Allowed, Doubtful
@@ -196,6 +196,7 @@ _BYPASSES = [
     "npm --script-shell=evil run x; evil",
     # What is no command at all.
     "git status &&",
+    "git status &&\nevil",
     "git status ;; evil",
     "echo 'unclosed",
     "if true; then git status",
@@ -221,6 +222,7 @@ def test_it_asks(command: str) -> None:
         "npm run build -- --mode production",
         "npm test 2>/dev/null || true",
         "ls -la src && cat README.md",
+        "git status &&\ngit status",
         "echo 'done: $5'; true",
         'grep -rn "def main" src | wc -l',
         "rg -n --hidden 'a|b' src",
@@ -238,6 +240,7 @@ def test_harmless_commands_are_allowed_by_their_rules(command: str) -> None:
 _HARMLESS = st.sampled_from(["git status", "ls -la", "echo 'x y'", "npm test", "cat x", "rg y | head -5"])
 _ASKING = st.sampled_from([part for part in _BYPASSES if isinstance(bash(part, allow=ALLOW), Doubtful)])
 _JOINTS = st.sampled_from([" && ", " || ", "; ", " | ", "\n", " & "])
+_UNFINISHED = "git status &&"
 
 
 @given(st.lists(_HARMLESS, min_size=1, max_size=3), _ASKING, st.integers(0, 3), _JOINTS)
@@ -245,6 +248,7 @@ def test_a_compound_command_is_allowed_only_if_every_part_is(
     harmless: list[str], asking: str, place: int, joint: str
 ) -> None:
     parts = [*harmless[:place], asking, *harmless[place:]]
+    assume(not (asking == _UNFINISHED and joint == "\n" and parts[-1] != asking))  # the next line completes it
 
     assert bash(joint.join(harmless), allow=ALLOW) == Allowed()
     assert isinstance(bash(joint.join(parts), allow=ALLOW), Doubtful)
