@@ -163,6 +163,24 @@ def test_what_would_be_lost_is_not_deleted_when_nobody_can_be_asked(kaa: Kaa) ->
     assert "was not run" in told[0]
 
 
+def test_a_push_that_nobody_can_allow_is_denied_before_it_runs(kaa: Kaa, elsewhere: Path) -> None:
+    _git(kaa, "init", "-qb", "main")
+    _git(kaa, "commit", "-qm", "x", "--allow-empty")
+    _git(kaa, "init", "-q", "--bare", str(elsewhere / "remote.git"))
+    _git(kaa, "remote", "add", "origin", str(elsewhere / "remote.git"))
+    push = call("bash", command="git push origin main")
+
+    denied, told = _play(kaa, push)
+    kaa.settings(approvals={"allow": ["outside bash: git push origin main"]})
+    allowed, _ = _play(kaa, push)
+
+    assert denied.code == _DENIED
+    assert "bash was not run: git push uses the network and your credentials, which the sandbox hides" in told[0]
+    assert "add 'outside bash: git push origin main' to approvals.allow" in told[0]
+    assert allowed.code == 0
+    _git(kaa, "--git-dir", str(elsewhere / "remote.git"), "rev-parse", "--verify", "main")
+
+
 def test_the_user_s_rules_allow_and_deny(kaa: Kaa) -> None:
     (kaa.project / "build").mkdir()
     kaa.settings(approvals={"allow": ["bash: rm -rf build"], "deny": ["bash: touch"]})

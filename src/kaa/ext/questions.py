@@ -196,6 +196,7 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
         warning: what would be lost or is not what it seems, None if nothing is known to be.
         escalations: what a yes changes besides letting the call run.
         was_run: the call was run and blocked; a yes runs it again from its beginning.
+        lasting: every yes lasts until the session ends: what it permits is not taken back when the call ends.
         only_connects: the call may run, or runs already: this is only about connections to the hosts of `escalations`.
         suggestion: rules for the session and for "always", one on each line, to be shown and edited; None if no rule
             could allow this: then an answer for the session is one for exactly this call.
@@ -223,6 +224,7 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
     warning: str | None = None
     escalations: tuple[Escalation, ...] = ()
     was_run: bool = False
+    lasting: bool = False
     only_connects: bool = False
     suggestion: str | None = None
     auto: bool = False
@@ -235,6 +237,14 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
         if any(one.kind != "directory" for one in self.escalations):
             return ()
         return tuple(one.what for one in self.escalations)
+
+    @property
+    def permits(self) -> tuple[str, ...]:
+        """What a yes changes, in sentences; one for all hosts."""
+        hosts = ", ".join(one.what for one in self.escalations if one.kind == "network")
+        network = (Escalation("network", hosts),) if hosts else ()
+        lifts = (*(one for one in self.escalations if one.kind != "network"), *network)
+        return tuple(f"A yes {one.text}." for one in lifts)
 
 
 class Confirmation(Question[Confirmed], tag="confirmation", frozen=True):

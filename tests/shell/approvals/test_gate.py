@@ -350,12 +350,31 @@ class TestForeseenNeeds:
 
         assert stage.ran == [("./git push", None)]
 
-    def test_without_a_user_the_call_runs_in_the_sandbox(self) -> None:
+    @pytest.mark.parametrize("command", ["git push origin main", "gh pr list", "ssh host ls"])
+    def test_without_a_user_what_can_only_work_outside_is_denied(self, command: str) -> None:
         stage = Stage(policy="auto", headless=True)
 
-        stage.commands("git push")
+        end = stage.commands(command)
 
-        assert stage.ran == [("git push", None)]
+        (result,) = results(end)
+        assert stage.ran == []
+        assert "your credentials, which the sandbox hides" in result.text
+        assert "The user can add 'outside bash: " in result.text
+        assert end.reason == "denied"
+
+    def test_without_a_user_a_rule_answers_it(self) -> None:
+        stage = Stage(allow=["outside bash: git push origin main"], policy="auto", headless=True)
+
+        stage.commands("git push origin main")
+
+        assert stage.ran == [("git push origin main", "outside, unattended")]
+
+    def test_without_a_user_a_call_that_needs_a_host_runs(self) -> None:
+        stage = Stage(policy="auto", headless=True)
+
+        stage.commands("pip install requests")
+
+        assert stage.ran == [("pip install requests", None)]
 
 
 _PAGE = "https://docs.example/a?b=c"

@@ -152,9 +152,8 @@ def _title(question: AnyQuestion) -> str:
     """The question for a client that shows nothing but titles: with all that its answer depends on."""
     match question:
         case Approval():
-            escalations = tuple(f"A yes {one.text}." for one in question.escalations)
-            notes = filter(None, (question.problem, question.warning, *escalations, *question.reasons))
-            what = f"{question.tool} network access" if question.only_connects else question.tool
+            notes = filter(None, (question.problem, question.warning, *question.permits, *question.reasons))
+            what = f"network access for {question.tool}" if question.only_connects else question.tool
             shown = [f"Allow {what}?", *map(one_line, notes), *_arguments(question.arguments)]
         case Trust():
             shown = [question.title, one_line(question.root), question.status, *map(one_line, question.uses)]
@@ -194,7 +193,8 @@ def _options(question: AnyQuestion) -> Mapping[str, Answer]:
     """The answers of a question that is a list to choose from, by their labels."""
     match question:
         case Approval(suggestion=suggestion):
-            broader: dict[str, Answer] = {"Allow this exact call for the session": AllowForSession()}
+            session = "Allow for this session" if question.lasting else "Allow this exact call for the session"
+            broader: dict[str, Answer] = {session: AllowForSession()}
             if suggestion is not None:
                 rules = "; ".join(map(one_line, suggestion.splitlines()))
                 broader = {
@@ -206,7 +206,7 @@ def _options(question: AnyQuestion) -> Mapping[str, Answer]:
             if question.auto:
                 broader["Allow, and do not ask again in the sandbox (auto)"] = AllowByAuto()
             return {
-                "Allow once": AllowOnce(),
+                **({} if question.lasting else {"Allow once": AllowOnce()}),
                 **broader,
                 "Deny": Deny(),
                 "Deny and stop": Abort(),

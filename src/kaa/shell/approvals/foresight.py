@@ -42,7 +42,7 @@ def foreseen(reach: CommandReach) -> tuple[Need, ...]:
 def foreseen_host(url: object) -> tuple[Need, ...]:
     """The need of a tool that gets an address. None for what is never asked about: the network refuses it."""
     hosts = hosts_in([url] if isinstance(url, str) else [])
-    return tuple(Need(Escalation("network", host), f"it connects to {host}") for host in hosts)
+    return tuple(Need(Escalation("network", host), "it needs the network") for host in hosts)
 
 
 def _needs(words: Words) -> Iterator[Need]:
@@ -56,4 +56,4 @@ def _needs(words: Words) -> Iterator[Need]:
     if hosts := foreseen_hosts(name, words[1:]):
         what = " ".join([name, *(word for word in words[1:2] if word and not word.startswith(("-", "http")))])
         for host in hosts:
-            yield Need(Escalation("network", host), f"{what} connects to {', '.join(hosts)}")
+            yield Need(Escalation("network", host), f"{what} needs the network")

@@ -301,13 +301,15 @@ class Gate:
         return Denied(wording.forbidden(call, verdict.reason)) if isinstance(verdict, Denied) else verdict
 
     def _unmet(self, call: JudgedCall) -> tuple[Need, ...]:
-        """What a call will foreseeably need that is not permitted, if somebody can be asked for it.
+        """What a call will foreseeably need that is not permitted.
 
-        Without anybody to ask, the call runs: whether it really needs that only the sandbox can say.
+        Without anybody to ask, only what needs to leave the sandbox: it would fail there, and nothing would say why.
+        Whether a host is needed the network finds out and reports.
         """
-        if not self._can_ask or self._sandbox.is_narrowed or call.outside is not None:
+        if self._sandbox.is_narrowed or call.outside is not None:
             return ()
-        return tuple(need for need in call.needs if not self._is_met(need.escalation))
+        unmet = tuple(need for need in call.needs if not self._is_met(need.escalation))
+        return unmet if self._can_ask else tuple(need for need in unmet if need.escalation == OUTSIDE)
 
     def _is_met(self, need: Escalation) -> bool:
         if self._sandbox.permits(need):
@@ -426,6 +428,7 @@ class Gate:
             warning="; ".join(wording.warnings(call, escalations)) or None,
             escalations=escalations,
             was_run=True,
+            lasting=not outside,
             suggestion=offered,
         )
         return await self._ask(call, question, rules_count=outside and exposed is None)

@@ -92,7 +92,7 @@ def judge(
         rules: in force.
         root: the project; relative globs of rules start here.
         answered: an earlier answer to a call with the same arguments.
-        needs: those of its needs that are not permitted and that somebody can be asked about.
+        needs: those of its needs that are not permitted.
         exposed: says which program of a call that would leave the sandbox can be written by commands, if one can.
     """
     denial = forbidden(call, rules.deny, root)

@@ -149,6 +149,26 @@ def test_an_answer_for_the_session_is_for_exactly_this_call_if_no_rule_could_all
     assert asked.answers == [AllowForSession()]
 
 
+def test_what_lasts_is_not_offered_for_once() -> None:
+    asked = Asked(suggestion=None, was_run=True, lasting=True, escalations=(Escalation("port", "5432"),))
+
+    assert "Yes, for this session (y)" in asked.text
+    assert "this time" not in asked.text
+    assert "exactly this call" not in asked.text
+    asked.letter("y")
+
+    assert asked.answers == [AllowForSession()]
+
+
+def test_hosts_are_named_once() -> None:
+    hosts = ("pypi.org", "files.pythonhosted.org")
+    asked = Asked(only_connects=True, escalations=tuple(Escalation("network", host) for host in hosts), suggestion=None)
+
+    assert "Allow network access for bash?" in asked.text
+    assert asked.text.count("A yes ") == 1
+    assert "A yes allows network access to pypi.org, files.pythonhosted.org." in asked.text
+
+
 @pytest.mark.parametrize(("columns", "rows"), [(40, 10), (80, 24)])
 def test_what_is_allowed_for_the_session_is_read_in_full_before_it_is_allowed(columns: int, rows: int) -> None:
     rules = "\n".join(f"bash: program-{number} *" for number in range(30))

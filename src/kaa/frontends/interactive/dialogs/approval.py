@@ -46,6 +46,10 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
                 self._once_read(lambda: self._answer(AllowForSession(self.request.suggestion))),
             ),
         ]
+        if self.request.lasting:
+            choices = [
+                DialogChoice("y", "Yes, for this session", self._once_read(lambda: self._answer(AllowForSession())))
+            ]
         if self.request.suggestion is not None:
             choices.append(
                 DialogChoice(
@@ -108,7 +112,7 @@ def _title(request: Approval) -> str:
     """What is asked. That it is about the sandbox comes first, where a narrow screen does not cut it off."""
     tool = request.tool if request.agent is None else f"{request.tool} for {request.agent}"
     if request.only_connects:
-        return f"Allow {tool} network access?"
+        return f"Allow network access for {tool}?"
     if OUTSIDE in request.escalations or request.risk == "outside":
         return f"Outside the sandbox: {f'run {tool} again?' if request.was_run else f'allow {tool}?'}"
     return f"Run {tool} again with more allowed?" if request.was_run else f"Allow {tool}?"

@@ -52,8 +52,8 @@ class ApprovalView:
             yield self._said(request.problem, "warning", width)
         if request.warning is not None:
             yield self._said(f"Warning: {request.warning}", "error", width)
-        for lift in request.escalations:
-            yield self._said(f"A yes {lift.text}.", "warning", width, bullet=True)
+        for permitted in request.permits:
+            yield self._said(permitted, "warning", width, bullet=True)
         for reason in request.reasons:
             yield self._said(reason, "text", width, bullet=True)
         again = " It was run and blocked; a yes runs it again from its beginning." if request.was_run else ""
