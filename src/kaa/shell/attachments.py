@@ -99,6 +99,17 @@ async def attach(path: str, files: NamedFiles, permit: PermitSecret) -> Attachme
     return Attachment(f"{tag}{image.note or ''}</file>", ImageContent(image.base64, image.mime_type))
 
 
+async def missing(path: str, files: NamedFiles) -> AttachmentError | None:
+    """Why a file that the user named cannot be found; None if it exists, even if it cannot be read."""
+    try:
+        await _find(path, files)
+    except FileNotFoundError as error:
+        return AttachmentError(f"@{path} {_reason(path, error, files.root)}")
+    except OSError:
+        return None
+    return None
+
+
 async def _find(path: str, files: NamedFiles) -> tuple[str, NamedFile]:
     """The spelling under which a file exists, and its beginning."""
     missing = FileNotFoundError()

@@ -15,6 +15,7 @@ _COMMAND = re.compile(r"/(\S+) ([^\n]*)")
 _FILE = re.compile(r"""(?:(?<=[\s("'=,:])|^)@(?:"([^"\n]*)|([^\s"]*))\Z""")
 # The same for a path; it may be quoted.
 _PATH = re.compile(r"""(?:(?<=[\s(='])|^)(?:"([^"\n]*)|([^\s"]*))\Z""")
+_OUTSIDE = ("/", "~/", "../")
 _LOOK_BACK = 1024
 
 
@@ -90,24 +91,37 @@ class PathIndex(Protocol):
 
 
 class FileCompletion:
-    """Files of the project behind an `@`.
+    """Files behind an `@`: those of the project while they are typed; paths that lead out of it when asked for.
 
     Args:
         index: the paths as far as they are known; None as long as they are not.
+        ask: see `PathCompletion`.
     """
 
-    def __init__(self, index: Callable[[], PathIndex | None]) -> None:
+    def __init__(
+        self, index: Callable[[], PathIndex | None], ask: Callable[[str, Callable[[Sequence[str]], None]], None]
+    ) -> None:
         self._index = index
+        self._ask = ask
 
     def complete(self, text: str, caret: int, *, requested: bool) -> Completions | None:
         """The files and directories that fit."""
         match = _FILE.search(text, max(0, caret - _LOOK_BACK), caret)
-        index = self._index() if match else None
-        if match is None or index is None:
+        if match is None:
             return None
         typed = match[1] or match[2] or ""
+        if typed.startswith(_OUTSIDE):
+            return self._outside(typed, caret - len(match[0]), caret) if requested else None
+        index = self._index()
+        if index is None:
+            return None
         items = [_file(path) for path in index.search(typed, _MOST) if path != typed]
         return Completions(caret - len(match[0]), caret, items)
+
+    def _outside(self, typed: str, start: int, caret: int) -> Completions:
+        completions = Completions(start, caret)
+        self._ask(typed, lambda paths: completions.fill([_file(path) for path in paths[:_MOST]]))
+        return completions
 
 
 class PathCompletion:

@@ -187,7 +187,7 @@ def test_an_image_that_is_named_goes_along_once_and_what_is_none_stays_a_name(tm
     Image.new("RGB", (4, 4), "red").save(tmp_path / "a.png")
     workspace = MemoryWorkspace({"a.png": (tmp_path / "a.png").read_bytes(), "no.png": b"text"})
     told: list[str] = []
-    said = user_message("compare @a.png with @no.png and @missing.png")
+    said = user_message("compare @a.png with @no.png")
 
     message = run(with_mentioned(workspace, said, unasked, told.append))
 
@@ -218,6 +218,20 @@ def test_a_path_that_cannot_be_attached_is_said(tmp_path: Path) -> None:
 
     assert message is said
     assert told == [f"@{tmp_path}/missing.log does not exist; only its name is sent"]
+
+
+def test_a_file_of_the_project_that_does_not_exist_is_said(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    named = "@missing.txt, @shot.png, @src/missing, @README.md, @app.route, @types/node and @someone"
+    told: list[str] = []
+
+    workspace = MemoryWorkspace({"README.md": b"here"}, root=str(tmp_path))
+    run(with_mentioned(workspace, user_message(named), unasked, told.append))
+
+    assert told == [
+        f"@{name} does not exist; paths are relative to {tmp_path}; only its name is sent"
+        for name in ("missing.txt", "shot.png", "src/missing")
+    ]
 
 
 @pytest.mark.parametrize("permitted", [True, False])

@@ -64,7 +64,7 @@ def editor(directory: _Directory) -> Editor:
     index = FuzzyIndex(_PATHS)
     editor.completer.session.sources += [
         CommandCompletion(lambda: _COMMANDS),
-        FileCompletion(lambda: index),
+        FileCompletion(lambda: index, directory.ask),
         PathCompletion(directory.ask),
     ]
     return editor
@@ -224,10 +224,24 @@ class TestFiles:
 
         assert editor.text == "a @docs/main.md b"
 
-    def test_nothing_is_offered_before_the_index_is_there(self) -> None:
+    @pytest.mark.parametrize("typed", ["/tmp/re", "~/re", "../re"])
+    def test_paths_out_of_the_project_are_asked_for_by_the_key(
+        self, editor: Editor, directory: _Directory, typed: str
+    ) -> None:
+        folder = typed.removesuffix("re")
+        type_text(editor, f"see @{typed}")
+        assert (directory.asked, _menu(editor)) == ([], [])
+
+        type_text(editor, "\t")
+        directory.answer(f"{folder}report.txt")
+
+        assert directory.asked == [typed]
+        assert editor.text == f"see @{folder}report.txt "
+
+    def test_nothing_is_offered_before_the_index_is_there(self, directory: _Directory) -> None:
         editor = Editor(keyboard_context())
         index: list[FuzzyIndex] = []
-        editor.completer.session.sources.append(FileCompletion(lambda: index[0] if index else None))
+        editor.completer.session.sources.append(FileCompletion(lambda: index[0] if index else None, directory.ask))
         type_text(editor, "@ma")
         assert not _menu(editor)
 

@@ -13,11 +13,17 @@ from urllib.parse import unquote, urlsplit
 from kaa.builtin.images import ImageError, image_type, prepare_image
 from kaa.core.messages import ImageContent, UserMessage, user_message
 from kaa.frontends.interactive.transcript.message_content import split_content
-from kaa.shell.attachments import AttachmentError, PermitSecret, attach
+from kaa.shell.attachments import AttachmentError, PermitSecret, attach, missing
 from kaa.workspace.protocol import NamedFiles
 
 _MARKER = re.compile(r"\[image #(\d+)\]")
 _NAME = re.compile(r"\.(png|jpe?g|gif|webp|bmp)$", re.IGNORECASE)
+# Of names without a directory, those that are meant as files and not as attributes.
+_ENDING = re.compile(
+    r"\.(c|cc|cfg|conf|cpp|css|csv|go|h|html|ini|ipynb|java|js|json|jsx|kt|lock|log|md|pdf|php|png|py|rb|rs|rst|sh|sql|svg"
+    r"|toml|ts|tsx|txt|xml|yaml|yml|jpe?g|gif|webp|bmp)$",
+    re.IGNORECASE,
+)
 _MENTION = re.compile(r"""(?<![^\s("'=,:])@(?:"([^"\n]+)"|([^\s"]+))""")
 _MOST_MENTIONED = 20
 _MAX_PATH_CHARACTERS = 4096
@@ -117,11 +123,14 @@ async def with_mentioned(
     for path in mentioned(text):
         outside = path.startswith(("/", "~/", "../")) and not path.startswith(f"{files.root}/")
         if not outside and not _NAME.search(path):
+            if _is_file_name(path, files.root) and (error := await missing(path, files)):
+                tell(f"{error}; only its name is sent")
             continue
         try:
             attached = await attach(path, files, permit)
         except AttachmentError as error:
-            if not isinstance(error.__cause__, FileNotFoundError) or (outside and _is_in_directory(path)):
+            is_missing = isinstance(error.__cause__, FileNotFoundError)
+            if not is_missing or (_is_in_directory(path) if outside else _is_file_name(path, files.root)):
                 tell(f"{error}; only its name is sent")
             continue
         if attached.image is not None and attached.image not in found:  # a message that was taken back has it already
@@ -131,6 +140,12 @@ async def with_mentioned(
     if len(found) == len(images) and len(texts) == 1:
         return message
     return user_message("\n\n".join(texts), tuple(found))
+
+
+def _is_file_name(path: str, root: str) -> bool:
+    """Whether it is meant as a file of the project, and no decorator `@app.route` or package `@types/node`."""
+    folder, slash, _ = path.rpartition("/")
+    return os.path.isdir(os.path.join(root, folder)) if slash else _ENDING.search(path) is not None
 
 
 def _is_in_directory(path: str) -> bool:

@@ -120,7 +120,7 @@ class InteractiveUI:
         main_view.editor.commands.on_copy = main_view.app.on_copy = self.copying.copy
         main_view.editor.completer.session.sources += [
             CommandCompletion(self.commands.offered),
-            FileCompletion(self._paths.index),
+            FileCompletion(self._paths.index, self._paths.ask),
             PathCompletion(self._paths.ask),
         ]
         self.preferences_changed()
