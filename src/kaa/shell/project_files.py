@@ -114,7 +114,7 @@ def _instructions(configuration: ProjectConfiguration, verdict: TrustVerdict, te
         (undecided, "you have not trusted this text. /trust in the terminal shows it and asks"),
         (outside, "it is outside the project and its repository"),
     ):
-        if paths:
+        if paths and not (verdict.was_asked and paths is undecided):
             texts.notices.append(
                 f"{', '.join(paths)}: the model gets this as information, not as instructions, because {reason};"
                 " --trust makes it instructions for one run"

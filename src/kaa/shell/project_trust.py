@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from kaa.core.agent import Agent
 from kaa.ext.asking import Asker
 from kaa.ext.choices import TrustChoice
@@ -63,7 +65,10 @@ class ProjectTrust:
         """
         if configuration is None:
             configuration = await survey(self._workspace, self._home)
-        self._files = self._judged(self._chosen or "no", configuration)
+            was_asked = False
+        else:
+            was_asked = self._decisions().was_asked
+        self._files = self._judged(self._chosen or "no", configuration, was_asked=was_asked)
         return self._files
 
     async def review(self, tools: ActiveTools, agent: Agent) -> str:
@@ -100,8 +105,12 @@ class ProjectTrust:
         self._files = files
         return lines
 
-    def _judged(self, choice: TrustChoice, configuration: ProjectConfiguration) -> ProjectFiles:
+    def _judged(
+        self, choice: TrustChoice, configuration: ProjectConfiguration, *, was_asked: bool = False
+    ) -> ProjectFiles:
         verdict = judge(choice, configuration, self._home)
+        if was_asked and configuration.problem is None:
+            verdict = msgspec.structs.replace(verdict, notice=None, was_asked=True)
         files = project_files(self._home, configuration, verdict, context=self._context)
         for notice in (*([verdict.notice] if verdict.notice else []), *files.notices):
             if notice not in self._told:

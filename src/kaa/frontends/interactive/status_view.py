@@ -33,12 +33,19 @@ def footer_state(status: Status, head: Head | None, mode: str) -> FooterState:
         context_window=context.window,
         permissions=status.mode,
         unsafe=_unsafe(status),
-        network="" if status.sandbox is None else status.sandbox.network,
+        network="" if status.sandbox is None else _network(status.sandbox.network),
         jobs=status.jobs,
         ports=status.ports,
         checkpoints_problem=status.checkpoints_problem or "",
         mode=mode,
     )
+
+
+def _network(state: str) -> str:
+    """The state of the network; a list of hosts as their number."""
+    parts = state.split(",")
+    is_list = len(parts) > 1 and all("." in part and "/" not in part for part in parts)
+    return f"{len(parts)} hosts" if is_list else state
 
 
 def _unsafe(status: Status) -> str:

@@ -36,6 +36,11 @@ class TrustDecisions:
         self._asking = asyncio.Lock()
         self._home = home
 
+    @property
+    def was_asked(self) -> bool:
+        """The person has answered in this process."""
+        return self._is_declined or self._is_reviewed
+
     async def decided(
         self, workspace: Workspace, chosen: TrustChoice | None, asker: Asker
     ) -> tuple[TrustChoice, ProjectConfiguration]:

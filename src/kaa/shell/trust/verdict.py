@@ -16,11 +16,13 @@ class TrustVerdict(msgspec.Struct, frozen=True):
         configuration: whether the project's configuration is used.
         instructions: paths of the files that instruct the model; others only inform it.
         notice: what the user should know about the configuration, in a sentence or two.
+        was_asked: the user has just answered, and knows what is not trusted.
     """
 
     configuration: bool
     instructions: frozenset[str] = frozenset()
     notice: str | None = None
+    was_asked: bool = False
 
 
 def judge(choice: TrustChoice, configuration: ProjectConfiguration, home: Home) -> TrustVerdict:

@@ -220,12 +220,13 @@ class NetworkState(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         words = ["on"] if self.public else [] if self.rules or self.granted else ["off"]
-        rules = tuple(dict.fromkeys(map(str, (*self.rules, *self.granted))))
+        rules = tuple(map(str, self.rules))
         if len(rules) > 1:
             from kaa.workspace.network.registries import folded  # lazy: few lists are long
 
             rules = folded(rules)
-        return ",".join((*words, *rules))
+        answered = (str(rule) for rule in self.granted if rule not in self.rules)  # as the question named them
+        return ",".join((*words, *rules, *answered))
 
 
 def askable(destination: Destination) -> bool:
