@@ -1,6 +1,7 @@
 """A conversation on the screen: what is typed reaches the model, and what it says and does is seen."""
 
 import json
+from pathlib import Path
 
 from tests.end_to_end.seat import READY, Seat, answer, enter, is_idle, pausing
 from tests.support.model_server import MODEL_ID, Answer, Call, call, say
@@ -271,3 +272,18 @@ def test_two_tools_at_once_ask_one_after_the_other(seat: Seat) -> None:
 def _dialog(lines: list[str]) -> str:
     """What stands in the frame."""
     return "\n".join(line for line in lines if line.startswith("│"))
+
+
+def test_tab_completes_a_file_outside_the_project_and_a_missing_one_is_said(seat: Seat, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "report.txt").write_text("all is well")
+    with seat.open(script=[say("I see.")]) as program:
+        program.type(f"see @{outside}/rep")
+        program.press("tab")
+        program.wait_for("report.txt")
+        enter(program, "and @missing.txt")
+        program.wait_for("I see.")
+        program.wait_for("@missing.txt does not exist")
+
+    assert "all is well" in seat.heard()[0][1]

@@ -1,6 +1,7 @@
 import pytest
 
 from kaa.frontends.interactive.footer import Footer, FooterState, short_count
+from kaa.frontends.interactive.status_view import network_in_short
 from kaa.tui.context import Context, Size
 from kaa.tui.keymap import Keymap
 from kaa.tui.palette import Palette, Theme
@@ -133,3 +134,16 @@ def test_the_mode_is_the_last_to_go() -> None:
     state = FULL._replace(permissions="read-only", jobs=12, ports=(3000,))
 
     assert all("read-only" in shown(state, width)[0] for width in range(9, 120))
+
+
+@pytest.mark.parametrize(
+    ("network", "expected"),
+    [
+        ("off", "off"),
+        ("pypi.org", "pypi.org"),
+        ("pypi.org,files.pythonhosted.org", "2 hosts"),
+        ("registries/python,example.com", "registries/python,example.com"),
+    ],
+)
+def test_hosts_are_counted(network: str, expected: str) -> None:
+    assert network_in_short(network) == expected

@@ -182,6 +182,12 @@ class TestInAConversation:
         assert INFORMS in sent(project, _TERMINAL)
         assert len(person.questions) == 1
 
+    def test_who_was_asked_is_not_told_how_to_be_asked(self, project: Stage) -> None:
+        project.asker = Person(Dismissed())
+        sent(project, _TERMINAL)
+
+        assert not [notice for notice in project.notices if "/trust" in notice]
+
     def test_a_change_shows_the_difference_and_informs_until_it_is_answered(self, project: Stage) -> None:
         person = project.asker = Person(TrustDecision("stored"), Dismissed(), TrustDecision("stored"))
         sent(project, _TERMINAL)

@@ -189,3 +189,10 @@ def test_an_address_never_allows_what_its_name_does_not(
 
     if state.judge(destination) is not HostVerdict.ALLOWED:
         assert state.judge(destination, address) is not HostVerdict.ALLOWED
+
+
+def test_hosts_that_the_user_permitted_are_named_as_the_question_did() -> None:
+    hosts = (NetworkRule.parse("pypi.org"), NetworkRule.parse("files.pythonhosted.org"))
+
+    assert str(NetworkState().granting(*hosts)) == "pypi.org,files.pythonhosted.org"
+    assert str(NetworkState.parse("registries/python").granting(*hosts)) == "registries/python"

@@ -33,7 +33,7 @@ def footer_state(status: Status, head: Head | None, mode: str) -> FooterState:
         context_window=context.window,
         permissions=status.mode,
         unsafe=_unsafe(status),
-        network="" if status.sandbox is None else _network(status.sandbox.network),
+        network="" if status.sandbox is None else network_in_short(status.sandbox.network),
         jobs=status.jobs,
         ports=status.ports,
         checkpoints_problem=status.checkpoints_problem or "",
@@ -41,7 +41,7 @@ def footer_state(status: Status, head: Head | None, mode: str) -> FooterState:
     )
 
 
-def _network(state: str) -> str:
+def network_in_short(state: str) -> str:
     """The state of the network; a list of hosts as their number."""
     parts = state.split(",")
     is_list = len(parts) > 1 and all("." in part and "/" not in part for part in parts)
