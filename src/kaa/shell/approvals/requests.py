@@ -129,7 +129,7 @@ async def answer_request(
         reasons=(_as_quoted(request.reason),),
         warning=request.warning,
         escalations=(lift,),
-        lasting=lift != OUTSIDE,
+        lasting=True,
     )
     return await ask(judged, question) or Granted()
 
