@@ -69,19 +69,15 @@ def _loss(words: Words, temporary: Sequence[str]) -> Loss | None:
     match name:
         case "git":
             return git_loss(rest)
-        case "rm" if letters & {"r", "R", "f"} or options & {"--recursive", "--force"}:
+        case "rm" | "unlink":
             lost = [word for word in operands if not _is_temporary(word, temporary)]
             return _lost_files(f"deletes {listed(lost)}", lost) if lost else None
         case "find":
             return _found_loss(words, rest)
         case "shred" | "wipefs":
             return Loss(f"destroys {listed(operands)} for good")
-        case "truncate":
-            return _lost_files(f"cuts off the content of {listed(operands[-1:])}", operands)
-        case "dd":
-            targets = [word[3:] for word in operands if word is not None and word.startswith("of=")]
-            lost = [word for word in targets if word != "/dev/null" and not _is_temporary(word, temporary)]
-            return _lost_files(f"overwrites {listed(lost)}", lost) if lost else None
+        case "truncate" | "dd" | "cp":
+            return _overwritten(name, operands, temporary)
         case "chmod" | "chown" | "chgrp" if "R" in letters or "--recursive" in options:
             wide = [word for word in operands[1:] if word is None or word in _EVERYWHERE or word.startswith(("/", "~"))]
             return Loss(f"changes the permissions or owners of everything in {listed(wide)}") if wide else None
@@ -94,6 +90,17 @@ def _loss(words: Words, temporary: Sequence[str]) -> Loss | None:
         case _ if name.startswith("mkfs"):
             return Loss(f"formats {listed(operands[-1:])}: everything on it is lost")
     return None
+
+
+def _overwritten(name: str, operands: Sequence[str | None], temporary: Sequence[str]) -> Loss | None:
+    if name == "truncate":
+        return _lost_files(f"cuts off the content of {listed(operands[-1:])}", operands)
+    if name == "cp":
+        lost = [word for word in operands[-1:] if operands[:-1] == ["/dev/null"] and not _is_temporary(word, temporary)]
+        return _lost_files(f"cuts off the content of {listed(lost)}", lost) if lost else None
+    targets = [word[3:] for word in operands if word is not None and word.startswith("of=")]
+    lost = [word for word in targets if word != "/dev/null" and not _is_temporary(word, temporary)]
+    return _lost_files(f"overwrites {listed(lost)}", lost) if lost else None
 
 
 def _found_loss(words: Words, rest: Sequence[str | None]) -> Loss | None:

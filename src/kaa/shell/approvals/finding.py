@@ -1,6 +1,6 @@
 """What a simple `find` deletes: everything below some paths that has a name or a type.
 
-Only start paths, one `-name`, one `-type`, and at the end `-delete` or an `rm -rf` of what was found are understood.
+Only start paths, one `-name`, one `-type`, and at the end `-delete` or an `rm` of what was found are understood.
 """
 
 from itertools import takewhile
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kaa.shell.approvals.grammar import Words
 from kaa.shell.approvals.programs import program_name
 
-_REMOVALS = frozenset({"-r", "-f", "-rf", "-fr"})
+_REMOVALS = frozenset({"", "-r", "-f", "-rf", "-fr"})
 
 
 class Deletion(NamedTuple):
@@ -44,7 +44,7 @@ def deletion(words: Words) -> Deletion | None:
     match rest:
         case ["-delete"]:
             return Deletion(starts or (".",), name, kind, ())
-        case ["-exec", "rm", option, "{}", "+" | ";"] if option in _REMOVALS:
-            return Deletion(starts or (".",), name, kind, ("rm", option, "{}"))
+        case ["-exec", "rm", *options, "{}", "+" | ";"] if " ".join(one for one in options if one != "--") in _REMOVALS:
+            return Deletion(starts or (".",), name, kind, ("rm", *options, "{}"))
         case _:
             return None
