@@ -20,6 +20,7 @@ from kaa.shell.approvals.reach import reach
         ("git fetch ssh://git@example.com/x", "git fetch uses ssh"),
         ("git commit -S -m x", "git commit signs"),
         ("git tag -s v1", "git tag signs"),
+        ("python3 -m twine upload dist/x", "twine uses your credentials"),
     ],
 )
 def test_what_needs_credentials_is_foreseen(command: str, reason: str) -> None:
@@ -40,6 +41,7 @@ def test_what_needs_credentials_is_foreseen(command: str, reason: str) -> None:
             "git log",
         ),
         *("gh --version", "npm run publish", "kubectl", "./gh pr create", "rsync -a a b", "cargo test", "git tag v1"),
+        *("python -m twine --help", "python -m", 'python -m "$x"', "bin/python -m twine upload x"),
     ],
 )
 def test_what_needs_none_is_not(command: str) -> None:

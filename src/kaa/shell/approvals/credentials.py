@@ -1,7 +1,6 @@
 """Which commands use credentials of the user, which the sandbox hides: they can only work outside."""
 
 from kaa.shell.approvals.grammar import Words
-from kaa.shell.approvals.programs import program_name
 
 # Of these, every subcommand that does not only show help or a version.
 _CLIENTS = frozenset(
@@ -25,21 +24,19 @@ _SUBCOMMANDS = {
     "uv": ("publish",),
     "yarn": ("publish",),
 }
-_FETCHING = ("clone", "fetch", "ls-remote", "pull", "submodule")
+FETCHING = ("clone", "fetch", "ls-remote", "pull", "submodule")
 _ONLY_SHOWING = frozenset(("--help", "--version", "-h", "completion", "help", "version"))
 
 
-def use_of_credentials(words: Words) -> str | None:
+def use_of_credentials(name: str, arguments: Words) -> str | None:
     """Why a command works only outside the sandbox, a sentence without a full stop; None if it may work inside.
 
     Args:
-        words: the program and its arguments, without git's options before the subcommand; None for a word that bash
-            computes.
+        name: of the program.
+        arguments: without git's options before the subcommand; None for a word that bash computes.
     """
-    program = words[0]
-    if program is None or "/" in program or not _ONLY_SHOWING.isdisjoint(words[1:]):  # by a path: which one?
+    if not _ONLY_SHOWING.isdisjoint(arguments):
         return None
-    name, arguments = program_name(program), words[1:]
     first = next((word for word in arguments if word is not None and not word.startswith("-")), "")
     if name in _CLIENTS:
         return f"{name} uses your credentials, which the sandbox hides" if arguments else None
@@ -47,7 +44,7 @@ def use_of_credentials(words: Words) -> str | None:
         return f"{name} {first} uses the network and your credentials, which the sandbox hides"
     if name == "rsync" and any(_names_host(word, anonymous=True) for word in arguments):
         return "rsync uses ssh and your keys, which the sandbox hides"
-    if name == "git" and first in _FETCHING and any(_names_host(word) for word in arguments):
+    if name == "git" and first in FETCHING and any(_names_host(word) for word in arguments):
         return f"git {first} uses ssh and your keys, which the sandbox hides"
     if name == "git" and first in ("commit", "tag") and any(_signs(word, first) for word in arguments):
         return f"git {first} signs with your key, which the sandbox hides"

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
+from kaa.shell.approvals.credentials import FETCHING
 from kaa.shell.approvals.grammar import Words
 from kaa.workspace.network.allow_list import NetworkRule, askable
 from kaa.workspace.network.destinations import Destination, canonical_host
@@ -51,7 +52,6 @@ _INSTALLERS: Final = {
 _OFFLINE = frozenset({"--no-index", "--offline", "--frozen", "--local", "--no-network", "--help", "-h", "--version"})
 _INDEXES = ("-i", "--index-url", "--extra-index-url", "--index", "--default-index", "--registry")
 _REQUIREMENTS = ("-r", "--requirement", "-c", "--constraint")
-_FETCHING_GIT = frozenset({"clone", "fetch", "pull", "ls-remote"})
 _WEB_PORTS = {"http": 80, "https": 443}
 
 
@@ -63,12 +63,10 @@ def foreseen_hosts(program: str, rest: Words) -> tuple[str, ...]:
         rest: its further words; None for one that bash computes.
     """
     words = [word for word in rest if word is not None]
-    if program.startswith("python") and words[:1] == ["-m"] and len(words) > 1:
-        program, words = words[1], words[2:]
     if program in ("curl", "wget"):
         return hosts_in(words)
     if program == "git":
-        return hosts_in(words[1:]) if words[:1] and words[0] in _FETCHING_GIT else ()
+        return hosts_in(words[1:]) if words[:1] and words[0] in FETCHING else ()
     installer = _INSTALLERS.get(program)
     if installer is None or _OFFLINE.intersection(words) or not _downloads(installer, words):
         return ()

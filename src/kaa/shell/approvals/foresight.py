@@ -47,13 +47,15 @@ def foreseen_host(url: object) -> tuple[Need, ...]:
 
 def _needs(words: Words) -> Iterator[Need]:
     """The needs of one program. `words`: the program and its arguments; None for a word that bash computes."""
-    if reason := use_of_credentials(words):
-        yield Need(OUTSIDE, reason)
-    program = words[0] or ""
+    program, arguments = words[0] or "", words[1:]
     if "/" in program:  # a program of this name, but which one?
         return
     name = program_name(program)
-    if hosts := foreseen_hosts(name, words[1:]):
-        what = " ".join([name, *(word for word in words[1:2] if word and not word.startswith(("-", "http")))])
+    if name.startswith("python") and arguments[:1] == ("-m",) and arguments[1:2] not in ((), (None,)):
+        name, arguments = arguments[1] or "", arguments[2:]
+    if reason := use_of_credentials(name, arguments):
+        yield Need(OUTSIDE, reason)
+    if hosts := foreseen_hosts(name, arguments):
+        what = " ".join([name, *(word for word in arguments[:1] if word and not word.startswith(("-", "http")))])
         for host in hosts:
             yield Need(Escalation("network", host), f"{what} needs the network")
