@@ -11,8 +11,9 @@ from kaa.host.programs import note_writable
 from kaa.shell.conversation import CommandReply, Conversation
 from kaa.shell.home import Home
 from kaa.shell.host import Host
-from kaa.shell.kept_permissions import KeptPermissions, SessionPermissions
+from kaa.shell.kept_permissions import KeptPermissions
 from kaa.shell.options import ContinueSession, ConversationOptions, HostOptions
+from kaa.shell.permissions import SessionPermissions
 from kaa.shell.safety import SandboxFlags
 from kaa.workspace.protocol import CommandRequest
 from tests.support.agents import run

@@ -13,33 +13,12 @@ import msgspec
 
 from kaa.host.programs import commands_can_write
 from kaa.host.regular_files import read_regular
-from kaa.shell.settings import ApprovalPolicy
-from kaa.workspace.sandbox.options import ConfinedMode, PortsMode
+from kaa.shell.permissions import SessionPermissions
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _MOST_SESSIONS = 200
 _PRIVATE_FILE = 0o600
 _PRIVATE_FOLDER = 0o700
-
-
-class SessionPermissions(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
-    """What the user chose in a session and differs from what it began with; None for what does not.
-
-    Attributes:
-        approvals: who is asked before what.
-        mode: what may be written at all.
-        network: what may be reached, as `--net` takes it.
-        writable: directories that were added, absolute.
-        git: whether `.git` may be written, but for what executes.
-        ports: whether servers of commands are opened.
-    """
-
-    approvals: ApprovalPolicy | None = None
-    mode: ConfinedMode | None = None
-    network: str | None = None
-    writable: tuple[str, ...] = ()
-    git: bool | None = None
-    ports: PortsMode | None = None
 
 
 class _Kept(msgspec.Struct, frozen=True):

@@ -7,7 +7,9 @@ questions about changes either.
 import os.path
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from kaa.ext.errors import CommandError
 from kaa.host.paths import is_below
@@ -25,15 +27,24 @@ _READ_ONLY: Final = "read-only"
 _CYCLE = (_READ_ONLY, "ask", "auto")
 
 
-class _State(NamedTuple):
-    """What can be chosen, at one moment."""
+class SessionPermissions(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
+    """What the user chose in a session and differs from what it began with; None for what does not.
 
-    approvals: ApprovalPolicy | None
-    mode: ConfinedMode | None
-    network: str
-    writable: tuple[str, ...]
-    git: bool
-    ports: PortsMode
+    Attributes:
+        approvals: who is asked before what.
+        mode: what may be written at all.
+        network: what may be reached, as `--net` takes it.
+        writable: directories that were added, absolute.
+        git: whether `.git` may be written, but for what executes.
+        ports: whether servers of commands are opened.
+    """
+
+    approvals: ApprovalPolicy | None = None
+    mode: ConfinedMode | None = None
+    network: str | None = None
+    writable: tuple[str, ...] = ()
+    git: bool | None = None
+    ports: PortsMode | None = None
 
 
 class Permissions:
@@ -58,7 +69,7 @@ class Permissions:
         self._workspace = workspace
         self._kept = kept
         self._initial = self._state
-        self._saved: _State | None = self._initial  # None: not what was kept last
+        self._saved: SessionPermissions | None = self._initial  # None: not what was kept last
         self._is_lent = False  # the mode in force is only that of one run
 
     @property
@@ -162,7 +173,7 @@ class Permissions:
 
     def begin_with(self, field: str) -> None:
         """Take what is in force for what the session begins with: the settings say it too."""
-        self._initial = self._initial._replace(**{field: getattr(self._state, field)})
+        self._initial = msgspec.structs.replace(self._initial, **{field: getattr(self._state, field)})
         self._saved = None
 
     @property
@@ -177,19 +188,11 @@ class Permissions:
         state = self._state
         if self._kept is None or self._is_lent or state == self._saved:
             return
-        from kaa.shell.kept_permissions import SessionPermissions  # lazy: in most sessions nothing is chosen
-
-        before = self._initial
-        changed = SessionPermissions(
-            approvals=None if state.approvals == before.approvals else state.approvals,
-            mode=None if state.mode == before.mode else state.mode,
-            network=None if state.network == before.network else state.network,
-            writable=tuple(path for path in state.writable if path not in before.writable),
-            git=None if state.git == before.git else state.git,
-            ports=None if state.ports == before.ports else state.ports,
-        )
+        before = msgspec.structs.asdict(self._initial)
+        changed = {name: value for name, value in msgspec.structs.asdict(state).items() if value != before[name]}
+        changed["writable"] = tuple(path for path in state.writable if path not in self._initial.writable)
         with suppress(OSError):  # what cannot be kept is asked again
-            self._kept().save(changed)
+            self._kept().save(SessionPermissions(**changed))
         self._saved = state
 
     async def restore(self, fixed: Collection[str]) -> str:
@@ -201,7 +204,7 @@ class Permissions:
         if self._kept is None:
             return ""
         chosen = self._kept().load()
-        if chosen == type(chosen)():
+        if chosen == SessionPermissions():
             return ""
         await self._containment.settle()
         if not self._containment.confined or self._containment.mode == "full-access":
@@ -234,11 +237,11 @@ class Permissions:
         return f"Restored from this session: {', '.join(done)}. /approvals, /net, /add-dir and /settings change it."
 
     @property
-    def _state(self) -> "_State":
+    def _state(self) -> SessionPermissions:
         contained = self._containment
         mode = None if contained.mode == "full-access" else contained.mode
         chosen = contained.choices
-        return _State(
+        return SessionPermissions(
             self._gate.choice, mode, contained.network, tuple(contained.added), chosen.git_writable, chosen.ports
         )
 

@@ -13,15 +13,6 @@ from kaa.shell.permissions import Permissions
 from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
 from kaa.workspace.sandbox.options import ConfinedMode, PortsMode, SandboxChange
 
-# By the key of the setting, the field of `Permissions` that has it.
-_FIELDS: Final[Mapping[str, str]] = {
-    "approvals.policy": "approvals",
-    "sandbox.mode": "mode",
-    "sandbox.network": "network",
-    "sandbox.writable": "writable",
-    "sandbox.git": "git",
-    "sandbox.ports": "ports",
-}
 _NEXT_START: Final = "takes effect at the next start"
 
 
@@ -92,7 +83,7 @@ class SessionValues:
             raise CommandError(f"{key} {_NEXT_START}")
         told = await self._apply(key, value)
         if is_configured:
-            self._permissions.begin_with(_FIELDS[key])
+            self._permissions.begin_with("approvals" if key == "approvals.policy" else key.removeprefix("sandbox."))
         self._permissions.keep()
         return told
 
