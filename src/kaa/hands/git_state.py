@@ -1,10 +1,11 @@
-"""Which of git's notes about a rebase or a series of cherry-picks make it run a program when that goes on.
+"""Which of git's notes about a rebase, a series of cherry-picks or a bisection direct it when that goes on.
 
-Of a todo list only lines with `exec` do, and strategies that are not git's own, because they are programs. What else
-is there (messages, authors, `rebase-apply`, `BISECT_*`, `info/*`) makes git change files of the working tree at most.
+Lines with `exec` and strategies that are not git's own are programs; other notes become options of git's commands, of
+which some write or read any file. What has no judge here is listed in `git_names`, or not taken for git's.
 """
 
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TypeAlias
@@ -14,6 +15,22 @@ from kaa.hands.git_config import ConfigSyntaxError, parse
 # git takes a word for the command if a space or the end of the line follows (is_command in sequencer.c).
 _EXEC = re.compile(rb"[ \t]*(?:exec|x)(?:[ \t\r\n\0].*)?", re.DOTALL)
 _STRATEGIES = frozenset(("", "octopus", "ort", "ours", "recursive", "resolve", "subtree"))
+# Of `git merge -X`; another strategy than ort hands them to `git read-tree`, which writes where --index-output says.
+_STRATEGY_OPTION = re.compile(
+    r"(?:--)?(?:ours|theirs|patience|histogram|minimal|diff-algorithm=\w+|(?:no-)?renormalize|no-renames"
+    r"|ignore-(?:space-change|all-space|space-at-eol|cr-at-eol)|(?:find-renames|rename-threshold)(?:=\d+%?)?"
+    r"|subtree(?:=(?!/)(?!.*\.\.)[\w./-]*)?)"
+)
+# Of `git apply`; it writes where --build-fake-ancestor says.
+_APPLY_OPTION = re.compile(
+    r"-[Cp]\d+|--whitespace=[\w-]+|--ignore-(?:space-change|whitespace)|--reject|--(?:no-)?3way"
+    r"|--(?:directory|include|exclude)=(?!/)(?!.*\.\.).*",
+    re.DOTALL,
+)
+_AUTHOR = re.compile(r"(?:GIT_AUTHOR_(?:NAME|EMAIL|DATE)=(?:'[^']*'|\\['!])*\n?)*")
+_SIGNING_KEY = re.compile(r"(?:-S)?(?!-)[\w@.+<> -]*\n?")  # no path: of keys for ssh, it would be one
+_HASH = re.compile(r"(?:[0-9a-f]{40,64})?\n?")
+_NO_OPTION = re.compile(r"(?!-).*", re.DOTALL)
 
 Judge: TypeAlias = Callable[[bytes], frozenset[str]]
 
@@ -30,17 +47,76 @@ def _strategy(content: bytes) -> frozenset[str]:
 
 def _options(content: bytes) -> frozenset[str]:
     try:
-        found = [entry.value for entry in parse(content) if entry.name == "strategy"]
+        entries = parse(content)
+        found = {entry.key: _setting(entry.name, entry.value) for entry in entries}
     except ConfigSyntaxError as error:
         return frozenset({f"what cannot be understood ({error})"})
-    return frozenset().union(*(_strategy(value.encode()) for value in found))
+    return frozenset().union(*found.values())
 
 
-# By directory in the git directory; each is told the content of a file and says what of it executes.
+def _setting(name: str, value: str) -> frozenset[str]:
+    match name:
+        case "strategy":
+            return _strategy(value.encode())
+        case "strategy-option":
+            return frozenset() if _STRATEGY_OPTION.fullmatch(value) else frozenset({f"option {value}"})
+        case "gpg-sign":
+            return frozenset() if _SIGNING_KEY.fullmatch(value) else frozenset({f"key {value}"})
+        case _:
+            return frozenset()
+
+
+def _words(pattern: re.Pattern[str]) -> Judge:
+    """Judges words in the quotes of a shell, each of which has to match."""
+
+    def judge(content: bytes) -> frozenset[str]:
+        text = content.decode("utf-8", "backslashreplace")
+        try:
+            return frozenset(f"option {word}" for word in shlex.split(text) if not pattern.fullmatch(word))
+        except ValueError as error:
+            return frozenset({f"what cannot be understood ({error})"})
+
+    return judge
+
+
+def _whole(pattern: re.Pattern[str]) -> Judge:
+    """Judges a content that has to match as a whole."""
+
+    def judge(content: bytes) -> frozenset[str]:
+        text = content.decode("utf-8", "backslashreplace")
+        return frozenset() if pattern.fullmatch(text) else frozenset({text})
+
+    return judge
+
+
+# By directory in the git directory; each is told the content of a file and says what of it directs git.
 STATE: Mapping[str, Mapping[str, Judge]] = MappingProxyType(
     {
-        "rebase-merge": {"git-rebase-todo": _todo, "strategy": _strategy},
-        "rebase-apply": {"strategy": _strategy},
+        "rebase-merge": {
+            "git-rebase-todo": _todo,
+            "strategy": _strategy,
+            "strategy_opts": _words(_STRATEGY_OPTION),
+            "gpg_sign_opt": _whole(_SIGNING_KEY),
+            "author-script": _whole(_AUTHOR),
+            "autostash": _whole(_HASH),
+        },
+        "rebase-apply": {
+            "strategy": _strategy,
+            "strategy_opts": _words(_STRATEGY_OPTION),
+            "apply-opt": _words(_APPLY_OPTION),
+            "gpg_sign_opt": _whole(_SIGNING_KEY),
+            "author-script": _whole(_AUTHOR),
+            "autostash": _whole(_HASH),
+        },
         "sequencer": {"todo": _todo, "opts": _options},
+    }
+)
+# Directly in the git directory: words that become arguments.
+NOTES: Mapping[str, Judge] = MappingProxyType(
+    {
+        "BISECT_START": _whole(_NO_OPTION),
+        "BISECT_TERMS": _whole(_NO_OPTION),
+        "BISECT_EXPECTED_REV": _whole(_NO_OPTION),
+        "MERGE_AUTOSTASH": _whole(_HASH),
     }
 )

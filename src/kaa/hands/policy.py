@@ -165,7 +165,8 @@ PROTECTED_NAMES = (
     ".husky",
 )
 # What git executes or obeys inside a `.git`, protected also when its other content may be written.
-PROTECTED_GIT_NAMES = ("hooks", "config", "config.worktree", "commondir")
+# `MERGE_RR` and `rr-cache` have git copy the files of a conflict from and to wherever they say.
+PROTECTED_GIT_NAMES = ("hooks", "config", "config.worktree", "commondir", "rr-cache", "MERGE_RR")
 # How deep below a writable directory repositories are looked for to be mounted, at the start of the hands.
 REPOSITORY_DEPTH = 3
 # How deep the guard looks for new ones, as far as its number of directories allows (28 us for each, once).

@@ -47,7 +47,20 @@ def command_environment(environment: Mapping[str, str], *, confined: bool) -> di
     kept = {name: value for name, value in environment.items() if not is_secret(name)}
     if confined:
         kept = {name: value for name, value in kept.items() if not re.fullmatch(_WAYS_OUT, name)}
+        kept |= _without_rerere(kept)
     return {**kept, **_UNATTENDED}
+
+
+def _without_rerere(environment: Mapping[str, str]) -> dict[str, str]:
+    """Have git not record how conflicts are resolved: commands may not write what it notes for that."""
+    count = environment.get("GIT_CONFIG_COUNT", "0")
+    if not count.isdecimal():
+        return {}  # git refuses to run anyway
+    return {
+        "GIT_CONFIG_COUNT": str(int(count) + 1),
+        f"GIT_CONFIG_KEY_{int(count)}": "rerere.enabled",
+        f"GIT_CONFIG_VALUE_{int(count)}": "false",
+    }
 
 
 def is_secret(name: str) -> bool:

@@ -417,7 +417,7 @@ def test_more_repositories_than_can_be_watched_are_reported(project: Path, start
     "path",
     [
         *("COMMIT_EDITMSG", "packed-refs", "logs/HEAD", "logs/refs/heads/a/b", "refs/heads/x", "objects/ab"),
-        *("objects/pack", "rr-cache/1/preimage", "rebase-merge/message", "info", "index.lock", "x.kaa-blocked"),
+        *("objects/pack", "subtree-cache/1/x", "rebase-merge/message", "info", "index.lock", "x.kaa-blocked"),
         *("worktrees/w/logs/HEAD", "modules/m/COMMIT_EDITMSG"),
     ],
 )
@@ -538,6 +538,29 @@ def test_an_index_that_leads_out_of_the_working_tree_is_moved_away(
         ("sequencer/todo", "x touch evil"),
         ("sequencer/opts", "[options]\n\tstrategy = evil\n"),
         ("worktrees/w/rebase-merge/git-rebase-todo", "exec evil"),
+        ("rebase-merge/strategy_opts", " '--index-output=/home/me/file'"),
+        ("rebase-merge/gpg_sign_opt", "-S/home/me/.ssh/id_rsa"),
+        ("rebase-merge/author-script", "GIT_AUTHOR_NAME='x'\nGIT_DIR='/home/me/x'\n"),
+        ("rebase-merge/autostash", "--index\n"),
+        ("rebase-merge/something", "new"),
+        ("rebase-apply/apply-opt", " '--build-fake-ancestor=/home/me/file'"),
+        ("rebase-apply/apply-opt", " '--directory=../x'"),
+        ("rebase-apply/apply-opt", " '"),
+        ("rebase-apply/strategy_opts", "--index-output=/home/me/file"),
+        ("sequencer/opts", "[options]\n\tstrategy-option = index-output=/home/me/file\n"),
+        ("sequencer/opts", "[options]\n\tgpg-sign = /home/me/.ssh/id_rsa\n"),
+        ("sequencer/something", "new"),
+        ("worktrees/w/gitdir", "/home/me/.git\n"),
+        ("BISECT_START", "--pathspec-from-file=/home/me/file\n"),
+        ("MERGE_AUTOSTASH", "-x\n"),
+        ("MERGE_RR", f"{'1' * 40}\t../.bashrc\0"),
+        ("worktrees/w/MERGE_RR", f"{'1' * 40}\t../.bashrc\0"),
+        ("lazygit.yml", "x"),
+        (".dir-locals.el", ""),
+        (".envrc", "x"),
+        ("worktrees/w/.envrc", "x"),
+        ("info/.envrc", "x"),
+        ("HOOKS", "x"),
     ],
 )
 def test_what_going_on_would_execute_is_moved_away(
@@ -546,10 +569,82 @@ def test_what_going_on_would_execute_is_moved_away(
     _git("init", cwd=project)
     brain = start(git_writable=True)
 
-    (project / ".git" / path).parent.mkdir(parents=True)
+    (project / ".git" / path).parent.mkdir(parents=True, exist_ok=True)
     _write(project / ".git" / path, content)
 
     assert brain.check() == {f".git/{path}": f".git/{path}.kaa-blocked"}
+
+
+@_needs_git
+@pytest.mark.parametrize("name", ["rr-cache", "safe", ".vscode", "worktrees/w/rr-cache", "rebase-merge/x"])
+def test_a_directory_that_is_not_of_gits_data_is_moved_away(
+    project: Path, start: Callable[..., Brain], name: str
+) -> None:
+    _git("init", cwd=project)
+    brain = start(git_writable=True)
+
+    (project / ".git" / name).mkdir(parents=True)
+
+    assert brain.check() == {f".git/{name}": f".git/{name}.kaa-blocked"}
+
+
+@_needs_git
+def test_what_was_there_before_stays_until_it_changes(project: Path, start: Callable[..., Brain]) -> None:
+    _git("init", cwd=project)
+    (project / ".git" / "lazygit.yml").write_text("mine")
+    (project / ".git" / "svn").mkdir()
+    brain = start(git_writable=True)
+
+    (project / ".git" / "lazygit.yml").write_text("evil")
+
+    assert brain.check() == {".git/lazygit.yml": ".git/lazygit.yml.kaa-blocked"}
+    assert (project / ".git" / "lazygit.yml").read_text() == "mine"
+
+
+@_needs_git
+def test_ordinary_work_in_a_repository_is_let_alone(project: Path, start: Callable[..., Brain]) -> None:
+    _git("init", "-b", "main", cwd=project)
+    for text in ("base", "two", "three"):
+        (project / "file").write_text(f"{text}\n")
+        _git("add", "file", cwd=project)
+        _git("commit", "-m", text, cwd=project)
+    _git("format-patch", "-o", "../patches", "HEAD~2", cwd=project)
+    patches = sorted(map(str, (project.parent / "patches").iterdir()))
+    _git("switch", "-c", "other", "HEAD~2", cwd=project)
+    (project / "file").write_text("other\n")
+    _git("commit", "-am", "other", cwd=project)
+    brain = start(git_writable=True)
+
+    def stops(*arguments: str) -> None:
+        with pytest.raises(subprocess.CalledProcessError):
+            _git(*arguments, cwd=project)
+        assert brain.check() == {}
+
+    for start_of_it, what in (
+        (["merge", "main"], "merge"),
+        (["rebase", "-i", "--autostash", "-Xpatience", "main"], "rebase"),
+        (["rebase", "--apply", "main"], "rebase"),
+        (["cherry-pick", "-x", "-Xignore-all-space", "main~1", "main"], "cherry-pick"),
+        (["revert", "main"], "revert"),
+        (["am", "-3", "--whitespace=nowarn", "--ignore-whitespace", *patches], "am"),
+    ):
+        stops("-c", "core.editor=true", *start_of_it)
+        _git(what, "--abort", cwd=project)
+        assert brain.check() == {}, start_of_it
+    _git("-c", "sequence.editor=sed -i s/pick/reword/", "-c", "core.editor=true", "rebase", "-i", "HEAD~1", cwd=project)
+    _git("-c", "sequence.editor=perl -pi -e s/pick/edit/", "rebase", "-i", "HEAD~1", cwd=project)
+    _git("rebase", "--abort", cwd=project)
+    _git("bisect", "start", "HEAD", "HEAD~1", cwd=project)
+    _git("bisect", "reset", cwd=project)
+    _git("worktree", "add", "tree", cwd=project)
+    _git("commit", "--allow-empty", "-m", "x", cwd=project / "tree")
+    assert brain.check() == {}
+    _git("worktree", "remove", "tree", cwd=project)
+    _git("sparse-checkout", "set", "--no-cone", "file", cwd=project)
+    _git("fsck", "--lost-found", cwd=project)
+    _git("gc", "--prune=now", cwd=project)
+
+    assert brain.check() == {}
 
 
 @_needs_git

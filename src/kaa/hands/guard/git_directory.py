@@ -61,7 +61,7 @@ def note_all_links(items: Items, top: GitDirectory, watch: Watch, without: froze
             return
         at = remaining.pop()
         if count:
-            watch(at.directory, Plain(frozenset(), at.absolute, grows=True))
+            watch(at.directory, Plain(_nothing, at.absolute, grows=True))
         try:
             for name in note_links(items, at):
                 if count or name not in without:
@@ -75,6 +75,10 @@ def note_all_links(items: Items, top: GitDirectory, watch: Watch, without: froze
         os.close(at.directory)
         reason = "it is in a repository with more directories than can be checked for links"
         items[at.path] = GuardedItem(frozenset({"too much"}), reason)
+
+
+def _nothing(name: str) -> bool:
+    return False
 
 
 def note_links(items: Items, place: GitDirectory) -> list[str]:

@@ -32,18 +32,18 @@ class Plain(NamedTuple):
     """Of a directory that git writes all the time: some names matter, and besides those only symlinks.
 
     Attributes:
-        names: that matter.
+        interests: says whether a name matters; a function of a module, so that it equals itself.
         path: of the directory, absolute.
         grows: directories that appear in it are such directories too.
     """
 
-    names: frozenset[str]
+    interests: Callable[[str], bool]
     path: str
     grows: bool
 
     def matters(self, name: str, *, is_directory: bool) -> bool:
         """Whether something that happened under a name has to be looked at. A link is there until the next event."""
-        if name in self.names or (is_directory and self.grows):
+        if self.interests(name) or (is_directory and self.grows):
             return True
         return not is_directory and os.path.islink(os.path.join(self.path, name))
 

@@ -39,9 +39,7 @@ class Judge:
             self._directories.watch(descriptor, Inside(subject, names))
 
         if not subject.name:
-            return bare_repository_items(
-                directory, subject.path, watch, lambda path: self._is_in_root(os.path.join(subject.path, path))
-            )
+            return bare_repository_items(directory, subject.path, watch, self._is_in_root)
         if is_judged_name(subject.name) and subject.path.casefold() not in self._directories.named:
             return judged_items(directory, subject.name, watch)
         if not subject.is_git:
@@ -54,6 +52,7 @@ class Judge:
             lambda paths: self._directories.link(subject.directory, paths),
             allowed=self._git_writable or subject.directory.depth > 0,
             is_known=lambda target: self._is_known(subject, target),
+            is_ours=self._is_in_root,
         )
 
     def _is_in_root(self, path: str) -> bool:

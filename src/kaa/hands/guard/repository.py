@@ -10,9 +10,11 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
+from kaa.hands.below import is_below
 from kaa.hands.git_config import executing_entries, has_long_hashes, work_trees
 from kaa.hands.git_index import IndexRefusedError, gitlinks, shared_parts
-from kaa.hands.git_state import STATE, Judge
+from kaa.hands.git_names import is_data, is_info, is_state
+from kaa.hands.git_state import NOTES, STATE, Judge
 from kaa.hands.guard.git_directory import GitDirectory, note_all_links, note_links
 from kaa.hands.guard.items import (
     MAX_CONTENT_BYTES,
@@ -28,6 +30,7 @@ from kaa.hands.guard.items import (
     opened,
     whatever,
 )
+from kaa.hands.policy import TEMPORARY
 
 UNWANTED_REPOSITORY = frozenset({"a repository"})  # what is wrong with one that would be all right elsewhere
 MAX_MODULE_DEPTH = 4  # names of submodules may have slashes
@@ -35,10 +38,15 @@ _CONFIGURATIONS = ("config", "config.worktree")
 _INDEX = "index"
 # Addresses of remotes, as git kept them before there was a configuration (gitrepository-layout(5)).
 _ADDRESSES = ("remotes", "branches")
-# In a .git only these, and symlinks, are of interest; its other names change with every git command.
+_RERERE = ("MERGE_RR", "rr-cache")
+# In a .git only these, what is not git's data, and symlinks are of interest; other names change with every git command.
 _GIT_NAMES = frozenset(
-    (*_CONFIGURATIONS, _INDEX, "commondir", "hooks", "modules", "worktrees", "objects", *_ADDRESSES, *STATE)
+    (
+        *(*_CONFIGURATIONS, _INDEX, "commondir", "gitdir", "hooks", "info", "modules", "objects", "worktrees"),
+        *(*_ADDRESSES, *STATE, *NOTES),
+    )
 )
+_JUDGED_STATE = frozenset(name for judges in STATE.values() for name in judges)
 # In these git writes no names that a command can choose, or they are looked at by themselves.
 _WITHOUT_LINKS = frozenset(("annex", "hooks", "lfs", "modules", "objects", "worktrees", *_ADDRESSES))
 _MAX_STATE_BYTES = 4 * 1024 * 1024  # a todo list of 50,000 commits
@@ -50,7 +58,15 @@ Links: TypeAlias = Callable[[frozenset[str]], bool]
 
 
 def repository_items(
-    directory: int, path: str, name: str, watch: Watch, links: Links, *, allowed: bool, is_known: Callable[[str], bool]
+    directory: int,
+    path: str,
+    name: str,
+    watch: Watch,
+    links: Links,
+    *,
+    allowed: bool,
+    is_known: Callable[[str], bool],
+    is_ours: Callable[[str], bool],
 ) -> Items:
     """What git executes or obeys of a `.git`.
 
@@ -62,6 +78,7 @@ def repository_items(
         links: see `Links`.
         allowed: a repository may be here.
         is_known: says of what a `.git` file points to whether that is watched over anyway.
+        is_ours: says whether commands may write at an absolute path.
     """
     reason = "git obeys the repository it makes"
     items: Items = {}
@@ -75,11 +92,11 @@ def repository_items(
             # One that git has not written the content of yet is refused by git, and looked at again.
             is_harmless = item.content == b"" or (allowed and is_known(target))
             items[""] = item._replace(dangers=frozenset()) if is_harmless else item
-            _Collection(items, watch, links, directory).follow(target)
+            _Collection(items, watch, links, directory, is_ours).follow(target)
         else:
             items[""] = GuardedItem(frozenset() if allowed else UNWANTED_REPOSITORY, reason)
             git = GitDirectory(found.descriptor, "", work_tree="", absolute=os.path.join(path, name))
-            _Collection(items, watch, links, directory, name).collect(git)
+            _Collection(items, watch, links, directory, is_ours, name).collect(git)
     return items
 
 
@@ -90,12 +107,12 @@ def bare_repository_items(directory: int, path: str, watch: Watch, is_ours: Call
         directory: open.
         path: of it, absolute.
         watch: see `GuardWatch`.
-        is_ours: says whether the files of a submodule may be at a path, relative to the directory.
+        is_ours: says whether commands may write at an absolute path.
     """
     items: Items = {}
     if looks_bare(set(names_in(directory))):
         git = GitDirectory(directory, "", absolute=path)
-        _Collection(items, watch, lambda _: True, directory, is_ours=is_ours).collect(git)
+        _Collection(items, watch, lambda _: True, directory, is_ours).collect(git)
     return items
 
 
@@ -113,8 +130,8 @@ class _Collection:
         watch: see `GuardWatch`.
         links: see `Links`.
         directory: where the `.git` is.
+        is_ours: says whether commands may write at an absolute path: where files of submodules and worktrees may be.
         name: of the `.git`; empty for a repository that is not inside a working tree.
-        is_ours: says where the files of submodules may be besides `directory`.
     """
 
     def __init__(
@@ -123,8 +140,8 @@ class _Collection:
         watch: Watch,
         links: Links,
         directory: int,
+        is_ours: Callable[[str], bool],
         name: str = "",
-        is_ours: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._items = items
         self._watch = watch
@@ -146,7 +163,7 @@ class _Collection:
 
     def collect(self, place: GitDirectory) -> None:
         """Add the files of a git directory, and of the submodules' and worktrees' in it."""
-        self._watch(place.directory, Plain(_GIT_NAMES, place.absolute, grows=True))
+        self._watch(place.directory, Plain(_matters, place.absolute, grows=True))
         work_tree = place.work_tree
         sha256 = place.sha256
         for name in _CONFIGURATIONS:
@@ -166,8 +183,12 @@ class _Collection:
         note_all_links(self._items, place, self._watch, _WITHOUT_LINKS)
         for name, judges in STATE.items():
             self._state(place, name, judges)
-        if shared := self._index(place, work_tree, sha256=sha256):
-            self._watch(place.directory, Plain(_GIT_NAMES | shared, place.absolute, grows=True))
+        for name, judge in NOTES.items():
+            self._file(place, name, judge, "git would take what it says for an option")
+        if place.is_worktree:
+            self._file(place, "gitdir", lambda content: self._foreign(place, content), "git would write a .git there")
+        self._unknown(place)
+        self._index(place, work_tree, sha256=sha256)
         self._worktrees(place._replace(sha256=sha256))
         with self._subdirectory(place.directory, "modules", place.inside("modules")) as modules:
             if modules is not None:
@@ -181,7 +202,7 @@ class _Collection:
     def _leads_to(self, place: GitDirectory, path: str) -> str | None:
         """Where `core.worktree` leads, below the directory that has the `.git`; None if elsewhere."""
         if not self._name:
-            return path if place.is_module and self._is_ours(os.path.join(place.path, path)) else None
+            return path if place.is_module and self._is_ours(os.path.join(place.absolute, path)) else None
         top = os.path.normpath(os.path.join(self._name, place.path, path))
         parts = [] if top == "." else top.split("/")
         if os.path.isabs(path) or parts[:1] == [".."] or (parts and not place.is_module):
@@ -209,7 +230,7 @@ class _Collection:
             if objects is None:
                 return
             below = place.below(objects, "objects")
-            self._watch(objects, Plain(frozenset(("info",)), below.absolute, grows=False))
+            self._watch(objects, Plain(_is_info, below.absolute, grows=False))
             note_links(self._items, below)
             info = below.inside("info")
             with self._subdirectory(objects, "info", info, frozenset(("alternates",))) as found:
@@ -220,11 +241,60 @@ class _Collection:
 
     def _state(self, place: GitDirectory, name: str, judges: Mapping[str, Judge]) -> None:
         """The state of a rebase and its like."""
-        path, reason = place.inside(name), "git would execute what it says when that goes on"
-        with self._subdirectory(place.directory, name, path, frozenset(judges)) as state:
-            if state is not None:
-                for inner, judge in judges.items():
-                    self._file(GitDirectory(state, path), inner, judge, reason, _MAX_STATE_BYTES)
+        path, reason = place.inside(name), "git would execute or obey what it says when that goes on"
+        inside = Plain(_matters_in_state, place.below(place.directory, name).absolute, grows=False)
+        with self._subdirectory(place.directory, name, path, inside) as state:
+            for inner in self._up_to_limit(names_in(state), path, lambda inner: inner in judges or not is_state(inner)):
+                if state is not None:
+                    judge = judges.get(inner, whatever)
+                    self._file(
+                        GitDirectory(state, path), inner, judge, reason, _MAX_STATE_BYTES, is_known=inner in judges
+                    )
+
+    def _unknown(self, place: GitDirectory) -> None:
+        """What is not known to be git's data, and what rerere keeps: git copies files from and to where that says."""
+        reason = "it is not known to be git's data: git or another program may obey it"
+        for name in _RERERE:
+            self._file(place, name, whatever, "git would write and copy files where it says", is_known=False)
+        if ".git" not in place.absolute.split("/"):  # a bare repository may have a project's files besides
+            return
+        for name in self._up_to_limit(names_in(place.directory), place.path, lambda name: not is_data(name)):
+            if name not in _RERERE:
+                self._file(place, name, whatever, reason, is_known=False)
+        path = place.inside("info")
+        with self._subdirectory(place.directory, "info", path) as info:
+            for name in self._up_to_limit(names_in(info), path, lambda name: not is_info(name)):
+                if info is not None:
+                    self._file(GitDirectory(info, path), name, whatever, reason, is_known=False)
+
+    def _foreign(self, place: GitDirectory, content: bytes) -> frozenset[str]:
+        """Where a worktree's `.git` is, if commands may not write there: `git worktree repair` does.
+
+        One that leads back already is not written.
+        """
+        path = os.path.join(place.absolute, content.decode("utf-8", "surrogateescape").strip())
+        if not content.strip() or self._is_ours(path):
+            return frozenset()
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            # In the private /tmp of commands; there is nothing outside that git would write to.
+            return (
+                frozenset()
+                if any(is_below(path, top) for top in TEMPORARY) and not os.path.exists(os.path.dirname(path))
+                else frozenset({path})
+            )
+        except (OSError, ValueError):
+            return frozenset({path})
+        try:
+            back = os.read(descriptor, MAX_CONTENT_BYTES).decode("utf-8", "surrogateescape").strip()
+        except OSError:
+            return frozenset({path})
+        finally:
+            os.close(descriptor)
+        target = os.path.join(os.path.dirname(path), back.removeprefix("gitdir: "))
+        same = os.path.realpath(target) == os.path.realpath(place.absolute)
+        return frozenset() if same else frozenset({path})
 
     def _index(self, place: GitDirectory, work_tree: str | None, *, sha256: bool | None) -> frozenset[str]:
         """Report where the index of a git directory leads; names of the files that may have more of it."""
@@ -285,9 +355,11 @@ class _Collection:
                 else:
                     self._submodules(below, depth + 1)
 
-    def _up_to_limit(self, names: list[str], path: str) -> Iterator[str]:
+    def _up_to_limit(
+        self, names: list[str], path: str, wanted: Callable[[str], bool] = lambda _: True
+    ) -> Iterator[str]:
         """Names as long as there are not too many items; that there are is dangerous, for nobody looks at the rest."""
-        for name in names:
+        for name in filter(wanted, names):
             if len(self._items) >= MAX_FILES:
                 reason = "it has more of what git executes or obeys than can be checked"
                 self._items[path] = GuardedItem(frozenset({"too much"}), reason)
@@ -302,16 +374,26 @@ class _Collection:
         with opened(name, directory) as found:
             if not isinstance(found, OpenedItem) or found.is_file:
                 if isinstance(found, UnopenedItem):
-                    self._items.update(found.items(path, "git would follow it"))
+                    self._items.setdefault(path, found.items(path, "git would follow it")[path])
                 yield None
                 return
             self._watch(found.descriptor, names)
             yield found.descriptor
 
     def _file(
-        self, place: GitDirectory, name: str, judge: Judge, reason: str, max_bytes: int = MAX_CONTENT_BYTES
+        self,
+        place: GitDirectory,
+        name: str,
+        judge: Judge,
+        reason: str,
+        max_bytes: int = MAX_CONTENT_BYTES,
+        *,
+        is_known: bool = True,
     ) -> bytes | None:
-        """Add a file of a directory; its content, if it is short enough to be judged."""
+        """Add a file of a directory; its content, if it is short enough to be judged.
+
+        One that is not known matters also if it is a directory, or is empty.
+        """
         path = place.inside(name)
         with opened(name, place.directory) as found:
             if isinstance(found, UnopenedItem):
@@ -320,7 +402,21 @@ class _Collection:
                 self._watch(found.descriptor, None)
                 item = self._items[path] = file_item(found, reason, judge, max_bytes)
                 return item.content
+            elif found is not None and not is_known:
+                self._items[path] = GuardedItem(frozenset({"a directory"}), reason)
         return None
+
+
+def _matters(name: str) -> bool:
+    return name in _GIT_NAMES or name.startswith("sharedindex.") or not is_data(name)
+
+
+def _matters_in_state(name: str) -> bool:
+    return name in _JUDGED_STATE or not is_state(name)
+
+
+def _is_info(name: str) -> bool:
+    return name == "info"
 
 
 def _foreign_to_worktree(content: bytes) -> frozenset[str]:

@@ -1,0 +1,55 @@
+"""Which names git uses as data in a git directory: whatever else is there may direct git, or another program.
+
+Many tools obey files in `.git` (`.git/safe`, `.git/lazygit.yml`), and git itself obeys more than its manuals list; so
+what is not known to be data is not.
+"""
+
+import re
+
+_HEADS = r"HEAD|[A-Z_]+_HEAD"
+_MESSAGES = r"(?:COMMIT|TAG|MERGE|NOTES|PULLREQ)_EDITMSG|EDIT_DESCRIPTION|MERGE_MSG|MERGE_MODE|SQUASH_MSG|GITGUI_\w+"
+_BISECT = r"BISECT_[A-Z_]+"
+_FILES = (
+    r"description|packed-refs|shallow|gc\.log|gc\.pid|locked|gitdir|rebased-patches|AUTO_MERGE|MERGE_AUTOSTASH"
+    r"|NOTES_MERGE_\w+|ADD_EDIT\.patch|addp-hunk-edit\.diff|fsmonitor--daemon\.ipc"
+)
+_INDEX = r"index(?:[._-][\w.-]+)?|next-index-\d+|sharedindex[._][\w-]+"
+_DIRECTORIES = (
+    r"objects|refs|reftable|logs|info|modules|worktrees|lost-found|rebase-merge|rebase-apply|sequencer|hooks|branches"
+    r"|remotes|lfs|annex|fsmonitor--daemon|subtree-cache|filter-repo"
+)
+_OBEYED = r"config|config\.worktree|commondir"  # judged by what is in them
+# Git writes a file under such a name first, and so do sed -i, perl -i and editors. What kaa moved away obeys nobody.
+_TEMPORARY = (
+    r"(?:packed-refs|config|config\.worktree|\w[\w-]*)\.(?:lock|new)|shallow_\w+|sed\w{6}"
+    r"|\.[\w-]+\.sw[a-z]|[\w-]+~|4913|.*\.kaa-blocked(?:-[0-9a-f]+)?(?:\.lock)?"
+)
+_KNOWN = re.compile(
+    rf"(?:{_HEADS}|{_MESSAGES}|{_BISECT}|{_FILES}|{_INDEX}|{_DIRECTORIES}|{_OBEYED})(?:\.lock)?|{_TEMPORARY}", re.DOTALL
+)
+# Besides those that have a judge in `git_state`.
+_STATE = re.compile(
+    r"git-rebase-todo\.backup|done|message(?:-squash|-fixup)?|current-fixups|amend|stopped-sha|refs-to-delete"
+    r"|rewritten(?:-list|-pending|-todo)?|cdate_is_adate|ignore_date|orig-head|verbose|quiet|signoff|head-name|onto"
+    r"|allow_rerere_autoupdate|(?:no-)?reschedule-failed-exec|(?:drop|keep)_redundant_commits|squash-onto|update-refs"
+    r"|end|msgnum|interactive|patch|dropped|trailer|next|last|applying|rebasing|threeway|keep|messageid|scissors"
+    r"|quoted-cr|sign|utf8|no_inbody|final-commit|\d+|patch-merge-index|msg|msg-clean|info|dirtyindex|original-commit"
+    r"|abort-safety|resolvemsg|keepcr|no-verify|(?:keep|drop|stop)_?empty|head"
+)
+_INFO = re.compile(r"(?:attributes|exclude|grafts|refs|sparse-checkout)(?:[._]\w+)?")
+_STATE_TEMPORARY = re.compile(rf"{_TEMPORARY}|[\w.-]+\.lock|(?=.*[A-Z0-9])\w{{8}}", re.DOTALL)
+
+
+def is_data(name: str) -> bool:
+    """Whether a name in a git directory is one of git's own that directs nothing, or is judged by its content."""
+    return _KNOWN.fullmatch(name) is not None
+
+
+def is_info(name: str) -> bool:
+    """The same in `info`."""
+    return (_INFO.fullmatch(name) or re.fullmatch(_TEMPORARY, name, re.DOTALL)) is not None
+
+
+def is_state(name: str) -> bool:
+    """The same in the directories of a rebase, `git am` and a series of cherry-picks."""
+    return (_STATE.fullmatch(name) or _STATE_TEMPORARY.fullmatch(name)) is not None

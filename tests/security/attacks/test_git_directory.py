@@ -1,0 +1,103 @@
+"""A command leaves files in `.git` that direct the user's next git, or another program, beyond the project."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.kaa_process import Kaa
+from tests.security.attacks.play import git, play
+from tests.support.elsewhere import folder_elsewhere
+
+pytestmark = pytest.mark.usefixtures("confined")
+
+_ID = "1" * 40
+
+
+@pytest.fixture
+def kaa() -> Iterator[Kaa]:
+    with folder_elsewhere() as folder:
+        made = Kaa(folder)
+        git(made, "init", "-q", "-b", "main", check=True)
+        for name, value in (("user.name", "x"), ("user.email", "x@example.com")):  # of the commands' git
+            git(made, "config", name, value, check=True)
+        for text in ("base", "two", "three"):
+            (made.project / "file").write_text(f"{text}\n")
+            git(made, "add", "file", check=True)
+            git(made, "commit", "-q", "-m", text, check=True)
+        yield made
+
+
+@pytest.mark.parametrize("existing", [True, False])
+def test_commit_copies_no_file_that_rerere_was_told_of(kaa: Kaa, existing: bool) -> None:
+    key = kaa.project.parent / "key"
+    key.write_text("secret")
+    if existing:
+        (kaa.project / ".git" / "rr-cache").mkdir()
+    cache = f".git/rr-cache/{_ID}"
+
+    play(
+        kaa,
+        f"mkdir -p {cache} && printf x > {cache}/preimage && printf '{_ID}\\t../key\\0' > .git/MERGE_RR",
+    )
+    git(kaa, "commit", "-q", "--allow-empty", "-m", "x", check=True)
+
+    assert not (kaa.project / cache / "postimage").exists()
+    assert not any("secret" in path.read_text() for path in (kaa.project / ".git").glob("rr-cache*/*/*image*"))
+
+
+def test_skipping_a_patch_writes_no_file_elsewhere(kaa: Kaa) -> None:
+    canary = kaa.project.parent / "canary"
+    canary.write_text("mine")
+    option = f" '--build-fake-ancestor={canary}'"
+
+    play(
+        kaa,
+        "git format-patch -q -o patches HEAD~2 && git reset -q --hard HEAD~2 && echo other > file"
+        " && git commit -qam other; git am patches/*",
+        f'echo "{option}" > .git/rebase-apply/apply-opt',
+    )
+    git(kaa, "am", "--skip")
+
+    assert canary.read_text() == "mine"
+
+
+def test_repairing_worktrees_writes_nothing_elsewhere(kaa: Kaa) -> None:
+    elsewhere = kaa.project.parent / "elsewhere"
+    elsewhere.mkdir()
+    tree = ".git/worktrees/evil"
+
+    play(
+        kaa,
+        f"mkdir -p {tree} && git rev-parse HEAD > {tree}/HEAD && echo ../.. > {tree}/commondir"
+        f" && echo {elsewhere}/.git > {tree}/gitdir",
+    )
+    git(kaa, "worktree", "repair")
+
+    assert not (elsewhere / ".git").exists()
+
+
+@pytest.mark.parametrize("name", ["safe/x", "lazygit.yml", ".dir-locals.el", ".envrc", ".vscode/tasks.json"])
+def test_other_programs_find_nothing_to_obey(kaa: Kaa, name: str) -> None:
+    path = Path(".git", name)
+
+    _, told = play(kaa, f"mkdir -p {path.parent} && echo x > {path}")
+
+    assert not (kaa.project / path).exists()
+    assert "kaa-blocked" in told
+
+
+def test_a_conflict_in_a_repository_with_rerere_is_resolved(kaa: Kaa) -> None:
+    (kaa.project / ".git" / "rr-cache").mkdir()
+    git(kaa, "config", "rerere.enabled", "true", check=True)
+
+    done, told = play(
+        kaa,
+        "git switch -q -c other HEAD~1 && echo other > file && git commit -qam other; git merge main",
+        "echo resolved > file && git commit -qam merged && git gc -q",
+    )
+
+    assert done.code == 0, done.err
+    assert "kaa-blocked" not in told
+    assert "Read-only" not in told
+    assert git(kaa, "log", "-1", "--format=%s", check=True) == "merged\n"
