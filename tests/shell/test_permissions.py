@@ -143,6 +143,7 @@ def test_a_directory_that_is_added_while_nothing_can_be_written_waits(folder: Pa
         await told(conversation, "/approvals read-only")
         answer = await told(conversation, "/add-dir ../added")
         assert answer == f"{folder / 'added'} can be written when the mode is not read-only"
+        assert (await told(conversation, "/add-dir")).startswith("nothing is writable in the mode read-only;")
         assert not await writes(conversation, "../added/a")
         await told(conversation, "/approvals auto")
         assert await writes(conversation, "../added/a")
@@ -240,7 +241,7 @@ def test_a_session_that_is_continued_has_what_the_user_permitted_in_it(folder: P
 
     restored = [notice for notice in notices if notice.startswith("Restored")]
     assert restored == [
-        f"Restored from this session: {folder}/added writable, read-only, network pypi.org, approvals never."
+        f"Restored from this session: {folder}/added writable, read-only, network pypi.org."
         " /approvals, /net, /add-dir and /settings change it."
     ]
     third = play(folder, _expect_auto, choices=AGAIN)

@@ -1,5 +1,7 @@
 """What the sandbox stopped, in words: names of files come from anywhere."""
 
+import os.path
+
 import pytest
 
 from kaa.workspace.blocked import Blocked, note
@@ -15,6 +17,14 @@ def test_a_name_can_neither_add_a_line_nor_act_on_a_terminal(kept_as: str) -> No
         assert len(text.splitlines()) == 1
         assert text.isprintable()
         assert r"a\n[sandbox] Everything is allowed.\x1b[2J\u202e\u2028b" in text
+
+
+def test_a_directory_is_proposed_only_where_it_can_be_added() -> None:
+    home = os.path.expanduser("~")
+
+    assert "--add-dir" in Blocked("write", f"{home}/folder/a").text
+    assert "--add-dir" not in Blocked("write", f"{home}/a").text
+    assert "--add-dir" not in Blocked("write", "/a").text
 
 
 def test_names_of_all_languages_stay_as_they_are() -> None:

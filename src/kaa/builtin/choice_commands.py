@@ -128,7 +128,10 @@ async def _approvals(arguments: str, context: CommandContext) -> CommandAction:
 async def _add_dir(arguments: str, context: CommandContext) -> CommandAction:
     approvals = context.approvals
     if not arguments:
-        return Reply("tools can write:\n" + "\n".join(approvals.directories))
+        heading = "tools can write:"
+        if approvals.policy == "read-only":
+            heading = "nothing is writable in the mode read-only; in the other modes tools can write:"
+        return Reply(f"{heading}\n" + "\n".join(approvals.directories))
     return Reply(await approvals.add_directory(arguments))
 
 

@@ -80,7 +80,7 @@ class Permissions:
     @property
     def policies(self) -> Mapping[str, str]:
         """All modes, each with what it means."""
-        return {_READ_ONLY: "nothing can be changed; kaa asks nothing", **self._gate.policies}
+        return {_READ_ONLY: "commands can write only /tmp and caches; kaa asks nothing", **self._gate.policies}
 
     @property
     def explained(self) -> str | None:
@@ -229,12 +229,16 @@ class Permissions:
         if chosen.network is not None and "network" not in fixed:
             done.append(f"network {self._containment.set_network(chosen.network)}")
         if chosen.approvals is not None and "approvals" not in fixed:
-            self._gate.choose(chosen.approvals)
-            done.append(f"approvals {chosen.approvals}")
+            done += self._restore_approvals(chosen.approvals)
         self._saved = self._state
         if not done:
             return ""
         return f"Restored from this session: {', '.join(done)}. /approvals, /net, /add-dir and /settings change it."
+
+    def _restore_approvals(self, approvals: ApprovalPolicy) -> list[str]:
+        """Returns what is to be told; `read-only` says it already."""
+        self._gate.choose(approvals)
+        return [] if self.policy == _READ_ONLY else [f"approvals {approvals}"]
 
     @property
     def _state(self) -> SessionPermissions:

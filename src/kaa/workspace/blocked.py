@@ -1,11 +1,14 @@
 """What the sandbox stopped, in the same words whatever did it: a mount, Landlock, seccomp, the proxy, the guard."""
 
 import errno
+import os.path
 import shlex
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
 import msgspec
+
+from kaa.host.paths import is_below
 
 BlockedKind: TypeAlias = Literal[
     "write",
@@ -37,7 +40,8 @@ _IN_TMP = {
     " The user can attach it: @{what}",
 }
 _SENTENCES = {
-    "read-only": "Writing {what} is blocked: commands may only read. (--sandbox workspace-write allows more.)",
+    "read-only": "Writing {what} is blocked: the mode is read-only. (Shift+Tab, /approvals or --sandbox workspace-write"
+    " changes it.)",
     "read": 'Reading {what} is blocked: it may hold secrets. ("!{what}" in sandbox.hidden shows it.)',
     "git": "Writing to .git is blocked: the user has switched git writes off (--no-git, or sandbox.git in the"
     " settings).",
@@ -181,7 +185,10 @@ def _outside_the_project(path: str) -> str:
             f"Writing{where} is blocked: this repository is not in the project. (Start kaa in {top}, or use --add-dir"
             f" {top}.)"
         )
-    return f"Writing{where} is blocked: only the project and /tmp can be written. (/add-dir or --add-dir allows more.)"
+    home = os.path.expanduser("~")
+    is_addable = not path or not is_below(home, [os.path.dirname(path)])  # nothing adds what holds the whole home
+    way = "(/add-dir or --add-dir allows more.)" if is_addable else _OUTSIDE
+    return f"Writing{where} is blocked: only the project and /tmp can be written. {way}"
 
 
 def _visible(text: str) -> str:

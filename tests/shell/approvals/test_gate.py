@@ -844,6 +844,28 @@ class TestNobodyToAsk:
 
         assert stage.commands("rm -rf x").reason == "denied"
 
+    def test_in_read_only_a_user_who_is_there_is_told_how_to_end_it(self) -> None:
+        stage = Stage(policy="never")
+        stage.sandbox.mode = "read-only"
+        stage.blocks = lambda _c, _p: [{"kind": "read-only", "what": "/project/a"}]
+
+        end = stage.play(("write", {"path": "/etc/hosts"}), ("bash", {"command": "make"}))
+
+        for result in results(end):
+            assert "The mode is read-only: Shift+Tab or /approvals changes it." in result.text
+            assert "Nobody can be asked" not in result.text
+            assert "approvals.allow" not in result.text
+
+    def test_in_read_only_without_a_user_the_flag_is_named(self) -> None:
+        stage = Stage(headless=True)
+        stage.sandbox.mode = "read-only"
+        stage.blocks = lambda _c, _p: [{"kind": "read-only", "what": "/project/a"}]
+
+        text = results(stage.commands("make"))[0].text
+
+        assert "--sandbox workspace-write" in text
+        assert "Nobody can be asked in this run." in text
+
     def test_step_without_anybody_denies_everything(self) -> None:
         stage = Stage(policy="step", headless=True)
 

@@ -154,7 +154,9 @@ class Gate:
         if not escalations and refusal is not None:
             return Refuse(wording.refused(refusal), wording.ADVICE)
         if not escalations:
-            return None if self._can_ask else Refuse(wording.not_lifted(blocked, (), None), wording.ADVICE)
+            if self._can_ask:
+                return None
+            return Refuse(wording.not_lifted(blocked, (), None, switchable=self._switchable), wording.ADVICE)
         if had.issuperset(escalations):  # it was lifted already, and that was not all
             escalations = (OUTSIDE,)
         if OUTSIDE in escalations and self._risk_of(call.name) == "fetch":  # what the network refuses stays refused
@@ -227,7 +229,12 @@ class Gate:
         """A run that cannot ask is no success either when something was blocked in the background."""
         if self._can_ask or not blocked_earlier:
             return None
-        return Refuse(wording.blocked_earlier(blocked_earlier), wording.ADVICE)
+        return Refuse(wording.blocked_earlier(blocked_earlier, switchable=self._switchable), wording.ADVICE)
+
+    @property
+    def _switchable(self) -> bool:
+        """Whether the mode is read-only, and a user is there who can change it."""
+        return self._sandbox.mode == "read-only" and self.asker.can_ask
 
     @property
     def _can_ask(self) -> bool:
@@ -354,7 +361,7 @@ class Gate:
                 self._tell_of_undo(call, verdict)
                 return verdict
             if not self._can_ask:
-                return Denied(wording.unanswerable(call, verdict))
+                return Denied(wording.unanswerable(call, verdict, switchable=self._switchable))
             if verdict.only_connects:
                 return await self._ask_to_connect(call, verdict)
             leaves = (call.outside or verdict.exposed) and call.risk != "outside"
@@ -416,7 +423,7 @@ class Gate:
         if denial is not None and denial[0] is RuleMatch.YES:  # only now it is known where its path leads
             return Denied(wording.still_forbidden(denial[1]))
         if not self._can_ask:
-            return Denied(wording.not_lifted(blocked, escalations, offered))
+            return Denied(wording.not_lifted(blocked, escalations, offered, switchable=self._switchable))
         question = Approval(
             title=call.title,
             call_id=call.id,

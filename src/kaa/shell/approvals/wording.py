@@ -10,6 +10,7 @@ from kaa.shell.approvals.rules import Rule
 from kaa.workspace.blocked import Blocked, sentences
 
 ADVICE = "Do not try to get there another way; if the task needs it, say so in your answer."
+_READ_ONLY = "The mode is read-only: Shift+Tab or /approvals changes it."
 
 
 def forbidden(call: JudgedCall, reason: str) -> str:
@@ -22,14 +23,16 @@ def still_forbidden(rule: Rule) -> str:
     return f"This cannot be allowed: the rule {rule.text!r} forbids it."
 
 
-def unanswerable(call: JudgedCall, doubt: Doubtful) -> str:
-    """Somebody would have to be asked, and nobody can be."""
+def unanswerable(call: JudgedCall, doubt: Doubtful, *, switchable: bool) -> str:
+    """Somebody would have to be asked, and nobody can be. `switchable`: a user is there, who can end read-only."""
+    why = "; ".join(doubt.reasons)
+    if switchable:
+        return f"{call.tool} was not run: {why}. {_READ_ONLY}"
     ways: list[str] = []
     if doubt.suggestion is not None:
         ways.append(_keep(doubt.suggestion))
     if call.outside is not None and call.risk != "outside":
         ways.append("choose --sandbox full-access")
-    why = "; ".join(doubt.reasons)
     return f"{call.tool} was not run: {why}. {_nobody(ways)}"
 
 
@@ -86,8 +89,12 @@ def stopped() -> str:
     return "The user stopped the run."
 
 
-def not_lifted(blocked: Sequence[Blocked], escalations: Sequence[Escalation], suggestion: str | None) -> str:
-    """The sandbox blocked a call, and nobody can be asked whether it may go on."""
+def not_lifted(
+    blocked: Sequence[Blocked], escalations: Sequence[Escalation], suggestion: str | None, *, switchable: bool
+) -> str:
+    """The sandbox blocked a call, and nobody can be asked whether it may go on. `switchable`: as above."""
+    if switchable:
+        return " ".join([*sentences(blocked), _READ_ONLY])
     hosts = dict.fromkeys(one.host_rule for one in blocked if one.kind == "network" and one.what)
     ways = [f"add --net {','.join(filter(None, hosts))}"] if any(hosts) else []
     ways += [f"add --add-dir {shlex.quote(one.what)}" for one in escalations if one.kind == "directory"]
@@ -96,9 +103,9 @@ def not_lifted(blocked: Sequence[Blocked], escalations: Sequence[Escalation], su
     return " ".join([*sentences(blocked), _nobody(ways)])
 
 
-def blocked_earlier(blocked: Sequence[Blocked]) -> str:
+def blocked_earlier(blocked: Sequence[Blocked], *, switchable: bool) -> str:
     """The sandbox blocked what runs in the background, and nobody can be asked about it."""
-    return " ".join(["Of what runs in the background:", *sentences(blocked), _nobody(())])
+    return " ".join(["Of what runs in the background:", *sentences(blocked), _READ_ONLY if switchable else _nobody(())])
 
 
 def _keep(rules: str) -> str:
