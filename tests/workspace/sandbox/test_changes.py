@@ -34,7 +34,7 @@ def folder() -> Iterator[Path]:
 
 @contextlib.asynccontextmanager
 async def opened(folder: Path, options: SandboxOptions, project: str = "project") -> AsyncIterator[LocalWorkspace]:
-    environment = {"PATH": os.environ["PATH"], "HOME": str(folder / "home")}
+    environment = {"PATH": f"{os.environ['PATH']}:{folder / 'home' / 'bin'}", "HOME": str(folder / "home")}
     workspace = LocalWorkspace.start(str(folder / project), env=environment, sandbox=options)
     try:
         if not (await workspace.sandbox.status()).confined:
@@ -223,6 +223,9 @@ def test_a_narrowed_workspace_follows_to_read_only_and_back_but_to_nothing_more(
         (os.path.dirname(kaa.__file__), "kaa executes files in it"),
         ("/proc", "files of the system"),
         ("/tmp", "files of the system"),
+        ("/bin", "files of the system"),
+        ("/etc", "files of the system"),
+        ("/var", "files of the system"),
         ("missing", "not a directory"),
         ("home/repo/.git/objects", "Add the repository, .*/home/repo"),
     ],
@@ -322,7 +325,7 @@ def test_what_is_exchanged_after_it_was_added_does_not_widen_the_sandbox(folder:
 
 def test_the_model_may_not_propose_what_holds_secrets_or_programs(folder: Path) -> None:
     home = folder / "home"
-    for name in (".ssh", ".config/gh", ".tool", "notes"):
+    for name in (".ssh", ".config/gh", ".tool", "bin", "notes"):
         (home / name).mkdir(parents=True)
     (home / ".ssh" / "id_rsa").write_text("key")
     (home / ".config" / "gh" / "hosts.yml").write_text("token")
@@ -340,6 +343,6 @@ def test_the_model_may_not_propose_what_holds_secrets_or_programs(folder: Path) 
             assert written(name), name
         assert shown(".tool") is None
         assert written("notes") is None
-        assert "PATH" in (written("/usr/bin") or "")
+        assert "PATH" in (written("bin") or "")
 
     play(folder, scenario)

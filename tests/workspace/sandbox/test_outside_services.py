@@ -413,6 +413,26 @@ def test_servers_are_opened_on_loopback_without_a_question_if_the_user_wants_tha
     assert told == [f"Port {port} of the sandbox is open at http://127.0.0.1:{port} (/ports close {port} closes it)."]
 
 
+def test_of_many_servers_some_are_told_of_and_the_others_counted(folder: Path) -> None:
+    many = (
+        "import socket, time; all = [socket.create_server(('127.0.0.1', 0)) for _ in range(30)];\n"
+        "print('listening', flush=True); time.sleep(1000)"
+    )
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        process = await workspace.run_in_background(CommandRequest(["python3", "-c", many]))
+        await until_listening(workspace, process)
+        await python(workspace, "pass")
+
+        assert len((await workspace.sandbox.ports.report()).listening) == 30
+        assert len(workspace.sandbox.ports.forwards.active) == 5
+
+    told = play(folder, scenario, ports=True)
+
+    assert len(told) == 6
+    assert told[-1] == "Commands listen on 25 more ports of the sandbox: /ports lists all."
+
+
 def test_a_port_that_is_taken_is_opened_under_another_number(folder: Path, database: int) -> None:
     async def scenario(workspace: LocalWorkspace) -> None:
         process = await workspace.run_in_background(CommandRequest(["python3", "-c", _SERVER.format(database)]))

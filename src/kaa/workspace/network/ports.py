@@ -12,6 +12,10 @@ import msgspec
 from kaa.workspace.network.forwarding import Forward, ForwardError, PortForwards
 from kaa.workspace.network.host_services import HostServices, MakeSocket
 
+# A command may listen on thousands of ports: the user is to hear of the first ones, and the machine to have some left.
+_MOST_INTRODUCED = 5
+_MOST_OPENED = 20
+
 Inside: TypeAlias = Callable[[], Awaitable[Collection[int]]]
 
 
@@ -55,7 +59,11 @@ class Ports:
         fresh = sorted(servers - self._noted)
         self._noted = servers  # one that was stopped and started again is news
         forwarded = {forward.sandbox_port for forward in self.forwards.active}
-        return tuple([await self._introduce(port) for port in fresh if port not in forwarded])
+        unknown = [port for port in fresh if port not in forwarded]
+        told = [await self._introduce(port) for port in unknown[:_MOST_INTRODUCED]]
+        if more := len(unknown[_MOST_INTRODUCED:]):
+            told.append(f"Commands listen on {more} more ports of the sandbox: /ports lists all.")
+        return tuple(told)
 
     async def close(self, name: str) -> bool:
         """Stop forwarding a port, by its number inside or outside, and withdraw a service. Whether there was any."""
@@ -75,7 +83,7 @@ class Ports:
         return set(await self._listening()) - {int(name) for name in self.services.admitted if name.isdecimal()}
 
     async def _introduce(self, port: int) -> str:
-        if self._opens():
+        if self._opens() and len(self.forwards.active) < _MOST_OPENED:
             try:
                 forward = await self.forwards.open(port, port)
             except ForwardError as error:

@@ -16,8 +16,9 @@ from kaa.host.code import executed
 from kaa.host.paths import is_below, trail
 from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
 
-# Of the system: devices, the kernel's files, sockets of other programs.
-_OF_THE_SYSTEM = ("/dev", "/proc", "/run", "/sys", "/var/run")
+# Of the system: devices, the kernel's files, sockets of other programs; its programs and configuration.
+_OF_THE_SYSTEM = ("/dev", "/proc", "/run", "/sys", "/var/run", "/boot", "/etc", "/usr")
+_TOO_MUCH_ALONE = ("/opt", "/srv", "/tmp", "/var", "/var/tmp")  # noqa: S108 - a directory in one may be meant
 
 
 class SandboxChangeError(PermissionError):
@@ -95,7 +96,7 @@ def check_proposal(change: SandboxChange, policy: Policy, programs: str) -> None
 def _check_directory(path: str, real: str, options: SandboxOptions, hidden: tuple[str, ...]) -> None:
     if not os.path.isdir(real):
         raise SandboxChangeError(f"cannot add {path}: it is not a directory.")
-    if is_below(real, _OF_THE_SYSTEM) or real in ("/tmp", "/var/tmp"):  # noqa: S108 - other programs' sockets
+    if is_below(real, _OF_THE_SYSTEM) or real in _TOO_MUCH_ALONE:
         raise SandboxChangeError(f"cannot add {path}: it holds files of the system or of other programs.")
     if is_below(real, map(os.path.realpath, (*_libraries(), *options.loaded))) or _has_loaded_code(real):
         raise SandboxChangeError(f"cannot add {path}: kaa executes files in it.")
