@@ -126,6 +126,7 @@ def test_a_host_that_is_not_allowed_is_named(kaa: Kaa) -> None:
 
     done, told = _play(kaa, call("bash", command=f'python3 -c "{script}" || true'))
     assert done.code == 0
+    assert "  [sandbox] Network access to example.com" in done.err
     assert "[sandbox] Network access to example.com:80 is blocked" in told[0]
 
 

@@ -31,6 +31,9 @@ _SUMMARY_CHARACTERS = 100
 # The argument that says most about a call, by preference.
 _TELLING = ("command", "path", "pattern")
 
+# How a line of a result begins that says what the sandbox stopped.
+_BLOCKED = "[sandbox] "
+
 
 class TextOutput:
     """Writes a run for people and pipes.
@@ -61,9 +64,8 @@ class TextOutput:
             case ToolExecutionUpdate() if self._verbose:
                 deliver(self._err, sanitize(event.delta))
                 self._err_line_open = not event.delta.endswith("\n")
-            case ToolExecutionEnd() if event.is_error:
-                text, name = _shorten(_last_line(event.result.text)), event.tool_name
-                self.progress(f"  {text}" if text.startswith(f"{name} ") else f"  {name} failed: {text}")
+            case ToolExecutionEnd():
+                self._tell_result(event)
             case AutoRetryStart():
                 seconds = ceil(event.delay_ms / 1000)
                 retry = f"retry {event.attempt} of {event.max_attempts} in {seconds} s"
@@ -114,6 +116,16 @@ class TextOutput:
         deliver(self._out, self._clean(text))
         if text:
             self._line_open = not text.endswith("\n")
+
+    def _tell_result(self, end: ToolExecutionEnd) -> None:
+        """Say why a call failed, or what the sandbox stopped in one that ended well."""
+        if end.is_error:
+            text, name = _shorten(_last_line(end.result.text)), end.tool_name
+            self.progress(f"  {text}" if text.startswith(f"{name} ") else f"  {name} failed: {text}")
+            return
+        for line in end.result.text.splitlines():
+            if line.startswith(_BLOCKED):
+                self.progress(f"  {line}")
 
     def _tell_compaction(self, end: CompactionEnd) -> None:
         if end.error is not None:
