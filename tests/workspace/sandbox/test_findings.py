@@ -210,7 +210,7 @@ def test_the_user_s_git_works_beside_a_background_process(folder: Path) -> None:
         git("remote", "add", "origin", "https://git.example/x")
         git("config", "branch.main.remote", "origin")
         git("branch", "-D", "side/branch")
-        git("worktree", "add", "-q", "--detach", "../elsewhere")
+        git("worktree", "add", "-q", "--detach", "elsewhere")
         git("stash", "list")
         git("gc", "-q")
 
