@@ -502,6 +502,8 @@ class LocalWorkspace:
 
     def _may_have_appeared(self, path: str) -> bool:
         """Whether what the user has at a path is shown only after it was looked for."""
+        if _is_below(path, self._root):
+            return False  # the project itself may be in /tmp
         in_home = os.path.dirname(path) == os.path.normpath(self._home)
         return in_home or any(_is_below(path, directory) for directory in self.sandbox.temporary)
 
