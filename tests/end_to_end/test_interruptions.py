@@ -264,8 +264,7 @@ def test_prefix_is_sent_again_after_a_tool_was_interrupted(kaa: Kaa, number: sig
 def test_what_a_killed_turn_did_to_files_can_be_taken_back(kaa: Kaa) -> None:
     (kaa.project / "a.txt").write_text("one\n")
     (kaa.project / "b.txt").write_text("b\n")
-    remove = "python3 -c 'import os; os.remove(\"b.txt\")'"
-    killed = f"echo two > a.txt; echo x > new; {remove}; echo $$ > pid.new; mv pid.new pid; sleep 1000"
+    killed = "echo two > a.txt; echo x > new; rm b.txt; echo $$ > pid.new; mv pid.new pid; sleep 1000"
 
     with ModelServer([call("bash", command=killed)]) as server:
         kaa.use(server, "openai-completions")

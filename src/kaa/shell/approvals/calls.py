@@ -18,7 +18,7 @@ from kaa.workspace.permitted import Target
 
 # Words that send git, or what follows in the same command, to another directory.
 _ELSEWHERE = frozenset({"-C", "--git-dir", "--work-tree", "cd", "pushd", "popd"})
-_MOVES = frozenset({("mv",), ("rename",), ("ln",), ("rsync",), ("eval",), ("source",), (".",)})
+_RENAMES = frozenset({("rename",), ("ln",), ("rsync",), ("eval",), ("source",), (".",)})
 
 
 class JudgedCall(msgspec.Struct, frozen=True):
@@ -86,7 +86,7 @@ class JudgedCall(msgspec.Struct, frozen=True):
         """Where relative paths in it may start, from the project; empty if that is not certain.
 
         It is if each program stands there by itself and none but a first `cd` leads elsewhere. That may fail, so both
-        directories count. What was moved meanwhile would be deleted under another name.
+        directories count. What other programs than mv rename would be deleted under another name; for mv, see `moved`.
         """
         if self.script is None or self.reach is None or not self.reach.complete:
             return ()
@@ -98,10 +98,24 @@ class JudgedCall(msgspec.Struct, frozen=True):
         named = [command.words for command in self.script.commands]
         named += [found.inner for words in named if (found := deletion(words))]
         is_plain = Counter(self.reach.commands) <= Counter(named) and not any(
-            command.assigns or _ELSEWHERE.intersection(command.words) or command.words[:1] in _MOVES
+            command.assigns or _ELSEWHERE.intersection(command.words) or command.words[:1] in _RENAMES
             for command in commands
         )
-        return (".", *([entered] if entered is not None else [])) if is_plain else ()
+        certain = is_plain and self.moved is not None
+        return (".", *([entered] if entered is not None else [])) if certain else ()
+
+    @property
+    def moved(self) -> tuple[str, ...] | None:
+        """What mv in it moves, which may then be deleted under another name; None if that is not certain."""
+        moves = (
+            [command.words[1:] for command in self.script.commands if command.words[:1] == ("mv",)]
+            if self.script
+            else []
+        )
+        words = [word for move in moves for word in move]
+        if None in words or any(word and word.startswith(("-t", "--t")) for word in words):
+            return None
+        return tuple(word for move in moves for word in move[:-1] if word and not word.startswith("-"))
 
 
 def examine(call: ToolCall, risk: Risk, confines: Confines, target: Target | None = None) -> JudgedCall:

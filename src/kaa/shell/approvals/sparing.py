@@ -48,7 +48,8 @@ class Sparing:
             if paths is None:
                 losses.append(loss)
             elif paths:
-                possible = [posixpath.join(glob.escape(start), path) for start in call.directories for path in paths]
+                lost = [*paths, *map(glob.escape, call.moved or ())]
+                possible = [posixpath.join(glob.escape(start), path) for start in call.directories for path in lost]
                 kept = await self._keeps(possible, name=loss.name, kind=loss.entry_type) if possible else Kept(False)
                 if not kept.kept or (kept.generated and not await self._ignores(kept.generated)):
                     losses.append(loss)
