@@ -4,7 +4,6 @@ import pytest
 
 from kaa.ext.errors import ExtensionError
 from kaa.ext.loader import load_extension
-from kaa.ext.places import discover
 from tests.support.registries import LoadedRegistry
 
 _SOURCE = """
@@ -13,18 +12,6 @@ def extend(api):
         return None
     api.register_command("hello", "Say hello", hello)
 """
-
-
-def test_files_and_folders_are_found_in_order(tmp_path: Path) -> None:
-    (tmp_path / "b.py").write_text(_SOURCE)
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "__init__.py").write_text(_SOURCE)
-    (tmp_path / "notes.txt").write_text("no extension")
-    (tmp_path / "empty").mkdir()
-    (tmp_path / ".hidden.py").write_text(_SOURCE)
-
-    assert discover(tmp_path) == [tmp_path / "a" / "__init__.py", tmp_path / "b.py"]
-    assert discover(tmp_path / "missing") == []
 
 
 @pytest.mark.parametrize("as_folder", [False, True])

@@ -1,35 +1,77 @@
-"""Where extensions are found and which files they consist of. Light: the sandbox needs it before the rest is loaded."""
+"""Where extensions are found, what kind they are, and which files they consist of.
 
+Light: the sandbox needs it before the rest is loaded.
+"""
+
+import os
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal, TypeAlias
+
+Kind: TypeAlias = Literal["python", "process", "component"]
+"""A Python module, a program that speaks the protocol of extension processes, or a WebAssembly component."""
+
+Fingerprint: TypeAlias = tuple[tuple[str, int, int], ...]
+
+# The file by which a folder is recognized. A process written in Python may have an `__init__.py`, too.
+_ENTRIES: dict[str, Kind] = {"manifest.yaml": "process", "extension.toml": "component", "__init__.py": "python"}
+_FILES: dict[str, Kind] = {".py": "python", ".wasm": "component"}
+
+# A change of these files is a change of the extension. What else a process writes into its folder is data.
+_CODE: dict[Kind, frozenset[str]] = {
+    "python": frozenset({".py"}),
+    "process": frozenset({".py", ".ts", ".tsx", ".js", ".mjs", ".cjs", ".rb", ".lua", ".pl", ".sh"}),
+    "component": frozenset({".wasm"}),
+}
+_LEFT_OUT = frozenset({"node_modules", "target", "__pycache__"})
 
 
 def discover(folder: Path) -> list[Path]:
-    """The extensions in a folder, sorted by name; empty if there is no such folder."""
+    """The extensions in a folder, files and folders, sorted by name; empty if there is no such folder."""
     if not folder.is_dir():
         return []
-    visible = (entry for entry in folder.iterdir() if not entry.name.startswith("."))
-    files = (entry if entry.suffix == ".py" else entry / "__init__.py" for entry in visible)
-    return sorted(file for file in files if file.is_file())
+    return sorted(entry for entry in folder.iterdir() if not entry.name.startswith(".") and kind_of(entry) is not None)
+
+
+def kind_of(path: Path) -> Kind | None:
+    """What a file or a folder is; None if it is no extension."""
+    if path.is_dir():
+        return next((kind for name, kind in _ENTRIES.items() if (path / name).is_file()), None)
+    return _FILES.get(path.suffix) if path.is_file() else None
 
 
 def entry_file(path: Path) -> Path:
-    """The file that is executed first for an extension, which is a file or a folder."""
-    return path / "__init__.py" if path.is_dir() else path
-
-
-def fingerprint(path: Path) -> tuple[tuple[str, int, int], ...]:
-    """Changes when a Python file of an extension changes."""
-    file = entry_file(path)
-    folder = package(file)
-    found: list[tuple[str, int, int]] = []
-    for source in [file] if folder is None else sorted(folder.rglob("*.py")):
-        with suppress(OSError):  # it was removed
-            state = source.stat()
-            found.append((str(source), state.st_mtime_ns, state.st_size))
-    return tuple(found)
+    """The file that is read first for an extension, which is a file or a folder."""
+    if not path.is_dir():
+        return path
+    return next((path / name for name in _ENTRIES if (path / name).is_file()), path / "__init__.py")
 
 
 def package(file: Path) -> Path | None:
     """The folder from which an extension with this first file loads more; None if it is of one file."""
-    return file.parent if file.name == "__init__.py" else None
+    return file.parent if file.name in _ENTRIES else None
+
+
+def fingerprint(path: Path) -> Fingerprint:
+    """Changes when the code of an extension changes."""
+    entry = entry_file(path)
+    folder = package(entry)
+    found: list[tuple[str, int, int]] = []
+    for file in [str(entry)] if folder is None else _code_in(folder, entry):
+        with suppress(OSError):  # it was removed
+            state = os.stat(file)
+            found.append((file, state.st_mtime_ns, state.st_size))
+    return tuple(found)
+
+
+def _code_in(folder: Path, entry: Path) -> Iterator[str]:
+    kind = _ENTRIES[entry.name]
+    yield str(entry)
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _LEFT_OUT)
+        for name in sorted(files):
+            file = os.path.join(place, name)
+            is_program = kind == "process" and os.access(file, os.X_OK)
+            if file != str(entry) and (is_program or os.path.splitext(name)[1] in _CODE[kind]):
+                yield file

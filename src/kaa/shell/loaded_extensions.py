@@ -16,7 +16,7 @@ from kaa.builtin import (
 )
 from kaa.ext.errors import ExtensionError
 from kaa.ext.extensions import Extensions
-from kaa.ext.loader import load_extension
+from kaa.ext.kinds import extension_at
 from kaa.ext.places import discover, fingerprint
 from kaa.shell.home import Home, expanded
 from kaa.shell.options import HostOptions
@@ -122,7 +122,7 @@ class LoadedExtensions:
 
     def _load(self, path: Path, beside: Iterable[str]) -> None:
         found = fingerprint(path)  # before: a change during the load is a change
-        self.loaded.load(str(path), load_extension(path), beside=beside)
+        self.loaded.load(str(path), extension_at(path), beside=beside)
         self._fingerprints[str(path)] = found
 
     def close(self) -> None:

@@ -1,0 +1,37 @@
+"""From the place of an extension to its `extend` function, whatever the extension is written in."""
+
+from pathlib import Path
+
+from kaa.ext.errors import ExtensionError
+from kaa.ext.extension_api import Extension
+from kaa.ext.places import kind_of
+
+
+def extension_at(path: Path) -> Extension:
+    """The `extend` function of an extension. For a process or a component, `extend` starts it.
+
+    Args:
+        path: a file or a folder.
+
+    Raises:
+        ExtensionError: it is no extension, or cannot be read.
+    """
+    # Lazy, all three: a run loads only the kinds that its extensions have.
+    match kind_of(path):
+        case "python":
+            from kaa.ext.loader import load_extension
+
+            return load_extension(path)
+        case "process":
+            from kaa.ext.process.extension import process_extension
+
+            return process_extension(path)
+        case "component":
+            from kaa.ext.wasm.extension import component_extension
+
+            return component_extension(path)
+        case None:
+            raise ExtensionError(
+                f"Extension {path}: no extension found: use a .py or .wasm file, or a folder with __init__.py,"
+                " manifest.yaml or extension.toml"
+            )

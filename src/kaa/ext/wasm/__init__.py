@@ -1,0 +1,1 @@
+"""Extensions as WebAssembly components."""
