@@ -1,0 +1,1 @@
+"""Extensions that the user installed: where they come from, what is pinned, enabled and permitted."""
