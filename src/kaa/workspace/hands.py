@@ -194,10 +194,12 @@ class Hands:
             self._ready[kind].appendleft(slot)
 
     def warm_up(self) -> None:
-        """Have the slots ready that the first command needs."""
+        """Have ready what the first command needs: slots, and a look at what they are shown, which takes long once."""
         if self.policy.tier != "none":
             self.expect("guard")
         self._top_up("command")
+        if self.policy.tier == "full" and self._server is not None and not self._server.is_over:
+            self._server.order({"op": "show"})
 
     def expect(self, kind: SlotKind) -> None:
         """Have a slot made that will be taken soon, unless there is one."""
