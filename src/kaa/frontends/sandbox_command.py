@@ -16,7 +16,7 @@ from kaa.shell.safety import SandboxFlags, start_workspace
 from kaa.shell.settings import SettingsError
 from kaa.tui.sanitize import sanitize
 from kaa.workspace.blocked import BlockedError, note
-from kaa.workspace.commands import StandardStreams
+from kaa.workspace.commands import OwnStreams
 from kaa.workspace.local import LocalWorkspace
 
 _PIECE_BYTES = 64 * 1024  # as much as a pipe holds
@@ -67,7 +67,7 @@ async def _run(workspace: LocalWorkspace, command: Sequence[str]) -> int:
         try:
             stdin = files.enter_context(_content_only(sys.stdin.fileno()))
             stdout, stderr = files.enter_context(_written_by_kaa(sys.stdout.fileno(), sys.stderr.fileno()))
-            result = await workspace.attach(command, StandardStreams(stdin, stdout, stderr))
+            result = await workspace.attach(command, OwnStreams(stdin, stdout, stderr))
         except BlockedError:
             return _refuse(
                 "no sandbox works on this system: see kaa doctor; with --mode full-access nothing is confined"

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import fcntl
 import os
 import select
 import signal
@@ -19,6 +20,7 @@ from kaa.hands.wire import Frame, FrameDecoder, Header, WireConnection, WireErro
 # Background processes that are about to end by themselves (`... | tee`, `>(...)`) get this long.
 _LINGER_SECONDS = 0.05
 _LEFTOVER_GRACE_SECONDS = 0.1
+_FIRST_FURTHER = 3  # after the standard streams
 _NOT_FOUND = 127 << 8  # wait statuses that mean what they mean in a shell
 _NOT_EXECUTABLE = 126 << 8
 # The slot ignores them, since a command may send them to whoever started it; the command gets the defaults.
@@ -26,15 +28,23 @@ _IGNORED_SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, sig
 
 
 class Streams(NamedTuple):
-    """Descriptors of the standard streams; without a standard input it is /dev/null."""
+    """Descriptors that the command gets.
+
+    Attributes:
+        stdin: its standard input; None for /dev/null.
+        stdout: its standard output.
+        stderr: its standard error.
+        further: its descriptors from 3 on.
+    """
 
     stdin: int | None
     stdout: int
     stderr: int
+    further: tuple[int, ...] = ()
 
     def close(self) -> None:
         """Let go of all of them."""
-        close_all({stream for stream in self if stream is not None})
+        close_all({stream for stream in (self.stdin, self.stdout, self.stderr, *self.further) if stream is not None})
 
 
 class CommandRequest(NamedTuple):
@@ -48,15 +58,19 @@ class CommandRequest(NamedTuple):
 
     @classmethod
     def parse(cls, header: Header, descriptors: Sequence[int]) -> "CommandRequest":
-        """Take a request from its frame. One descriptor is stdout and stderr, three are all standard streams."""
+        """Take a request from its frame.
+
+        One descriptor is stdout and stderr; of three or more, the first three are the standard streams.
+        """
         argv = texts(header, "argv")
         match descriptors:
             case [output]:
                 streams = Streams(None, output, output)
-            case [stdin, stdout, stderr]:
-                streams = Streams(stdin, stdout, stderr)
+            case [_, _, _, *further]:
+                stdin, stdout, stderr, *rest = (_lifted(one, _FIRST_FURTHER + len(further)) for one in descriptors)
+                streams = Streams(stdin, stdout, stderr, tuple(rest))
             case _:
-                raise WireError("a command needs one descriptor for its output, or three for all streams")
+                raise WireError("a command needs one descriptor for its output, or three or more for its streams")
         if not argv:
             raise WireError("a command needs a program")
         return cls(argv, text(header, "cwd"), text_map(header, "env"), streams, is_real(header))
@@ -199,6 +213,7 @@ def _spawn(program: str, argv: list[str], env: Mapping[str, str], streams: Strea
         else (os.POSIX_SPAWN_DUP2, streams.stdin, 0),
         (os.POSIX_SPAWN_DUP2, streams.stdout, 1),
         (os.POSIX_SPAWN_DUP2, streams.stderr, 2),
+        *((os.POSIX_SPAWN_DUP2, one, number) for number, one in enumerate(streams.further, _FIRST_FURTHER)),
     ]
     try:
         return os.posix_spawn(
@@ -208,6 +223,15 @@ def _spawn(program: str, argv: list[str], env: Mapping[str, str], streams: Strea
         if error.errno != errno.ENOEXEC or program == "/bin/sh":
             raise
         return _spawn("/bin/sh", ["/bin/sh", program, *argv[1:]], env, streams)  # a script without #!, as execvp(3)
+
+
+def _lifted(descriptor: int, lowest: int) -> int:
+    """The same descriptor under a number that no redirection of the command overwrites before it is used."""
+    if descriptor >= lowest:
+        return descriptor
+    lifted = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, lowest)
+    os.close(descriptor)
+    return lifted
 
 
 def _refusal(request: CommandRequest, error: OSError) -> Ending:

@@ -20,7 +20,7 @@ MAX_BODY_BYTES = 256 * 1024 * 1024
 
 _LENGTHS = struct.Struct("!II")
 _RECEIVE_BYTES = 64 * 1024
-_MAX_DESCRIPTORS = 4
+_MAX_DESCRIPTORS = 5  # the standard streams of an extension, and its connection
 # What the guard writes into the pipe of its alarm if commands plant names in a loop; other bytes ask for a look only.
 FLOOD_ALARM = b"!"
 # Where recvmsg cannot set close-on-exec itself (macOS), it is set right after: the hands have one thread.

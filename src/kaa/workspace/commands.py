@@ -51,12 +51,18 @@ class _EndReply(msgspec.Struct, frozen=True):
     again: bool = False
 
 
-class StandardStreams(NamedTuple):
-    """Descriptors that become a command's own; they stay the caller's to close."""
+class OwnStreams(NamedTuple):
+    """Descriptors that become a command's own; they stay the caller's to close. `further`: from number 3 on."""
 
     stdin: int
     stdout: int
     stderr: int
+    further: tuple[int, ...] = ()
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """All of them, in the order of their numbers."""
+        return self.stdin, self.stdout, self.stderr, *self.further
 
 
 class CommandRunner:
@@ -81,7 +87,7 @@ class CommandRunner:
         cwd: str,
         env: Mapping[str, str],
         timeout: float | None,  # noqa: ASYNC109 - not the caller's timeouts but the command's limit; its end is an answer
-        output: Callable[[bytes], None] | StandardStreams,
+        output: Callable[[bytes], None] | OwnStreams,
     ) -> Ending:
         """Run a command to its end.
 
@@ -127,15 +133,15 @@ class CommandRunner:
 class _RunningCommand:
     """One command from its start to its end."""
 
-    def __init__(self, slot: Slot, output: Callable[[bytes], None] | StandardStreams) -> None:
+    def __init__(self, slot: Slot, output: Callable[[bytes], None] | OwnStreams) -> None:
         self._slot = slot
         # Done when the command has to be stopped: with an exception if that is because `output` raised it.
         self._interruption: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._pipe = None if isinstance(output, StandardStreams) else _Pipe(output, self._interruption)
+        self._pipe = None if isinstance(output, OwnStreams) else _Pipe(output, self._interruption)
         self._stopped = False
         self._grace = GRACE_SECONDS
         self._reusable = False
-        self._streams = output if isinstance(output, StandardStreams) else None
+        self._streams = output if isinstance(output, OwnStreams) else None
 
     async def run(self, request: Mapping[str, object], cwd: str, seconds: float | None) -> Ending:
         """See `CommandRunner.run`."""
@@ -185,7 +191,9 @@ class _RunningCommand:
 
     async def _start(self, request: Mapping[str, object]) -> None:
         if self._pipe is None:
-            await self._slot.channel.send(request, descriptors=self._streams or ())
+            await self._slot.channel.send(
+                request, descriptors=() if self._streams is None else self._streams.descriptors
+            )
             return
         write_end = self._pipe.open()
         try:

@@ -19,7 +19,7 @@ from kaa.workspace.background import ProcessTable
 from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.channel import parse
 from kaa.workspace.checkpoints.contract import CheckpointLimits, Checkpoints, Permit
-from kaa.workspace.commands import CommandRunner, StandardStreams
+from kaa.workspace.commands import CommandRunner, OwnStreams
 from kaa.workspace.environment import command_environment
 from kaa.workspace.file_requests import FileRequests
 from kaa.workspace.launch import LaunchedHands
@@ -412,7 +412,7 @@ class LocalWorkspace:
 
         return LocalCheckpoints(self._root, self.sandbox, folder, limits, session_id, permit or _permit_all)
 
-    async def attach(self, argv: Sequence[str], streams: StandardStreams) -> CommandResult:
+    async def attach(self, argv: Sequence[str], streams: OwnStreams) -> CommandResult:
         """Run a command whose standard streams are the caller's own, to its end.
 
         Raises:

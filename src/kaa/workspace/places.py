@@ -39,12 +39,19 @@ class Places:
         self._kept: set[str] = set()
 
     @classmethod
-    def of(cls, environment: Mapping[str, str], home: str, root: str) -> "Places":
-        """Those of the user whose environment this is; never in the project, whose commands would own them."""
+    def of(cls, environment: Mapping[str, str], home: str, root: str, *below: str) -> "Places":
+        """Those of the user whose environment this is; never in the project, whose commands would own them.
+
+        Args:
+            environment: has XDG_CACHE_HOME.
+            home: the user's home directory.
+            root: the workspace's root.
+            below: names of directories in kaa's cache directory, for what shares nothing with the commands.
+        """
         cache = environment.get("XDG_CACHE_HOME", "")
         if not os.path.isabs(cache) or _is_below(os.path.realpath(cache), os.path.realpath(root)):
             cache = os.path.join(home, ".cache")
-        return cls(os.path.join(cache, "kaa"), root)
+        return cls(os.path.join(cache, "kaa", *below), root)
 
     @property
     def written(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import pytest
 
 from kaa.hands.confinement.failed_connections import FailedConnection, FailureReporter, parse_reports
 from kaa.workspace.blocked import Blocked
-from kaa.workspace.commands import StandardStreams
+from kaa.workspace.commands import OwnStreams
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.host_services import ServiceError
 from kaa.workspace.protocol import BackgroundProcess, CommandRequest, CommandResult
@@ -155,7 +155,7 @@ def test_a_socket_of_the_machine_is_reported_by_its_path(folder: Path, daemon: P
 def test_a_command_of_the_user_s_in_the_sandbox_has_its_report_too(folder: Path, daemon: Path) -> None:
     async def scenario(workspace: LocalWorkspace) -> None:
         with open(os.devnull, "r+b") as null:
-            streams = StandardStreams(null.fileno(), null.fileno(), null.fileno())
+            streams = OwnStreams(null.fileno(), null.fileno(), null.fileno())
             result = await workspace.attach(["python3", "-c", _UNIX.format(str(daemon))], streams)
 
         assert result.blocked == (Blocked("socket", str(daemon)),)

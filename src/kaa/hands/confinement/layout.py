@@ -15,7 +15,7 @@ from kaa.hands.confinement.contract import ConfinementError
 from kaa.hands.confinement.linked_programs import linked_programs
 from kaa.hands.confinement.listing import HomeList, is_below_any, real_parents
 from kaa.hands.confinement.named import named_paths, needed_paths
-from kaa.hands.policy import PROTECTED_NAMES, Policy
+from kaa.hands.policy import PROTECTED_NAMES, TEMPORARY, Policy
 from kaa.hands.protected import JUDGED_PATHS, is_protected_name
 
 # Each is a mount: 14 us at the start and 1 us in each slot (measured). A home of 2026 with its `.config` has some 200.
@@ -86,7 +86,11 @@ def resolve(policy: Policy, home: str = "") -> Layout:
     carved, whole = _carve(policy, home, hidden, (*projects, *writable), listing) if home else ({}, ())
     entries = (entry for path in listing.directories for entry in carved.get(path, ()))
     links = (path for path in entries if os.path.islink(path) and not is_below_any(os.path.realpath(path), hidden))
-    listed = [path for path in _expand((*listing.elsewhere, *map(glob.escape, links))) if listing.hides(path)]
+    listed = [
+        path
+        for path in _expand((*listing.elsewhere, *map(glob.escape, links)))
+        if listing.hides(path) or is_below_any(path, map(os.path.realpath, TEMPORARY))  # slots have their own
+    ]
     lent = tuple(_shared(policy, hidden, (*projects, *writable), listing))
     seen = (*listed, *shown, *writable)
     hidden = (*(path for path in hidden if not listing.hides(os.path.dirname(path)) or is_below_any(path, seen)),)

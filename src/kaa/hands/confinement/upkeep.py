@@ -8,7 +8,7 @@ from io import FileIO
 from kaa.hands.confinement.layout import concealment
 from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.confinement.masks import Masks
-from kaa.hands.confinement.view import SlotView, host_sockets, is_replaced
+from kaa.hands.confinement.view import SlotView, ancestors, host_sockets, is_replaced
 from kaa.hands.policy import Policy
 
 _NOTHING = (0, 0)
@@ -32,6 +32,8 @@ class Upkeep:
     ) -> None:
         self._policy = policy
         self._kinds = {step.target: step.kind for step in view.steps}
+        # Nothing of the host is there: it was made to hold what is shown below something that is not listed.
+        self._made = {path for target in self._kinds for path in ancestors(target)} - self._kinds.keys()
         self._masks = masks
         self._sockets = sockets
         hidden = [path for path, kind in self._kinds.items() if kind in ("hidden directory", "hidden file")]
@@ -57,7 +59,11 @@ class Upkeep:
 
     def _hide(self, paths: Iterable[str]) -> None:
         for path in paths:
-            if is_replaced(path, self._kinds) or self._masked.get(path, _NOTHING) == _identity(path):
+            if (
+                path in self._made
+                or is_replaced(path, self._kinds)
+                or self._masked.get(path, _NOTHING) == _identity(path)
+            ):
                 continue
             with contextlib.suppress(FileNotFoundError):  # it went as it came
                 if os.path.isdir(path):

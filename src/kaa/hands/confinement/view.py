@@ -112,7 +112,7 @@ def is_replaced(path: str, kinds: Mapping[str, Kind]) -> bool:
         path: of the host.
         kinds: of the steps that were taken, by their targets.
     """
-    above = next((kinds[parent] for parent in _ancestors(path) if parent in kinds), None)
+    above = next((kinds[parent] for parent in ancestors(path) if parent in kinds), None)
     return above in _REPLACED
 
 
@@ -149,7 +149,7 @@ def _necessary(ordered: list[ViewStep]) -> tuple[ViewStep, ...]:
     taken: dict[str, ViewStep] = {}
     parents: set[str] = set()
     for step in ordered:
-        above = next((taken[path] for path in _ancestors(step.target) if path in taken), None)
+        above = next((taken[path] for path in ancestors(step.target) if path in taken), None)
         replaced = above is not None and above.kind in _REPLACED
         match step.kind:
             case "readable" | "link":
@@ -162,11 +162,12 @@ def _necessary(ordered: list[ViewStep]) -> tuple[ViewStep, ...]:
                 needed = True
         if needed:
             taken[step.target] = step
-            parents.update(_ancestors(step.target))
+            parents.update(ancestors(step.target))
     return tuple(step._replace(has_more=step.target in parents) for step in taken.values())
 
 
-def _ancestors(path: str) -> Iterator[str]:
+def ancestors(path: str) -> Iterator[str]:
+    """The directories above a path, the nearest first."""
     while path != "/":
         path = os.path.dirname(path)
         yield path

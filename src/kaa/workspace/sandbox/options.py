@@ -30,6 +30,8 @@ class SandboxOptions(msgspec.Struct, frozen=True):
         root_writable: whether the project may be written at all.
         hidden: paths that may not be read besides the usual ones; with a leading `!`, exceptions from those.
         git_writable: whether `.git` may be written, but for what executes.
+        closed: directories besides the usual ones whose entries may not be read unless they are listed, absolute.
+        listed: paths below those that may be read, absolute.
         private: kaa's own directories, which hold keys and other people's sessions.
         loaded: files and directories that kaa loads code from besides its own, absolute: extensions.
         ports: whether servers inside are reachable on the user's loopback without a command of the user's.
@@ -40,6 +42,8 @@ class SandboxOptions(msgspec.Struct, frozen=True):
     writable: tuple[str, ...] = ()
     root_writable: bool = True
     hidden: tuple[str, ...] = ()
+    closed: tuple[str, ...] = ()
+    listed: tuple[str, ...] = ()
     private: tuple[str, ...] = ()
     loaded: tuple[str, ...] = ()
     git_writable: bool = True
@@ -106,6 +110,7 @@ def policy_for(
         OSError: those cannot be created.
     """
     concealed = conceal(home, options.private, options.hidden, environment)
+    closed = (f"{glob.escape(os.path.realpath(path)).rstrip('/')}/*" for path in options.closed)
     if options.mode == "full-access" or tier == "none":
         # Where nothing holds although the user wants it, files are still not read unasked that may hold secrets.
         watched = concealed._asdict() if options.mode != "full-access" else {}
@@ -122,8 +127,8 @@ def policy_for(
         shared=shared_caches(home, environment) if options.root_writable and tier == "full" else (),
         work=places.work if options.root_writable and tier == "full" else "",
         hidden=concealed.hidden,
-        unlisted=concealed.unlisted,
-        listed=(*concealed.listed, glob.escape(places.output)),
+        unlisted=(*concealed.unlisted, *closed),
+        listed=(*concealed.listed, *map(glob.escape, options.listed), glob.escape(places.output)),
         shown=concealed.shown,
         git_writable=options.git_writable,
         network="host" if host_network else "isolated",

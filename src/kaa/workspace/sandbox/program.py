@@ -1,0 +1,226 @@
+"""A program with a sandbox of its own: it has the rights that the user granted it, and those of no conversation.
+
+The sandbox lives as long as the program. What the user changes about the sandbox of a project does not reach it.
+"""
+
+import asyncio
+import contextlib
+import glob
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from kaa.hands.policy import Tier
+from kaa.host.paths import is_below
+from kaa.host.programs import host_programs
+from kaa.workspace.blocked import Blocked
+from kaa.workspace.commands import CommandRunner, Ending, OwnStreams
+from kaa.workspace.network.allow_list import NetworkState
+from kaa.workspace.places import Places
+from kaa.workspace.sandbox.options import SandboxOptions
+from kaa.workspace.sandbox.sandbox import Sandbox
+
+ProjectAccess: TypeAlias = Literal["none", "read", "write"]
+
+# Everything else may be a key, under whatever name.
+_VARIABLES = (
+    r"PATH|HOME|USER|LOGNAME|SHELL|HOSTNAME|TERM|COLORTERM|NO_COLOR|LANG|LANGUAGE|LC_[A-Z]+|TZ|TZDIR"
+    r"|LD_LIBRARY_PATH|SSL_CERT_FILE|SSL_CERT_DIR|NODE_EXTRA_CA_CERTS|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE"
+    r"|XDG_(?:CONFIG|DATA|STATE)_HOME|GOROOT|JAVA_HOME|DOTNET_ROOT|NVM_DIR|VOLTA_HOME|PYENV_ROOT|ASDF_DATA_DIR"
+)
+# These hold files, processes, sockets and single hosts; others let some of that through (docs/sandbox.md).
+_EFFECTIVE_TIERS = ("full", "bwrap")
+
+
+class ProgramRights(msgspec.Struct, frozen=True):
+    """What a program may do besides reading the system and the toolchains of the home.
+
+    Attributes:
+        name: names its directories for temporary files.
+        code: the folder that it is loaded from, which it can read.
+        data: a directory that exists, which it can read and write.
+        project: the directory of the project.
+        access: what it may do there.
+        hosts: what it may connect to, each as `--net` takes it.
+        variables: environment variables besides the ordinary ones: named keys.
+        private: directories that it cannot read whatever else it may: kaa's own.
+    """
+
+    name: str
+    code: str
+    data: str
+    project: str
+    access: ProjectAccess = "none"
+    hosts: tuple[str, ...] = ()
+    variables: Mapping[str, str] = {}
+    private: tuple[str, ...] = ()
+
+    def options(self, home: str) -> SandboxOptions:
+        """The sandbox that allows this and nothing else.
+
+        Raises:
+            NetworkRuleError: a host is none.
+        """
+        project, writes = os.path.realpath(self.project), self.access == "write"
+        sees = (project,) if self.access != "none" else ()
+        # Where the whole home is the project, it is read as commands read it.
+        closes_home = not is_below(os.path.realpath(home), sees)
+        return SandboxOptions(
+            network=NetworkState.parse(",".join(self.hosts) or "off"),
+            root_writable=writes,
+            writable=(self.data,),
+            hidden=(f"!{_escaped(self.code)}", *(() if sees else (_escaped(project),))),
+            closed=(home,) if closes_home else (),
+            listed=sees,
+            private=self.private,
+            loaded=(self.code,),
+        )
+
+
+class UnconfinedError(Exception):
+    """Nothing on this machine can confine a program."""
+
+
+class ConfinedProgram:
+    """A program that runs. Use `start`.
+
+    Attributes:
+        tier: what confines it.
+        warnings: what this mechanism does not hold, in sentences.
+    """
+
+    def __init__(self, sandbox: Sandbox, runner: CommandRunner, running: "asyncio.Task[Ending]") -> None:
+        self._sandbox = sandbox
+        self._runner = runner
+        self._running = running
+        self.tier: Tier = sandbox.policy.tier
+
+    @classmethod
+    async def start(
+        cls,
+        argv: Sequence[str],
+        rights: ProgramRights,
+        streams: OwnStreams,
+        *,
+        environment: Mapping[str, str],
+        report: Callable[[str], None],
+        unconfined: bool = False,
+    ) -> "ConfinedProgram":
+        """Start a program in the strongest tier of this machine. It begins in the project, or in `rights.data`.
+
+        Args:
+            argv: the program and its arguments. A name is found where commands of the model cannot write.
+            rights: what it may do.
+            streams: what it reads and writes. They are duplicated here: the caller can close them at once. The other
+                ends see that the program has ended when `wait` returns.
+            environment: the user's variables.
+            report: told, in a sentence, of what the guard of the project moves away.
+            unconfined: the user permits that it runs where no sandbox is possible.
+
+        Raises:
+            UnconfinedError: no sandbox is possible here.
+            NetworkRuleError: a host of the rights is none.
+            OSError: the sandbox cannot be started.
+        """
+        sandbox = _sandbox(rights, environment)
+        sandbox.findings.last.tell(report)
+        owned = _duplicated(streams)
+        try:
+            try:
+                sandbox.start()
+                await sandbox.status()
+                if not sandbox.confined and not unconfined:
+                    raise UnconfinedError("no sandbox is possible on this machine (`kaa doctor` says why)")
+                variables = await _variables(sandbox, rights, environment)
+            except BaseException:
+                await sandbox.close()
+                raise
+        except BaseException:
+            _close(owned)
+            raise
+        runner = CommandRunner(sandbox)
+        sandbox.on_flood(runner.stop)
+        cwd = rights.project if rights.access != "none" else rights.data
+        guarded = rights.access == "write" and sandbox.confined
+        running = asyncio.create_task(_run(sandbox, runner, (argv, cwd, variables), owned, guarded=guarded))
+        return cls(sandbox, runner, running)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the mechanism of this machine does not hold of the rights, in sentences."""
+        if self.tier in _EFFECTIVE_TIERS:
+            return ()
+        if self.tier == "none":
+            return ("It runs without a sandbox, with all your rights.",)
+        return (
+            f"This machine has only the weaker sandbox {self.tier}: hosts cannot be permitted one by one, and other"
+            " limits apply (docs/sandbox.md).",
+        )
+
+    def blocked_hosts(self) -> tuple[Blocked, ...]:
+        """The hosts that it was kept from so far, each once."""
+        return self._sandbox.network.blocked_since(0)
+
+    async def wait(self) -> Ending:
+        """Wait until it has ended; nothing of it is left then. Cancelling this stops nothing.
+
+        Raises:
+            OSError: it could not be started, or the sandbox died.
+        """
+        return await asyncio.shield(self._running)
+
+    async def stop(self) -> None:
+        """Have it end: a TERM signal, two seconds later a KILL, for all its processes. Returns when it has."""
+        await self._runner.close()
+        await asyncio.wait({self._running})
+        self._running.exception()  # whoever waits for it gets it too
+
+
+def _sandbox(rights: ProgramRights, environment: Mapping[str, str]) -> Sandbox:
+    home, root = environment.get("HOME") or os.path.expanduser("~"), os.path.realpath(rights.project)
+    places = Places.of(environment, home, root, "extensions", rights.name)
+    return Sandbox(root, home, rights.options(home), places, environment)
+
+
+async def _run(
+    sandbox: Sandbox,
+    runner: CommandRunner,
+    command: tuple[Sequence[str], str, Mapping[str, str]],
+    streams: OwnStreams,
+    *,
+    guarded: bool,
+) -> Ending:
+    """Run it to its end, and then end its sandbox."""
+    argv, cwd, variables = command
+    try:
+        async with contextlib.AsyncExitStack() as around:
+            if guarded:
+                await around.enter_async_context(sandbox.guarded(None))
+            return await runner.run(argv, cwd=cwd, env=variables, timeout=None, output=streams)
+    finally:
+        _close(streams)
+        await sandbox.close()
+
+
+async def _variables(sandbox: Sandbox, rights: ProgramRights, environment: Mapping[str, str]) -> dict[str, str]:
+    """Its environment. PATH leads nowhere that commands of the model can write."""
+    known = host_programs(environment).environment()
+    kept = {name: value for name, value in known.items() if re.fullmatch(_VARIABLES, name)}
+    return {**kept, **await sandbox.environment(), **rights.variables}
+
+
+def _escaped(path: str) -> str:
+    return glob.escape(os.path.realpath(path))
+
+
+def _duplicated(streams: OwnStreams) -> OwnStreams:
+    stdin, stdout, stderr, *further = map(os.dup, streams.descriptors)
+    return OwnStreams(stdin, stdout, stderr, tuple(further))
+
+
+def _close(streams: OwnStreams) -> None:
+    for descriptor in streams.descriptors:
+        os.close(descriptor)
