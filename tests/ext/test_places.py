@@ -5,6 +5,7 @@ import pytest
 from kaa.ext.errors import ExtensionError
 from kaa.ext.kinds import extension_at
 from kaa.ext.places import Kind, discover, entry_file, fingerprint, kind_of
+from kaa.ext.process.host import ProcessHost
 
 
 def make(path: Path, text: str = "") -> Path:
@@ -80,4 +81,8 @@ def test_what_is_no_extension_is_named_with_the_valid_forms(tmp_path: Path, name
     (tmp_path / "empty").mkdir()
 
     with pytest.raises(ExtensionError, match=rf"{name}: no extension found: use a \.py or \.wasm file, or a folder"):
-        extension_at(tmp_path / name)
+        extension_at(tmp_path / name, _no_processes)
+
+
+def _no_processes() -> ProcessHost:
+    raise AssertionError("this is no extension process")

@@ -1,17 +1,23 @@
 """From the place of an extension to its `extend` function, whatever the extension is written in."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kaa.ext.errors import ExtensionError
 from kaa.ext.extension_api import Extension
 from kaa.ext.places import kind_of
 
+if TYPE_CHECKING:
+    from kaa.ext.process.host import ProcessHost
 
-def extension_at(path: Path) -> Extension:
+
+def extension_at(path: Path, process_host: "Callable[[], ProcessHost]") -> Extension:
     """The `extend` function of an extension. For a process or a component, `extend` starts it.
 
     Args:
         path: a file or a folder.
+        process_host: gives what extension processes are started by.
 
     Raises:
         ExtensionError: it is no extension, or cannot be read.
@@ -25,7 +31,7 @@ def extension_at(path: Path) -> Extension:
         case "process":
             from kaa.ext.process.extension import process_extension
 
-            return process_extension(path)
+            return process_extension(path, process_host())
         case "component":
             from kaa.ext.wasm.extension import component_extension
 

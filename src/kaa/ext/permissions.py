@@ -1,7 +1,7 @@
 """What an extension outside kaa's process may do: named in its manifest, granted by the user."""
 
 import re
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -37,3 +37,39 @@ class Permissions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         for key in self.keys:
             if not _KEY.fullmatch(key):
                 raise ValueError(f"invalid key {key!r} in `keys`: use the name of a provider, such as openai")
+
+    def beyond(self, granted: "Permissions") -> "Permissions":
+        """What these include and those that were granted do not."""
+        return Permissions(
+            project=self.project if _wider(self.project, granted.project) else "none",
+            session=self.session if _wider(self.session, granted.session) else "none",
+            hosts=tuple(host for host in self.hosts if host not in granted.hosts),
+            keys=tuple(key for key in self.keys if key not in granted.keys),
+            models=self.models and not granted.models,
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Each permission in words, for people."""
+        words = [_PROJECT[self.project], _SESSION[self.session]]
+        words.append(f"connect to {', '.join(self.hosts)}" if self.hosts else "")
+        words.append(f"read your keys of {', '.join(self.keys)}" if self.keys else "")
+        words.append("call models at your cost" if self.models else "")
+        return tuple(filter(None, words))
+
+
+_PROJECT: dict[Access, str] = {
+    "none": "",
+    "read": "read the files of the project",
+    "write": "read and write the files of the project",
+}
+_SESSION: dict[Access, str] = {
+    "none": "",
+    "read": "read the conversation and your sessions",
+    "write": "read and change the conversation, and read your sessions",
+}
+
+
+def _wider(one: Access, other: Access) -> bool:
+    ranks: tuple[Access, ...] = get_args(Access)
+    return ranks.index(one) > ranks.index(other)

@@ -5,6 +5,7 @@ Every frontend opens conversations here. All calls must come from one event loop
 
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, ExitStack
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from kaa.ext.asking import NOBODY, Asker, AttributingAsker
 from kaa.ext.errors import ExtensionFailedError
 from kaa.ext.extensions import Extensions
 from kaa.ext.hooks import SessionEndReason, StartReason
+from kaa.host.process import current_directory
 from kaa.session.errors import SessionError
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home, session_folder
@@ -29,6 +31,7 @@ from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
+    from kaa.shell.extensions.processes import ExtensionProcesses
     from kaa.shell.sessions import Sessions
     from kaa.shell.trust.configuration import ProjectConfiguration
     from kaa.shell.trust.decisions import TrustDecisions
@@ -112,7 +115,9 @@ class Host:
         self._environ = environ
         self._notify = notify
         self._asker = asker
-        self._extensions = LoadedExtensions(options, home, self._tell, self.workspaces.protect)
+        self._extensions = LoadedExtensions(
+            options, home, self._tell, self.workspaces.protect, lambda: self._extension_processes
+        )
         self._models = ModelAccess(home, environ)
         self._trust: dict[str, TrustDecisions] = {}
         self._conversations: dict[str, HostedConversation] = {}
@@ -241,6 +246,13 @@ class Host:
             closing.callback(self._extensions.close)
             for hosted in self.conversations:
                 closing.push_async_callback(self.end, hosted)
+
+    @cached_property
+    def _extension_processes(self) -> "ExtensionProcesses":
+        from kaa.shell.extensions.processes import ExtensionProcesses  # lazy: many users have no such extensions
+
+        project = current_directory() or str(self.home.path)  # the directory is gone
+        return ExtensionProcesses(self.home, self._environ, project, self._tell, self.workspaces.are_open_to_all)
 
     def _tell(self, text: str) -> None:
         """Tell of the process."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kaa.builtin import (
     background,
@@ -20,6 +21,9 @@ from kaa.ext.kinds import extension_at
 from kaa.ext.places import discover, fingerprint
 from kaa.shell.home import Home, expanded
 from kaa.shell.options import HostOptions
+
+if TYPE_CHECKING:
+    from kaa.ext.process.host import ProcessHost
 
 # First, so that the user's extensions can replace prompt sections and see every hook after them.
 _BUILT_IN = (
@@ -48,6 +52,7 @@ class LoadedExtensions:
         home: has the user's own.
         report: told, in a sentence, of what goes wrong where nothing can be raised.
         protected: whether commands cannot change an extension, and could not before. No other one is executed.
+        process_host: gives what extension processes are started by.
 
     Attributes:
         loaded: all of them, by name; the name of the user's is its path.
@@ -59,11 +64,13 @@ class LoadedExtensions:
         home: Home,
         report: Callable[[str], None],
         protected: Callable[[Path], bool],
+        process_host: "Callable[[], ProcessHost]",
     ) -> None:
         self._options = options
         self._home = home
         self._report = report
         self._protected = protected
+        self._process_host = process_host
         self.loaded = Extensions(report)
         self._fingerprints: dict[str, object] = {}  # of the user's own, as they were loaded
 
@@ -122,7 +129,7 @@ class LoadedExtensions:
 
     def _load(self, path: Path, beside: Iterable[str]) -> None:
         found = fingerprint(path)  # before: a change during the load is a change
-        self.loaded.load(str(path), extension_at(path), beside=beside)
+        self.loaded.load(str(path), extension_at(path, self._process_host), beside=beside)
         self._fingerprints[str(path)] = found
 
     def close(self) -> None:

@@ -55,6 +55,10 @@ class Workspaces:
         """Whether commands cannot change an extension, and could not since the workspaces were opened."""
         return is_protected(extension, (workspace.sandbox for workspace in self._open.values()))
 
+    def are_open_to_all(self) -> bool:
+        """Whether the user chose `full-access` for all of them."""
+        return all(workspace.sandbox.mode == "full-access" for workspace in self._open.values())
+
     async def close(self) -> None:
         """Close all; one that fails skips no other."""
         async with AsyncExitStack() as closing:

@@ -1,0 +1,206 @@
+"""What extension processes get from kaa: the permissions the user granted, a start in a sandbox, answers.
+
+A permission belongs to an extension in kaa's folder by its name, and to one from elsewhere by its path: another folder
+of the same name has nothing of it.
+"""
+
+import asyncio
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from kaa.core.messages import Json
+from kaa.ext.asking import Asker, NobodyToAskError, confirm
+from kaa.ext.errors import ExtensionError
+from kaa.ext.permissions import Permissions
+from kaa.ext.process.host import NotPermittedError, ServiceError, ServiceRequest, StartedProcess
+from kaa.ext.process.manifest import Manifest
+from kaa.host.log import LOG
+from kaa.host.programs import host_programs
+from kaa.shell.extensions.granted_keys import GrantedKeys
+from kaa.shell.extensions.records import ExtensionRecords, ExtensionRecordsError
+from kaa.shell.home import Home
+from kaa.workspace.commands import OwnStreams
+from kaa.workspace.sandbox.program import ConfinedProgram, ProgramRights, UnconfinedError
+
+_DECLINED = "Extension {} is not started: you did not permit what it asks for"
+
+
+class ExtensionProcesses:
+    """See `kaa.ext.process.host.ProcessHost`.
+
+    Args:
+        home: has the records, the keys and the data of extensions.
+        environ: the user's environment variables.
+        project: the directory that kaa was started in.
+        report: told, in a sentence, of what the user should know.
+        is_full_access: whether the user chose to do without a sandbox.
+
+    Attributes:
+        project: the same.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        environ: Mapping[str, str],
+        project: str,
+        report: Callable[[str], None],
+        is_full_access: Callable[[], bool],
+    ) -> None:
+        self.project = project
+        self._home = home
+        self._environ = environ
+        self._report = report
+        self._is_full_access = is_full_access
+        self._records = ExtensionRecords(home)
+        self._keys = GrantedKeys(home, environ)
+        self._asking = asyncio.Lock()
+        self._declined: dict[str, Permissions] = {}  # until kaa ends
+        self._told: set[str] = set()
+
+    def granted(self, manifest: Manifest) -> Permissions | None:
+        """See `ProcessHost`."""
+        known = self._known(manifest)
+        requested = manifest.requested
+        return None if known is None or requested.beyond(known) != Permissions() else requested
+
+    async def permit(self, manifest: Manifest, asker: Asker) -> Permissions:
+        """See `ProcessHost`. Several conversations ask once."""
+        async with self._asking:
+            if (granted := self.granted(manifest)) is not None:
+                return granted
+            key, requested, known = self._key(manifest), manifest.requested, self._known(manifest)
+            if self._declined.get(key) == requested:
+                raise NotPermittedError(_DECLINED.format(manifest.name))
+            try:
+                permitted = await confirm(asker, f"Permit extension {manifest.name}?", _details(manifest, known))
+            except NobodyToAskError as error:
+                wants = "; ".join(requested.beyond(known or Permissions()).sentences) or "nothing but its own data"
+                raise NotPermittedError(
+                    f"Extension {manifest.name} is not started, because you have not permitted what it asks for:"
+                    f" {wants}. Start kaa in a terminal to decide"
+                ) from error
+            if not permitted:
+                self._declined[key] = requested
+                raise NotPermittedError(_DECLINED.format(manifest.name))
+            try:
+                self._records.grant(key, requested)
+            except ExtensionRecordsError as error:
+                raise ExtensionError(str(error)) from error
+            return requested
+
+    def data_folder(self, manifest: Manifest) -> str:
+        """See `ProcessHost`. Default files that the manifest names are copied if they do not exist."""
+        folder = self._home.path / "extension-data" / self._key(manifest)
+        try:
+            folder.mkdir(0o700, parents=True, exist_ok=True)
+            for default in manifest.defaults:
+                _copy(Path(manifest.folder), default.src, folder / os.path.basename(default.dest or default.src))
+        except OSError as error:
+            raise ExtensionError(f"Extension {manifest.name}: cannot prepare {folder}: {error}") from error
+        return str(folder)
+
+    async def start(self, manifest: Manifest, permissions: Permissions, streams: OwnStreams) -> StartedProcess:
+        """See `ProcessHost`. The guard and the tier report to the user."""
+        program = host_programs(self._environ).find(manifest.program)
+        if program is None:
+            raise ExtensionError(_missing(manifest, host_programs(self._environ).refusal(manifest.program)))
+        rights = ProgramRights(
+            name=self._key(manifest),
+            code=manifest.folder,
+            data=self.data_folder(manifest),
+            project=self.project,
+            access=permissions.project,
+            hosts=permissions.hosts,
+            variables=await self._keys.variables(permissions),
+            private=(str(self._home.path),),
+        )
+        try:
+            started = await ConfinedProgram.start(
+                [program, *manifest.arguments],
+                rights,
+                streams,
+                environment=self._environ,
+                report=self._report,
+                unconfined=self._is_full_access(),
+            )
+        except UnconfinedError as error:
+            raise NotPermittedError(
+                f"Extension {manifest.name} is not started: {error}. With --sandbox full-access it runs without one"
+            ) from error
+        except (OSError, ValueError) as error:
+            raise ExtensionError(f"Extension {manifest.name} cannot be started: {error}") from error
+        if permissions.hosts or started.tier == "none":
+            self._tell_once(*(f"Extension {manifest.name}: {warning}" for warning in started.warnings))
+        LOG.info("extension %s started in tier %s", manifest.name, started.tier)
+        return started
+
+    async def answer(self, request: ServiceRequest) -> Json:
+        """See `ProcessHost`."""
+        raise ServiceError(f"kaa does not know the method {request.method!r}", -32601)
+
+    def _known(self, manifest: Manifest) -> Permissions | None:
+        try:
+            record = self._records.read().get(self._key(manifest))
+        except ExtensionRecordsError as error:
+            raise ExtensionError(str(error)) from error
+        return None if record is None else record.granted
+
+    def _key(self, manifest: Manifest) -> str:
+        """What its record and its data are kept under."""
+        folder = Path(manifest.folder)
+        if folder.parent == self._home.extensions.absolute():
+            return folder.name
+        import hashlib  # lazy: most extensions are in kaa's folder
+
+        kept = re.sub(r"[^A-Za-z0-9_-]", "-", folder.name)[:40]
+        return f"at-{kept}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
+
+    def _tell_once(self, *sentences: str) -> None:
+        for sentence in sentences:
+            if sentence not in self._told:
+                self._told.add(sentence)
+                self._report(sentence)
+
+
+def _details(manifest: Manifest, known: Permissions | None) -> str:
+    asked = manifest.requested.beyond(known or Permissions()).sentences
+    lines = [f"{manifest.folder}", *([manifest.description] if manifest.description else []), ""]
+    if known is not None:
+        lines += ["It has changed and now also asks to:"]
+    elif asked:
+        lines += ["It is a program that runs in a sandbox and asks to:"]
+    else:
+        lines += ["It is a program that runs in a sandbox and asks for nothing but its own data."]
+    lines += [f"- {sentence}" for sentence in asked]
+    if known is not None and known.sentences:
+        lines += ["", "You have permitted it to:", *(f"- {sentence}" for sentence in known.sentences)]
+    return "\n".join(lines)
+
+
+def _missing(manifest: Manifest, refusal: str) -> str:
+    if refusal:
+        return f"Extension {manifest.name} cannot be started: {refusal}"
+    return (
+        f"Extension {manifest.name} cannot be started: program {manifest.program!r} was not found or is not executable."
+        " Install it, or correct `runtime` in the manifest"
+    )
+
+
+def _copy(folder: Path, source: str, target: Path) -> None:
+    """Copy a file of an extension, unless there is something at its target.
+
+    Raises:
+        OSError: it cannot be copied, or leads out of the folder.
+    """
+    real = (folder / source).resolve()
+    if not real.is_relative_to(folder.resolve()):
+        raise PermissionError(f"{source} leads out of the folder of the extension")
+    try:
+        with real.open("rb") as content, target.open("xb") as copy:
+            shutil.copyfileobj(content, copy)
+    except FileExistsError:
+        return

@@ -1,0 +1,153 @@
+"""Permissions of extension processes: who is asked what, and what is kept."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from kaa.ext.asking import NOBODY
+from kaa.ext.permissions import Permissions
+from kaa.ext.process.host import NotPermittedError
+from kaa.ext.process.manifest import DefaultFile, Manifest
+from kaa.ext.questions import AnswerT, Confirmation, Confirmed, Dismissed, Question
+from kaa.shell.extensions.processes import ExtensionProcesses
+from kaa.shell.extensions.records import ExtensionRecords
+from kaa.shell.home import Home
+
+_ASKS = Permissions(project="read", hosts=("api.example.com",), keys=("openai",), models=True)
+
+
+class Person:
+    """Answers each question with the same answer.
+
+    Attributes:
+        asked: the questions so far.
+    """
+
+    can_ask = True
+
+    def __init__(self, yes: bool) -> None:
+        self._yes = yes
+        self.asked: list[Confirmation] = []
+
+    async def ask(self, question: Question[AnswerT]) -> AnswerT | Dismissed:
+        if isinstance(question, Confirmation):
+            self.asked.append(question)
+        return question.fit(Confirmed(self._yes))
+
+
+def _manifest(tmp_path: Path, permissions: Permissions = _ASKS, folder: str = "home/extensions/hello") -> Manifest:
+    made = tmp_path / folder
+    made.mkdir(parents=True, exist_ok=True)
+    return Manifest("hello", "python", "main.py", permissions=permissions, folder=str(made))
+
+
+def _processes(tmp_path: Path) -> ExtensionProcesses:
+    return ExtensionProcesses(Home(tmp_path / "home"), {}, str(tmp_path), lambda _: None, lambda: False)
+
+
+def test_the_first_start_asks_in_words_and_keeps_the_yes(tmp_path: Path) -> None:
+    person, manifest = Person(yes=True), _manifest(tmp_path)
+
+    permitted = asyncio.run(_processes(tmp_path).permit(manifest, person))
+
+    assert permitted == _ASKS
+    [question] = person.asked
+    assert question.title == "Permit extension hello?"
+    assert question.details == (
+        f"{manifest.folder}\n\nIt is a program that runs in a sandbox and asks to:\n"
+        "- read the files of the project\n- connect to api.example.com\n- read your keys of openai\n"
+        "- call models at your cost"
+    )
+    assert _processes(tmp_path).granted(manifest) == _ASKS
+
+
+def test_what_was_permitted_is_not_asked_again(tmp_path: Path) -> None:
+    ExtensionRecords(Home(tmp_path / "home")).grant("hello", _ASKS)
+
+    assert asyncio.run(_processes(tmp_path).permit(_manifest(tmp_path), NOBODY)) == _ASKS
+
+
+def test_less_than_was_permitted_needs_no_question_and_gives_no_more(tmp_path: Path) -> None:
+    ExtensionRecords(Home(tmp_path / "home")).grant("hello", _ASKS)
+
+    assert _processes(tmp_path).granted(_manifest(tmp_path, Permissions(project="read"))) == Permissions(project="read")
+
+
+def test_more_than_was_permitted_is_asked_with_the_difference(tmp_path: Path) -> None:
+    ExtensionRecords(Home(tmp_path / "home")).grant("hello", _ASKS)
+    person = Person(yes=True)
+    manifest = _manifest(tmp_path, msgspec.structs.replace(_ASKS, project="write", hosts=("api.example.com", "x.org")))
+
+    asyncio.run(_processes(tmp_path).permit(manifest, person))
+
+    [question] = person.asked
+    assert "It has changed and now also asks to:\n- read and write the files of the project\n- connect to x.org\n" in (
+        question.details
+    )
+    assert "You have permitted it to:\n- read the files of the project" in question.details
+
+
+def test_without_a_person_it_is_not_started_and_the_message_says_what_it_wants(tmp_path: Path) -> None:
+    with pytest.raises(NotPermittedError, match=r"hello is not started.*: read the files of the project; connect to"):
+        asyncio.run(_processes(tmp_path).permit(_manifest(tmp_path), NOBODY))
+
+    assert ExtensionRecords(Home(tmp_path / "home")).read() == {}
+
+
+def test_a_no_holds_until_kaa_ends_and_is_asked_once(tmp_path: Path) -> None:
+    person, processes, manifest = Person(yes=False), _processes(tmp_path), _manifest(tmp_path)
+
+    for _ in range(2):
+        with pytest.raises(NotPermittedError, match="you did not permit"):
+            asyncio.run(processes.permit(manifest, person))
+
+    assert len(person.asked) == 1
+    assert processes.granted(manifest) is None
+
+
+def test_several_conversations_ask_once(tmp_path: Path) -> None:
+    person, manifest = Person(yes=True), _manifest(tmp_path)
+
+    async def both() -> None:
+        processes = _processes(tmp_path)
+        await asyncio.gather(processes.permit(manifest, person), processes.permit(manifest, person))
+
+    asyncio.run(both())
+
+    assert len(person.asked) == 1
+
+
+def test_a_folder_elsewhere_has_nothing_of_the_extension_of_that_name(tmp_path: Path) -> None:
+    ExtensionRecords(Home(tmp_path / "home")).grant("hello", _ASKS)
+    other, processes = _manifest(tmp_path, folder="downloads/hello"), _processes(tmp_path)
+
+    assert processes.granted(other) is None
+    assert processes.data_folder(other) != processes.data_folder(_manifest(tmp_path))
+
+
+def test_the_data_folder_is_private_and_has_the_default_files_once(tmp_path: Path) -> None:
+    manifest = msgspec.structs.replace(
+        _manifest(tmp_path), defaults=(DefaultFile("defaults/config.yaml", "x/config.yaml"),)
+    )
+    source = Path(manifest.folder) / "defaults/config.yaml"
+    source.parent.mkdir()
+    source.write_text("first")
+
+    folder = Path(_processes(tmp_path).data_folder(manifest))
+    (folder / "config.yaml").write_text("changed")
+    _processes(tmp_path).data_folder(manifest)
+
+    assert folder == tmp_path / "home/extension-data/hello"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert (folder / "config.yaml").read_text() == "changed"
+
+
+def test_a_default_file_that_leads_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("key")
+    manifest = msgspec.structs.replace(_manifest(tmp_path), defaults=(DefaultFile("link", "link"),))
+    (Path(manifest.folder) / "link").symlink_to(tmp_path / "secret")
+
+    with pytest.raises(Exception, match="leads out of the folder"):
+        _processes(tmp_path).data_folder(manifest)
