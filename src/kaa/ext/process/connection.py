@@ -1,0 +1,265 @@
+"""Exchanges messages with a process: ids, cancellation, and limits, whose violation ends the connection."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from itertools import count
+from typing import Protocol
+
+from kaa.core.messages import Json
+from kaa.ext.process import wire
+from kaa.ext.process.allowance import Allowance
+from kaa.ext.process.output import OutputLog
+from kaa.ext.process.wire import Answer, MalformedMessageError, MessageId, Notification, Request, RpcError
+from kaa.host.log import LOG
+
+# Tokens of a reply arrive at a few hundred a second; a burst is what a process may have collected.
+_MESSAGES_A_SECOND, _BURST_MESSAGES = 500.0, 5_000.0
+_BYTES_A_SECOND, _BURST_BYTES = 4.0 * 1024 * 1024, 64.0 * 1024 * 1024
+# What kaa keeps for a process that does not read.
+_MAX_UNREAD_BYTES = 16 * 1024 * 1024
+_MAX_REQUESTS = 64
+
+
+class ConnectionEndedError(Exception):
+    """The process is gone, or kaa ended the connection; the message says why."""
+
+
+class Receiver(Protocol):
+    """Gets what a process sends."""
+
+    def notified(self, method: str, params: Mapping[str, Json]) -> None:
+        """A notification. It must return at once."""
+        ...
+
+    async def requested(self, method: str, params: Mapping[str, Json]) -> Json:
+        """The answer to a request.
+
+        Raises:
+            RpcError: it cannot be answered.
+        """
+        ...
+
+
+class Channel:
+    """One way to exchange messages with a process.
+
+    Args:
+        reader: from the process; its limit is that of a message.
+        writer: to the process.
+        stray: where lines go that are no messages, while it is not certain that the process uses this way; None if
+            nothing else can arrive here.
+    """
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.WriteTransport, stray: OutputLog | None = None
+    ) -> None:
+        self.reader = reader
+        self.writer = writer
+        self.stray = stray
+
+
+class Connection:
+    """The messages of one process, from its start to its end.
+
+    Args:
+        name: of the extension.
+        channels: the ways that the process may use; the first on which a message arrives is the one.
+        receiver: gets requests and notifications.
+    """
+
+    def __init__(self, name: str, channels: tuple[Channel, ...], receiver: Receiver) -> None:
+        self._name = name
+        self._channels = channels
+        self._receiver = receiver
+        self._ids = count(1)
+        self._waiting: dict[MessageId, asyncio.Future[Json]] = {}
+        self._answering: dict[MessageId, asyncio.Task[None]] = {}
+        self._messages = Allowance(_MESSAGES_A_SECOND, _BURST_MESSAGES)
+        self._bytes = Allowance(_BYTES_A_SECOND, _BURST_BYTES)
+        self._ended = ""
+        self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def request(self, method: str, params: Json, *, may_cancel: bool = True) -> Json:
+        """Ask the process and wait for its answer, however long that takes.
+
+        Args:
+            method: what is asked.
+            params: its parameters.
+            may_cancel: tell the process when nobody waits any more.
+
+        Raises:
+            RpcError: it answered with an error.
+            ConnectionEndedError: it is gone, does not read, or the request is too large.
+        """
+        id_ = next(self._ids)
+        answer: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
+        self._waiting[id_] = answer
+        try:
+            self._write(wire.encode_request(id_, method, params))
+            return await answer
+        except asyncio.CancelledError:
+            if may_cancel:
+                self.notify("$/cancelRequest", {"id": id_})
+            raise
+        finally:
+            del self._waiting[id_]
+
+    def notify(self, method: str, params: Json = None) -> None:
+        """Tell the process something; nothing if it is gone or does not read."""
+        try:
+            self._write(wire.encode_notification(method, params))
+        except ConnectionEndedError as error:
+            LOG.debug("extension %s: %s was not sent: %s", self._name, method, error)
+
+    async def run(self) -> str:
+        """Receive messages until the process ends. Returns what it did wrong; empty if it closed its side."""
+        readers = [asyncio.create_task(self._receive(channel)) for channel in self._channels]
+        try:
+            return await self._over
+        finally:
+            self.close("it ended")
+            for task in readers:
+                task.cancel()
+            await asyncio.gather(*readers, *self._answering.values(), return_exceptions=True)
+
+    def close(self, reason: str) -> None:
+        """End it: what waits for an answer fails with `reason`, what the process waits for is given up."""
+        if self._ended:
+            return
+        self._ended = reason
+        for channel in self._channels:
+            channel.writer.close()
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(ConnectionEndedError(reason))
+        for task in self._answering.values():
+            task.cancel()
+
+    async def _receive(self, channel: Channel) -> None:
+        """Receive what arrives on one way until its end."""
+        try:
+            async for line in _lines(channel.reader):
+                if channel in self._channels:
+                    self._take(channel, line)
+                elif channel.stray is not None:  # the process uses another way
+                    channel.stray.write(line)
+                    await channel.stray.read(channel.reader)
+        except asyncio.LimitOverrunError:
+            if channel in self._channels:
+                self._end(f"it sent a message of more than {wire.MAX_MESSAGE_BYTES // 1024**2} MiB")
+            elif channel.stray is not None:
+                await channel.stray.read(channel.reader)
+        self._channels = tuple(one for one in self._channels if one is not channel)
+        if not self._channels:
+            self._end("")
+
+    def _end(self, problem: str) -> None:
+        if not self._over.done():
+            self._over.set_result(problem)
+
+    def _exceeded(self, line: bytes) -> str:
+        if not self._messages.take(1):
+            return f"it sent more than {_BURST_MESSAGES:.0f} messages, faster than {_MESSAGES_A_SECOND:.0f} a second"
+        if not self._bytes.take(len(line)):
+            most, rate = (f"{number / 1024**2:.0f} MiB" for number in (_BURST_BYTES, _BYTES_A_SECOND))
+            return f"it sent more than {most}, faster than {rate} a second"
+        return ""
+
+    def _take(self, channel: Channel, line: bytes) -> None:
+        if problem := self._exceeded(line):
+            self._end(problem)
+            return
+        try:
+            message = wire.decode(line)
+        except MalformedMessageError as error:
+            if len(self._channels) > 1 and channel.stray is not None:
+                channel.stray.write(line)
+                return
+            LOG.warning("extension %s sent %s: %s", self._name, wire.shown(line), error)
+            self._answer(wire.encode_error(error.id, error), channel)
+            return
+        self._choose(channel)
+        match message:
+            case Answer():
+                self._answered(message)
+            case Notification(method="$/cancelRequest", params=params):
+                if (task := self._answering.get(params.get("id", ""))) is not None:
+                    task.cancel()
+            case Notification(method=method, params=params):
+                self._receiver.notified(method, params)
+            case Request():
+                self._respond(message)
+
+    def _choose(self, channel: Channel) -> None:
+        """Use this way from now on. The process finds the input of the others at its end."""
+        for other in self._channels:
+            if other is not channel:
+                other.writer.close()
+        self._channels = (channel,)
+
+    def _answered(self, answer: Answer) -> None:
+        waiting = self._waiting.get(answer.id)
+        if waiting is None or waiting.done():
+            LOG.debug("extension %s answered request %r, for which nobody waits", self._name, answer.id)
+        elif answer.error is None:
+            waiting.set_result(answer.result)
+        else:
+            waiting.set_exception(answer.error)
+
+    def _respond(self, request: Request) -> None:
+        if request.id in self._answering:
+            error = RpcError(wire.INVALID_REQUEST, f"request {request.id!r} is not answered yet: use another id")
+            self._answer(wire.encode_error(request.id, error))
+        elif len(self._answering) >= _MAX_REQUESTS:
+            error = RpcError(wire.TOO_MANY_REQUESTS, f"{_MAX_REQUESTS} requests wait already: wait for an answer")
+            self._answer(wire.encode_error(request.id, error))
+        else:
+            task = asyncio.create_task(self._work(request))
+            self._answering[request.id] = task
+            task.add_done_callback(lambda _: self._answering.pop(request.id, None))
+
+    async def _work(self, request: Request) -> None:
+        try:
+            result = await self._receiver.requested(request.method, request.params)
+            self._answer(wire.encode_result(request.id, result))
+        except asyncio.CancelledError:
+            if self._ended:
+                raise
+            self._answer(wire.encode_error(request.id, RpcError(wire.REQUEST_CANCELLED, "cancelled")))
+        except RpcError as error:
+            self._answer(wire.encode_error(request.id, error))
+        except Exception as error:  # noqa: BLE001 isolation boundary: a bug in one service must not end the extension
+            LOG.exception("extension %s: %s failed", self._name, request.method)
+            text = f"{request.method} failed: {type(error).__name__}: {error}"
+            self._answer(wire.encode_error(request.id, RpcError(wire.INTERNAL_ERROR, text)))
+
+    def _answer(self, line: bytes, channel: Channel | None = None) -> None:
+        try:
+            self._write(line, channel)
+        except ConnectionEndedError as error:
+            LOG.debug("extension %s: an answer was not sent: %s", self._name, error)
+
+    def _write(self, line: bytes, channel: Channel | None = None) -> None:
+        if self._ended:
+            raise ConnectionEndedError(self._ended)
+        if len(line) > wire.MAX_MESSAGE_BYTES:
+            raise ConnectionEndedError(f"the message has {len(line):,} bytes, the limit is {wire.MAX_MESSAGE_BYTES:,}")
+        for one in self._channels if channel is None else (channel,):
+            if one.writer.get_write_buffer_size() + len(line) > _MAX_UNREAD_BYTES:
+                raise ConnectionEndedError("it does not read what kaa sends")
+            one.writer.write(line)
+
+
+async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """Lines that are not empty.
+
+    Raises:
+        LimitOverrunError: one is too long.
+    """
+    while True:
+        try:
+            line = (await reader.readuntil(b"\n")).strip()
+        except asyncio.IncompleteReadError:  # the end; a line without its end is torn
+            return
+        if line:
+            yield line

@@ -1,0 +1,52 @@
+"""Writes what a process prints to kaa's log, a line each, and only so much."""
+
+import asyncio
+
+from kaa.ext.process.allowance import Allowance
+from kaa.host.log import LOG
+
+_CHUNK_BYTES = 64 * 1024
+_LINE_CHARACTERS = 2_000
+_LINES_A_SECOND, _BURST_LINES = 100.0, 2_000.0
+
+
+class OutputLog:
+    """The lines of one stream. `last` is the last one that was not empty, for messages about its end.
+
+    Args:
+        name: of the extension.
+        stream: `stdout` or `stderr`.
+    """
+
+    def __init__(self, name: str, stream: str) -> None:
+        self.last = ""
+        self._name = name
+        self._stream = stream
+        self._lines = Allowance(_LINES_A_SECOND, _BURST_LINES)
+        self._left_out = 0
+
+    def write(self, line: bytes) -> None:
+        """Log one line."""
+        text = "".join(one if one.isprintable() else " " for one in line.decode(errors="replace")).rstrip()
+        if not text:
+            return
+        self.last = text = text[:_LINE_CHARACTERS]
+        if not self._lines.take(1):
+            self._left_out += 1
+            return
+        if self._left_out:
+            LOG.warning("extension %s: %d lines of %s are not logged", self._name, self._left_out, self._stream)
+            self._left_out = 0
+        LOG.info("extension %s: %s: %s", self._name, self._stream, text)
+
+    async def read(self, reader: asyncio.StreamReader) -> None:
+        """Log a stream until its end."""
+        rest = b""
+        while chunk := await reader.read(_CHUNK_BYTES):
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                self.write(line)
+            if len(rest) > _CHUNK_BYTES:
+                self.write(rest)
+                rest = b""
+        self.write(rest)
