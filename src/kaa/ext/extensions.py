@@ -5,8 +5,9 @@ from logging import DEBUG, INFO
 from typing import get_args
 
 from kaa.ext.errors import ExtensionError, RegistrationError
-from kaa.ext.extension_api import Extension, ExtensionAPI, NamedKind
+from kaa.ext.extension_api import Extension, ExtensionAPI
 from kaa.ext.misuse import described, refuse_coroutine
+from kaa.ext.registration.base import NamedKind
 from kaa.ext.scope import Scope
 from kaa.host.log import LOG
 

@@ -1,4 +1,4 @@
-"""The arguments and types of all hooks. `kaa.ext.extension_api` says when each hook runs."""
+"""The arguments and types of all hooks. The modules of `kaa.ext.registration` say when each hook runs."""
 
 from collections.abc import Awaitable, Callable
 from typing import Literal, TypeAlias

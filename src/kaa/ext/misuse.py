@@ -5,7 +5,7 @@ from types import CoroutineType
 from typing import Any
 
 # How a method of the API appears in a `TypeError` of Python's.
-_CALL = re.compile(r"ExtensionAPI\.(\w+)(?=\(\))")
+_CALL = re.compile(r"\w+Registrations\.(\w+)(?=\(\))")
 
 
 def described(error: BaseException) -> str:
@@ -16,7 +16,7 @@ def described(error: BaseException) -> str:
             title, known = interface
             return f"AttributeError: {title} has no attribute {name!r}: use {', '.join(known)}"
         case TypeError() if (called := _CALL.match(str(error))) is not None:
-            return f"TypeError: api.{str(error).removeprefix('ExtensionAPI.')}: call {_signature(called[1])}"
+            return f"TypeError: kaa.{str(error).partition('.')[2]}: call {_signature(called[1])}"
         case _:
             return text
 
@@ -79,7 +79,7 @@ def _interface(value: object) -> tuple[str, list[str]] | None:
 
 
 def _public(interface: type[Any]) -> list[str]:
-    return sorted(name for name in vars(interface) if not name.startswith("_"))
+    return sorted(name for name in dir(interface) if not name.startswith("_"))
 
 
 def _signature(method: str) -> str:

@@ -1,0 +1,50 @@
+"""Registers what has a part in compaction."""
+
+from kaa.ext.errors import RegistrationError
+from kaa.ext.hooks import AfterCompactionHook, BeforeCompactionHook, CarriedSection, Compactor
+from kaa.ext.registration.base import NAME, Registrar, require_function
+
+
+class CompactionRegistrations(Registrar):
+    """Compaction."""
+
+    def before_compaction(self, hook: BeforeCompactionHook) -> None:
+        """Run before each compaction, before all compactors.
+
+        The hook gets a `CompactionRequest`. It returns `Block(reason)`: kaa does not compact, the user sees the reason,
+        and later hooks and compactors do not run. Automatic compaction then waits until the user's next message; if the
+        conversation exceeds the model's window, the run ends with that error. Failure: counts as None.
+        """
+        self._add(self._open_scope().before_compactions, hook)
+
+    def after_compaction(self, hook: AfterCompactionHook) -> None:
+        """Run after each successful compaction, before the next request.
+
+        The hook gets the `CompactionEnd` event and returns None. Failure: has no consequences.
+        """
+        self._add(self._open_scope().after_compactions, hook)
+
+    def register_compactor(self, compactor: Compactor) -> None:
+        """Write summaries instead of kaa.
+
+        `compactor` gets a `CompactionRequest`, without a context, and returns a `CondensedText`, or None to leave the
+        summary to the next compactor or kaa. kaa appends the user's own sentences and the carried texts. It has no time
+        limit. Failure: counts as None.
+        """
+        self._add(self._open_scope().compactors, compactor)
+
+    def carry_through_compaction(self, name: str, section: CarriedSection) -> None:
+        """Add a text to each summary word for word, for example the current plan.
+
+        Args:
+            name: the title for the model: letters, digits, _ and -. A second text of this name replaces the first.
+            section: gets the `ConversationContext`, returns the text or None. It must return at once. Failure: the text
+                is missing.
+
+        Raises:
+            RegistrationError: the name is invalid.
+        """
+        if not NAME.fullmatch(name):
+            raise RegistrationError(f"invalid name {name!r} of a text: use 1 to 64 letters, digits, _ and -")
+        require_function(section)
+        self._open_scope().carried[name] = section

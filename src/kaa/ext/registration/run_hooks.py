@@ -1,0 +1,69 @@
+"""Registers hooks that step into runs."""
+
+from kaa.ext.hooks import AfterToolHook, BeforeEndHook, BeforeRequestHook, BeforeToolHook, UserMessageHook
+from kaa.ext.registration.base import Registrar
+
+
+class RunHookRegistrations(Registrar):
+    """Hooks in a run."""
+
+    def on_user_message(self, hook: UserMessageHook) -> None:
+        """Run for each message of the user, and each text that a command submits, before it is queued or sent.
+
+        The hook gets the `UserMessage`. It returns another `UserMessage`, which the next hook gets, or
+        `Block(reason)`: the message is not sent, the user sees the reason, and later hooks do not run. Failure: the
+        message is not sent. Slash commands and messages of hooks do not reach it.
+        """
+        self._add(self._open_scope().message_hooks, hook)
+
+    def before_request(self, hook: BeforeRequestHook) -> None:
+        """Run before each request of a run, including retries, after compaction.
+
+        The hook gets the `Request`: model, system prompt, messages, tools. It returns `ReplaceMessages(messages)`: this
+        request has these messages, and the next hook gets them; the conversation and the session do not change. kaa
+        drops results without a call and adds a result to calls without one. Messages from the first difference to the
+        request before are not read from the provider's cache. Failure: the request is not sent, and the run ends with
+        the error. The hook does not see requests for summaries and titles.
+        """
+        self._add(self._open_scope().before_requests, hook)
+
+    def before_tool(self, hook: BeforeToolHook) -> None:
+        """Run before each call of an existing tool with readable arguments.
+
+        The hook gets the `ToolCall`. It returns one of
+
+        - `Block(reason)`: the tool does not run, the model gets the reason, later hooks do not run. With `denied=True`
+          the run counts as not permitted;
+        - `ReplaceArguments(arguments)`: the next hook and the tool get these, and a permit of an earlier hook is void;
+        - a `Permit`, such as `WorkspacePermit(workspace)`, for this call.
+
+        kaa's approvals run after all hooks, so they judge what will run. Failure: the tool does not run, and the model
+        gets the reason.
+        """
+        self._add(self._open_scope().before_tools, hook)
+
+    def after_tool(self, hook: AfterToolHook) -> None:
+        """Run after each tool call, before the model gets the result.
+
+        The hook gets the `ToolCall`, with the arguments that the tool got, and the `ToolResult`. It returns one of
+
+        - another `ToolResult`, which the next hook gets;
+        - `RunAgain(permit)`: the tool runs again, at most five times in all, and all hooks get the new result; the
+          remaining hooks do not get the old one;
+        - `Refuse(reason)`: the result becomes an error that ends with the reason, and the run counts as not permitted.
+          The next hook gets that result.
+
+        kaa's approvals run before all hooks. The hook does not run for calls that were blocked. Failure: the model gets
+        the reason instead of the result.
+        """
+        self._add(self._open_scope().after_tools, hook)
+
+    def before_end(self, hook: BeforeEndHook) -> None:
+        """Run when a run would end because the model has nothing more to do.
+
+        The hook gets the last `AssistantMessage`. It returns `Continue(reason)`: the model gets the reason as the next
+        message, and later hooks do not run. Messages that the user sends meanwhile come first. After ten continuations
+        without a message of the user, the run ends as `max_continuations`. Failure: counts as None. The hook does not
+        run if the run is aborted, fails, reaches a limit, or needed something that was not permitted.
+        """
+        self._add(self._open_scope().before_ends, hook)
