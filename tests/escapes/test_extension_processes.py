@@ -185,14 +185,16 @@ def test_programs_of_the_machine_run(ground: Ground) -> None:
 
     ran, descriptors, cwd = _with(ground, work, access="read")
 
-    assert (ran, descriptors, cwd) == ("/bin/sh ran\n", [0, 1, 2, 3, 4], str(ground.project))
+    assert (ran, descriptors, cwd) == ("/bin/sh ran\n", [0, 1, 2, 3, 4], str(ground.code))
 
 
-def test_without_the_project_it_begins_in_its_data(ground: Ground) -> None:
-    async def look(puppet: Puppet) -> object:
-        return (await puppet.ask("cwd"))["done"]
+def test_it_is_ended_at_once(ground: Ground) -> None:
+    async def end(puppet: Puppet) -> int | None:
+        await puppet.ask("cwd")
+        puppet.program.end()
+        return (await puppet.program.wait()).exit_code
 
-    assert _with(ground, look) == str(ground.data)
+    assert _with(ground, end) is None
 
 
 def test_it_ends_by_itself_and_leaves_nothing(ground: Ground) -> None:

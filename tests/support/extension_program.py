@@ -126,5 +126,6 @@ class Ground:
         try:
             yield puppet
         finally:
-            await program.stop()
+            program.end()
+            await program.wait()
             puppet.close()

@@ -1,36 +1,12 @@
-"""Starts the process of an extension, and ends it with all that it started. Nothing confines it here."""
+"""The process of an extension as kaa sees it, and the program that executes it."""
 
-import asyncio
 import os
-import signal
-import sys
-from collections.abc import Awaitable, Callable
-from contextlib import ExitStack, suppress
-from typing import Protocol, TypeAlias
-
-import msgspec
+from typing import Protocol
 
 from kaa.ext.errors import ExtensionError
 from kaa.ext.process.manifest import Manifest
 from kaa.host.paths import is_below
 from kaa.host.programs import host_programs
-from kaa.workspace.environment import command_environment
-
-_SCRIPT = os.path.join(os.path.dirname(__file__), "child.py")
-
-
-class Launch(msgspec.Struct, frozen=True):
-    """What is started.
-
-    Attributes:
-        manifest: of the extension.
-        directory: the directory that kaa was started in, which the extension works on.
-        settings: the folder of the extension's own settings.
-    """
-
-    manifest: Manifest
-    directory: str
-    settings: str
 
 
 class ExtensionProcess(Protocol):
@@ -51,50 +27,18 @@ class ExtensionProcess(Protocol):
     stderr: int
 
     async def wait(self) -> int:
-        """Wait for its end. Returns its exit code; negative: the signal that ended it."""
+        """Wait for its end; nothing of it is left then. Returns its exit code; negative: the signal that ended it.
+
+        Cancelling this stops nothing.
+
+        Raises:
+            OSError: it could not be executed, or its sandbox died.
+        """
         ...
 
-    def signal(self, number: int) -> None:
-        """Send a signal to it and to what it started; nothing if it is gone."""
+    def end(self) -> None:
+        """Send TERM to it and to what it started, and two seconds later KILL; a second call sends KILL at once."""
         ...
-
-
-Start: TypeAlias = Callable[[Launch], Awaitable[ExtensionProcess]]
-"""Starts a process; raises ExtensionError if it cannot."""
-
-
-async def start(launch: Launch) -> ExtensionProcess:
-    """Start the process with the user's rights, without the variables that hold keys.
-
-    Raises:
-        ExtensionError: its program is missing or cannot be executed.
-    """
-    command = (program_of(launch.manifest), *launch.manifest.arguments)
-    with ExitStack() as theirs, ExitStack() as ours:
-        ends: list[int] = []
-        for ours_is_writer in (True, False, True, False, False):
-            read, write = os.pipe()
-            mine, other = (write, read) if ours_is_writer else (read, write)
-            ours.callback(os.close, mine)
-            theirs.callback(os.close, other)
-            ends += [mine, other]
-        mine_all, others = ends[::2], ends[1::2]
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-S", _SCRIPT, str(os.getpid()), str(others[0]), str(others[1])),
-                *command,
-                stdin=others[2],
-                stdout=others[3],
-                stderr=others[4],
-                pass_fds=others[:2],
-                cwd=launch.manifest.folder,
-                env=environment(),
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise ExtensionError(f"Extension {launch.manifest.folder}: cannot start it: {error.strerror}") from error
-        ours.pop_all()
-        return _Started(process, *mine_all)
 
 
 def program_of(manifest: Manifest) -> str:
@@ -114,38 +58,3 @@ def program_of(manifest: Manifest) -> str:
         return found
     reason = programs.refusal(name) or f"{name} is not installed, or not in a directory of PATH: install it"
     raise ExtensionError(f"Extension {folder} needs {manifest.runtime}: {reason}")
-
-
-def environment() -> dict[str, str]:
-    """The variables of an extension process. `PIGLET_FD` tells Piglet's SDKs to use the descriptors 3 and 4."""
-    kept = command_environment(host_programs().environment(), confined=False)
-    return {**kept, "PIGLET_FD": "1"}
-
-
-class _Started:
-    """A process of this machine, the first one of its own session and group."""
-
-    def __init__(
-        self,
-        process: asyncio.subprocess.Process,
-        messages_in: int,
-        messages_out: int,
-        stdin: int,
-        stdout: int,
-        stderr: int,
-    ) -> None:
-        self._process = process
-        self.messages_in = messages_in
-        self.messages_out = messages_out
-        self.stdin = stdin
-        self.stdout = stdout
-        self.stderr = stderr
-
-    async def wait(self) -> int:
-        code = await self._process.wait()
-        self.signal(signal.SIGKILL)  # what it started and left behind
-        return code
-
-    def signal(self, number: int) -> None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)

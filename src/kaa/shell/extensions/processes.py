@@ -11,18 +11,17 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from kaa.core.messages import Json
 from kaa.ext.asking import Asker, NobodyToAskError, confirm
 from kaa.ext.errors import ExtensionError
 from kaa.ext.permissions import Permissions
-from kaa.ext.process.host import NotPermittedError, ServiceError, ServiceRequest, StartedProcess
+from kaa.ext.process.host import NotPermittedError
+from kaa.ext.process.launch import ExtensionProcess, program_of
 from kaa.ext.process.manifest import Manifest
 from kaa.host.log import LOG
-from kaa.host.programs import host_programs
 from kaa.shell.extensions.granted_keys import GrantedKeys
+from kaa.shell.extensions.piped_program import Pipes
 from kaa.shell.extensions.records import ExtensionRecords, ExtensionRecordsError
 from kaa.shell.home import Home
-from kaa.workspace.commands import OwnStreams
 from kaa.workspace.sandbox.program import ConfinedProgram, ProgramRights, UnconfinedError
 
 _DECLINED = "Extension {} is not started: you did not permit what it asks for"
@@ -103,11 +102,9 @@ class ExtensionProcesses:
             raise ExtensionError(f"Extension {manifest.name}: cannot prepare {folder}: {error}") from error
         return str(folder)
 
-    async def start(self, manifest: Manifest, permissions: Permissions, streams: OwnStreams) -> StartedProcess:
-        """See `ProcessHost`. The guard and the tier report to the user."""
-        program = host_programs(self._environ).find(manifest.program)
-        if program is None:
-            raise ExtensionError(_missing(manifest, host_programs(self._environ).refusal(manifest.program)))
+    async def start(self, manifest: Manifest, permissions: Permissions) -> ExtensionProcess:
+        """See `ProcessHost`."""
+        argv = [program_of(manifest), *manifest.arguments]
         rights = ProgramRights(
             name=self._key(manifest),
             code=manifest.folder,
@@ -115,32 +112,35 @@ class ExtensionProcesses:
             project=self.project,
             access=permissions.project,
             hosts=permissions.hosts,
-            variables=await self._keys.variables(permissions),
+            # It tells Piglet's SDKs to use the descriptors 3 and 4.
+            variables={**await self._keys.variables(permissions), "PIGLET_FD": "1"},
             private=(str(self._home.path),),
         )
-        try:
-            started = await ConfinedProgram.start(
-                [program, *manifest.arguments],
-                rights,
-                streams,
-                environment=self._environ,
-                report=self._report,
-                unconfined=self._is_full_access(),
-            )
-        except UnconfinedError as error:
-            raise NotPermittedError(
-                f"Extension {manifest.name} is not started: {error}. With --sandbox full-access it runs without one"
-            ) from error
-        except (OSError, ValueError) as error:
-            raise ExtensionError(f"Extension {manifest.name} cannot be started: {error}") from error
-        if permissions.hosts or started.tier == "none":
-            self._tell_once(*(f"Extension {manifest.name}: {warning}" for warning in started.warnings))
-        LOG.info("extension %s started in tier %s", manifest.name, started.tier)
+        with Pipes() as pipes:
+            try:
+                program = await ConfinedProgram.start(
+                    argv,
+                    rights,
+                    pipes.theirs,
+                    environment=self._environ,
+                    report=self._report,
+                    unconfined=self._is_full_access(),
+                )
+            except UnconfinedError as error:
+                raise NotPermittedError(
+                    f"Extension {manifest.name} is not started: {error}. With --sandbox full-access it runs without one"
+                ) from error
+            except (OSError, ValueError) as error:
+                raise ExtensionError(f"Extension {manifest.name} cannot be started: {error}") from error
+            started = pipes.connected(program)
+        if permissions.hosts or program.tier == "none":
+            self._tell_once(*(f"Extension {manifest.name}: {warning}" for warning in program.warnings))
+        LOG.info("extension %s started in tier %s", manifest.name, program.tier)
         return started
 
-    async def answer(self, request: ServiceRequest) -> Json:
+    async def key(self, name: str) -> str | None:
         """See `ProcessHost`."""
-        raise ServiceError(f"kaa does not know the method {request.method!r}", -32601)
+        return await self._keys.key(name)
 
     def _known(self, manifest: Manifest) -> Permissions | None:
         try:
@@ -179,15 +179,6 @@ def _details(manifest: Manifest, known: Permissions | None) -> str:
     if known is not None and known.sentences:
         lines += ["", "You have permitted it to:", *(f"- {sentence}" for sentence in known.sentences)]
     return "\n".join(lines)
-
-
-def _missing(manifest: Manifest, refusal: str) -> str:
-    if refusal:
-        return f"Extension {manifest.name} cannot be started: {refusal}"
-    return (
-        f"Extension {manifest.name} cannot be started: program {manifest.program!r} was not found or is not executable."
-        " Install it, or correct `runtime` in the manifest"
-    )
 
 
 def _copy(folder: Path, source: str, target: Path) -> None:

@@ -8,6 +8,7 @@ import contextlib
 import glob
 import os
 import re
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
@@ -92,10 +93,10 @@ class ConfinedProgram:
         warnings: what this mechanism does not hold, in sentences.
     """
 
-    def __init__(self, sandbox: Sandbox, runner: CommandRunner, running: "asyncio.Task[Ending]") -> None:
+    def __init__(self, sandbox: Sandbox, command: "asyncio.Task[Ending]", streams: OwnStreams) -> None:
         self._sandbox = sandbox
-        self._runner = runner
-        self._running = running
+        self._command = command
+        self._over = asyncio.create_task(self._close_after(streams))
         self.tier: Tier = sandbox.policy.tier
 
     @classmethod
@@ -109,7 +110,7 @@ class ConfinedProgram:
         report: Callable[[str], None],
         unconfined: bool = False,
     ) -> "ConfinedProgram":
-        """Start a program in the strongest tier of this machine. It begins in the project, or in `rights.data`.
+        """Start a program in the strongest tier of this machine. It begins in `rights.code`.
 
         Args:
             argv: the program and its arguments. A name is found where commands of the model cannot write.
@@ -143,10 +144,13 @@ class ConfinedProgram:
             raise
         runner = CommandRunner(sandbox)
         sandbox.on_flood(runner.stop)
-        cwd = rights.project if rights.access != "none" else rights.data
-        guarded = rights.access == "write" and sandbox.confined
-        running = asyncio.create_task(_run(sandbox, runner, (argv, cwd, variables), owned, guarded=guarded))
-        return cls(sandbox, runner, running)
+        around = sandbox.guarded(None) if rights.access == "write" and sandbox.confined else contextlib.nullcontext()
+
+        async def run() -> Ending:
+            async with around:
+                return await runner.run(argv, cwd=rights.code, env=variables, timeout=None, output=owned)
+
+        return cls(sandbox, asyncio.create_task(run()), owned)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -170,39 +174,26 @@ class ConfinedProgram:
         Raises:
             OSError: it could not be started, or the sandbox died.
         """
-        return await asyncio.shield(self._running)
+        await asyncio.wait({self._over})
+        if self._command.cancelled():
+            return Ending(None, signal.SIGTERM, 0, timed_out=False)
+        return self._command.result()
 
-    async def stop(self) -> None:
-        """Have it end: a TERM signal, two seconds later a KILL, for all its processes. Returns when it has."""
-        await self._runner.close()
-        await asyncio.wait({self._running})
-        self._running.exception()  # whoever waits for it gets it too
+    def end(self) -> None:
+        """Send it TERM, and two seconds later KILL; a second call sends KILL at once. To all its processes."""
+        self._command.cancel()
+
+    async def _close_after(self, streams: OwnStreams) -> None:
+        """End its sandbox when it has ended."""
+        await asyncio.wait({self._command})
+        _close(streams)
+        await self._sandbox.close()
 
 
 def _sandbox(rights: ProgramRights, environment: Mapping[str, str]) -> Sandbox:
     home, root = environment.get("HOME") or os.path.expanduser("~"), os.path.realpath(rights.project)
     places = Places.of(environment, home, root, "extensions", rights.name)
     return Sandbox(root, home, rights.options(home), places, environment)
-
-
-async def _run(
-    sandbox: Sandbox,
-    runner: CommandRunner,
-    command: tuple[Sequence[str], str, Mapping[str, str]],
-    streams: OwnStreams,
-    *,
-    guarded: bool,
-) -> Ending:
-    """Run it to its end, and then end its sandbox."""
-    argv, cwd, variables = command
-    try:
-        async with contextlib.AsyncExitStack() as around:
-            if guarded:
-                await around.enter_async_context(sandbox.guarded(None))
-            return await runner.run(argv, cwd=cwd, env=variables, timeout=None, output=streams)
-    finally:
-        _close(streams)
-        await sandbox.close()
 
 
 async def _variables(sandbox: Sandbox, rights: ProgramRights, environment: Mapping[str, str]) -> dict[str, str]:
