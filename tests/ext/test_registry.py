@@ -155,11 +155,12 @@ def test_an_extension_that_raises_is_named(registry: LoadedRegistry) -> None:
 
 
 class TestBrokenExtensions:
-    def test_a_prompt_section_is_named(self, registry: LoadedRegistry) -> None:
+    def test_a_prompt_section_is_named_and_left_out(self, registry: LoadedRegistry, reports: list[str]) -> None:
         registry.api.add_prompt_section("mine", lambda context: str(1 // len(context.tools)))
+        registry.api.add_prompt_section("other", lambda _: "text")
 
-        with pytest.raises(ExtensionError, match="Extension mine: prompt section 'mine' failed: ZeroDivisionError"):
-            registry.prompt_sections(PromptContext("/project", "2026-11-20"))
+        assert registry.prompt_sections(PromptContext("/project", "2026-11-20")) == (("other", "text"),)
+        assert "Extension mine: prompt section 'mine' failed: ZeroDivisionError" in reports[0]
 
     def test_a_message_is_not_sent_unchecked(self, registry: LoadedRegistry) -> None:
         async def check(_: UserMessage, __: object) -> None:
@@ -512,6 +513,7 @@ def test_a_command_says_what_can_follow_it_and_whether_it_can_be_used(
     assert "cannot run while the agent works" in str(registry.obstacle("deploy", context, is_running=True))
     assert registry.obstacle("plain", context, is_running=True) == "not here"
     for name in ("mumble", "crash"):
+        registry.extensions.enable("mine")  # it failed often
         with pytest.raises(ExtensionError, match=f"Extension mine: availability of /{name}"):
             registry.obstacle(name, context, is_running=False)
 

@@ -5,7 +5,7 @@ import pytest
 
 from kaa.core.events import AgentEnd, Event
 from kaa.core.messages import Json, user_message
-from kaa.ext.errors import ExtensionError, RegistrationError
+from kaa.ext.errors import RegistrationError
 from kaa.llm.models.registry import NoModelError
 from kaa.session.errors import SessionBusyError
 from kaa.shell.conversation import CommandReply, Conversation, SubmitOutcome
@@ -63,12 +63,12 @@ def test_a_session_that_goes_on_days_later_sends_the_same_prompt(stage: Stage) -
 def test_what_cannot_be_opened_leaves_the_session_free(stage: Stage) -> None:
     stage.server.begin([say("hi"), say("hi again")])
     stage.play(ask)
-    stage.install("def extend(api): api.add_prompt_section('mine', lambda context: 1 // 0)")
 
-    with pytest.raises(ExtensionError, match="'mine' failed"):
+    environ, stage.environ = stage.environ, {}
+    with pytest.raises(NoModelError):
         stage.play(ask, ConversationOptions(session=ContinueSession()))
 
-    stage.host_options = HostOptions(discover_extensions=False)
+    stage.environ = environ
     options = ConversationOptions(model="m", session=ContinueSession())
     assert isinstance(stage.play(ask, options), AgentEnd)
 
@@ -177,12 +177,6 @@ class TestExtensions:
         stage.play(scene)
 
         assert (stage.home / "events").read_text().split() == [type(event).__name__ for event in seen]
-
-    def test_that_are_broken_are_named(self, stage: Stage) -> None:
-        stage.install("def extend(api): raise RuntimeError('oops')")
-
-        with pytest.raises(ExtensionError, match=r"mine\.py failed to load: RuntimeError: oops"):
-            stage.play(ask)
 
     def test_can_be_left_out(self, stage: Stage) -> None:
         stage.install("raise RuntimeError('oops')")

@@ -73,6 +73,7 @@ _NOT_A_PROJECTS = {
     "httpProxy": ("http://evil.test", "requests would go through it, keys and all"),
     "sessionDir": ("/tmp/elsewhere", "it is a path to write to"),
     "extensions": (["/tmp/evil.py"], "they are executed"),
+    "requiredExtensions": (["evil"], "kaa could be kept from starting"),
     "autoTitle": ("model", "it sends requests of its own"),
     "showCacheMissNotices": (True, "it is about the user's screen"),
     "checkpoints": ({"enabled": False}, "what the agent breaks could not be put back"),

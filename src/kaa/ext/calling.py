@@ -1,6 +1,7 @@
 """Calls the hooks of extensions: one at a time, within a time limit; every error names the owner."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from logging import ERROR
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -53,6 +54,7 @@ async def call(
     limit = asyncio.timeout(seconds)
     running, owner = context.state(RunningWork, RunningWork), scope.author
     work: Work | None = None
+    began = time.perf_counter()
     try:
         async with limit:
             with running.run(owner, what, limit) as work:
@@ -62,8 +64,11 @@ async def call(
             raise ExtensionFailedError(scope.owner, what, "was stopped") from error
         if limit.expired():
             LOG.error("extension %s: %s took over %s seconds", scope.owner, what, seconds, exc_info=error)
-            raise ExtensionFailedError(scope.owner, what, f"took over {seconds} seconds") from error
+            raise _counted(scope, what, f"took over {seconds} seconds") from error
         raise failed(scope, what, error) from error
+    finally:
+        waited = 0.0 if work is None else work.waited
+        scope.costs.called(what, time.perf_counter() - began - waited)
 
 
 async def first_verdict(
@@ -123,6 +128,7 @@ def tell(
         report: told what went wrong.
     """
     for handler in tuple(handlers):
+        began = time.perf_counter()
         try:
             called: Callable[[SeenT, ConversationContext], object] = handler
             refuse_coroutine(called(seen, context), "it")
@@ -130,6 +136,8 @@ def tell(
             if handler in handlers:
                 handlers.remove(handler)
             report(failed(scope, what, error, "; kaa does not call it again"))
+        finally:
+            scope.costs.called(what, time.perf_counter() - began)
 
 
 def failed(scope: Scope, what: str, error: BaseException, consequence: str = "") -> ExtensionFailedError:
@@ -138,12 +146,18 @@ def failed(scope: Scope, what: str, error: BaseException, consequence: str = "")
     place = line_in(scope.owner, error)
     log = "the log has the traceback" if LOG.isEnabledFor(ERROR) else "KAA_LOG=FILE logs the traceback"
     where = f" ({place}; {log})" if place else ""
-    return ExtensionFailedError(scope.owner, what, f"failed: {described(error)}{where}{consequence}")
+    return _counted(scope, what, f"failed: {described(error)}{where}{consequence}")
 
 
 def returned(scope: Scope, what: str, value: object, expected: str) -> ExtensionFailedError:
     """The error of an extension that returned something unusable."""
-    return ExtensionFailedError(scope.owner, what, f"returned {shortened(value)}: return {expected}")
+    return _counted(scope, what, f"returned {shortened(value)}: return {expected}")
+
+
+def _counted(scope: Scope, what: str, problem: str) -> ExtensionFailedError:
+    """A failure of an extension, which counts among its failures."""
+    scope.costs.failed(f"{what} {problem}")
+    return ExtensionFailedError(scope.owner, what, problem)
 
 
 def named(scope: Scope, reason: str) -> str:
@@ -162,7 +176,7 @@ def parsed(scope: Scope, what: str, value: ResultT) -> ResultT:
     try:
         result = parse_result(value) if scope.author else value
     except UnfitResultError as error:
-        raise ExtensionFailedError(scope.owner, what, f"returned {shortened(value)}: {error}") from error
+        raise _counted(scope, what, f"returned {shortened(value)}: {error}") from error
     match result:
         case Submit(text=text) | Continue(reason=text) if not text.strip():
             raise returned(scope, what, value, f"{type(value).__name__} with a text that is not empty, or None")
@@ -196,11 +210,13 @@ class _UntimedAsker:
 
     async def ask(self, question: "Question[AnswerT]") -> "AnswerT | Dismissed":
         loop = asyncio.get_running_loop()
+        began = time.perf_counter()
         ends = self._limit.when()
         left = self._seconds if ends is None else ends - loop.time()
         self._limit.reschedule(None)
         try:
             return await self._asker.ask(question)
         finally:
+            self._work.waited += time.perf_counter() - began
             if not (self._limit.expired() or self._work.is_stopped):
                 self._limit.reschedule(loop.time() + left)

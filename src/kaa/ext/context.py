@@ -17,6 +17,7 @@ from kaa.workspace.protocol import Workspace
 if TYPE_CHECKING:
     from kaa.core.budget import Budget
     from kaa.ext.agents import AgentResult, AgentRunner
+    from kaa.ext.costs import Costs
 
 StateT = TypeVar("StateT")
 
@@ -75,9 +76,15 @@ class ConversationContext:
         workspace = run.permit.workspace if isinstance(run.permit, WorkspacePermit) else self.workspace
         return ToolContext(self, workspace, run)
 
-    def bind(self, tool: Tool["ToolContext"], owner: str = "") -> Tool[ToolRun]:
-        """A tool of an extension's as the loop uses it. `owner`: the extension, for errors; empty for kaa's own."""
-        return _BoundTool(tool, self, owner)
+    def bind(self, tool: Tool["ToolContext"], owner: str = "", costs: "Costs | None" = None) -> Tool[ToolRun]:
+        """A tool of an extension's as the loop uses it.
+
+        Args:
+            tool: the tool.
+            owner: the extension, for errors; empty for kaa's own.
+            costs: counts the tool's failures.
+        """
+        return _BoundTool(tool, self, owner, costs)
 
 
 class ToolContext(ConversationContext):
@@ -154,10 +161,13 @@ class ToolContext(ConversationContext):
 class _BoundTool:
     """A tool of an extension's in one conversation."""
 
-    def __init__(self, tool: Tool[ToolContext], context: ConversationContext, owner: str) -> None:
+    def __init__(
+        self, tool: Tool[ToolContext], context: ConversationContext, owner: str, costs: "Costs | None"
+    ) -> None:
         self._tool = tool
         self._context = context
         self._owner = owner
+        self._costs = costs
 
     @property
     def schema(self) -> ToolSchema:
@@ -185,5 +195,7 @@ class _BoundTool:
             raise self._failure(f"returned {shortened(result)}: {error}") from error
 
     def _failure(self, problem: str, line: str = "") -> ToolError:
+        if self._costs is not None:
+            self._costs.failed(f"tool {self.schema.name} {problem}")
         whose = f" (extension {self._owner}{f', {line}' if line else ''})" if self._owner else ""
         return ToolError(f"{self.schema.name} {problem}{whose}")

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from logging import DEBUG, INFO
-from typing import get_args
+from typing import Literal, get_args
 
+from kaa.ext.costs import MOST_FAILURES
 from kaa.ext.errors import ExtensionError, RegistrationError
 from kaa.ext.extension_api import Extension, ExtensionAPI
-from kaa.ext.misuse import described, refuse_coroutine
+from kaa.ext.misuse import described, load_failure, refuse_coroutine
+from kaa.ext.places import label
 from kaa.ext.registration.base import NamedKind
 from kaa.ext.scope import Scope
 from kaa.host.log import LOG
@@ -22,22 +24,19 @@ class Extensions:
     def __init__(self, report: Callable[[str], None]) -> None:
         self._report = report
         self._scopes: dict[str, Scope] = {}
+        self._disabled: dict[str, Literal["user", "failures"]] = {}
         self._observers: list[Callable[[], None]] = []
 
     def load(
         self, name: str, extension: Extension, *, built_in: bool = False, beside: Iterable[str] | None = None
     ) -> None:
-        """Let an extension register itself.
-
-        An extension that is loaded again replaces its previous version, which is unloaded when the new one has
-        registered itself. If that fails, the previous version stays.
+        """Let an extension register itself, and use it. See `register` and `admit`.
 
         Args:
             name: what it is called: its path, or the module.
             extension: its `extend` function.
             built_in: only marks its tools for `--no-builtin-tools`.
-            beside: extensions that are used together with it and have other tools and commands; None for all, and then
-                all conversations use it, also those that are open.
+            beside: see `admit`; None for all, and then all conversations use it, also those that are open.
 
         Raises:
             ExtensionError: it raised, or registered a tool or a command of another extension. Nothing of what it
@@ -45,18 +44,54 @@ class Extensions:
         """
         scope = Scope(name, built_in=built_in, everywhere=beside is None)
         try:
+            self.register(scope, extension)
+        except ExtensionError:
+            self.drop(scope)
+            raise
+        self.admit(scope, beside)
+
+    def register(self, scope: Scope, extension: Extension) -> None:
+        """Let an extension register itself in a scope that is not in use yet. May be called from any thread.
+
+        Raises:
+            ExtensionError: it raised; `drop` the scope.
+        """
+        try:
             run: Callable[[ExtensionAPI], object] = extension
             refuse_coroutine(run(ExtensionAPI(scope, self)), "extend")
-            self._check_names(scope, beside)
         except (Exception, SystemExit) as error:  # isolation boundary: names the extension instead of a bare traceback
-            self._close(scope)
-            LOG.exception("extension %s failed to load", name)
-            raise ExtensionError(f"Extension {name} failed to load: {described(error)}") from error
+            raise load_failure(scope.owner, error) from error
+
+    def admit(self, scope: Scope, beside: Iterable[str] | None) -> None:
+        """Use an extension that has registered itself. It replaces its previous version, which is unloaded.
+
+        Args:
+            scope: what it registered.
+            beside: extensions that are used together with it and have other tools and commands; None for all.
+
+        Raises:
+            ExtensionError: it registered a tool or a command of another extension. The previous version stays.
+        """
+        name = scope.owner
+        try:
+            self._check_names(scope, beside)
+        except RegistrationError as error:
+            self.drop(scope)
+            raise load_failure(name, error) from error
         before, self._scopes[name] = self._scopes.get(name), scope
         if before is not None:
-            self._close(before)
-        LOG.log(DEBUG if built_in else INFO, "extension %s loaded", name)
-        self._tell()
+            self.drop(before)
+        if self._disabled.get(name) == "failures":
+            del self._disabled[name]  # a new version, a new try
+        scope.costs.on_failure = lambda: self._limit_failures(scope)
+        LOG.log(DEBUG if scope.built_in else INFO, "extension %s loaded", name)
+        self.tell()
+
+    def drop(self, scope: Scope) -> None:
+        """Take back what an extension registered in a scope that is not in use. It can register nothing more there."""
+        for problem in scope.close():
+            LOG.error("extension %s failed during unloading", scope.owner, exc_info=problem)
+            self._report(f"extension {scope.owner} failed during unloading: {described(problem)}")
 
     def check(self, name: str, beside: Iterable[str]) -> None:
         """Check that extensions can be used together.
@@ -77,29 +112,61 @@ class Extensions:
         """Take back everything that an extension registered, in all conversations; nothing if it is not loaded."""
         scope = self._scopes.pop(name, None)
         if scope is not None:
-            self._close(scope)
+            self._disabled.pop(name, None)
+            self.drop(scope)
             LOG.log(DEBUG if scope.built_in else INFO, "extension %s unloaded", name)
-            self._tell()
+            self.tell()
 
     def close(self) -> None:
         """Unload all, the last one first."""
         for name in reversed(tuple(self._scopes)):
             self.unload(name)
 
+    def disable(self, name: str) -> None:
+        """Do without a loaded extension in all conversations, as the user wishes, until it is enabled."""
+        self._disabled[name] = "user"
+        self.tell()
+
+    def enable(self, name: str) -> None:
+        """Use an extension again that was disabled by the user or after failures, which are counted anew."""
+        if self._disabled.pop(name, None) is not None:
+            self._scopes[name].costs.failures = 0
+            self.tell()
+
+    def is_disabled(self, name: str) -> bool:
+        """Whether an extension is loaded, but disabled."""
+        return name in self._disabled
+
     @property
     def names(self) -> tuple[str, ...]:
         """What is loaded."""
         return tuple(self._scopes)
 
+    def scope(self, name: str) -> Scope:
+        """What an extension registered, whether it is disabled or not."""
+        return self._scopes[name]
+
     def scopes(self, names: Iterable[str] | None = None) -> list[Scope]:
-        """The scopes of these extensions, with those that all conversations use, or of all; in the order of loading."""
+        """The scopes of these extensions, with those that all conversations use, or of all; in the order of loading.
+
+        Of an extension that is disabled because it failed, only the guards are left.
+        """
         wanted = None if names is None else frozenset(names)
-        return [scope for name, scope in self._scopes.items() if wanted is None or scope.everywhere or name in wanted]
+        used = [one for one in self._scopes.values() if wanted is None or one.everywhere or one.owner in wanted]
+        if not self._disabled:
+            return used
+        reasons = [(scope, self._disabled.get(scope.owner)) for scope in used]
+        return [scope.guards() if why == "failures" else scope for scope, why in reasons if why != "user"]
 
     def subscribe(self, observer: Callable[[], None]) -> Callable[[], None]:
         """Call `observer` after each change. Returns a function that ends this."""
         self._observers.append(observer)
         return lambda: self._observers.remove(observer)
+
+    def tell(self) -> None:
+        """Tell observers of a change."""
+        for observer in tuple(self._observers):
+            observer()
 
     def require_free(self, scope: Scope, kind: NamedKind, name: str) -> None:
         """See `Registrations`. All that is loaded counts: a conversation may use any of it together."""
@@ -112,28 +179,39 @@ class Extensions:
     def changed(self, scope: Scope) -> None:
         """See `Registrations`."""
         if self._is_loaded(scope):
-            self._tell()
+            self.tell()
 
     def _is_loaded(self, scope: Scope) -> bool:
         return self._scopes.get(scope.owner) is scope
 
     def _check_names(self, scope: Scope, beside: Iterable[str] | None) -> None:
         """Tools and commands of different extensions must not have the same name."""
-        for other in self.scopes(beside):
+        used = None if beside is None else frozenset(beside)
+        for other in self._scopes.values():
+            if used is not None and not other.everywhere and other.owner not in used:
+                continue
             if other.owner == scope.owner:
                 continue
             for kind in get_args(NamedKind):
                 if both := sorted(_named(scope, kind).keys() & _named(other, kind).keys()):
                     raise RegistrationError(f"a {kind} named {both[0]!r} is already registered by {other.owner}")
 
-    def _close(self, scope: Scope) -> None:
-        for problem in scope.close():
-            LOG.error("extension %s failed during unloading", scope.owner, exc_info=problem)
-            self._report(f"extension {scope.owner} failed during unloading: {described(problem)}")
-
-    def _tell(self) -> None:
-        for observer in tuple(self._observers):
-            observer()
+    def _limit_failures(self, scope: Scope) -> None:
+        name, costs = scope.owner, scope.costs
+        if scope.built_in or costs.failures != MOST_FAILURES or not self._is_loaded(scope) or self.is_disabled(name):
+            return
+        self._disabled[name] = "failures"
+        kept = (
+            f". Its hooks for messages, requests and tool calls stay, because they may protect something:"
+            f" /extensions disable {label(name)} turns them off"
+            if scope.has_guards
+            else ""
+        )
+        self._report(
+            f"extension {name} failed {costs.failures} times and is disabled until kaa ends. /extensions shows the last"
+            f" failure, /extensions enable {label(name)} enables it again{kept}"
+        )
+        self.tell()
 
 
 def _named(scope: Scope, kind: NamedKind) -> Mapping[str, object]:

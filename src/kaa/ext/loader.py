@@ -6,8 +6,8 @@ from types import CodeType, ModuleType
 
 from kaa.ext.errors import ExtensionError
 from kaa.ext.extension_api import API_VERSION, Extension
+from kaa.ext.misuse import load_failure
 from kaa.ext.places import entry_file, package
-from kaa.host.log import LOG
 
 
 def load_extension(path: Path) -> Extension:
@@ -45,8 +45,7 @@ def load_extension(path: Path) -> Extension:
         sys.modules.update(before)
         if isinstance(error, ExtensionError):
             raise
-        LOG.exception("extension %s failed to load", path)
-        raise ExtensionError(f"Extension {path} failed to load: {type(error).__name__}: {error}") from error
+        raise load_failure(str(path), error) from error
 
 
 def _take_modules(name: str) -> dict[str, ModuleType]:

@@ -4,6 +4,9 @@ import re
 from types import CoroutineType
 from typing import Any
 
+from kaa.ext.errors import ExtensionError
+from kaa.host.log import LOG
+
 # How a method of the API appears in a `TypeError` of Python's.
 _CALL = re.compile(r"\w+Registrations\.(\w+)(?=\(\))")
 
@@ -38,6 +41,13 @@ def line_in(extension: str, error: BaseException) -> str:
             place = f"{file.removeprefix(folder)}, line {step.tb_lineno}"
         step = step.tb_next
     return place
+
+
+def load_failure(extension: str, error: BaseException) -> ExtensionError:
+    """The error of an extension that cannot be loaded; its traceback goes to the log."""
+    LOG.error("extension %s failed to load", extension, exc_info=error)
+    place = line_in(extension, error)
+    return ExtensionError(f"Extension {extension} failed to load{f' ({place})' if place else ''}: {described(error)}")
 
 
 def refuse_coroutine(returned: object, what: str) -> None:

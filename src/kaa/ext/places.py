@@ -41,6 +41,14 @@ def kind_of(path: Path) -> Kind | None:
     return _FILES.get(path.suffix) if path.is_file() else None
 
 
+def label(name: str) -> str:
+    """What users call an extension: the name of its file without the suffix, or of its folder."""
+    path = Path(name)
+    if path.name in _ENTRIES:
+        return path.parent.name
+    return path.stem if path.suffix in _FILES else path.name
+
+
 def entry_file(path: Path) -> Path:
     """The file that is read first for an extension, which is a file or a folder."""
     if not path.is_dir():

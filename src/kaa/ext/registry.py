@@ -1,10 +1,11 @@
 """What the extensions of a conversation registered, as it is at the moment: tools, commands, prompt sections, hooks."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from kaa.core.events import Event
+from kaa.core.tool import Tool, ToolRun
 from kaa.ext.asking import Asker
 from kaa.ext.calling import Report, awaitable, failed, parsed, returned, tell
 from kaa.ext.command_context import CommandContext
@@ -46,14 +47,15 @@ class Registry:
         extensions: Extensions,
         context: ConversationContext,
         report: Report,
-        names: Iterable[str] | None = None,
+        names: Sequence[str] | None = None,
     ) -> None:
         self._extensions = extensions
         self.session = SessionHooks(lambda: self._scopes, context, report)
         self._unannounced = report
         self._context, self._report = self.session.context, self.session.report
         self.run = RunHooks(lambda: self._scopes, self._context, self._report)
-        self._names = None if names is None else frozenset(names)
+        self._names = None if names is None else tuple(names)
+        self._section_texts: dict[str, str] = {}  # as the sections were last
         self._failing_completions: set[str] = set()  # were reported; not again for each key that is typed
 
     @property
@@ -77,6 +79,17 @@ class Registry:
         context = self._context.of_agent(workspace, asker, agents)
         return Registry(self._extensions, context, self._unannounced, self._names)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The extensions that this conversation uses, also those that are disabled."""
+        return self._extensions.names if self._names is None else self._names
+
+    def use(self, names: Sequence[str]) -> None:
+        """Use these extensions from now on."""
+        if self._names != (changed := tuple(names)):
+            self._names = changed
+            self._extensions.tell()
+
     def subscribe(self, observer: Callable[[], None]) -> Callable[[], None]:
         """Call `observer` after extensions, or their tools, commands or prompt sections, came or went.
 
@@ -92,6 +105,13 @@ class Registry:
     def tool(self, name: str) -> RegisteredTool | None:
         """The tool of this name: the one that runs, and whose risk counts."""
         return next((scope.tools[name] for scope in self._scopes if name in scope.tools), None)
+
+    def bound(self, name: str) -> Tool[ToolRun] | None:
+        """The tool of this name as the loop uses it; None if there is none."""
+        for scope in self._scopes:
+            if (registered := scope.tools.get(name)) is not None:
+                return self._context.bind(registered.tool, registered.owner, scope.costs)
+        return None
 
     def risk_of(self, name: str) -> Risk:
         """What a tool can do at most; a tool that is not registered may do anything."""
@@ -136,25 +156,20 @@ class Registry:
     def prompt_sections(self, context: PromptContext) -> tuple[tuple[str, str], ...]:
         """The name and the text of each prompt section that has something to say.
 
-        Raises:
-            ExtensionError: a section raised.
+        A section that fails is reported, and stays as it was before.
         """
         sections = {name: (scope, section) for scope in self._scopes for name, section in scope.sections.items()}
-        texts: list[tuple[str, str]] = []
         for name, (scope, section) in sections.items():
             what = f"prompt section {name!r}"
             try:
                 text: object = section(context)
-            except (
-                Exception,
-                SystemExit,
-            ) as error:  # isolation boundary: names the extension instead of a bare traceback
-                raise failed(scope, what, error) from error
-            if not isinstance(text, str | None):
-                raise returned(scope, what, text, "str or None")
-            if text:
-                texts.append((name, text.strip("\n")))
-        return tuple(texts)
+                if not isinstance(text, str | None):
+                    raise returned(scope, what, text, "str or None")
+                self._section_texts[name] = text or ""
+            except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary: a conversation goes on without it
+                self._report(error if isinstance(error, ExtensionFailedError) else failed(scope, what, error))
+        texts = {name: self._section_texts.get(name, "").strip("\n") for name in sections}
+        return tuple((name, text) for name, text in texts.items() if text)
 
     async def run_command(self, name: str, arguments: str, context: CommandContext) -> CommandAction | None:
         """Do what a slash command does.

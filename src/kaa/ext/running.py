@@ -21,6 +21,7 @@ class Work:
     Attributes:
         limit: the same.
         is_stopped: the person stopped it.
+        waited: the seconds that it waited for the person.
     """
 
     def __init__(self, owner: str, name: str, limit: asyncio.Timeout) -> None:
@@ -28,6 +29,7 @@ class Work:
         self.name = name
         self.limit = limit
         self.is_stopped = False
+        self.waited = 0.0
         self.is_announced = False
         self.timer: asyncio.TimerHandle | None = None
 

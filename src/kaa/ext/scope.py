@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from kaa.ext.commands import Command
+from kaa.ext.costs import Costs
 from kaa.ext.hooks import (
     AfterCompactionHook,
     AfterToolHook,
@@ -30,12 +31,16 @@ class Scope:
         owner: the extension's name, for messages.
         built_in: whether it comes with kaa.
         everywhere: whether all conversations use it, or only those that name it.
+
+    Attributes:
+        costs: what it costs.
     """
 
     def __init__(self, owner: str, *, built_in: bool = False, everywhere: bool = False) -> None:
         self.owner = owner
         self.built_in = built_in
         self.everywhere = everywhere
+        self.costs = Costs()
         self.is_open = True
         self.tools: dict[str, RegisteredTool] = {}
         self.commands: dict[str, Command] = {}
@@ -60,6 +65,19 @@ class Scope:
     def author(self) -> str:
         """The extension's name; empty for kaa itself."""
         return "" if self.built_in else self.owner
+
+    def guards(self) -> "Scope":
+        """Only its hooks whose failure stops what they are about: a message, a request, a tool call or its result."""
+        kept = Scope(self.owner, built_in=self.built_in, everywhere=self.everywhere)
+        kept.costs = self.costs
+        kept.message_hooks, kept.before_requests = self.message_hooks, self.before_requests
+        kept.before_tools, kept.after_tools = self.before_tools, self.after_tools
+        return kept
+
+    @property
+    def has_guards(self) -> bool:
+        """Whether it has such hooks."""
+        return any((self.message_hooks, self.before_requests, self.before_tools, self.after_tools))
 
     def close(self) -> list[BaseException]:
         """Take everything back. Returns what the extension's own closing raised."""

@@ -8,7 +8,7 @@ import msgspec
 from kaa.core.agent import Agent
 from kaa.core.tool import Tool, ToolRun
 from kaa.ext.api import ContextFile, PromptContext, RegisteredTool
-from kaa.ext.errors import ExtensionFailedError, RegistrationError
+from kaa.ext.errors import RegistrationError
 from kaa.ext.registry import Registry, joined_sections
 from kaa.shell.prompt_profile import BriefTool
 
@@ -24,9 +24,6 @@ class ActiveTools:
     Attributes:
         prompt: what the system prompt is made from, besides the tools.
         sections: the system prompt, each section with its name.
-
-    Raises:
-        ExtensionError: a section of the prompt failed.
     """
 
     def __init__(
@@ -40,7 +37,8 @@ class ActiveTools:
 
     def bound(self) -> list[Tool[ToolRun]]:
         """The tools there are at the moment, as the loop uses them."""
-        return [self._bind(tool) for tool in self._present()]
+        found = [tool for tool in map(self._registry.bound, self._names) if tool is not None]
+        return [BriefTool(tool) for tool in found] if self.prompt.profile == "short" else found
 
     def activate(self, name: str, agent: Agent) -> None:
         """Let the model call one more tool.
@@ -61,15 +59,12 @@ class ActiveTools:
     def refresh(self, agent: Agent) -> None:
         """Extensions changed: new tools are in force from the next request on, a new prompt from the next run on.
 
-        A section that fails is reported, and the prompt stays as it is.
+        A section that fails is reported, and stays as it is.
         """
         with suppress(RegistrationError):  # a tool that the user chose is unloaded: nothing new is active
             self._names += [tool.name for tool in self._select() if tool.name not in self._names]
         agent.set_tools(self.bound())
-        try:
-            self.sections = self._made_sections()
-        except ExtensionFailedError as failure:
-            self._registry.session.report(failure)
+        self.sections = self._made_sections()
         agent.set_system_prompt(joined_sections(self.sections))
 
     def _present(self) -> list[RegisteredTool]:
@@ -77,7 +72,3 @@ class ActiveTools:
 
     def _made_sections(self) -> tuple[tuple[str, str], ...]:
         return self._registry.prompt_sections(msgspec.structs.replace(self.prompt, tools=tuple(self._present())))
-
-    def _bind(self, registered: RegisteredTool) -> Tool[ToolRun]:
-        bound = self._registry.context.bind(registered.tool, registered.owner)
-        return BriefTool(bound) if self.prompt.profile == "short" else bound

@@ -188,6 +188,10 @@ class Host:
         self._conversations[name] = hosted
         return hosted
 
+    def stop_loading(self) -> bool:
+        """Do without the extensions that a conversation waits for to be opened. Returns whether there are any."""
+        return self._extensions.stop_loading()
+
     async def switch(
         self, before: HostedConversation, options: ConversationOptions, workspace: Workspace
     ) -> HostedConversation:

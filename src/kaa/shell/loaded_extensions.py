@@ -1,8 +1,10 @@
 """The extensions of a process: kaa's own and the user's, each loaded once for all conversations."""
 
-from collections.abc import Callable, Iterable, Sequence
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kaa.builtin import (
     background,
@@ -17,12 +19,13 @@ from kaa.builtin import (
 )
 from kaa.ext.errors import ExtensionError
 from kaa.ext.extensions import Extensions
-from kaa.ext.kinds import extension_at
-from kaa.ext.places import discover, fingerprint
+from kaa.ext.places import Fingerprint, discover, entry_file, fingerprint, label
 from kaa.shell.home import Home, expanded
 from kaa.shell.options import HostOptions
+from kaa.shell.settings import Settings
 
 if TYPE_CHECKING:
+    from kaa.ext.loading import Loading
     from kaa.ext.process.host import ProcessHost
 
 # First, so that the user's extensions can replace prompt sections and see every hook after them.
@@ -42,6 +45,19 @@ _UNPROTECTED = (
     "commands of the model could have changed it, because kaa has not protected it since its start. Check the file, and"
     " start kaa again with the extension in your settings or with -e"
 )
+# A person wonders after about this time.
+_SLOW_SECONDS = 0.5
+# Imports of large libraries take seconds; after that, something hangs.
+_LOAD_SECONDS = 20.0
+
+
+class _Wanted(NamedTuple):
+    """An extension that the user has. `source`: from where; `is_required`: kaa opens no conversation without it."""
+
+    path: Path
+    source: str
+    is_enabled: bool
+    is_required: bool
 
 
 class LoadedExtensions:
@@ -72,38 +88,76 @@ class LoadedExtensions:
         self._protected = protected
         self._process_host = process_host
         self.loaded = Extensions(report)
-        self._fingerprints: dict[str, object] = {}  # of the user's own, as they were loaded
+        self._fingerprints: dict[str, Fingerprint] = {}  # of the user's own, as they were when they were loaded
+        self._problems: dict[str, str] = {}  # why some are not loaded, which was reported
+        self._switched: dict[str, bool] = {}  # on or off, by the user in this process, whatever the records say
+        self._loading: list[Loading] = []
+        self._one_at_a_time = asyncio.Lock()
 
-    def load(self, configured: Sequence[str]) -> tuple[str, ...]:
+    async def load(self, settings: Settings) -> tuple[str, ...]:
         """Load what a conversation uses and is not loaded yet. Returns the names of all that it uses.
 
-        One that is not protected is left out, with a notice.
+        An extension that cannot be loaded, or is not protected, is left out, with a notice. It is not tried again
+        before `reload`.
 
         Args:
-            configured: the paths that its settings name.
+            settings: of the conversation: which extensions it has, and which are required.
 
         Raises:
-            ExtensionError: one cannot be loaded, or registers what another one has registered.
+            ExtensionError: one cannot be loaded that was given on the command line or is required.
         """
-        names: list[str] = []
-        for module in _BUILT_IN:
-            if module.__name__ not in self.loaded.names:
-                self.loaded.load(module.__name__, module.extend, built_in=True, beside=names)
-            names.append(module.__name__)
-        options = self._options
-        own = [*discover(self._home.extensions), *map(expanded, configured)] if options.discover_extensions else []
-        for path in dict.fromkeys((*own, *options.extensions)):
-            if str(path) in self.loaded.names:
-                self.loaded.check(str(path), beside=names)
-            elif self._protected(path):
-                self._load(path, names)
-            else:
-                self._report(f"extension {path} is not loaded: {_UNPROTECTED}")
-                continue
-            names.append(str(path))
-        return tuple(names)
+        async with self._one_at_a_time:
+            names = self._built_in()
+            wanted = [one for one in self._wanted(settings) if one.is_enabled]
+            begun = [(one, await self._begin(one)) for one in wanted]
+            missing: ExtensionError | None = None
+            for one, loading in begun:
+                name = str(one.path)
+                try:
+                    if loading is not None:
+                        await self._finish(loading, names)
+                    elif name in self.loaded.names:
+                        self.loaded.check(name, beside=names)
+                    else:
+                        continue
+                    names.append(name)
+                except ExtensionError as error:
+                    self._problems[name] = str(error)
+                    if one.is_required:
+                        missing = missing or error
+                    else:
+                        self._report(f"{error}. kaa continues without it: correct it and enter /reload")
+            if missing is not None:
+                self._problems.clear()  # the next conversation is told again
+                raise missing
+            return tuple(names)
 
-    def reload(self, names: Sequence[str]) -> list[str]:
+    async def reload(self, names: Sequence[str], settings: Settings) -> tuple[tuple[str, ...], list[str]]:
+        """Load changed extensions again and new ones, and unload those whose files were removed.
+
+        Args:
+            names: the extensions of the conversation.
+            settings: as `load` takes them.
+
+        Returns:
+            The names of the extensions that the conversation uses now, and what that did, a line for each.
+        """
+        lines = await self.renew(names)
+        for name in names:
+            if name in self._fingerprints and not entry_file(Path(name)).is_file():
+                self.loaded.unload(name)
+                del self._fingerprints[name]
+                lines.append(f"extension {name} was unloaded: its file was removed")
+        self._problems.clear()
+        try:
+            used = await self.load(settings)
+        except ExtensionError as error:
+            return tuple(name for name in names if name in self.loaded.names), [*lines, str(error)]
+        lines += [f"extension {name} was loaded" for name in used if name not in names]
+        gone = (name for name in names if name not in used and name in self.loaded.names)
+        return used, [*lines, *(f"extension {name} is not used any more" for name in gone)]
+
+    async def renew(self, names: Sequence[str]) -> list[str]:
         """Load extensions again whose files changed. One that fails to load, or is not protected, stays as it was.
 
         Args:
@@ -113,25 +167,105 @@ class LoadedExtensions:
             What that did, a line for each.
         """
         lines: list[str] = []
-        for name in names:
-            path = Path(name)
-            if name not in self._fingerprints or fingerprint(path) == self._fingerprints[name]:
-                continue
-            if not self._protected(path):
-                lines.append(f"extension {name} is not loaded again: {_UNPROTECTED}")
-                continue
-            try:
-                self._load(path, names)
-                lines.append(f"extension {name} was loaded again")
-            except ExtensionError as error:
-                lines.append(f"{error}. Its previous version stays loaded")
+        async with self._one_at_a_time:
+            for name in names:
+                path = Path(name)
+                if name not in self._fingerprints or fingerprint(path) in (self._fingerprints[name], ()):
+                    continue
+                if not self._protected(path):
+                    lines.append(f"extension {name} is not loaded again: {_UNPROTECTED}")
+                    continue
+                try:
+                    await self._finish(await self._begun(path), names)
+                    lines.append(f"extension {name} was loaded again")
+                except ExtensionError as error:
+                    lines.append(f"{error}. Its previous version stays loaded")
         return lines
 
-    def _load(self, path: Path, beside: Iterable[str]) -> None:
-        found = fingerprint(path)  # before: a change during the load is a change
-        self.loaded.load(str(path), extension_at(path, self._process_host), beside=beside)
-        self._fingerprints[str(path)] = found
+    def stop_loading(self) -> bool:
+        """Do without the extensions that are being loaded. Returns whether there are any."""
+        stopped = tuple(self._loading)
+        for loading in stopped:
+            loading.give_up("you stopped it")
+        return bool(stopped)
 
     def close(self) -> None:
         """Unload all."""
+        self.stop_loading()
         self.loaded.close()
+
+    def _built_in(self) -> list[str]:
+        names: list[str] = []
+        for module in _BUILT_IN:
+            if module.__name__ not in self.loaded.names:
+                self.loaded.load(module.__name__, module.extend, built_in=True, beside=names)
+            names.append(module.__name__)
+        return names
+
+    def _wanted(self, settings: Settings) -> list[_Wanted]:
+        """All extensions that the user has, in the order in which they are loaded."""
+        options, disabled = self._options, self._disabled()
+        found: dict[Path, _Wanted] = {}
+
+        def add(path: Path, source: str, *, explicit: bool = False) -> None:
+            name = label(str(path))
+            enabled = self._switched.get(str(path), explicit or name not in disabled)
+            required = explicit or not {name, str(path)}.isdisjoint(settings.required_extensions)
+            found[path] = _Wanted(path, source, enabled, required)
+
+        if options.discover_extensions:
+            for path in discover(self._home.extensions):
+                add(path, "extensions folder")
+            for path in map(expanded, settings.extensions):
+                add(path, "settings")
+        for path in options.extensions:
+            add(path, "-e", explicit=True)
+        return list(found.values())
+
+    def _disabled(self) -> set[str]:
+        """The names that `kaa ext disable` turned off."""
+        if not (self._home.path / "extensions.json").exists():
+            return set()
+        # Lazy: few users have installed or disabled extensions.
+        from kaa.shell.extensions.records import ExtensionRecords, ExtensionRecordsError
+
+        try:
+            return {name for name, record in ExtensionRecords(self._home).read().items() if not record.enabled}
+        except ExtensionRecordsError as error:
+            self._report(str(error))
+            return set()
+
+    async def _begin(self, wanted: _Wanted) -> "Loading | None":
+        """Begin to load an extension, unless it is loaded already or its problem is known."""
+        path = wanted.path
+        if str(path) in self.loaded.names or str(path) in self._problems:
+            return None
+        if not self._protected(path):
+            self._problems[str(path)] = _UNPROTECTED
+            self._report(f"extension {path} is not loaded: {_UNPROTECTED}")
+            return None
+        return await self._begun(path)
+
+    async def _begun(self, path: Path) -> "Loading":
+        """The loading of an extension, when it has ended or turns out to take long."""
+        # Lazy: many users have no extensions.
+        from kaa.ext.kinds import extension_at
+        from kaa.ext.loading import Loading
+
+        self._fingerprints[str(path)] = fingerprint(path)  # before: a change during the load is a change
+        loading = Loading(self.loaded, path, partial(extension_at, path, self._process_host), _LOAD_SECONDS)
+        self._loading.append(loading)
+        if not await loading.wait(_SLOW_SECONDS):
+            self._report(f"extension {path} is still being loaded: your first message waits for it, Esc stops it")
+        return loading
+
+    async def _finish(self, loading: "Loading", beside: Sequence[str]) -> None:
+        """Use an extension when it has registered itself.
+
+        Raises:
+            ExtensionError: it cannot be used.
+        """
+        try:
+            self.loaded.admit(await loading.finished(), beside)
+        finally:
+            self._loading.remove(loading)

@@ -126,13 +126,13 @@ async def open_conversation(
         SessionError: the session cannot be found, read or written.
         NoModelError: there is no model to talk to.
         CredentialError: a key cannot be read.
-        ExtensionError: an extension cannot be loaded, or its prompt section failed.
+        ExtensionError: an extension cannot be loaded that is required.
         RegistrationError: a tool is asked for that does not exist.
         CassetteError: a recording cannot be written or read.
     """
     project = await _read_project(options, at, configuration)
     settings = project.settings
-    names = at.extensions.load(settings.extensions)
+    names = await at.extensions.load(settings)
     asker = at.asker
     context = ConversationContext(at.workspace, at.asker, at.id)
     registry = Registry(at.extensions.loaded, context, at.report, names)
@@ -209,7 +209,7 @@ async def open_conversation(
             built.models,
             built.fallback,
             built.budgeting,
-            lambda: at.extensions.reload(names),
+            partial(_reload_extensions, at.extensions, registry),
         )
         events = AgentEvents()
 
@@ -240,6 +240,13 @@ async def open_conversation(
         if restored := await conversation.approvals.restore(fixed):
             at.notify(restored)
     return conversation
+
+
+async def _reload_extensions(extensions: LoadedExtensions, registry: Registry, settings: Settings) -> list[str]:
+    """Load changed and new extensions. Returns what that did, in lines."""
+    names, lines = await extensions.reload(registry.names, settings)
+    registry.use(names)
+    return lines
 
 
 async def _read_project(

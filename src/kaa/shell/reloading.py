@@ -1,7 +1,7 @@
 """Reading the settings and loading changed extensions again while a conversation goes on."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from kaa.core.agent import Agent
@@ -14,7 +14,7 @@ from kaa.shell.settings import Settings, SettingsError
 
 # What only a new start changes: the prompt, the tools and the walls around them are fixed for the life of a
 # conversation.
-_FIXED = ("sandbox", "extensions", "default_tools", "session_dir", "http_idle_timeout_ms", "http_proxy", "otel")
+_FIXED = ("sandbox", "default_tools", "session_dir", "http_idle_timeout_ms", "http_proxy", "otel")
 
 
 class Reloading:
@@ -29,7 +29,7 @@ class Reloading:
         models: are chosen from by them.
         fallback: goes by them when a model is given up.
         budgeting: keeps to their limits.
-        extensions: loads changed extensions again; returns what that did, in lines.
+        extensions: loads changed and new extensions; returns what that did, in lines.
 
     Attributes:
         file: the user's settings.json.
@@ -45,7 +45,7 @@ class Reloading:
         models: Models,
         fallback: FallbackModels,
         budgeting: Budgeting,
-        extensions: Callable[[], list[str]],
+        extensions: Callable[[Settings], Awaitable[list[str]]],
     ) -> None:
         self._settings = self._current = settings
         self.file = file
@@ -93,7 +93,11 @@ class Reloading:
         if new.budget != before.budget:  # else what was said since holds
             self._budgeting.configure(new.budget.run.budget(), new.budget.session.budget())
         fixed = [name for name in _FIXED if getattr(new, name) != getattr(self._settings, name)]
-        lines = ["settings, rules, models and keys were read again", *self._models.problems, *self._extensions()]
+        lines = [
+            "settings, rules, models and keys were read again",
+            *self._models.problems,
+            *await self._extensions(new),
+        ]
         if unchanged:
             lines.append(unchanged)
         if fixed:

@@ -256,6 +256,7 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     http_proxy: str | None = None
     session_dir: str | None = None
     extensions: tuple[str, ...] = ()
+    required_extensions: tuple[str, ...] = ()
     auto_title: AutoTitle = "first-message"
     show_cache_miss_notices: bool = False
     checkpoints: CheckpointSettings = CheckpointSettings()

@@ -166,6 +166,8 @@ class Engine:
 
     async def abort(self) -> list[UserMessage]:
         """Stop what is under way, also while the conversation begins or ends. Returns the messages that waited."""
+        if self._host.stop_loading():
+            return []
         return [] if self._hosted is None else await self._hosted.work.abort()
 
     async def prepare(self) -> None:

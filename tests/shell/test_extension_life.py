@@ -1,0 +1,293 @@
+"""The life of an extension: loading that fails or hangs, failures that disable it, switching it off."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from kaa.core.events import AgentEnd
+from kaa.ext.errors import ExtensionError
+from kaa.shell.conversation import CommandReply, Conversation
+from kaa.shell.host import Host
+from kaa.shell.options import ConversationOptions, HostOptions
+from kaa.workspace.memory import MemoryWorkspace
+from tests.support.agents import run
+from tests.support.model_script import call, say
+from tests.support.stage import Stage
+
+_OPTIONS = ConversationOptions(model="m", approvals="never")
+
+_GREETING = """
+from kaa.ext.api import Reply
+
+def extend(kaa):
+    async def greet(arguments, context):
+        return Reply("hello")
+    kaa.register_command("NAME", "Say hello.", greet)
+"""
+
+# Waits until the test ends: nothing but kaa's own patience ends it.
+_HANGING = """
+import threading
+from pathlib import Path
+
+Path(__file__).with_suffix(".begun").touch()
+threading.Event().wait()
+
+def extend(kaa): pass
+"""
+
+_CRASHING = """
+from kaa.ext.api import Block, Reply
+
+def extend(kaa):
+    async def crash(arguments, context):
+        raise ValueError("bug")
+    kaa.register_command("crash", "Crash.", crash)
+"""
+
+_GUARDING = (
+    _CRASHING
+    + """
+    async def guard(call, context):
+        return Block("not here")
+    kaa.before_tool(guard)
+"""
+)
+
+
+def install(stage: Stage, name: str, source: str) -> Path:
+    path = stage.home / "extensions" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(source)
+    return path
+
+
+def greeting(name: str) -> str:
+    return _GREETING.replace("NAME", name)
+
+
+def names(conversation: Conversation) -> set[str]:
+    return {command.name for command in conversation.commands}
+
+
+def play(stage: Stage, scene: Callable[[Host], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        host = stage.host()
+        try:
+            await scene(host)
+        finally:
+            await host.close()
+
+    run(whole())
+
+
+async def opened(host: Host) -> Conversation:
+    return (await host.open(_OPTIONS, MemoryWorkspace())).conversation
+
+
+class TestLoading:
+    @pytest.mark.parametrize(
+        ("source", "problem"),
+        [
+            ("def extend(kaa:", "SyntaxError"),
+            ("\n1 / 0", r"failed to load (line 2): ZeroDivisionError"),
+            ("def extend(kaa):\n    kaa.before_toll(None)", "failed to load (line 2): AttributeError"),
+            ("raise SystemExit", "SystemExit"),
+            (greeting("help"), "a command named 'help' is already registered"),
+        ],
+    )
+    def test_that_fails_leaves_the_extension_out(self, stage: Stage, source: str, problem: str) -> None:
+        path = install(stage, "broken.py", source)
+        install(stage, "fine.py", greeting("hi"))
+
+        async def scene(host: Host) -> None:
+            assert "hi" in names(await opened(host))
+            await opened(host)
+
+        play(stage, scene)
+
+        told = [notice for notice in stage.notices if str(path) in notice]
+        assert len(told) == 1
+        assert problem in told[0]
+        assert "kaa continues without it: correct it and enter /reload" in told[0]
+
+    def test_that_fails_is_tried_again_by_a_reload(self, stage: Stage) -> None:
+        path = install(stage, "broken.py", "1 / 0")
+
+        async def scene(host: Host) -> None:
+            conversation = await opened(host)
+            path.write_text(greeting("hi"))
+            reply = await conversation.submit("/reload")
+            assert isinstance(reply, CommandReply)
+            assert f"extension {path} was loaded" in reply.text
+            assert "hi" in names(conversation)
+
+        play(stage, scene)
+
+    @pytest.mark.parametrize("how", ["-e", "by name", "by path"])
+    def test_that_fails_for_a_required_extension_is_an_error(self, stage: Stage, tmp_path: Path, how: str) -> None:
+        if how == "-e":
+            path = tmp_path / "broken.py"
+            path.write_text("1 / 0")
+            stage.host_options = HostOptions(extensions=(path,))
+        else:
+            path = install(stage, "broken.py", "1 / 0")
+            required = ["broken" if how == "by name" else str(path)]
+            (stage.home / "settings.json").write_text(json.dumps({"requiredExtensions": required}))
+
+        async def scene(host: Host) -> None:
+            for _ in range(2):
+                with pytest.raises(ExtensionError, match=r"broken.*ZeroDivisionError"):
+                    await opened(host)
+
+        play(stage, scene)
+
+    def test_that_hangs_holds_up_neither_kaa_nor_the_others(self, stage: Stage) -> None:
+        hanging = install(stage, "a.py", _HANGING)
+        install(stage, "b.py", greeting("hi"))
+
+        async def scene(host: Host) -> None:
+            opening = asyncio.ensure_future(opened(host))
+            while not any("still being loaded" in notice for notice in stage.notices):
+                await asyncio.sleep(0.01)  # the loop is free
+            assert not opening.done()
+            assert host.stop_loading()
+            assert "hi" in names(await opening)
+
+        play(stage, scene)
+
+        assert hanging.with_suffix(".begun").exists()
+        assert any(f"Extension {hanging} failed to load: you stopped it" in notice for notice in stage.notices)
+
+    def test_that_hangs_does_not_keep_kaa_from_ending(self, stage: Stage) -> None:
+        hanging = install(stage, "a.py", _HANGING)
+
+        async def scene(host: Host) -> None:
+            opening = asyncio.ensure_future(opened(host))
+            while not hanging.with_suffix(".begun").exists():
+                await asyncio.sleep(0.01)
+            opening.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await opening
+
+        play(stage, scene)
+
+    def test_that_was_given_up_registers_nothing_more(self, stage: Stage, tmp_path: Path) -> None:
+        gate, end = tmp_path / "gate", tmp_path / "end"
+        install(
+            stage,
+            "a.py",
+            f"""
+import time
+from pathlib import Path
+
+def extend(kaa):
+    while not Path({str(gate)!r}).exists():
+        time.sleep(0.01)
+    try:
+        kaa.add_prompt_section("late", lambda _: "late")
+    except Exception as error:
+        Path({str(end)!r}).with_suffix(".new").write_text(str(error))
+        Path({str(end)!r}).with_suffix(".new").rename({str(end)!r})
+""",
+        )
+
+        async def scene(host: Host) -> None:
+            opening = asyncio.ensure_future(opened(host))
+            while not host.stop_loading():
+                await asyncio.sleep(0.01)
+            await opening
+            gate.touch()
+            while not end.exists():
+                await asyncio.sleep(0.01)
+
+        play(stage, scene)
+
+        assert "is unloaded and can register nothing more" in end.read_text()
+
+    def test_follows_the_folder_when_it_is_reloaded(self, stage: Stage) -> None:
+        removed = install(stage, "a.py", greeting("old"))
+
+        async def scene(host: Host) -> None:
+            conversation = await opened(host)
+            removed.unlink()
+            added = install(stage, "b.py", greeting("latest"))
+            reply = await conversation.submit("/reload")
+            assert isinstance(reply, CommandReply)
+            assert f"extension {removed} was unloaded: its file was removed" in reply.text
+            assert f"extension {added} was loaded" in reply.text
+            assert {"latest"} == names(conversation) & {"old", "latest"}
+
+        play(stage, scene)
+
+    def test_leaves_out_what_is_disabled_in_the_records(self, stage: Stage) -> None:
+        install(stage, "a.py", greeting("hi"))
+        (stage.home / "extensions.json").write_text('{"extensions": {"a": {"enabled": false}}}')
+        (stage.home / "extensions.json").chmod(0o600)
+
+        async def scene(host: Host) -> None:
+            assert "hi" not in names(await opened(host))
+
+        play(stage, scene)
+
+        assert not stage.notices
+
+
+async def crash(conversation: Conversation, times: int) -> None:
+    for _ in range(times):
+        with pytest.raises(ExtensionError, match="ValueError: bug"):
+            await conversation.submit("/crash")
+
+
+class TestFailures:
+    def test_three_disable_an_extension(self, stage: Stage) -> None:
+        path = install(stage, "mine.py", _CRASHING)
+
+        async def scene(host: Host) -> None:
+            conversation = await opened(host)
+            await crash(conversation, 2)
+            assert "crash" in names(conversation)
+            await crash(conversation, 1)
+            assert "crash" not in names(conversation)
+            host.extensions.enable(str(path))
+            await crash(conversation, 2)
+            assert "crash" in names(conversation)
+
+        play(stage, scene)
+
+        (told,) = [notice for notice in stage.notices if "is disabled" in notice]
+        assert f"extension {path} failed 3 times and is disabled until kaa ends" in told
+        assert "/extensions enable mine" in told
+        assert "hooks" not in told
+
+    def test_do_not_turn_off_hooks_that_protect(self, stage: Stage) -> None:
+        install(stage, "mine.py", _GUARDING)
+
+        async def scene(host: Host) -> None:
+            conversation = await opened(host)
+            await crash(conversation, 3)
+            assert "crash" not in names(conversation)
+            stage.server.begin([call("read", path="notes.txt"), say("done")])
+            assert isinstance(await conversation.submit("go"), AgentEnd)
+            assert "not here" in str(stage.server.requests[-1].body)
+
+        play(stage, scene)
+
+        (told,) = [notice for notice in stage.notices if "is disabled" in notice]
+        assert "Its hooks for messages, requests and tool calls stay" in told
+
+    def test_a_new_version_is_counted_anew(self, stage: Stage) -> None:
+        path = install(stage, "mine.py", _CRASHING)
+
+        async def scene(host: Host) -> None:
+            conversation = await opened(host)
+            await crash(conversation, 3)
+            path.write_text(_CRASHING + "\n")
+            await conversation.submit("/reload")
+            await crash(conversation, 2)
+            assert "crash" in names(conversation)
+
+        play(stage, scene)
