@@ -26,6 +26,7 @@ commands (kaa COMMAND --help describes its options):
   auth check          ask the providers whether keys and logins work
   demo                watch kaa fix a bug, without any key
   doctor              how commands are confined on this machine
+  ext                 install, list, test and scaffold extensions
   login, logout       keep an API key or log in to a provider; forget it
   models              which models there are, what they can do and cost
   sandbox -- COMMAND  run a command as confined as kaa's own
@@ -293,6 +294,10 @@ def _run_command(arguments: Sequence[str]) -> int | None:
             from kaa.frontends import doctor
 
             return doctor.main(arguments[1:], _directory())
+        case ["ext"]:
+            from kaa.frontends.extensions import command as ext_command
+
+            return ext_command.main(arguments[1:], _directory())
         case ["models"]:
             from kaa.frontends import models_command
 

@@ -9,20 +9,19 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from kaa.ext.permissions import Permissions
+from kaa.ext.places import Kind
 from kaa.llm.auth.private_file import PrivateFile, PrivateFileError
+from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.home import Home
 
 # Names folders, modules and settings; the first character keeps it apart from options and hidden files.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
-InstalledKind: TypeAlias = Literal["python", "process", "component", "distribution"]
-"""As `kaa.ext.places.Kind`; a distribution is a folder with the wheel of an extension and of what it depends on."""
-
 Origin: TypeAlias = Literal["path", "link", "git", "index"]
 """A copy of a path, a link to it, a commit, or wheels of a package index."""
 
 
-class ExtensionRecordsError(Exception):
+class ExtensionRecordsError(InstallationError):
     """The records cannot be read or written; the message says why and what to do."""
 
 
@@ -43,7 +42,7 @@ class Installation(msgspec.Struct, rename="camel", frozen=True, omit_defaults=Tr
 
     source: str
     origin: Origin
-    kind: InstalledKind
+    kind: Kind
     entry: str
     version: str = ""
     commit: str = ""

@@ -1,0 +1,1 @@
+"""`kaa ext`: installs, lists, tests and scaffolds extensions, without a conversation."""

@@ -1,0 +1,120 @@
+"""`kaa ext`: selects the subcommand, and reports what went wrong."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from kaa.ext.errors import ExtensionError
+from kaa.frontends.delivery import deliver, while_delivered
+from kaa.frontends.exit_codes import ExitCode
+from kaa.frontends.extensions.installation import add_install_arguments, run_install
+from kaa.frontends.extensions.report import doctor_lines, facts, list_lines, printable
+from kaa.shell.extensions.errors import InstallationError
+from kaa.shell.extensions.installed import InstalledExtensions
+from kaa.shell.home import Home
+from kaa.shell.settings import SettingsError
+from kaa.tui.sanitize import sanitize
+
+
+class Subcommand(NamedTuple):
+    """One of `kaa ext`.
+
+    Attributes:
+        help: what it does.
+        add_arguments: to its parser.
+        run: does it. Returns the exit code.
+    """
+
+    help: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace, Home], int]
+
+
+def main(arguments: Sequence[str], directory: str) -> int:
+    """Run `kaa ext`. Returns the exit code."""
+    parser = argparse.ArgumentParser(prog="kaa ext", description="Install and examine extensions.", allow_abbrev=False)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, command in _SUBCOMMANDS.items():
+        described = f"{command.help[:1].upper()}{command.help[1:]}."
+        command.add_arguments(commands.add_parser(name, help=command.help, description=described, allow_abbrev=False))
+    parsed = parser.parse_args(arguments)
+    parsed.directory = directory
+    return while_delivered(lambda: _ran(_SUBCOMMANDS[parsed.command], parsed))
+
+
+def _ran(command: Subcommand, parsed: argparse.Namespace) -> int:
+    try:
+        return command.run(parsed, Home.of(os.environ))
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except (InstallationError, ExtensionError) as error:
+        deliver(sys.stderr, f"kaa: {sanitize(str(error))}\n")
+        return ExitCode.FAILED
+    except SettingsError as error:
+        deliver(sys.stderr, f"kaa: {sanitize(str(error))}\n")
+        return ExitCode.USAGE
+
+
+def _add_list(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
+
+
+def _list(parsed: argparse.Namespace, home: Home) -> int:
+    found = InstalledExtensions(home).all()
+    if parsed.json:
+        deliver(sys.stdout, "".join(f"{msgspec.json.encode(facts(one)).decode()}\n" for one in found))
+    elif found:
+        deliver(sys.stdout, printable(list_lines(found)))
+    else:
+        deliver(sys.stderr, f"kaa: there are no extensions in {sanitize(str(home.extensions))}\n")
+    return ExitCode.DONE
+
+
+def _add_names(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="+", metavar="NAME", help="of an extension, as kaa ext list shows it")
+
+
+def _remove(parsed: argparse.Namespace, home: Home) -> int:
+    for name in parsed.names:
+        InstalledExtensions(home).remove(name)
+        deliver(sys.stdout, f"removed {sanitize(name)}\n")
+    return ExitCode.DONE
+
+
+def _switch(*, enabled: bool) -> Callable[[argparse.Namespace, Home], int]:
+    def run(parsed: argparse.Namespace, home: Home) -> int:
+        word = "enabled" if enabled else "disabled"
+        for name in parsed.names:
+            changed = InstalledExtensions(home).enable(name, enabled=enabled)
+            deliver(sys.stdout, f"{sanitize(name)} {'is' if changed else 'was already'} {word}\n")
+        return ExitCode.DONE
+
+    return run
+
+
+def _add_doctor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these extensions")
+
+
+def _doctor(parsed: argparse.Namespace, home: Home) -> int:
+    extensions = InstalledExtensions(home)
+    found = [extensions.get(name) for name in parsed.names] or extensions.all()
+    checked = [(one, extensions.problems(one)) for one in found]
+    deliver(sys.stdout, printable(doctor_lines(checked)))
+    return ExitCode.FAILED if any(problems for _, problems in checked) else ExitCode.DONE
+
+
+_SUBCOMMANDS = {
+    "list": Subcommand("list the installed extensions", _add_list, _list),
+    "install": Subcommand(
+        "install an extension from a path, a git repository or the package index", add_install_arguments, run_install
+    ),
+    "remove": Subcommand("remove extensions", _add_names, _remove),
+    "enable": Subcommand("load extensions again that were disabled", _add_names, _switch(enabled=True)),
+    "disable": Subcommand("keep extensions, but do not load them", _add_names, _switch(enabled=False)),
+    "doctor": Subcommand("check whether the extensions are as installed and can run", _add_doctor, _doctor),
+}

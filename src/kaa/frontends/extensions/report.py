@@ -1,0 +1,106 @@
+"""What `kaa ext` prints, in lines. Names and texts are the extension's: for a terminal `printable` sanitizes them."""
+
+from collections.abc import Sequence
+
+from kaa.builtin.columns import aligned
+from kaa.core.messages import Json
+from kaa.ext.permissions import Permissions
+from kaa.shell.extensions.installed import InstalledExtension
+from kaa.shell.extensions.installer import Prepared
+from kaa.shell.extensions.permission_list import in_words, lacking
+from kaa.shell.extensions.records import Installation
+from kaa.shell.trust.difference import Difference
+from kaa.tui.sanitize import sanitize
+
+_KINDS = {"python": "Python", "process": "process", "component": "WebAssembly"}
+_MAX_NAMES = 20
+_HASH_CHARACTERS = 12
+
+
+def printable(lines: Sequence[str]) -> str:
+    """The lines for a terminal: a name cannot begin a line of its own."""
+    return "".join(f"{sanitize(' '.join(line.splitlines()))}\n" for line in lines)
+
+
+def facts(extension: InstalledExtension) -> dict[str, Json]:
+    """An extension as a JSON object."""
+    installation = extension.record.installation
+    return {
+        "name": extension.name,
+        "kind": extension.kind,
+        "state": _state(extension),
+        "version": installation.version if installation else "",
+        "source": installation.source if installation else None,
+        "origin": installation.origin if installation else None,
+        "pin": _pin(installation) if installation else "",
+        "path": str(extension.path) if extension.path else None,
+        "permissions": list(in_words(extension.record.granted or Permissions())),
+    }
+
+
+def list_lines(extensions: Sequence[InstalledExtension]) -> list[str]:
+    """A table."""
+    rows = [("name", "state", "kind", "version", "source")]
+    for one in extensions:
+        installation = one.record.installation
+        kind = _KINDS[one.kind] if one.kind else "-"
+        version = installation.version or _pin(installation) or "-" if installation else "-"
+        rows.append((one.name, _state(one), kind, version, installation.source if installation else "-"))
+    return list(aligned(rows, left=5))
+
+
+def preview_lines(prepared: Prepared) -> list[str]:
+    """What will be installed."""
+    candidate, installation = prepared.candidate, prepared.installation
+    version = f" {candidate.version}" if candidate.version else ""
+    pin = f", {_pin(installation)}" if _pin(installation) else ""
+    lines = [f"{prepared.name}{version}: {_KINDS[candidate.kind]} extension from {installation.source}{pin}"]
+    lines += [f"  {file} sha256:{sha256}" for file, sha256 in installation.wheels.items()]
+    if candidate.permissions is None:
+        lines.append("  runs inside kaa with your rights; the sandbox does not confine it")
+    else:
+        lines.append(f"  asks for: {', '.join(in_words(candidate.permissions)) or 'no permissions'}")
+    if prepared.replaces is None:
+        names = [name for name in candidate.files if name != "."]
+        lines += [f"  {len(names)} files: {_names(names)}"] if names else []
+    return lines
+
+
+def change_lines(prepared: Prepared, difference: Difference, *, with_diff: bool) -> list[str]:
+    """What a new version changes."""
+    previous = prepared.previous.installation
+    version = f" {previous.version or _pin(previous)}" if previous else ""
+    lines = [f"  replaces {prepared.name}{version}"]
+    wanted, had = prepared.candidate.permissions, prepared.previous.granted or Permissions()
+    if wanted is not None:
+        lines += [f"  new permission: {phrase}" for phrase in lacking(wanted, had)]
+        lines += [f"  no longer asks for: {phrase}" for phrase in lacking(had, wanted)]
+    for word, names in (("added", difference.added), ("removed", difference.removed), ("changed", difference.changed)):
+        lines += [f"  {word}: {_names(names)}"] if names else []
+    if not (difference.added or difference.removed or difference.changed):
+        lines.append("  the files are the same")
+    return [*lines, *(difference.diff.split("\n") if with_diff and difference.diff else [])]
+
+
+def doctor_lines(checked: Sequence[tuple[InstalledExtension, Sequence[str]]]) -> list[str]:
+    """What is wrong with each extension."""
+    lines: list[str] = []
+    for extension, problems in checked:
+        lines.append(f"{extension.name}: {'ok' if not problems else f'{len(problems)} problems'}")
+        lines += [f"  {problem}" for problem in problems]
+    return lines or ["no extensions are installed"]
+
+
+def _state(extension: InstalledExtension) -> str:
+    if extension.path is None:
+        return "missing"
+    return "enabled" if extension.record.enabled else "disabled"
+
+
+def _pin(installation: Installation) -> str:
+    return f"commit {installation.commit[:_HASH_CHARACTERS]}" if installation.commit else ""
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return f"{', '.join(names[:_MAX_NAMES])}{more}"

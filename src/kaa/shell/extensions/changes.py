@@ -1,0 +1,40 @@
+"""What a new version of an extension changes in its files."""
+
+import os
+from pathlib import Path
+
+from kaa.host.regular_files import read_regular
+from kaa.shell.extensions.digest import files_in
+from kaa.shell.trust.configuration import ConfigurationFile
+from kaa.shell.trust.difference import Difference, difference, known
+
+_MAX_COMPARED_BYTES = 256 * 1024
+
+
+def changes(before: Path, after: Path) -> Difference:
+    """How the files of two versions differ.
+
+    Raises:
+        OSError: one of them cannot be read.
+    """
+    old = {file.path: known(file) for file in _files(before)}
+    return difference(old, _files(after))
+
+
+def _files(top: Path) -> tuple[ConfigurationFile, ...]:
+    return tuple(_file(top, name) for name in files_in(top))
+
+
+def _file(top: Path, name: str) -> ConfigurationFile:
+    path = top / name
+    if path.is_symlink() and name != ".":
+        return ConfigurationFile(name, "link", os.fsencode(os.readlink(path)))
+    status = path.stat()
+    if status.st_size > _MAX_COMPARED_BYTES:
+        import hashlib  # lazy, as in `digest`
+
+        with path.open("rb") as content:  # not UTF-8, thus never shown
+            data = b"\xff" + hashlib.file_digest(content, "sha256").digest()
+    else:
+        data = read_regular(path)
+    return ConfigurationFile(name, "file", data, bool(status.st_mode & 0o100))

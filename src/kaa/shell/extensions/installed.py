@@ -1,0 +1,124 @@
+"""The extensions in kaa's home: which there are, whether they are as installed, and how they are removed."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from kaa.ext.permissions import Permissions
+from kaa.ext.places import Kind, discover, kind_of
+from kaa.shell.extensions.candidate import examine
+from kaa.shell.extensions.digest import tree_digest
+from kaa.shell.extensions.errors import InstallationError
+from kaa.shell.extensions.permission_list import lacking
+from kaa.shell.extensions.records import ExtensionRecord, ExtensionRecords, check_name, extension_name
+from kaa.shell.home import Home
+
+
+class InstalledExtension(msgspec.Struct, frozen=True):
+    """One extension of the user's folder.
+
+    Attributes:
+        name: of it.
+        path: its file or folder; None if it is recorded but gone.
+        kind: what it is; None if it is gone.
+        record: what is known about it.
+    """
+
+    name: str
+    path: Path | None
+    kind: Kind | None
+    record: ExtensionRecord
+
+
+class InstalledExtensions:
+    """The extensions of a home.
+
+    Args:
+        home: the user's folder.
+    """
+
+    def __init__(self, home: Home) -> None:
+        self._folder = home.extensions
+        self._records = ExtensionRecords(home)
+
+    def all(self) -> list[InstalledExtension]:
+        """All that are in the folder or installed, sorted by name.
+
+        Raises:
+            InstallationError: the records cannot be read.
+        """
+        records = self._records.read()
+        here = {extension_name(path): path for path in discover(self._folder)}
+        recorded = [name for name, record in records.items() if record.installation is not None]
+        return [self._of(name, here.get(name), records) for name in sorted({*here, *recorded})]
+
+    def get(self, name: str) -> InstalledExtension:
+        """The extension of a name.
+
+        Raises:
+            InstallationError: there is none, or the records cannot be read.
+        """
+        every = self.all()
+        for one in every:
+            if one.name == name:
+                return one
+        names = ", ".join(one.name for one in every) or "none"
+        raise InstallationError(f"there is no extension {name!r} in {self._folder}: there are {names}")
+
+    def enable(self, name: str, *, enabled: bool) -> bool:
+        """Have kaa load an extension or not, from its next start on. Returns whether that is a change.
+
+        Raises:
+            InstallationError: there is no such extension, or that cannot be recorded.
+        """
+        self.get(name)
+        with self._records.rewriting() as records:
+            before = records.get(name, ExtensionRecord())
+            records[name] = msgspec.structs.replace(before, enabled=enabled)
+        return before.enabled != enabled
+
+    def remove(self, name: str) -> None:
+        """Remove an extension, what is recorded about it, and of a link only the link.
+
+        Raises:
+            InstallationError: there is no such extension, or it cannot be removed.
+        """
+        check_name(name)
+        found = self.get(name)
+        with self._records.rewriting() as records:
+            records.pop(name, None)
+            installation = found.record.installation
+            path = found.path or (self._folder / installation.entry if installation is not None else None)
+            if path is not None and os.path.lexists(path):
+                self._discard(path)
+
+    def problems(self, extension: InstalledExtension) -> list[str]:
+        """What is wrong with an extension, in sentences, with the remedy."""
+        record, path = extension.record, extension.path
+        installation = record.installation
+        if path is None:
+            return [f"its files are gone: run kaa ext install {installation.source if installation else ''}"]
+        problems: list[str] = []
+        try:
+            if installation is not None and installation.tree and tree_digest(path) != installation.tree:
+                again = f"kaa ext install {installation.source}"
+                problems.append(f"its files changed after the installation: check them, or run {again}")
+            wanted = examine(path).permissions
+        except (OSError, InstallationError) as error:
+            return [*problems, str(error)]
+        if wanted is not None and (missing := lacking(wanted, record.granted or Permissions())):
+            problems.append(f"it asks for permissions that it does not have: {', '.join(missing)}")
+        return problems
+
+    def _of(self, name: str, path: Path | None, records: Mapping[str, ExtensionRecord]) -> InstalledExtension:
+        return InstalledExtension(name, path, kind_of(path) if path else None, records.get(name, ExtensionRecord()))
+
+    def _discard(self, path: Path) -> None:
+        """Remove a file, link or folder; under another name first, so that kaa never finds a half of it."""
+        away = Path(tempfile.mkdtemp(prefix=".removed-", dir=self._folder))
+        os.rename(path, away / path.name)
+        shutil.rmtree(away, ignore_errors=True)

@@ -1,0 +1,231 @@
+"""Installs extensions into kaa's home: all of one or nothing, and one after another."""
+
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import msgspec
+
+from kaa.ext.permissions import Permissions
+from kaa.ext.places import kind_of
+from kaa.shell.extensions.candidate import Candidate, examine
+from kaa.shell.extensions.digest import tree_digest
+from kaa.shell.extensions.errors import InstallationError
+from kaa.shell.extensions.records import (
+    ExtensionRecord,
+    ExtensionRecords,
+    Installation,
+    Origin,
+    check_name,
+    extension_name,
+)
+from kaa.shell.extensions.sources import GitSource, IndexSource, PathSource, Source
+from kaa.shell.extensions.staging import StagedTree, copy_file, copy_folder
+from kaa.shell.home import Home
+
+# Of a folder in which an installation is prepared; `discover` passes over hidden names.
+_STAGING = ".installing-"
+_ABANDONED_SECONDS = 24 * 3600
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """An extension that is ready to be installed.
+
+    Attributes:
+        name: that it will have.
+        candidate: what it is.
+        installation: what will be recorded.
+        staging: a folder that is removed when the preparation ends.
+        staged: its file or folder, in `staging`; for a link, what it leads to.
+        replaces: what has the name now; None if nothing has.
+        previous: the record of that.
+    """
+
+    name: str
+    candidate: Candidate
+    installation: Installation
+    staging: Path
+    staged: Path
+    replaces: Path | None
+    previous: ExtensionRecord
+
+
+class Installer:
+    """Puts extensions into the folder of a home.
+
+    Args:
+        home: the user's folder.
+        environ: the user's variables, for git and pip.
+    """
+
+    def __init__(self, home: Home, environ: Mapping[str, str]) -> None:
+        self._folder = home.extensions
+        self._records = ExtensionRecords(home)
+        self._environ = environ
+
+    @contextmanager
+    def prepare(self, source: Source, *, link: bool = False) -> Iterator[Prepared]:
+        """Get an extension and look at it. Nothing is installed yet; what is not installed is removed at the end.
+
+        Args:
+            source: where it comes from.
+            link: use the path itself instead of a copy.
+
+        Raises:
+            InstallationError: it cannot be had, or is no extension.
+        """
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._clear_away()
+            staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=self._folder))
+        except OSError as error:
+            raise InstallationError(f"{self._folder} cannot be written ({error.strerror})") from error
+        try:
+            yield self._examined(source, staging, link=link)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+
+    def install(self, prepared: Prepared, granted: Permissions | None) -> None:
+        """Install what was prepared, in place of what has its name.
+
+        Args:
+            prepared: inside its preparation.
+            granted: what the user permits it.
+
+        Raises:
+            InstallationError: another process has just installed something of this name.
+        """
+        target = self._folder / prepared.installation.entry
+        old = prepared.staging / "old"
+        with ExitStack() as undoing:
+            with self._records.rewriting() as records:
+                previous = records.get(prepared.name, ExtensionRecord())
+                if self._of_name(prepared.name) != prepared.replaces or previous != prepared.previous:
+                    raise InstallationError(f"extension {prepared.name} was changed meanwhile: try again")
+                if prepared.replaces is not None:
+                    prepared.replaces.rename(old)
+                    undoing.callback(old.rename, prepared.replaces)
+                _place(prepared, target)
+                undoing.callback(target.rename, prepared.staging / "failed")
+                records[prepared.name] = ExtensionRecord(prepared.installation, previous.enabled, granted)
+            undoing.pop_all()
+
+    def _examined(self, source: Source, staging: Path, *, link: bool) -> Prepared:
+        try:
+            return self._prepared(source, staging, link=link)
+        except OSError as error:
+            raise InstallationError(f"{error.filename or source}: {error.strerror or error}") from error
+
+    def _prepared(self, source: Source, staging: Path, *, link: bool) -> Prepared:
+        staged, origin, facts = self._staged(source, staging, link=link)
+        candidate = examine(staged)
+        name = _valid_name(candidate.name or facts.name)
+        installation = Installation(
+            source=str(source),
+            origin=origin,
+            kind=candidate.kind,
+            entry=name if staged.is_dir() else name + staged.suffix,
+            version=facts.version or candidate.version,
+            commit=facts.commit,
+            wheels=facts.wheels,
+            tree="" if link else tree_digest(staged),
+            since=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        )
+        version = facts.version or candidate.version
+        return Prepared(
+            name,
+            msgspec.structs.replace(candidate, version=version),
+            installation,
+            staging,
+            staged,
+            self._of_name(name),
+            self._records.read().get(name, ExtensionRecord()),
+        )
+
+    def _staged(self, source: Source, staging: Path, *, link: bool) -> "tuple[Path, Origin, _Facts]":
+        if link and not isinstance(source, PathSource):
+            raise InstallationError(f"{source}: --link needs a path")
+        match source:
+            case PathSource(path=path):
+                facts = _Facts(extension_name(path))
+                return (path.resolve(), "link", facts) if link else (self._of_path(path, staging), "path", facts)
+            case GitSource():
+                tree, facts = self._of_git(source, staging)
+                return tree, "git", facts
+            case IndexSource():
+                tree, facts = self._of_index(source, staging)
+                return tree, "index", facts
+
+    def _of_path(self, path: Path, staging: Path) -> Path:
+        if not path.exists():
+            raise InstallationError(f"{path} does not exist")
+        if kind_of(path) is None:
+            examine(path)  # says what is missing, before anything is copied
+        staged = staging / path.name
+        if path.is_dir():
+            copy_folder(path, StagedTree(staged))
+        else:
+            copy_file(path, staged)
+        return staged
+
+    def _of_git(self, source: GitSource, staging: Path) -> "tuple[Path, _Facts]":
+        from kaa.shell.extensions.git import Repository  # lazy, as `download`: each source brings its own program
+
+        repository = Repository(staging / "repository", self._environ)
+        commit = repository.fetch(source)
+        tree = StagedTree(staging / "files")
+        repository.write(commit, source, tree)
+        return tree.top, _Facts(source.name, commit=commit)
+
+    def _of_index(self, source: IndexSource, staging: Path) -> "tuple[Path, _Facts]":
+        from kaa.shell.extensions.index import download
+        from kaa.shell.extensions.wheels import stage_wheels
+
+        downloads = staging / "downloads"
+        downloads.mkdir()
+        wheels = download(source, downloads, self._environ)
+        tree = StagedTree(staging / "files")
+        stage_wheels(wheels, staging / "unpacked", tree)
+        pins = {wheel.file.name: wheel.sha256 for wheel in wheels}
+        return tree.top, _Facts(wheels[0].name, wheels[0].version, wheels=pins)
+
+    def _of_name(self, name: str) -> Path | None:
+        """The file or folder of an extension, or the remains of a link; None if there is nothing."""
+        entries = (self._folder / f"{name}{suffix}" for suffix in ("", ".py", ".wasm"))
+        return next((entry for entry in entries if os.path.lexists(entry)), None)
+
+    def _clear_away(self) -> None:
+        """Remove what installations left behind that were killed."""
+        for left in self._folder.glob(f"{_STAGING}*"):
+            if time.time() - left.lstat().st_mtime > _ABANDONED_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
+
+
+class _Facts(msgspec.Struct, frozen=True):
+    """What the source of an extension says about it, before its own files do."""
+
+    name: str
+    version: str = ""
+    commit: str = ""
+    wheels: dict[str, str] = {}
+
+
+def _place(prepared: Prepared, target: Path) -> None:
+    if prepared.installation.origin == "link":
+        target.symlink_to(prepared.staged)
+    else:
+        prepared.staged.rename(target)
+
+
+def _valid_name(name: str) -> str:
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", name)
+    try:
+        check_name(name)
+    except ValueError as error:
+        raise InstallationError(str(error)) from error
+    return name

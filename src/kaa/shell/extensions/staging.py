@@ -1,0 +1,141 @@
+"""Writes the files of an extension that somebody else wrote: names stay inside the folder, and sizes are limited."""
+
+import os
+import posixpath
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from kaa.host.regular_files import regular
+from kaa.shell.extensions.errors import InstallationError
+
+MAX_FILES = 20_000
+MAX_BYTES = 512 * 1024 * 1024
+_MAX_NAME_BYTES = 1024
+_PIECE_BYTES = 256 * 1024
+_LEFT_OUT = frozenset({".git", "__pycache__", ".DS_Store"})
+
+
+class StagedTree:
+    """The files of one extension, in a new folder.
+
+    Args:
+        top: the folder; it must not exist.
+    """
+
+    def __init__(self, top: Path) -> None:
+        top.mkdir(mode=0o700)
+        self.top = top
+        self._files = 0
+        self._bytes = 0
+        self._links: dict[str, str] = {}
+
+    def write(self, name: str, content: IO[bytes], *, executable: bool = False) -> None:
+        """Add a file.
+
+        Args:
+            name: relative, with slashes.
+            content: read to its end.
+            executable: for its owner.
+
+        Raises:
+            InstallationError: the name leaves the folder, it is there already, or a limit is exceeded.
+        """
+        path = self._path(name)
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with path.open("xb") as file:
+                while piece := content.read(_PIECE_BYTES):
+                    self._bytes += len(piece)
+                    if self._bytes > MAX_BYTES:
+                        raise InstallationError(f"the extension is larger than {MAX_BYTES // 1024 // 1024} MiB")
+                    file.write(piece)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise InstallationError(f"the extension contains {name!r} twice") from error
+        path.chmod(0o700 if executable else 0o600)
+
+    def link(self, name: str, target: str) -> None:
+        """Add a symbolic link; `finish` creates it.
+
+        Raises:
+            InstallationError: it leads out of the folder, or a limit is exceeded.
+        """
+        self._path(name)
+        leads_to = posixpath.normpath(posixpath.join(posixpath.dirname(name), target))
+        if posixpath.isabs(target) or leads_to == ".." or leads_to.startswith("../"):
+            raise InstallationError(f"the link {name!r} leads out of the extension, to {target!r}")
+        self._links[name] = target
+
+    def finish(self) -> None:
+        """Create the links, after all files, so that no file is written through one.
+
+        Raises:
+            InstallationError: one has the name of a file, or leads out of the folder through another one.
+        """
+        for name, target in self._links.items():
+            path = self.top / name
+            try:
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                path.symlink_to(target)
+            except (FileExistsError, NotADirectoryError) as error:
+                raise InstallationError(f"the extension contains {name!r} twice") from error
+        top = os.path.realpath(self.top)
+        for name, target in self._links.items():
+            if not os.path.realpath(self.top / name).startswith(f"{top}/"):
+                raise InstallationError(f"the link {name!r} leads out of the extension, to {target!r}")
+
+    def _path(self, name: str) -> Path:
+        parts = name.split("/")
+        if not name or "\0" in name or "\\" in name or len(os.fsencode(name)) > _MAX_NAME_BYTES:
+            raise InstallationError(f"invalid file name {name!r} in the extension")
+        if any(part in ("", ".", "..") for part in parts):
+            raise InstallationError(f"the file name {name!r} leads out of the extension")
+        self._files += 1
+        if self._files > MAX_FILES:
+            raise InstallationError(f"the extension has more than {MAX_FILES:,} files")
+        return self.top.joinpath(*parts)
+
+
+def copy_folder(source: Path, tree: StagedTree) -> None:
+    """Copy a folder, without `.git` and what Python compiled.
+
+    Raises:
+        InstallationError: something in it is neither file, folder nor link, cannot be read, or exceeds a limit.
+    """
+    for name, path in _entries(source):
+        mode = os.lstat(path).st_mode
+        if stat.S_ISLNK(mode):
+            tree.link(name, os.readlink(path))
+        elif stat.S_ISREG(mode):
+            with open(path, "rb", opener=regular) as content:
+                tree.write(name, content, executable=bool(mode & 0o100))
+        else:
+            raise InstallationError(f"{path} is neither a file, a folder nor a link: remove it")
+    tree.finish()
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy an extension of one file.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with open(source, "rb", opener=regular) as content, target.open("xb") as file:
+        shutil.copyfileobj(content, file)
+    target.chmod(0o600)
+
+
+def _entries(source: Path, above: str = "") -> Iterator[tuple[str, str]]:
+    """Everything in a folder but folders, by its relative name."""
+    with os.scandir(source) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        if entry.name in _LEFT_OUT:
+            continue
+        name = f"{above}{entry.name}"
+        if entry.is_dir(follow_symlinks=False):
+            yield from _entries(Path(entry.path), f"{name}/")
+        else:
+            yield name, entry.path
