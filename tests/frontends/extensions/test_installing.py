@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kaa.cli import run
-from kaa.ext.kinds import extension_at
+from kaa.ext.loader import load_extension
 from kaa.shell.extensions.installer import Installer
 from kaa.shell.extensions.records import ExtensionRecords
 from kaa.shell.extensions.sources import parse_source
@@ -86,7 +86,7 @@ def test_a_folder_is_copied_and_recorded(world: World) -> None:
     (record,) = ExtensionRecords(world.home).read().values()
     assert record.installation is not None
     assert (record.installation.origin, record.installation.entry, record.granted) == ("path", "rules", None)
-    assert callable(extension_at(world.home.extensions / "rules"))
+    assert callable(load_extension(world.home.extensions / "rules"))
     assert world.left == ["rules"]
 
 
@@ -116,7 +116,7 @@ def test_a_process_is_granted_what_its_manifest_asks_for(world: World) -> None:
     assert world.ext("install", str(folder), "--yes") == 0
 
     assert "greeter 1.2.0: process extension" in world.out
-    assert "asks for: read the project, connect to api.example.com" in world.out
+    assert "asks for: read the files of the project; connect to api.example.com" in world.out
     granted = ExtensionRecords(world.home).read()["greeter"].granted
     assert granted is not None
     assert (granted.project, granted.hosts, granted.session) == ("read", ("api.example.com",), "none")
@@ -145,7 +145,7 @@ def test_an_upgrade_shows_new_permissions_and_changed_files(world: World) -> Non
 
     assert "greeter 1.3.0" in world.out
     assert "replaces greeter 1.2.0" in world.out
-    assert "new permission: write the project" in world.out
+    assert "new permission: read and write the files of the project" in world.out
     assert "new permission: call models at your cost" in world.out
     assert "added: new.txt" in world.out
     assert "removed: old.txt" in world.out
@@ -255,7 +255,7 @@ def test_a_wheel_and_its_dependency_get_a_folder_of_their_own(world: World) -> N
     assert sorted(installation.wheels) == ["acme_helper-1.5-py3-none-any.whl", "acme_rules-2.0-py3-none-any.whl"]
     assert all(len(sha256) == 64 for sha256 in installation.wheels.values())
     assert world.left == ["acme-rules"]
-    extend: Any = extension_at(world.home.extensions / "acme-rules")
+    extend: Any = load_extension(world.home.extensions / "acme-rules")
     assert extend(None) == "helped"
     assert world.ext("doctor") == 0
 
@@ -284,7 +284,7 @@ def test_a_module_of_a_wheel_that_kaa_has_is_not_loaded_in_its_place(world: Worl
     world.ext("install", "acme-shadow", "--yes")
 
     with pytest.raises(Exception, match="has the same name and comes first"):
-        extension_at(world.home.extensions / "acme-shadow")
+        load_extension(world.home.extensions / "acme-shadow")
 
 
 @needs_pip
@@ -312,7 +312,9 @@ def test_what_a_wheel_requires_by_address_is_not_built(world: World, form: str) 
     commit(repository, files)
     with tarfile.open(world.sources / "acme-dep-1.0.tar.gz", "w:gz") as archive:
         archive.add(repository, "acme-dep-1.0")
-    address = {"archive": f"file://{world.sources}/acme-dep-1.0.tar.gz", "git": "git+https://127.0.0.1:9/acme-dep.git"}[form]
+    address = {"archive": f"file://{world.sources}/acme-dep-1.0.tar.gz", "git": "git+https://127.0.0.1:9/acme-dep.git"}[
+        form
+    ]
     wheel(
         world.wheels,
         "acme-direct",
@@ -346,7 +348,7 @@ def test_a_wheel_file_is_installed_from_its_path(world: World) -> None:
 
     assert world.ext("install", str(file), "--yes") == 0, world.err
 
-    assert callable(extension_at(world.home.extensions / "acme-file"))
+    assert callable(load_extension(world.home.extensions / "acme-file"))
 
 
 @needs_pip
@@ -483,7 +485,7 @@ def test_the_list_shows_state_version_and_source(world: World) -> None:
         ["greeter", "enabled", "process", "1.2.0", str(world.sources / "x")],
         ["mine", "disabled", "Python", "-", "-"],
     ]
-    assert world.listed()[0]["permissions"] == ["read the project", "connect to api.example.com"]
+    assert world.listed()[0]["permissions"] == {"project": "read", "hosts": ["api.example.com"]}
 
 
 def test_a_disabled_extension_can_be_enabled_again(world: World) -> None:
@@ -517,7 +519,7 @@ def test_the_doctor_finds_changed_and_missing_files_and_missing_permissions(worl
 
     assert world.ext("doctor") == 1
     assert "its files changed after the installation" in world.out
-    assert "it asks for permissions that it does not have: write the project" in world.out
+    assert "it asks for permissions that it does not have: read and write the files of the project" in world.out
 
     (world.home.extensions / "greeter").rename(world.sources / "away")
     assert world.ext("doctor", "greeter") == 1

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from kaa.builtin.columns import aligned
 from kaa.core.messages import Json
 from kaa.ext.permissions import Permissions
 from kaa.shell.extensions.installed import InstalledExtension
 from kaa.shell.extensions.installer import Prepared
-from kaa.shell.extensions.permission_list import in_words, lacking
 from kaa.shell.extensions.records import Installation
 from kaa.shell.trust.difference import Difference
 from kaa.tui.sanitize import sanitize
@@ -34,7 +35,7 @@ def facts(extension: InstalledExtension) -> dict[str, Json]:
         "origin": installation.origin if installation else None,
         "pin": _pin(installation) if installation else "",
         "path": str(extension.path) if extension.path else None,
-        "permissions": list(in_words(extension.record.granted or Permissions())),
+        "permissions": msgspec.to_builtins(extension.record.granted),
     }
 
 
@@ -59,7 +60,7 @@ def preview_lines(prepared: Prepared) -> list[str]:
     if candidate.permissions is None:
         lines.append("  runs inside kaa with your rights; the sandbox does not confine it")
     else:
-        lines.append(f"  asks for: {', '.join(in_words(candidate.permissions)) or 'no permissions'}")
+        lines.append(f"  asks for: {'; '.join(candidate.permissions.sentences) or 'no permissions'}")
     if prepared.replaces is None:
         names = [name for name in candidate.files if name != "."]
         lines += [f"  {len(names)} files: {_names(names)}"] if names else []
@@ -73,8 +74,8 @@ def change_lines(prepared: Prepared, difference: Difference, *, with_diff: bool)
     lines = [f"  replaces {prepared.name}{version}"]
     wanted, had = prepared.candidate.permissions, prepared.previous.granted or Permissions()
     if wanted is not None:
-        lines += [f"  new permission: {phrase}" for phrase in lacking(wanted, had)]
-        lines += [f"  no longer asks for: {phrase}" for phrase in lacking(had, wanted)]
+        lines += [f"  new permission: {phrase}" for phrase in wanted.beyond(had).sentences]
+        lines += [f"  no longer asks for: {phrase}" for phrase in had.beyond(wanted).sentences]
     for word, names in (("added", difference.added), ("removed", difference.removed), ("changed", difference.changed)):
         lines += [f"  {word}: {_names(names)}"] if names else []
     if not (difference.added or difference.removed or difference.changed):

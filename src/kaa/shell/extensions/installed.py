@@ -13,7 +13,6 @@ from kaa.ext.places import Kind, discover, kind_of
 from kaa.shell.extensions.candidate import examine
 from kaa.shell.extensions.digest import tree_digest
 from kaa.shell.extensions.errors import InstallationError
-from kaa.shell.extensions.permission_list import lacking
 from kaa.shell.extensions.records import ExtensionRecord, ExtensionRecords, check_name, extension_name
 from kaa.shell.home import Home
 
@@ -110,7 +109,7 @@ class InstalledExtensions:
             wanted = examine(path).permissions
         except (OSError, InstallationError) as error:
             return [*problems, str(error)]
-        if wanted is not None and (missing := lacking(wanted, record.granted or Permissions())):
+        if wanted is not None and (missing := wanted.beyond(record.granted or Permissions()).sentences):
             problems.append(f"it asks for permissions that it does not have: {', '.join(missing)}")
         return problems
 

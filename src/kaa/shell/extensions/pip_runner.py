@@ -18,7 +18,7 @@ def _watch(event: str, arguments: tuple[object, ...]) -> None:
         return
     program = os.path.basename(str(arguments[0])) if arguments else event
     if event == "os.fork" or program not in _PERMITTED:
-        raise PermissionError(f"kaa does not let pip start {program}: wheels only")
+        raise OSError(f"kaa does not let pip start {program}: wheels only")
 
 
 def main() -> None:
