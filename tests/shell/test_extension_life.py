@@ -291,3 +291,116 @@ class TestFailures:
             assert "crash" in names(conversation)
 
         play(stage, scene)
+
+
+_COSTLY = """
+import msgspec
+
+from kaa.ext.api import TypedTool, text_result
+
+__version__ = "1.2"
+
+class Nothing(msgspec.Struct): pass
+
+async def look(arguments, context):
+    return text_result("seen")
+
+async def check(call, context):
+    return None
+
+def extend(kaa):
+    kaa.register_tool(TypedTool("look", "Look around.", Nothing, look), risk="read")
+    kaa.add_prompt_section("mine", lambda _: "Be kind to others." * 10)
+    kaa.before_tool(check)
+"""
+
+
+class TestCommand:
+    async def told(self, conversation: Conversation, text: str) -> str:
+        reply = await conversation.submit(text)
+        assert isinstance(reply, CommandReply), reply
+        return reply.text
+
+    def test_lists_what_extensions_add_and_cost(self, stage: Stage) -> None:
+        path = install(stage, "mine.py", _COSTLY)
+        install(stage, "broken.py", "1 / 0")
+
+        async def scene(host: Host) -> None:
+            conversation = await opened(host)
+            stage.server.begin([call("look"), say("done")])
+            await conversation.submit("go")
+            text = await self.told(conversation, "/extensions")
+            broken, mine = text.split("\nmine")
+            assert broken.startswith("broken: not loaded, python, extensions folder\n")
+            assert "ZeroDivisionError" in broken
+            lines = f"mine{mine}".splitlines()
+            assert lines[:3] == [
+                "mine 1.2: loaded, python, extensions folder",
+                f"  {path}",
+                "  adds tool look, prompt section mine, before_tool hook",
+            ]
+            assert " to load, " in lines[3]
+            assert " in 1 hook call (slowest: before_tool hook, " in lines[3]
+            assert lines[3].endswith(" tokens in each request")
+
+        play(stage, scene)
+
+    def test_says_that_there_are_none(self, stage: Stage) -> None:
+        async def scene(host: Host) -> None:
+            assert await self.told(await opened(host), "/extensions") == "no extensions are installed"
+
+        play(stage, scene)
+
+    def test_switches_an_extension_for_this_run(self, stage: Stage) -> None:
+        install(stage, "mine.py", _GUARDING)
+
+        async def scene(host: Host) -> None:
+            conversation = await opened(host)
+            assert "is disabled until kaa ends" in await self.told(conversation, "/extensions disable mine")
+            assert "crash" not in names(conversation)
+            assert "mine: disabled" in await self.told(conversation, "/extensions")
+            stage.server.begin([call("read", path="notes.txt"), say("done")])
+            await conversation.submit("go")
+            assert "not here" not in str(stage.server.requests[-1].body)
+            assert "crash" not in names(await opened(host))
+
+            assert "is enabled until kaa ends" in await self.told(conversation, "/extensions enable mine")
+            assert "crash" in names(conversation)
+
+        play(stage, scene)
+
+    def test_tries_an_extension_again_that_could_not_be_loaded(self, stage: Stage) -> None:
+        path = install(stage, "mine.py", "1 / 0")
+
+        async def scene(host: Host) -> None:
+            conversation = await opened(host)
+            assert "ZeroDivisionError" in await self.told(conversation, "/extensions enable mine")
+            path.write_text(greeting("hi"))
+            await self.told(conversation, "/extensions enable mine")
+            assert "hi" in names(conversation)
+
+        play(stage, scene)
+
+    @pytest.mark.parametrize(
+        ("text", "problem"),
+        [
+            ("/extensions enable other", "no extension named 'other': your extensions are mine"),
+            ("/extensions reload", "use /extensions, /extensions enable NAME"),
+        ],
+    )
+    def test_refuses_what_it_cannot_do(self, stage: Stage, text: str, problem: str) -> None:
+        install(stage, "mine.py", greeting("hi"))
+
+        async def scene(host: Host) -> None:
+            assert problem in await self.told(await opened(host), text)
+
+        play(stage, scene)
+
+    def test_completes_the_names(self, stage: Stage) -> None:
+        install(stage, "mine.py", greeting("hi"))
+
+        async def scene(host: Host) -> None:
+            found = (await opened(host)).complete_command("extensions", "dis")
+            assert [one.text for one in found] == ["disable mine"]
+
+        play(stage, scene)

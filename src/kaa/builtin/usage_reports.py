@@ -1,4 +1,4 @@
-"""The slash commands that say where tokens and money went, and what fills the window."""
+"""The slash commands that say where tokens and money went, what fills the window, and what extensions cost."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from kaa.builtin.completing import among
 from kaa.core.events import CacheMiss
 from kaa.core.spending import Purpose, Spending
 from kaa.core.usage import Spent, prompt_tokens
-from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply
+from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply, Suggestion
 from kaa.ext.errors import CommandError
 
 _ROWS = (
@@ -52,6 +52,26 @@ def extend(api: ExtensionAPI) -> None:
         complete=among("misses"),
         while_running=True,
     )
+    api.register_command(
+        "extensions",
+        "List the extensions with their costs, or switch one for this run of kaa",
+        _extensions,
+        argument_hint="[enable NAME|disable NAME]",
+        complete=_extension_names,
+        while_running=True,
+    )
+
+
+async def _extensions(arguments: str, context: CommandContext) -> CommandAction:
+    from kaa.builtin.extensions_command import extensions  # lazy: it is used seldom
+
+    return await extensions(arguments, context)
+
+
+def _extension_names(typed: str, context: CommandContext) -> list[Suggestion]:
+    names = [one.name for one in context.extensions.listed()]
+    texts = [f"{word} {name}" for word in ("enable", "disable") for name in names]
+    return [Suggestion(text) for text in texts if text.startswith(typed)]
 
 
 async def _context(_arguments: str, context: CommandContext) -> CommandAction:

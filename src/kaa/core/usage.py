@@ -167,7 +167,7 @@ def measured_prompt(messages: Sequence[Message]) -> tuple[int, Sequence[Message]
 
 def context_parts(system_prompt: str, tools: Iterable[ToolSchema], messages: Iterable[Message]) -> ContextParts:
     """What a request consists of."""
-    parts = ContextParts(system_prompt=tokens_in(system_prompt), tools=sum(map(_size_of_schema, tools)))
+    parts = ContextParts(system_prompt=tokens_in(system_prompt), tools=sum(map(size_of_schema, tools)))
     sums = msgspec.structs.asdict(parts)
     for message in messages:
         for name, tokens in msgspec.structs.asdict(_parts_of(message)).items():
@@ -241,7 +241,8 @@ def _size_of_call(call: ToolCall) -> int:
     return tokens_in(call.name) + tokens_in(msgspec.json.encode(call.arguments).decode())
 
 
-def _size_of_schema(tool: ToolSchema) -> int:
+def size_of_schema(tool: ToolSchema) -> int:
+    """About how many tokens the definition of a tool has."""
     return tokens_in(tool.name + tool.description) + tokens_in(msgspec.json.encode(tool.parameters).decode())
 
 

@@ -21,6 +21,7 @@ from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
     from kaa.ext.commands import Command
+    from kaa.ext.reports import SessionExtensions
 
 
 class CommandContext(Protocol):
@@ -102,6 +103,11 @@ class CommandContext(Protocol):
     @property
     def commands(self) -> tuple["Command", ...]:
         """All slash commands."""
+        ...
+
+    @property
+    def extensions(self) -> "SessionExtensions":
+        """The user's extensions: lists them with their costs, and switches them on and off."""
         ...
 
     @property

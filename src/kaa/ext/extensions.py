@@ -1,5 +1,6 @@
 """The extensions of a process: each is loaded once, whatever number of conversations use it."""
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from logging import DEBUG, INFO
 from typing import Literal, get_args
@@ -56,6 +57,7 @@ class Extensions:
         Raises:
             ExtensionError: it raised; `drop` the scope.
         """
+        scope.version = str(getattr(sys.modules.get(getattr(extension, "__module__", "")), "__version__", ""))
         try:
             run: Callable[[ExtensionAPI], object] = extension
             refuse_coroutine(run(ExtensionAPI(scope, self)), "extend")
@@ -133,9 +135,9 @@ class Extensions:
             self._scopes[name].costs.failures = 0
             self.tell()
 
-    def is_disabled(self, name: str) -> bool:
-        """Whether an extension is loaded, but disabled."""
-        return name in self._disabled
+    def is_disabled(self, name: str) -> Literal["user", "failures"] | None:
+        """Why a loaded extension is not used; None if it is."""
+        return self._disabled.get(name)
 
     @property
     def names(self) -> tuple[str, ...]:

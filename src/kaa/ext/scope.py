@@ -34,6 +34,7 @@ class Scope:
 
     Attributes:
         costs: what it costs.
+        version: as its module says; empty if it does not.
     """
 
     def __init__(self, owner: str, *, built_in: bool = False, everywhere: bool = False) -> None:
@@ -41,6 +42,7 @@ class Scope:
         self.built_in = built_in
         self.everywhere = everywhere
         self.costs = Costs()
+        self.version = ""
         self.is_open = True
         self.tools: dict[str, RegisteredTool] = {}
         self.commands: dict[str, Command] = {}

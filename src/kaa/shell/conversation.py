@@ -46,6 +46,7 @@ from kaa.workspace.sandbox.sandbox import SandboxStatus
 if TYPE_CHECKING:
     from kaa.shell.checkpoints.travel import FileTravel
     from kaa.shell.exporting import Exporting
+    from kaa.shell.extensions.control import ExtensionControl
     from kaa.shell.navigating import Navigation
     from kaa.shell.sharing import Sharing
     from kaa.shell.user_settings import UserSettings
@@ -196,6 +197,11 @@ class Conversation:
     def navigation(self) -> "Navigation":
         """Goes elsewhere in the session."""
         return self._session.navigation()
+
+    @property
+    def extensions(self) -> "ExtensionControl":
+        """The user's extensions."""
+        return self._session.extensions()
 
     @property
     def checkpoints(self) -> "FileTravel":

@@ -51,13 +51,22 @@ _SLOW_SECONDS = 0.5
 _LOAD_SECONDS = 20.0
 
 
-class _Wanted(NamedTuple):
-    """An extension that the user has. `source`: from where; `is_required`: kaa opens no conversation without it."""
+class KnownExtension(NamedTuple):
+    """An extension that the user has.
+
+    Attributes:
+        path: its file or folder.
+        source: where kaa knows it from.
+        is_enabled: whether it is to be loaded.
+        is_required: kaa opens no conversation without it.
+        problem: why it is not loaded; empty if there is no problem.
+    """
 
     path: Path
     source: str
     is_enabled: bool
     is_required: bool
+    problem: str
 
 
 class LoadedExtensions:
@@ -108,7 +117,7 @@ class LoadedExtensions:
         """
         async with self._one_at_a_time:
             names = self._built_in()
-            wanted = [one for one in self._wanted(settings) if one.is_enabled]
+            wanted = [one for one in self.known(settings) if one.is_enabled]
             begun = [(one, await self._begin(one)) for one in wanted]
             missing: ExtensionError | None = None
             for one, loading in begun:
@@ -182,6 +191,33 @@ class LoadedExtensions:
                     lines.append(f"{error}. Its previous version stays loaded")
         return lines
 
+    def known(self, settings: Settings) -> list[KnownExtension]:
+        """All extensions that the user has, in the order in which they are loaded."""
+        options, disabled = self._options, self._disabled()
+        found: dict[Path, KnownExtension] = {}
+
+        def add(path: Path, source: str, *, explicit: bool = False) -> None:
+            name = label(str(path))
+            enabled = self._switched.get(str(path), explicit or name not in disabled)
+            required = explicit or not {name, str(path)}.isdisjoint(settings.required_extensions)
+            found[path] = KnownExtension(path, source, enabled, required, self._problems.get(str(path), ""))
+
+        if options.discover_extensions:
+            for path in discover(self._home.extensions):
+                add(path, "extensions folder")
+            for path in map(expanded, settings.extensions):
+                add(path, "settings")
+        for path in options.extensions:
+            add(path, "-e", explicit=True)
+        return list(found.values())
+
+    def switch(self, name: str, *, on: bool) -> None:
+        """Use an extension, or do without it, until the process ends. One that is not loaded comes with `load`."""
+        self._switched[name] = on
+        self._problems.pop(name, None)
+        if name in self.loaded.names:
+            (self.loaded.enable if on else self.loaded.disable)(name)
+
     def stop_loading(self) -> bool:
         """Do without the extensions that are being loaded. Returns whether there are any."""
         stopped = tuple(self._loading)
@@ -202,26 +238,6 @@ class LoadedExtensions:
             names.append(module.__name__)
         return names
 
-    def _wanted(self, settings: Settings) -> list[_Wanted]:
-        """All extensions that the user has, in the order in which they are loaded."""
-        options, disabled = self._options, self._disabled()
-        found: dict[Path, _Wanted] = {}
-
-        def add(path: Path, source: str, *, explicit: bool = False) -> None:
-            name = label(str(path))
-            enabled = self._switched.get(str(path), explicit or name not in disabled)
-            required = explicit or not {name, str(path)}.isdisjoint(settings.required_extensions)
-            found[path] = _Wanted(path, source, enabled, required)
-
-        if options.discover_extensions:
-            for path in discover(self._home.extensions):
-                add(path, "extensions folder")
-            for path in map(expanded, settings.extensions):
-                add(path, "settings")
-        for path in options.extensions:
-            add(path, "-e", explicit=True)
-        return list(found.values())
-
     def _disabled(self) -> set[str]:
         """The names that `kaa ext disable` turned off."""
         if not (self._home.path / "extensions.json").exists():
@@ -235,7 +251,7 @@ class LoadedExtensions:
             self._report(str(error))
             return set()
 
-    async def _begin(self, wanted: _Wanted) -> "Loading | None":
+    async def _begin(self, wanted: KnownExtension) -> "Loading | None":
         """Begin to load an extension, unless it is loaded already or its problem is known."""
         path = wanted.path
         if str(path) in self.loaded.names or str(path) in self._problems:

@@ -58,6 +58,7 @@ from kaa.workspace.protocol import Workspace
 if TYPE_CHECKING:
     from kaa.ext.agents import AgentRunner
     from kaa.shell.exporting import Exporting
+    from kaa.shell.extensions.control import ExtensionControl
     from kaa.shell.jobs import Jobs
     from kaa.shell.kept_permissions import KeptPermissions
     from kaa.shell.navigating import Navigation
@@ -220,7 +221,7 @@ async def open_conversation(
             return AgentRuns(origin, at.workspace, built.budgeting.child, events.emit)
 
         registry.context.agents = agents
-        parts = _session_parts(options, session, models, built, registry, reloading, checkpoints, events, at)
+        parts = _session_parts(options, session, models, built, registry, reloading, checkpoints, events, spec, at)
         name_session(options.session, parts.naming)
         conversation = Conversation(
             built.agent,
@@ -354,6 +355,7 @@ def _session_parts(
     reloading: Reloading,
     checkpoints: TurnCheckpoints,
     agents: AgentEvents,
+    spec: AgentSpec,
     at: Surroundings,
 ) -> SessionParts:
     agent, store, recorder = built.agent, session.store, session.recorder
@@ -375,6 +377,11 @@ def _session_parts(
         allow = registry.session.before_navigation
         return Navigation(agent, store, recorder, files, summarizer, allow, at.notify)
 
+    def extensions() -> "ExtensionControl":
+        from kaa.shell.extensions.control import ExtensionControl
+
+        return ExtensionControl(at.extensions, registry, spec.tools, lambda: reloading.settings)
+
     return SessionParts(
         store,
         recorder,
@@ -387,6 +394,7 @@ def _session_parts(
         navigation,
         OtherSessions(at.home, at.workspace.root, folder),
         agents,
+        extensions,
     )
 
 

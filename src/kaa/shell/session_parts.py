@@ -18,6 +18,7 @@ from kaa.shell.other_sessions import OtherSessions
 
 if TYPE_CHECKING:
     from kaa.shell.exporting import Exporting
+    from kaa.shell.extensions.control import ExtensionControl
     from kaa.shell.navigating import Navigation
 
 
@@ -56,6 +57,7 @@ class SessionParts(msgspec.Struct, frozen=True):
         navigation: gives what goes elsewhere in it; loaded when it is used.
         others: the other sessions there are.
         agents: tells of the agents that tools run in it.
+        extensions: gives what reports on the user's extensions and switches them; loaded when it is used.
     """
 
     store: SessionStore
@@ -69,3 +71,4 @@ class SessionParts(msgspec.Struct, frozen=True):
     navigation: "Callable[[], Navigation]"
     others: OtherSessions
     agents: AgentEvents
+    extensions: "Callable[[], ExtensionControl]"

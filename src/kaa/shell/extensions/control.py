@@ -1,0 +1,153 @@
+"""Reports on the user's extensions, and switches them on and off for the time that kaa runs."""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from kaa.core.usage import size_of_schema, tokens_in
+from kaa.ext.errors import CommandError, ExtensionError
+from kaa.ext.places import kind_of, label
+from kaa.ext.registry import Registry
+from kaa.ext.reports import ExtensionReport, ExtensionState
+from kaa.ext.scope import Scope
+from kaa.shell.active_tools import ActiveTools
+from kaa.shell.loaded_extensions import KnownExtension, LoadedExtensions
+from kaa.shell.settings import Settings
+
+_HOOKS = {
+    "session_starts": "on_session_start hook",
+    "session_ends": "on_session_end hook",
+    "message_hooks": "on_user_message hook",
+    "before_requests": "before_request hook",
+    "before_tools": "before_tool hook",
+    "after_tools": "after_tool hook",
+    "before_ends": "before_end hook",
+    "before_compactions": "before_compaction hook",
+    "after_compactions": "after_compaction hook",
+    "before_navigations": "before_navigation hook",
+    "compactors": "compactor",
+    "handlers": "on_event handler",
+    "notification_handlers": "on_notification handler",
+}
+
+
+_STATES: dict[str | None, ExtensionState] = {
+    None: "loaded",
+    "user": "disabled",
+    "failures": "disabled after failures",
+}
+
+
+class ExtensionControl:
+    """The extensions of one conversation.
+
+    Args:
+        extensions: of the process.
+        registry: what the conversation uses of them.
+        tools: which of their tools are active.
+        settings: of the conversation.
+    """
+
+    def __init__(
+        self,
+        extensions: LoadedExtensions,
+        registry: Registry,
+        tools: ActiveTools,
+        settings: Callable[[], Settings],
+    ) -> None:
+        self._extensions = extensions
+        self._registry = registry
+        self._tools = tools
+        self._settings = settings
+
+    def listed(self) -> tuple[ExtensionReport, ...]:
+        """See `kaa.ext.reports.SessionExtensions`."""
+        found = self._extensions.known(self._settings())
+        return tuple(report_on(one, self._extensions, self._prompt_tokens) for one in found)
+
+    async def enable(self, name: str) -> str:
+        """See `kaa.ext.reports.SessionExtensions`."""
+        path = str(self._found(name).path)
+        self._extensions.switch(path, on=True)
+        self._registry.use(await self._extensions.load(self._settings()))
+        after = self._found(path)
+        if after.problem:
+            raise CommandError(after.problem)
+        return f"extension {path} is enabled until kaa ends"
+
+    def disable(self, name: str) -> str:
+        """See `kaa.ext.reports.SessionExtensions`."""
+        path = str(self._found(name).path)
+        self._extensions.switch(path, on=False)
+        return f"extension {path} is disabled until kaa ends"
+
+    def _found(self, name: str) -> KnownExtension:
+        known = self._extensions.known(self._settings())
+        found = [one for one in known if name in (str(one.path), label(str(one.path)))]
+        match found:
+            case [one]:
+                return one
+            case []:
+                names = ", ".join(label(str(one.path)) for one in known) or "none"
+                raise CommandError(f"no extension named {name!r}: your extensions are {names}")
+            case _:
+                paths = ", ".join(str(one.path) for one in found)
+                raise CommandError(f"several extensions are named {name!r}: give a path: {paths}")
+
+    def _prompt_tokens(self, scope: Scope) -> int:
+        active = {tool.schema.name: tool.schema for tool in self._tools.bound()}
+        tools = sum(size_of_schema(active[name]) for name in scope.tools if name in active)
+        return tools + sum(tokens_in(text) for name, text in self._tools.sections if name in scope.sections)
+
+
+def report_on(
+    known: KnownExtension, extensions: LoadedExtensions, prompt_tokens: Callable[[Scope], int]
+) -> ExtensionReport:
+    """What there is to tell of an extension.
+
+    Args:
+        known: the extension.
+        extensions: of the process.
+        prompt_tokens: how many tokens it adds to each request.
+    """
+    name = str(known.path)
+    kind = kind_of(known.path) or ""
+    if name not in extensions.loaded.names:
+        state: ExtensionState = "not loaded" if known.is_enabled else "disabled"
+        return ExtensionReport(label(name), name, kind, known.source, "", state, known.problem)
+    scope, disabled = extensions.loaded.scope(name), extensions.loaded.is_disabled(name)
+    costs = scope.costs
+    return ExtensionReport(
+        label(name),
+        name,
+        kind,
+        known.source,
+        _manifest_version(known) if kind == "process" else scope.version,
+        _STATES[disabled],
+        known.problem or costs.last_failure,
+        tuple(_added_by(scope)),
+        costs.load_seconds,
+        costs.calls,
+        costs.seconds,
+        costs.slowest,
+        costs.slowest_seconds,
+        0 if disabled else prompt_tokens(scope),
+        costs.failures,
+    )
+
+
+def _manifest_version(known: KnownExtension) -> str:
+    from kaa.ext.process.manifest import read_manifest  # lazy: few extensions are processes
+
+    with suppress(ExtensionError):  # it changed since it was loaded
+        return read_manifest(known.path).version
+    return ""
+
+
+def _added_by(scope: Scope) -> list[str]:
+    hooks = ((len(getattr(scope, name)), title) for name, title in _HOOKS.items())
+    return [
+        *(f"tool {name}" for name in scope.tools),
+        *(f"/{name}" for name in scope.commands),
+        *(f"prompt section {name}" for name in scope.sections),
+        *(f"{title}" if count == 1 else f"{count} {title}s" for count, title in hooks if count),
+    ]
