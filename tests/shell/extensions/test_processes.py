@@ -1,6 +1,8 @@
 """Permissions of extension processes: who is asked what, and what is kept."""
 
 import asyncio
+import json
+import os
 from pathlib import Path
 
 import msgspec
@@ -90,7 +92,7 @@ def test_more_than_was_permitted_is_asked_with_the_difference(tmp_path: Path) ->
 
 
 def test_without_a_person_it_is_not_started_and_the_message_says_what_it_wants(tmp_path: Path) -> None:
-    with pytest.raises(NotPermittedError, match=r"hello is not started.*: read the files of the project; connect to"):
+    with pytest.raises(NotPermittedError, match=r"read the files of the project; .*`kaa ext permit hello` permits it"):
         asyncio.run(_processes(tmp_path).permit(_manifest(tmp_path), NOBODY))
 
     assert ExtensionRecords(Home(tmp_path / "home")).read() == {}
@@ -142,6 +144,56 @@ def test_the_data_folder_is_private_and_has_the_default_files_once(tmp_path: Pat
     assert folder == tmp_path / "home/extension-data/hello"
     assert folder.stat().st_mode & 0o777 == 0o700
     assert (folder / "config.yaml").read_text() == "changed"
+
+
+_PROGRAM = """
+import json, os
+with os.fdopen(3) as orders, os.fdopen(4, "w") as answers:
+    json.dump({name: os.environ.get(name) for name in json.loads(orders.readline())}, answers)
+"""
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_process_is_started_with_its_keys_on_descriptors_3_and_4(tmp_path: Path, linked: bool) -> None:
+    manifest = _manifest(tmp_path, folder="sources/hello" if linked else "home/extensions/hello")
+    Path(manifest.folder, "main.py").write_text(_PROGRAM)
+    if linked:
+        link = tmp_path / "home/extensions/hello"
+        link.parent.mkdir(parents=True)
+        link.symlink_to(manifest.folder)
+        manifest = msgspec.structs.replace(manifest, folder=str(link))
+    permissions = Permissions(keys=("openai", "anthropic", "DEPLOY_TOKEN"))
+    environ = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path / "user"),
+        "OPENAI_API_KEY": "sk-1",
+        "DEPLOY_TOKEN": "t",
+        "GEMINI_API_KEY": "sk-2",
+    }
+    home = Home(tmp_path / "home")
+
+    async def ask() -> dict[str, str | None]:
+        processes = ExtensionProcesses(home, environ, str(tmp_path), lambda _: None, lambda: False)
+        try:
+            started = await processes.start(manifest, permissions)
+        except NotPermittedError:
+            pytest.skip("no tier holds on this machine")
+        with open(started.messages_in, "w") as orders, open(started.messages_out) as answers:
+            orders.write(json.dumps([*environ, "PIGLET_FD", "ANTHROPIC_API_KEY"]) + "\n")
+            orders.flush()
+            found: dict[str, str | None] = json.loads(await asyncio.to_thread(answers.read))
+        assert await started.wait() == 0
+        for descriptor in (started.stdin, started.stdout, started.stderr):
+            os.close(descriptor)
+        return found
+
+    found = asyncio.run(ask())
+
+    assert found["OPENAI_API_KEY"] == "sk-1"
+    assert found["DEPLOY_TOKEN"] == "t"
+    assert found["PIGLET_FD"] == "1"
+    assert found["GEMINI_API_KEY"] is None
+    assert found["ANTHROPIC_API_KEY"] is None
 
 
 def test_a_default_file_that_leads_out_of_the_folder_is_refused(tmp_path: Path) -> None:

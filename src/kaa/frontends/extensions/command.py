@@ -12,6 +12,7 @@ from kaa.ext.errors import ExtensionError
 from kaa.frontends.delivery import deliver, while_delivered
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.extensions.installation import add_install_arguments, run_install
+from kaa.frontends.extensions.permitting import add_permit_arguments, run_permit
 from kaa.frontends.extensions.report import doctor_lines, facts, list_lines, printable
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.extensions.installed import InstalledExtensions
@@ -116,5 +117,6 @@ _SUBCOMMANDS = {
     "remove": Subcommand("remove extensions", _add_names, _remove),
     "enable": Subcommand("load extensions again that were disabled", _add_names, _switch(enabled=True)),
     "disable": Subcommand("keep extensions, but do not load them", _add_names, _switch(enabled=False)),
+    "permit": Subcommand("permit what extension processes ask for", add_permit_arguments, run_permit),
     "doctor": Subcommand("check whether the extensions are as installed and can run", _add_doctor, _doctor),
 }

@@ -1,15 +1,13 @@
-"""What extension processes get from kaa: the permissions the user granted, a start in a sandbox, answers.
-
-A permission belongs to an extension in kaa's folder by its name, and to one from elsewhere by its path: another folder
-of the same name has nothing of it.
-"""
+"""What extension processes get from kaa: permissions that the user grants, a start in a sandbox, keys."""
 
 import asyncio
 import os
-import re
+import shlex
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
+
+import msgspec
 
 from kaa.ext.asking import Asker, NobodyToAskError, confirm
 from kaa.ext.errors import ExtensionError
@@ -19,8 +17,8 @@ from kaa.ext.process.launch import ExtensionProcess, program_of
 from kaa.ext.process.manifest import Manifest
 from kaa.host.log import LOG
 from kaa.shell.extensions.granted_keys import GrantedKeys
+from kaa.shell.extensions.permitting import GrantedPermissions
 from kaa.shell.extensions.piped_program import Pipes
-from kaa.shell.extensions.records import ExtensionRecords, ExtensionRecordsError
 from kaa.shell.home import Home
 from kaa.workspace.sandbox.program import ConfinedProgram, ProgramRights, UnconfinedError
 
@@ -54,7 +52,7 @@ class ExtensionProcesses:
         self._environ = environ
         self._report = report
         self._is_full_access = is_full_access
-        self._records = ExtensionRecords(home)
+        self._permissions = GrantedPermissions(home)
         self._keys = GrantedKeys(home, environ)
         self._asking = asyncio.Lock()
         self._declined: dict[str, Permissions] = {}  # until kaa ends
@@ -62,38 +60,30 @@ class ExtensionProcesses:
 
     def granted(self, manifest: Manifest) -> Permissions | None:
         """See `ProcessHost`."""
-        known = self._known(manifest)
-        requested = manifest.requested
-        return None if known is None or requested.beyond(known) != Permissions() else requested
+        return self._permissions.of(manifest)
 
     async def permit(self, manifest: Manifest, asker: Asker) -> Permissions:
         """See `ProcessHost`. Several conversations ask once."""
         async with self._asking:
             if (granted := self.granted(manifest)) is not None:
                 return granted
-            key, requested, known = self._key(manifest), manifest.requested, self._known(manifest)
+            key, requested = self._permissions.key(manifest), manifest.requested
             if self._declined.get(key) == requested:
                 raise NotPermittedError(_DECLINED.format(manifest.name))
+            details = self._permissions.details(manifest)
             try:
-                permitted = await confirm(asker, f"Permit extension {manifest.name}?", _details(manifest, known))
+                permitted = await confirm(asker, f"Permit extension {manifest.name}?", details)
             except NobodyToAskError as error:
-                wants = "; ".join(requested.beyond(known or Permissions()).sentences) or "nothing but its own data"
-                raise NotPermittedError(
-                    f"Extension {manifest.name} is not started, because you have not permitted what it asks for:"
-                    f" {wants}. Start kaa in a terminal to decide"
-                ) from error
+                raise NotPermittedError(self._undecided(manifest)) from error
             if not permitted:
                 self._declined[key] = requested
                 raise NotPermittedError(_DECLINED.format(manifest.name))
-            try:
-                self._records.grant(key, requested)
-            except ExtensionRecordsError as error:
-                raise ExtensionError(str(error)) from error
+            self._permissions.grant(manifest)
             return requested
 
     def data_folder(self, manifest: Manifest) -> str:
         """See `ProcessHost`. Default files that the manifest names are copied if they do not exist."""
-        folder = self._home.path / "extension-data" / self._key(manifest)
+        folder = self._home.path / "extension-data" / self._permissions.key(manifest)
         try:
             folder.mkdir(0o700, parents=True, exist_ok=True)
             for default in manifest.defaults:
@@ -104,10 +94,11 @@ class ExtensionProcesses:
 
     async def start(self, manifest: Manifest, permissions: Permissions) -> ExtensionProcess:
         """See `ProcessHost`."""
-        argv = [program_of(manifest), *manifest.arguments]
+        real = _resolved(manifest)
+        argv = [program_of(real), *real.arguments]
         rights = ProgramRights(
-            name=self._key(manifest),
-            code=manifest.folder,
+            name=self._permissions.key(manifest),
+            code=real.folder,
             data=self.data_folder(manifest),
             project=self.project,
             access=permissions.project,
@@ -142,22 +133,14 @@ class ExtensionProcesses:
         """See `ProcessHost`."""
         return await self._keys.key(name)
 
-    def _known(self, manifest: Manifest) -> Permissions | None:
-        try:
-            record = self._records.read().get(self._key(manifest))
-        except ExtensionRecordsError as error:
-            raise ExtensionError(str(error)) from error
-        return None if record is None else record.granted
-
-    def _key(self, manifest: Manifest) -> str:
-        """What its record and its data are kept under."""
+    def _undecided(self, manifest: Manifest) -> str:
+        asked = manifest.requested.beyond(self._permissions.known(manifest) or Permissions()).sentences
         folder = Path(manifest.folder)
-        if folder.parent == self._home.extensions.absolute():
-            return folder.name
-        import hashlib  # lazy: most extensions are in kaa's folder
-
-        kept = re.sub(r"[^A-Za-z0-9_-]", "-", folder.name)[:40]
-        return f"at-{kept}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
+        name = folder.name if folder.parent == self._home.extensions.absolute() else str(folder)
+        return (
+            f"Extension {manifest.name} is not started: you have not permitted what it asks for"
+            f" ({'; '.join(asked) or 'nothing but its own data'}). `kaa ext permit {shlex.quote(name)}` permits it"
+        )
 
     def _tell_once(self, *sentences: str) -> None:
         for sentence in sentences:
@@ -166,19 +149,9 @@ class ExtensionProcesses:
                 self._report(sentence)
 
 
-def _details(manifest: Manifest, known: Permissions | None) -> str:
-    asked = manifest.requested.beyond(known or Permissions()).sentences
-    lines = [f"{manifest.folder}", *([manifest.description] if manifest.description else []), ""]
-    if known is not None:
-        lines += ["It has changed and now also asks to:"]
-    elif asked:
-        lines += ["It is a program that runs in a sandbox and asks to:"]
-    else:
-        lines += ["It is a program that runs in a sandbox and asks for nothing but its own data."]
-    lines += [f"- {sentence}" for sentence in asked]
-    if known is not None and known.sentences:
-        lines += ["", "You have permitted it to:", *(f"- {sentence}" for sentence in known.sentences)]
-    return "\n".join(lines)
+def _resolved(manifest: Manifest) -> Manifest:
+    """With the real folder: what is around a link to it is hidden from the process."""
+    return msgspec.structs.replace(manifest, folder=os.path.realpath(manifest.folder))
 
 
 def _copy(folder: Path, source: str, target: Path) -> None:

@@ -1,0 +1,89 @@
+"""What extension processes ask for, and what the user permitted them.
+
+A permission belongs to an extension in kaa's folder by its name, and to one from elsewhere by its path: another folder
+of the same name has nothing of it.
+"""
+
+import os
+import re
+from pathlib import Path
+
+from kaa.ext.errors import ExtensionError
+from kaa.ext.permissions import Permissions
+from kaa.ext.process.manifest import Manifest
+from kaa.shell.extensions.records import ExtensionRecords, ExtensionRecordsError
+from kaa.shell.home import Home
+
+
+class GrantedPermissions:
+    """The permissions of extension processes.
+
+    Args:
+        home: has the records.
+    """
+
+    def __init__(self, home: Home) -> None:
+        self._folder = home.extensions.absolute()
+        self._records = ExtensionRecords(home)
+
+    def of(self, manifest: Manifest) -> Permissions | None:
+        """What an extension may do: what it asks for; None if that is more than the user permitted.
+
+        Raises:
+            ExtensionError: the records cannot be read.
+        """
+        known, requested = self.known(manifest), manifest.requested
+        return None if known is None or requested.beyond(known) != Permissions() else requested
+
+    def known(self, manifest: Manifest) -> Permissions | None:
+        """What the user permitted; None if that was never asked.
+
+        Raises:
+            ExtensionError: as above.
+        """
+        try:
+            record = self._records.read().get(self.key(manifest))
+        except ExtensionRecordsError as error:
+            raise ExtensionError(str(error)) from error
+        return None if record is None else record.granted
+
+    def grant(self, manifest: Manifest) -> None:
+        """Permit all that an extension asks for.
+
+        Raises:
+            ExtensionError: that cannot be kept.
+        """
+        try:
+            self._records.grant(self.key(manifest), manifest.requested)
+        except ExtensionRecordsError as error:
+            raise ExtensionError(str(error)) from error
+
+    def key(self, manifest: Manifest) -> str:
+        """What the permissions and the data of an extension are kept under."""
+        folder = Path(manifest.folder)
+        if folder.parent == self._folder:
+            return folder.name
+        import hashlib  # lazy: most extensions are in kaa's folder
+
+        kept = re.sub(r"[^A-Za-z0-9_-]", "-", folder.name)[:40]
+        return f"at-{kept}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
+
+    def details(self, manifest: Manifest) -> str:
+        """What an extension asks for, in lines; after a change, what it asks for besides what the user permitted.
+
+        Raises:
+            ExtensionError: as above.
+        """
+        known = self.known(manifest)
+        asked = manifest.requested.beyond(known or Permissions()).sentences
+        lines = [f"{manifest.folder}", *([manifest.description] if manifest.description else []), ""]
+        if known is not None:
+            lines += ["It has changed and now also asks to:"]
+        elif asked:
+            lines += ["It is a program that runs in a sandbox and asks to:"]
+        else:
+            lines += ["It is a program that runs in a sandbox and asks for nothing but its own data."]
+        lines += [f"- {sentence}" for sentence in asked]
+        if known is not None and known.sentences:
+            lines += ["", "You have permitted it to:", *(f"- {sentence}" for sentence in known.sentences)]
+        return "\n".join(lines)
