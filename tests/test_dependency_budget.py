@@ -23,6 +23,7 @@ _REASONS = {
 _EXTRAS = {
     "bedrock": {"botocore": "AWS's own signatures and its many places for credentials: profiles, SSO, roles"},
     "vertex": {"google-auth": "Google's own tokens: service accounts, gcloud's login, workload identity"},
+    "wasm": {"wasmtime": "compiles and runs components with limits, without rights of its own; 28 MB"},
     "otel": {
         "opentelemetry-exporter-otlp-proto-http": "sends spans to a collector, in the protocol all of them take",
         "opentelemetry-sdk": "makes spans, as the user's own OTEL_ variables say",
