@@ -81,7 +81,7 @@ def test_what_is_no_extension_is_named_with_the_valid_forms(tmp_path: Path, name
     (tmp_path / "empty").mkdir()
 
     with pytest.raises(ExtensionError, match=rf"{name}: no extension found: use a \.py or \.wasm file, or a folder"):
-        extension_at(tmp_path / name, _no_processes)
+        extension_at(tmp_path / name, _no_processes, tmp_path)
 
 
 def _no_processes() -> ProcessHost:

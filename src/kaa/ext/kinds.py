@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from kaa.ext.process.host import ProcessHost
 
 
-def extension_at(path: Path, process_host: "Callable[[], ProcessHost]") -> Extension:
+def extension_at(path: Path, process_host: "Callable[[], ProcessHost]", cache: Path) -> Extension:
     """The `extend` function of an extension. For a process or a component, `extend` starts it.
 
     Args:
         path: a file or a folder.
         process_host: gives what extension processes are started by.
+        cache: a folder for what kaa makes of extensions, which commands cannot write.
 
     Raises:
         ExtensionError: it is no extension, or cannot be read.
@@ -35,7 +36,7 @@ def extension_at(path: Path, process_host: "Callable[[], ProcessHost]") -> Exten
         case "component":
             from kaa.ext.wasm.extension import component_extension
 
-            return component_extension(path)
+            return component_extension(path, cache / "components")
         case None:
             raise ExtensionError(
                 f"Extension {path}: no extension found: use a .py or .wasm file, or a folder with __init__.py,"

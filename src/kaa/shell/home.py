@@ -74,3 +74,8 @@ class Home:
     def extensions(self) -> Path:
         """The folder of the user's extensions."""
         return self.path / "extensions"
+
+    @property
+    def cache(self) -> Path:
+        """What kaa can make again."""
+        return self.path / "cache"

@@ -269,7 +269,8 @@ class LoadedExtensions:
         from kaa.ext.loading import Loading
 
         self._fingerprints[str(path)] = fingerprint(path)  # before: a change during the load is a change
-        loading = Loading(self.loaded, path, partial(extension_at, path, self._process_host), _LOAD_SECONDS)
+        find = partial(extension_at, path, self._process_host, self._home.cache)
+        loading = Loading(self.loaded, path, find, _LOAD_SECONDS)
         self._loading.append(loading)
         if not await loading.wait(_SLOW_SECONDS):
             self._report(f"extension {path} is still being loaded: your first message waits for it, Esc stops it")

@@ -47,7 +47,7 @@ class Sessions:
 
     def __init__(self, home: Home, cwd: str, session_dir: Path | None) -> None:
         self._cwd = cwd
-        self._cache = home.path / "cache" / "sessions.sqlite3"
+        self._cache = home.cache / "sessions.sqlite3"
         pi = pi_sessions(os.environ)
         own = (
             SessionRoot(session_dir, "kaa", is_flat=True)

@@ -1,18 +1,51 @@
 """Makes the `extend` function of a WebAssembly component."""
 
+import asyncio
+from importlib.util import find_spec
 from pathlib import Path
 
 from kaa.ext.errors import ExtensionError
-from kaa.ext.extension_api import Extension
+from kaa.ext.extension_api import Extension, ExtensionAPI
+from kaa.ext.wasm.description import find_component
+from kaa.ext.wasm.errors import ComponentError
 
 
-def component_extension(path: Path) -> Extension:
-    """The function that compiles a component and registers what it offers.
+def component_extension(path: Path, cache: Path) -> Extension:
+    """Compile a component and ask what it offers. Blocks, up to many seconds if the component is large and new.
 
     Args:
         path: a `.wasm` file, or a folder whose `extension.toml` names one.
+        cache: a folder for machine code that commands cannot write.
+
+    Returns:
+        The function that registers what the component offers.
 
     Raises:
-        ExtensionError: it cannot be read.
+        ExtensionError: it cannot be read or used, or wasmtime is not installed.
     """
-    raise ExtensionError(f"Extension {path}: this version of kaa cannot run WebAssembly components yet")
+    found = find_component(path)
+    data = found.read()
+    if find_spec("wasmtime") is None:
+        raise ExtensionError(
+            f"Extension {path} is a WebAssembly component, and wasmtime is not installed: run pip install 'kaa[wasm]'"
+        )
+    # Lazy: they need wasmtime.
+    from kaa.ext.wasm.compiled import CompiledFiles
+    from kaa.ext.wasm.host_functions import host_functions
+    from kaa.ext.wasm.machine import Machine
+    from kaa.ext.wasm.registration import register
+    from kaa.ext.wasm.worlds import read_offer
+
+    described = found.described
+    functions = host_functions(found.name, described.permissions, described.values({}))
+    machine = Machine(found.name, CompiledFiles(cache), data, described.limits, functions)
+    try:
+        offer = asyncio.run(read_offer(machine, described.permissions))
+    except ComponentError as error:
+        raise ExtensionError(f"Extension {path} cannot be used: {error}") from error
+
+    def extend(kaa: ExtensionAPI) -> None:
+        kaa.on_close(machine.close)
+        register(kaa, machine, offer, found)
+
+    return extend

@@ -1,0 +1,144 @@
+"""What is known of a component before it is compiled: its file, `extension.toml`, permissions and limits."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from kaa.core.messages import Json
+from kaa.ext.errors import ExtensionError
+from kaa.ext.permissions import Permissions
+from kaa.host.regular_files import read_regular
+
+_DESCRIPTION = "extension.toml"
+_MAX_COMPONENT_BYTES = 128 * 1024 * 1024
+_MAX_DESCRIPTION_BYTES = 256 * 1024
+# The first eight bytes of a binary: https://github.com/WebAssembly/component-model, design/mvp/Binary.md
+_COMPONENT = b"\0asm\x0d\0\x01\0"
+_MODULE = b"\0asm\x01\0\0\0"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one call may use.
+
+    Attributes:
+        fuel: instructions, roughly.
+        memory: MiB of each memory.
+        seconds: of the clock, without the time in host functions.
+    """
+
+    fuel: Annotated[int, msgspec.Meta(ge=1, le=10**13)] = 20_000_000_000
+    memory: Annotated[int, msgspec.Meta(ge=1, le=4096)] = 256
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=600)] = 30.0
+
+
+class Setting(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A setting that a component reads. The type of the value is that of its default."""
+
+    default: str | int | float | bool | list[str]
+    description: str = ""
+
+
+class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of `extension.toml`.
+
+    Attributes:
+        component: the file, relative to the folder.
+        name: for people; empty for the name of the folder.
+        permissions: what the host functions do for it. Without permissions it can compute, and nothing else.
+    """
+
+    component: str
+    name: str = ""
+    permissions: Permissions = Permissions()
+    limits: Limits = Limits()
+    settings: dict[str, Setting] = {}
+
+    def values(self, configured: dict[str, Json]) -> dict[str, Json]:
+        """The settings, with what the user set."""
+        return {name: configured.get(name, setting.default) for name, setting in self.settings.items()}
+
+
+class ComponentFile(msgspec.Struct, frozen=True):
+    """A component as it was found.
+
+    Attributes:
+        path: of the extension, as the user named it.
+        file: the component itself.
+        described: what holds for it.
+    """
+
+    path: Path
+    file: Path
+    described: Description
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return self.described.name
+
+    def read(self) -> bytes:
+        """The bytes of the component.
+
+        Raises:
+            ExtensionError: it cannot be read, or is no component.
+        """
+        try:
+            data = read_regular(self.file)
+        except OSError as error:
+            raise self._unreadable(error) from error
+        self._check(data[:8], len(data))
+        return data
+
+    def _check(self, head: bytes, size: int) -> None:
+        name, problem = self.file.name, ""
+        if head == _MODULE:
+            problem = "is a core module, not a component: build it for wasm32-wasip2, or convert it with wasm-tools"
+        elif head != _COMPONENT:
+            problem = f"is not a WebAssembly component: it begins with {head.hex(' ') or 'nothing'}. Build it again"
+        elif size > _MAX_COMPONENT_BYTES:
+            problem = f"has more than {_MAX_COMPONENT_BYTES >> 20} MiB: build it without debug information"
+        if problem:
+            raise ExtensionError(f"Extension {self.path}: {name} {problem}")
+
+    def _unreadable(self, error: OSError) -> ExtensionError:
+        return ExtensionError(f"Extension {self.path}: cannot read {self.file.name}: {error.strerror}")
+
+
+def find_component(path: Path) -> ComponentFile:
+    """The component at a path.
+
+    Args:
+        path: a `.wasm` file, which gets no permissions, or a folder with `extension.toml`.
+
+    Raises:
+        ExtensionError: the description is invalid.
+    """
+    if not path.is_dir():
+        return ComponentFile(path, path, Description(path.name, _fit(path.stem)))
+    source = path / _DESCRIPTION
+    try:
+        text = read_regular(source)
+        if len(text) > _MAX_DESCRIPTION_BYTES:
+            raise ExtensionError(f"Extension {path}: {_DESCRIPTION} is longer than {_MAX_DESCRIPTION_BYTES >> 10} KiB")
+        described = msgspec.toml.decode(text, type=Description)
+    except OSError as error:
+        raise ExtensionError(f"Extension {path}: cannot read {_DESCRIPTION}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:  # the parser's own and msgspec's
+        raise ExtensionError(f"Extension {path}: {_DESCRIPTION} is invalid: {error}") from error
+    name = described.name or _fit(path.name)
+    if not _NAME.fullmatch(name):
+        raise ExtensionError(f"Extension {path}: invalid name {name[:80]!r}: use 1 to 64 letters, digits, _ and -")
+    file = path / described.component
+    if not described.component.endswith(".wasm") or Path(described.component).name != described.component:
+        raise ExtensionError(
+            f"Extension {path}: component is {described.component[:200]!r}: name a .wasm file in the same folder"
+        )
+    return ComponentFile(path, file, msgspec.structs.replace(described, name=name))
+
+
+def _fit(name: str) -> str:
+    """A name of a file or folder as one of an extension."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")[:64] or "component"

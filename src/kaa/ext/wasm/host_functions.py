@@ -1,0 +1,166 @@
+"""What kaa does for a component that asks: files of the project, requests, log, model calls, settings.
+
+Each function gets the context of the call and checks the permissions of the extension. What it refuses is an error that
+the component can handle.
+"""
+
+import posixpath
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from kaa.core.messages import Json
+from kaa.core.tool import ToolError
+from kaa.ext.context import ConversationContext, ToolContext
+from kaa.ext.permissions import Permissions
+from kaa.ext.wasm.errors import RefusedError
+from kaa.ext.wasm.machine import HostFunction, HostFunctions
+from kaa.ext.wasm.values import failure, success
+from kaa.host.log import LOG
+from kaa.host.paths import is_below
+from kaa.workspace.blocked import BlockedError
+from kaa.workspace.protocol import CommandRequest, SearchError, Workspace
+
+# `kaa:extension` with its version, as wit/kaa-extension.wit has it.
+PACKAGE, VERSION = "kaa:extension", "0.1.0"
+
+_MAX_FILE_BYTES = 8 * 1024 * 1024
+_MAX_NAMES = 5_000
+_MAX_LOG_CHARACTERS = 2_000
+_HTTP_SECONDS = 60.0
+_MAX_BODY_BYTES = 6 * 1024 * 1024  # http_get.py keeps to less
+_HTTP_SCRIPT = str(Path(__file__).with_name("http_get.py"))
+_HOW = "ask for it in [permissions] of extension.toml"
+
+
+def host_functions(name: str, permissions: Permissions, settings: Mapping[str, Json]) -> HostFunctions:
+    """The functions for one extension.
+
+    Args:
+        name: of the extension, for the log.
+        permissions: what the user permits it.
+        settings: their values.
+    """
+    files, others = _Files(permissions), _Others(name, permissions, settings)
+    interfaces: dict[str, dict[str, HostFunction]] = {
+        "files": {
+            "read": _answering(files.read, tagged=True),
+            "write": _answering(files.write),
+            "list": _answering(files.entries),
+            "find": _answering(files.find),
+        },
+        "http": {"get": _answering(others.get, tagged=True)},
+        "models": {"ask": _answering(others.ask, tagged=True)},
+        "log": {"write": others.log},
+        "settings": {"get": others.setting},
+    }
+    return {f"{PACKAGE}/{interface}@{VERSION}": functions for interface, functions in interfaces.items()}
+
+
+def _answering(work: Callable[..., Awaitable[object]], *, tagged: bool = False) -> HostFunction:
+    """A function with a `result`, whose errors are for the component.
+
+    Args:
+        work: needs a conversation.
+        tagged: success and failure have the same type.
+    """
+
+    async def answered(context: ConversationContext | None, *arguments: object) -> object:
+        try:
+            if context is None:
+                raise RefusedError("this works only in a call, not while kaa loads the extension")
+            return success(await work(context, *arguments), tagged=tagged)
+        except (RefusedError, SearchError, ToolError) as error:
+            return failure(str(error), tagged=tagged)
+        except BlockedError as error:
+            return failure(f"the sandbox blocked it: {error}", tagged=tagged)
+        except OSError as error:
+            return failure(f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "), tagged=tagged)
+
+    return answered
+
+
+class _Files:
+    """Files of the project, through the workspace of the call."""
+
+    def __init__(self, permissions: Permissions) -> None:
+        self._access = permissions.project
+
+    async def read(self, context: ConversationContext, path: str) -> str:
+        place = await self._place(context.workspace, path)
+        content = await context.workspace.read(place, 0, _MAX_FILE_BYTES + 1)
+        if len(content.data) > _MAX_FILE_BYTES:
+            raise RefusedError(f"{path} has more than {_MAX_FILE_BYTES >> 20} MiB")
+        try:
+            return content.data.decode()
+        except UnicodeDecodeError as error:
+            raise RefusedError(f"{path} is not UTF-8 text") from error
+
+    async def write(self, context: ConversationContext, path: str, text: str) -> None:
+        place = await self._place(context.workspace, path, writes=True)
+        await context.workspace.write(place, text.encode())
+
+    async def entries(self, context: ConversationContext, path: str) -> list[str]:
+        place = await self._place(context.workspace, path)
+        entries = await context.workspace.list(place)
+        return sorted(entry.name + "/" * (entry.kind == "directory") for entry in entries)[:_MAX_NAMES]
+
+    async def find(self, context: ConversationContext, pattern: str) -> list[str]:
+        await self._place(context.workspace, ".")
+        return list((await context.workspace.find(pattern, limit=_MAX_NAMES)).paths)
+
+    async def _place(self, workspace: Workspace, path: str, *, writes: bool = False) -> str:
+        """Where a path leads, if the component may touch it: inside the project, whatever the workspace allows."""
+        wanted = "write" if writes else "read"
+        if self._access == "none" or (writes and self._access != "write"):
+            raise RefusedError(f'permission project = "{wanted}" is missing: {_HOW}')
+        if "\0" in path:
+            raise RefusedError("the path has a NUL character")
+        place = posixpath.normpath(posixpath.join(workspace.root, path))
+        existing = place
+        while (found := await workspace.stat(existing)) is None and existing != "/":
+            existing = posixpath.dirname(existing)
+        root = await workspace.stat(workspace.root)
+        if not (found and root and is_below(found.real_path, [root.real_path])):
+            raise RefusedError(f"{path} is outside the project")
+        return place
+
+
+class _Others:
+    """Everything but files."""
+
+    def __init__(self, name: str, permissions: Permissions, settings: Mapping[str, Json]) -> None:
+        self._name = name
+        self._permissions = permissions
+        self._settings = settings
+
+    async def get(self, context: ConversationContext, url: str) -> str:
+        if not self._permissions.hosts:
+            raise RefusedError(f"permission hosts is missing: {_HOW}")
+        if "\0" in url:
+            raise RefusedError("the address has a NUL character")
+        argv = (sys.executable, "-I", "-S", "-X", "utf8", _HTTP_SCRIPT, url, *self._permissions.hosts)
+        command = CommandRequest(argv, timeout=_HTTP_SECONDS, tail_bytes=_MAX_BODY_BYTES, spill=False)
+        result = await context.workspace.run(command)
+        problem, _, body = result.tail.partition(b"\n")
+        if problem or result.exit_code != 0:
+            said = problem.decode(errors="replace")[:1000] or f"no answer in {_HTTP_SECONDS:g} s"
+            raise RefusedError(f"{url} was not fetched: {said}")
+        return body.decode(errors="replace")
+
+    async def ask(self, context: ConversationContext, prompt: str) -> str:
+        if not self._permissions.models:
+            raise RefusedError(f"permission models is missing: {_HOW}")
+        if not isinstance(context, ToolContext):
+            raise RefusedError("models can be asked only in execute-tool")
+        if not prompt.strip():
+            raise RefusedError("the prompt is empty")
+        return (await context.run_agent(prompt, name=self._name, tools=())).text
+
+    async def log(self, _: ConversationContext | None, text: str) -> None:
+        LOG.info("extension %s: %s", self._name, text[:_MAX_LOG_CHARACTERS])
+
+    async def setting(self, _: ConversationContext | None, name: str) -> str | None:
+        return msgspec.json.encode(self._settings[name]).decode() if name in self._settings else None

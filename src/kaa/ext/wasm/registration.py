@@ -1,0 +1,157 @@
+"""Registers what a component offers: each tool, command and hook is a call of an export."""
+
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from kaa.core.hooks import Block, ReplaceArguments
+from kaa.core.messages import Json, TextContent, ToolCall, UserMessage
+from kaa.core.provider import ToolSchema
+from kaa.core.tool import ToolError, ToolResult, text_result
+from kaa.ext.command_context import CommandContext
+from kaa.ext.commands import CommandAction, CommandHandler, Reply, Submit
+from kaa.ext.context import ConversationContext, ToolContext
+from kaa.ext.errors import CommandError
+from kaa.ext.extension_api import ExtensionAPI
+from kaa.ext.permissions import Permissions
+from kaa.ext.tools import Risk
+from kaa.ext.wasm.description import ComponentFile
+from kaa.ext.wasm.errors import ComponentError
+from kaa.ext.wasm.machine import Machine
+from kaa.ext.wasm.observing import EventQueue
+from kaa.ext.wasm.values import bounded, fields, json_text, record
+from kaa.ext.wasm.worlds import Offer
+from kaa.llm.unicode_text import clean
+
+
+def register(kaa: ExtensionAPI, machine: Machine, offer: Offer, found: ComponentFile) -> None:
+    """Register everything.
+
+    Raises:
+        RegistrationError: a name is invalid or taken.
+    """
+    risk = _risk(found.described.permissions)
+    for tool in offer.tools:
+        kaa.register_tool(_Tool(machine, offer.execute, tool.schema, found.name), snippet=tool.snippet, risk=risk)
+    for command in offer.commands:
+        handler = _handler(machine, offer, command.name)
+        hint = command.argument_hint or "[TEXT]"
+        kaa.register_command(command.name, command.description, handler, argument_hint=hint)
+    hooks = _Hooks(machine, offer.hooks)
+    if "before-tool" in offer.hooks:
+        kaa.before_tool(hooks.before_tool)
+    if "after-tool" in offer.hooks:
+        kaa.after_tool(hooks.after_tool)
+    if "user-message" in offer.hooks:
+        kaa.on_user_message(hooks.user_message)
+    if offer.section is not None:
+        section = offer.section
+        kaa.add_prompt_section(found.name, lambda _: section)
+    if offer.events:
+        queue = EventQueue(machine, offer.hooks["on-event"], offer.events)
+        kaa.on_event(queue.add)
+        kaa.on_close(queue.close)
+
+
+def _risk(permissions: Permissions) -> Risk:
+    """What a call can do at most: host functions are all that it has."""
+    if permissions.project == "write":
+        return "outside"  # it names no path beforehand
+    return "fetch" if permissions.hosts else "read"
+
+
+class _Tool:
+    """A tool of a component."""
+
+    sequential = False
+
+    def __init__(self, machine: Machine, export: str, schema: ToolSchema, extension: str) -> None:
+        self.schema = schema
+        self._machine = machine
+        self._export = export
+        self._extension = extension
+
+    async def run(self, arguments: dict[str, Json], run: ToolContext) -> ToolResult:
+        try:
+            answer: Any = await self._machine.call(
+                self._export, self.schema.name, clean(run.call_id), json_text(arguments), context=run
+            )
+            text = bounded(answer.payload, "the result")
+        except ComponentError as error:
+            raise ToolError(f"{self.schema.name} of the extension {self._extension} failed: {error}") from error
+        if answer.tag == "err":
+            raise ToolError(text or f"{self.schema.name} failed without a reason")
+        return text_result(text)
+
+
+def _handler(machine: Machine, offer: Offer, name: str) -> CommandHandler:
+    async def run(arguments: str, context: CommandContext) -> CommandAction | None:
+        working = ConversationContext(context.workspace, context.asker, context.conversation_id)
+        call: tuple[object, ...] = (name, clean(arguments))
+        if not offer.run:  # rab's world: a command is executed as a tool
+            call = (name, "", json_text({"arguments": clean(arguments)}))
+        try:
+            answer: Any = await machine.call(offer.run or offer.execute, *call, context=working)
+        except ComponentError as error:
+            raise CommandError(f"/{name} failed: {error}") from error
+        if isinstance(answer, str):
+            raise CommandError(answer or f"/{name} failed without a reason")
+        match answer.tag, answer.payload:
+            case "err", reason:
+                raise CommandError(reason or f"/{name} failed without a reason")
+            case (("ok" | "reply"), text):
+                return Reply(text)
+            case "submit", text:
+                return Submit(text)
+            case _:
+                return None
+
+    return run
+
+
+class _Hooks:
+    """The hooks of a component. What it raises is a failure of the hook."""
+
+    def __init__(self, machine: Machine, exports: dict[str, str]) -> None:
+        self._machine = machine
+        self._exports = exports
+
+    async def before_tool(self, call: ToolCall, context: ConversationContext) -> Block | ReplaceArguments | None:
+        verdict: Any = await self._machine.call(self._exports["before-tool"], _call_record(call), context=context)
+        match verdict.tag, verdict.payload:
+            case "block", reason:
+                return Block(reason)
+            case "replace", text:
+                try:
+                    return ReplaceArguments(msgspec.json.decode(text, type=dict[str, Json]))
+                except (msgspec.DecodeError, RecursionError) as error:
+                    raise ComponentError(f"before-tool returned arguments that are no JSON object: {error}") from error
+            case _:
+                return None
+
+    async def after_tool(self, call: ToolCall, result: ToolResult, context: ConversationContext) -> ToolResult | None:
+        texts = [part.text for part in result.content if isinstance(part, TextContent)]
+        outcome = record(text=clean("\n".join(texts)), is_error=result.is_error)
+        changed = await self._machine.call(self._exports["after-tool"], _call_record(call), outcome, context=context)
+        if changed is None:
+            return None
+        others = [part for part in result.content if not isinstance(part, TextContent)]
+        new = fields(changed)
+        return ToolResult((TextContent(new["text"]), *others), result.details, new["is_error"])
+
+    async def user_message(self, message: UserMessage, context: ConversationContext) -> UserMessage | Block | None:
+        verdict: Any = await self._machine.call(self._exports["user-message"], clean(message.text), context=context)
+        match verdict.tag, verdict.payload:
+            case "block", reason:
+                return Block(reason)
+            case "replace", text:
+                content = () if isinstance(message.content, str) else message.content
+                others = [part for part in content if not isinstance(part, TextContent)]
+                return replace(message, content=(TextContent(text), *others))
+            case _:
+                return None
+
+
+def _call_record(call: ToolCall) -> object:
+    return record(id=clean(call.id), name=clean(call.name), arguments_json=json_text(call.arguments))
