@@ -28,7 +28,9 @@ from kaa.core.hooks import Block, Continue
 from kaa.core.messages import AssistantMessage, ToolCall, Usage
 from kaa.core.tool import text_result
 from kaa.ext import api
-from kaa.ext.api import CommandContext, CompactionRequest, ExtensionAPI, PromptContext, Reply
+from kaa.ext.acting import ConversationActions
+from kaa.ext.api import CompactionRequest, ExtensionAPI, PromptContext, Reply
+from kaa.ext.command_context import CommandControl
 from kaa.ext.loader import load_extension
 from kaa.ext.questions import Chosen
 from kaa.frontends import sessions_command
@@ -130,7 +132,7 @@ class TestTheExamplesOfExtensions:
 
         assert run(scenario()) == (
             Block("Force pushes are not allowed in this project. (extension example0.py)"),
-            Continue("make test fails. Fix that.", source="extension example3.py"),
+            Continue("make test fails. Fix that.", source="extension example5.py"),
         )
 
     def test_the_prompt_section_and_the_summary(self, registry: LoadedRegistry) -> None:
@@ -155,10 +157,12 @@ class TestTheExamplesOfExtensions:
 
 
 def test_everything_a_command_of_an_extension_gets_is_documented() -> None:
-    table = _section("extensions", "## Slash commands")
+    table = _section("extensions", "## Slash commands") + _section("extensions", "## What an extension can do")
 
-    members = [name for name in vars(CommandContext) if not name.startswith("_")]
-    assert "naming" in members
+    members = [
+        name for kind in (CommandControl, ConversationActions) for name in vars(kind) if not name.startswith("_")
+    ]
+    assert {"naming", "navigation"} <= set(members)
     assert [name for name in members if not re.search(rf"`(await )?{name}\b", table)] == []
 
 

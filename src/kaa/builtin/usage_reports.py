@@ -24,7 +24,13 @@ _ROWS = (
 )
 # What is smaller is not worth a line.
 _NAMED_TOKENS = 100
-_ASIDE: Mapping[Purpose, str] = {"summary": "summaries", "title": "names", "tool": "tools", "other": "other"}
+_ASIDE: Mapping[Purpose, str] = {
+    "summary": "summaries",
+    "title": "names",
+    "tool": "tools",
+    "extension": "extensions",
+    "other": "other",
+}
 _CAUSES: Mapping[str, str] = {
     "model": "model switched",
     "tools": "tools changed",

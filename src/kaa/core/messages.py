@@ -104,12 +104,32 @@ class _Message(msgspec.Struct, tag_field="role", rename="camel", omit_defaults=T
 Origin: TypeAlias = Literal["person", "command", "extension", "hook", "agent"]
 
 
+class ExtensionNote(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
+    """Which extension wrote a message, and what it says of the message.
+
+    Attributes:
+        extension: its name.
+        kind: its own name for this kind of message; may be empty.
+        display: the user sees the message too.
+        details: for the extension itself and for frontends; the model does not see them.
+    """
+
+    extension: str
+    kind: str = ""
+    display: bool = True
+    details: Json = None
+
+
 class UserMessage(_Message, tag="user", frozen=True):
-    """A message to the model. Old pi files carry a plain string as content."""
+    """A message to the model. Old pi files carry a plain string as content.
+
+    `note`: for the messages that an extension wrote (`origin` is then `extension`).
+    """
 
     content: tuple[UserContent, ...] | str
     timestamp: int = msgspec.field(default_factory=now_ms)
     origin: Origin = "person"
+    note: ExtensionNote | None = None
 
     @property
     def text(self) -> str:
@@ -169,6 +189,12 @@ class ToolResultMessage(_Message, tag="toolResult", frozen=True):
 Message: TypeAlias = UserMessage | AssistantMessage | ToolResultMessage
 
 
-def user_message(text: str, images: tuple[ImageContent, ...] = (), *, origin: Origin = "person") -> UserMessage:
-    """A user message of one text and any number of images."""
-    return UserMessage(content=(TextContent(text), *images), origin=origin)
+def user_message(
+    text: str,
+    images: tuple[ImageContent, ...] = (),
+    *,
+    origin: Origin = "person",
+    note: ExtensionNote | None = None,
+) -> UserMessage:
+    """A user message of one text and any number of images. With a `note` its origin is an extension."""
+    return UserMessage((TextContent(text), *images), origin=origin if note is None else "extension", note=note)

@@ -27,8 +27,11 @@ class MessageQueue:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The texts that wait, oldest first."""
-        return tuple(message.text for message in self._waiting)
+        """The texts that wait, oldest first; those of extensions with the name of the extension."""
+        return tuple(
+            message.text if message.note is None else f"[{message.note.extension}] {message.text}"
+            for message in self._waiting
+        )
 
     def put(self, message: UserMessage) -> None:
         """Add a message at the end."""
@@ -46,12 +49,12 @@ class MessageQueue:
         return taken
 
     def take_last(self) -> UserMessage | None:
-        """Take back the newest message, to edit it."""
-        if not self._waiting:
-            return None
-        message = self._waiting.pop()
-        self._on_change()
-        return message
+        """Take back the newest message of the person, to edit it."""
+        newest = next((message for message in reversed(self._waiting) if message.origin == "person"), None)
+        if newest is not None:
+            self._waiting.remove(newest)
+            self._on_change()
+        return newest
 
     def clear(self) -> list[UserMessage]:
         """Take back everything."""

@@ -12,8 +12,9 @@ from kaa.core.usage import Spent, prompt_tokens
 # Whether a model, by provider and id, is known to cost nothing.
 IsFree: TypeAlias = Callable[[str, str], bool]
 
-# What a request was for: the conversation itself, a summary, a name for the session, a tool, or something else.
-Purpose: TypeAlias = Literal["reply", "summary", "title", "tool", "other"]
+# What a request was for: the conversation itself, a summary, a name for the session, a tool, an extension, or something
+# else.
+Purpose: TypeAlias = Literal["reply", "summary", "title", "tool", "extension", "other"]
 
 
 def is_price_unknown(is_free: IsFree, provider: str, model: str, *, tokens: int, cost: float) -> bool:

@@ -1,5 +1,6 @@
 """What extensions import: `from kaa.ext.api import …` is the one path for their authors (`docs/extensions.md`)."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from kaa.core import events
@@ -38,7 +39,10 @@ from kaa.workspace.protocol import CommandRequest
 
 if TYPE_CHECKING:
     from kaa.ext.agents import AgentError, AgentResult
+    from kaa.ext.completions import Completion, CompletionError
+    from kaa.ext.conversation_session import ConversationSession, OwnEntry
     from kaa.ext.questions import Choice, Chosen, Confirmation, Confirmed, Dismissed, Editing, Entered, TextInput
+    from kaa.ext.stores import Store, StoreError, StoreScope
 
 __all__ = [
     "API_VERSION",
@@ -58,12 +62,15 @@ __all__ = [
     "CommandError",
     "CommandRequest",
     "CompactionRequest",
+    "Completion",
+    "CompletionError",
     "CondensedText",
     "Confirmation",
     "Confirmed",
     "ContextFile",
     "Continue",
     "ConversationContext",
+    "ConversationSession",
     "CopySession",
     "Dismissed",
     "Editing",
@@ -74,6 +81,7 @@ __all__ = [
     "NobodyToAskError",
     "Notification",
     "OpenSession",
+    "OwnEntry",
     "Permit",
     "PromptContext",
     "Refuse",
@@ -87,6 +95,9 @@ __all__ = [
     "RunAgain",
     "SessionEnd",
     "SessionStart",
+    "Store",
+    "StoreError",
+    "StoreScope",
     "Submit",
     "Suggestion",
     "TextInput",
@@ -106,12 +117,12 @@ __all__ = [
 
 
 if not TYPE_CHECKING:
+    _LAZY = ("questions", "agents", "completions", "conversation_session", "stores")
 
     def __getattr__(name: str) -> object:
-        """Load questions, answers and agents with the first use: few conversations ask or run any."""
-        from kaa.ext import agents, questions
-
-        for module in (questions, agents):
-            if name in __all__ and hasattr(module, name):
-                return getattr(module, name)
+        """Load with the first use what few extensions use."""
+        for module in _LAZY if name in __all__ else ():
+            found = getattr(import_module(f"kaa.ext.{module}"), name, None)
+            if found is not None:
+                return found
         raise AttributeError(f"kaa.ext.api has no name {name!r}: use one of {', '.join(__all__)}")

@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from logging import ERROR
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -58,7 +59,9 @@ async def call(
     try:
         async with limit:
             with running.run(owner, what, limit) as work:
-                return await awaitable(hook(*seen, context.asking(_UntimedAsker(context.asker, work, seconds))))
+                clock = _Clock(work, seconds)
+                of_extension = context.of_extension(scope.name, clock.stopped)
+                return await awaitable(hook(*seen, of_extension.asking(_UntimedAsker(context.asker, clock))))
     except (Exception, SystemExit) as error:  # isolation boundary: names the extension instead of a bare traceback
         if work is not None and work.is_stopped and limit.expired():
             raise ExtensionFailedError(scope.owner, what, "was stopped") from error
@@ -127,11 +130,12 @@ def tell(
         context: of the conversation.
         report: told what went wrong.
     """
+    of_extension = context.of_extension(scope.name)
     for handler in tuple(handlers):
         began = time.perf_counter()
         try:
             called: Callable[[SeenT, ConversationContext], object] = handler
-            refuse_coroutine(called(seen, context), "it")
+            refuse_coroutine(called(seen, of_extension), "it")
         except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary: observers must not end a conversation
             if handler in handlers:
                 handlers.remove(handler)
@@ -195,28 +199,47 @@ def awaitable(running: object) -> Awaitable[object]:
     return running
 
 
-class _UntimedAsker:
-    """Asks, and stops the clock of a time limit meanwhile."""
+class _Clock:
+    """The clock of a hook's time limit, which stands still while the hook waits for a person or a model."""
 
-    def __init__(self, asker: Asker, work: Work, seconds: int) -> None:
-        self._asker = asker
+    def __init__(self, work: Work, seconds: int) -> None:
         self._work = work
         self._limit = work.limit
         self._seconds = seconds
+        self._stops = 0
+        self._began = self._left = 0.0
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Stop the clock meanwhile."""
+        loop = asyncio.get_running_loop()
+        if not self._stops:
+            self._began = loop.time()
+            ends = self._limit.when()
+            self._left = self._seconds if ends is None else ends - loop.time()
+            self._limit.reschedule(None)
+        self._stops += 1
+        try:
+            yield
+        finally:
+            self._stops -= 1
+            if not self._stops:
+                self._work.waited += loop.time() - self._began
+                if not (self._limit.expired() or self._work.is_stopped):
+                    self._limit.reschedule(loop.time() + self._left)
+
+
+class _UntimedAsker:
+    """Asks, and stops the clock of a time limit meanwhile."""
+
+    def __init__(self, asker: Asker, clock: _Clock) -> None:
+        self._asker = asker
+        self._clock = clock
 
     @property
     def can_ask(self) -> bool:
         return self._asker.can_ask
 
     async def ask(self, question: "Question[AnswerT]") -> "AnswerT | Dismissed":
-        loop = asyncio.get_running_loop()
-        began = time.perf_counter()
-        ends = self._limit.when()
-        left = self._seconds if ends is None else ends - loop.time()
-        self._limit.reschedule(None)
-        try:
+        with self._clock.stopped():
             return await self._asker.ask(question)
-        finally:
-            self._work.waited += time.perf_counter() - began
-            if not (self._limit.expired() or self._work.is_stopped):
-                self._limit.reschedule(loop.time() + left)

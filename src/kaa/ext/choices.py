@@ -73,13 +73,14 @@ class SessionModels(Protocol):
         """
         ...
 
-    async def switch(self, query: str) -> ModelState:
-        """Switch to a model, from the next request on, and make it the default of new sessions.
+    async def switch(self, query: str, *, keep: bool = True) -> ModelState:
+        """Switch to a model, from the next request on.
 
         A model that is not listed becomes the default after its first reply.
 
         Args:
             query: `provider/id`, `id` or a part of it, with `:level` for the thinking level.
+            keep: make it the default of new sessions.
 
         Raises:
             CommandError: no model fits, several do, or the model cannot be used.

@@ -1,12 +1,13 @@
 """The context of a slash command: the conversation that it runs in."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from kaa.core.usage import ContextParts, UsageReport
+from kaa.ext.acting import ConversationActions
 from kaa.ext.asking import Asker
-from kaa.ext.choices import SessionApprovals, SessionModels, SessionSettings
-from kaa.ext.context import StateT
+from kaa.ext.choices import SessionApprovals, SessionSettings
+from kaa.ext.context import ConversationContext, StateT
 from kaa.ext.navigation import SessionList, SessionNavigation
 from kaa.ext.session_services import (
     SandboxPorts,
@@ -14,7 +15,6 @@ from kaa.ext.session_services import (
     SessionBudget,
     SessionCompaction,
     SessionExporting,
-    SessionNaming,
     SessionSharing,
 )
 from kaa.workspace.protocol import Workspace
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from kaa.ext.reports import SessionExtensions
 
 
-class CommandContext(Protocol):
-    """What a slash command may know of the conversation it runs in, and do to it."""
+class CommandControl(Protocol):
+    """What slash commands, unlike hooks and tools, may know of the conversation, and do to it."""
 
     @property
     def workspace(self) -> Workspace:
@@ -62,11 +62,6 @@ class CommandContext(Protocol):
         ...
 
     @property
-    def models(self) -> SessionModels:
-        """Which model answers, and how hard it thinks."""
-        ...
-
-    @property
     def approvals(self) -> SessionApprovals:
         """Which tool calls need the person's approval."""
         ...
@@ -82,22 +77,6 @@ class CommandContext(Protocol):
     @property
     def user_settings(self) -> SessionSettings:
         """The user's settings: lists them, and changes them permanently."""
-        ...
-
-    @property
-    def active_tools(self) -> tuple[str, ...]:
-        """Names of the active tools."""
-        ...
-
-    def activate_tool(self, name: str) -> None:
-        """Let the model call a registered tool that is not active, from the next request on, in this run of kaa.
-
-        The system prompt does not change: a `snippet` is not added. What servers keep of the conversation is lost
-        once, because tools come before it.
-
-        Raises:
-            RegistrationError: no such tool is registered. That it is active already is no error.
-        """
         ...
 
     @property
@@ -137,11 +116,6 @@ class CommandContext(Protocol):
     @property
     def sessions(self) -> SessionList:
         """The other sessions there are."""
-        ...
-
-    @property
-    def naming(self) -> SessionNaming:
-        """What the session is called."""
         ...
 
     @property
@@ -188,3 +162,35 @@ class CommandContext(Protocol):
     def ports(self) -> SandboxPorts:
         """Ports and services between the sandbox and the user's machine."""
         ...
+
+
+class CommandContext(ConversationActions, CommandControl, Protocol):
+    """What a slash command or a shortcut works with: all that hooks and tools have, and what only it may do."""
+
+
+class CommandContextOf(ConversationContext):
+    """The `CommandContext` of one extension.
+
+    Args:
+        context: of the conversation, for the extension.
+        control: the conversation.
+    """
+
+    def __init__(self, context: ConversationContext, control: CommandControl) -> None:
+        self.__dict__.update(context.__dict__)
+        self._commands = control
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("_") or name not in vars(CommandControl):
+            raise AttributeError(f"no attribute {name!r}", name=name, obj=self)
+        return getattr(self._commands, name)
+
+
+def command_context(context: ConversationContext, control: CommandControl) -> CommandContext:
+    """What a slash command of one extension works with.
+
+    Args:
+        context: of the conversation, for the extension.
+        control: the conversation.
+    """
+    return cast("CommandContext", CommandContextOf(context, control))

@@ -1,6 +1,7 @@
 """What extensions can use of the conversation that they work in. They are loaded once for all conversations."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -8,15 +9,16 @@ from kaa.core.arguments import ArgumentError
 from kaa.core.messages import Json
 from kaa.core.provider import ToolSchema
 from kaa.core.tool import Permit, Tool, ToolError, ToolResult, ToolRun
-from kaa.ext.asking import Asker, NobodyToAskError
+from kaa.ext.acting import ConversationActions, ConversationControl, extension_name
+from kaa.ext.asking import Asker
+from kaa.ext.errors import CommandError
 from kaa.ext.misuse import described, line_in
 from kaa.ext.results import UnfitResultError, parse_result, shortened
 from kaa.host.log import LOG
 from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
-    from kaa.core.budget import Budget
-    from kaa.ext.agents import AgentResult, AgentRunner
+    from kaa.ext.agents import AgentRunner
     from kaa.ext.costs import Costs
 
 StateT = TypeVar("StateT")
@@ -28,8 +30,8 @@ class WorkspacePermit(Permit, frozen=True):
     workspace: Workspace
 
 
-class ConversationContext:
-    """What an extension can use in a conversation.
+class ConversationContext(ConversationActions):
+    """What an extension can use in a conversation, and do with it.
 
     Args:
         workspace: the project.
@@ -40,14 +42,17 @@ class ConversationContext:
         workspace: the project; files and commands go through this and nothing else.
         asker: asks the person (`kaa.ext.asking`, `kaa.ext.questions`).
         conversation_id: the id of the conversation, as questions and notices carry it.
-        agents: gives what runs agents for tool calls; None where none can be run.
     """
 
     def __init__(self, workspace: Workspace, asker: Asker, conversation_id: str = "") -> None:
         self.workspace = workspace
         self.asker = asker
         self.conversation_id = conversation_id
-        self.agents: Callable[[], AgentRunner] | None = None
+        self.extension = ""
+        self._control: Callable[[], ConversationControl] | None = None
+        self._agents: Callable[[], AgentRunner] | None = None
+        self._untimed: Callable[[], AbstractContextManager[None]] = nullcontext
+        self._call_id = ""
         self._kept: dict[type[Any], Any] = {}  # any: each class maps to its own object
 
     def state(self, kind: type[StateT], make: Callable[[], StateT]) -> StateT:
@@ -56,6 +61,28 @@ class ConversationContext:
             self._kept[kind] = make()
         kept: StateT = self._kept[kind]
         return kept
+
+    def attach(self, control: Callable[[], ConversationControl], agents: "Callable[[], AgentRunner]") -> None:
+        """Let extensions act on the conversation, now that it is there.
+
+        Args:
+            control: gives what carries out what they ask for.
+            agents: gives what runs agents for them.
+        """
+        self._control, self._agents = control, agents
+
+    def of_extension(
+        self, name: str, untimed: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> "ConversationContext":
+        """The same conversation as one extension gets it.
+
+        Args:
+            name: of the extension.
+            untimed: stops the clock of its time limit, while it waits for a model.
+        """
+        context = copy(self)
+        context.extension, context._untimed = name, untimed
+        return context
 
     def asking(self, asker: Asker) -> "ConversationContext":
         """The same conversation with another way to ask."""
@@ -68,7 +95,7 @@ class ConversationContext:
     ) -> "ConversationContext":
         """The same conversation for an agent that a tool runs."""
         context = self.asking(asker)
-        context.workspace, context.agents = workspace, agents
+        context.workspace, context._agents = workspace, agents
         return context
 
     def of_call(self, run: ToolRun) -> "ToolContext":
@@ -102,60 +129,10 @@ class ToolContext(ConversationContext):
     """
 
     def __init__(self, context: ConversationContext, workspace: Workspace, run: ToolRun) -> None:
-        super().__init__(workspace, context.asker, context.conversation_id)
-        self._kept = context._kept
-        self.agents = context.agents
-        self.call_id = run.call_id
+        self.__dict__.update(context.__dict__)
+        self.workspace = workspace
+        self.call_id = self._call_id = run.call_id
         self.update = run.update
-
-    async def run_agent(
-        self,
-        prompt: str,
-        *,
-        name: str = "agent",
-        system_prompt: str | None = None,
-        model: str | None = None,
-        tools: Sequence[str] | None = None,
-        writable: Sequence[str] | None = (),
-        hosts: Sequence[str] | None = (),
-        budget: "Budget | None" = None,
-    ) -> "AgentResult":
-        """Run an agent with a context of its own to its end. Cancelling the call stops it.
-
-        What it uses is paid from the conversation's budget. Its calls need the same approvals as the conversation's
-        own; questions carry its id. Nobody can let its calls out of a narrowed workspace.
-
-        Args:
-            prompt: the task; all that it knows of the conversation.
-            name: the beginning of its id: one line of printable characters, at most 64.
-            system_prompt: replaces kaa's own.
-            model: as `--model` takes it; None for the model in force.
-            tools: names of tools; None for those active ones that work through the workspace.
-            writable: directories that it may write, see `Workspace.narrowed`; by default none, None for all that the
-                conversation may write.
-            hosts: what its commands may reach, likewise.
-            budget: limits of its own, besides those of the conversation.
-
-        Raises:
-            ValueError: the task is empty.
-            TypeError: an argument has a wrong type.
-            AgentError: it could not be run, or ended for another reason than that its work was done. As a `ToolError`
-                it tells the model why.
-        """
-        from kaa.ext.agents import AgentError, AgentTask  # lazy: few tools run agents
-
-        if not isinstance(prompt, str):
-            raise TypeError(f"the prompt of run_agent is {prompt!r}: use a text")
-        if not prompt.strip():
-            raise ValueError("the prompt of run_agent is empty: give the agent a task")
-        for argument, names in (("tools", tools), ("writable", writable), ("hosts", hosts)):
-            if isinstance(names, str):
-                raise TypeError(f"{argument} of run_agent is the text {names!r}: use a list, [{names!r}]")
-        if self.agents is None:
-            raise AgentError("No agent can be run here.")
-        return await self.agents().run(
-            AgentTask(prompt, self.call_id, name, system_prompt, model, tools, writable, hosts, budget)
-        )
 
 
 class _BoundTool:
@@ -168,6 +145,7 @@ class _BoundTool:
         self._context = context
         self._owner = owner
         self._costs = costs
+        self._name = extension_name(owner)
 
     @property
     def schema(self) -> ToolSchema:
@@ -179,10 +157,10 @@ class _BoundTool:
 
     async def run(self, arguments: dict[str, Json], run: ToolRun) -> ToolResult:
         try:
-            result: object = await self._tool.run(arguments, self._context.of_call(run))
+            result: object = await self._tool.run(arguments, self._context.of_extension(self._name).of_call(run))
         except (ToolError, ArgumentError):
             raise
-        except NobodyToAskError as error:
+        except CommandError as error:
             raise ToolError(str(error)) from error
         except (Exception, SystemExit) as error:  # isolation boundary: a broken tool must not end the conversation
             LOG.exception("tool %s failed", self.schema.name)

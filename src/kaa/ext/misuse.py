@@ -64,28 +64,23 @@ def refuse_coroutine(returned: object, what: str) -> None:
 def _interface(value: object) -> tuple[str, list[str]] | None:
     """What an extension knows an object as, and its public names; None if it is no part of the API."""
     # Lazy, here and below: only for mistakes, and these modules import this one.
-    from kaa.ext.command_context import CommandContext
+    from kaa.ext.acting import ConversationActions
+    from kaa.ext.command_context import CommandContextOf, CommandControl
     from kaa.ext.context import ConversationContext, ToolContext
     from kaa.ext.extension_api import ExtensionAPI
 
+    common = ["workspace", "asker", "conversation_id", "state", "extension", *_public(ConversationActions)]
     match value:
         case ExtensionAPI():
             return "the extension API", _public(ExtensionAPI)
         case ToolContext():
-            return "the context of a tool", [
-                "workspace",
-                "asker",
-                "conversation_id",
-                "state",
-                "call_id",
-                "update",
-                "run_agent",
-            ]
+            return "the context of a tool", [*common, "call_id", "update"]
+        case CommandContextOf():
+            return "the context of a command", sorted({*common, *_public(CommandControl)})
         case ConversationContext():
-            return "the context of a hook", ["workspace", "asker", "conversation_id", "state"]
+            return "the context of a hook", common
         case _:
-            names = _public(CommandContext)
-            return ("the context of a command", names) if set(names) <= set(dir(value)) else None
+            return None
 
 
 def _public(interface: type[Any]) -> list[str]:

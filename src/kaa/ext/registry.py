@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kaa.core.events import Event
 from kaa.core.tool import Tool, ToolRun
+from kaa.ext.acting import IdleWork
 from kaa.ext.asking import Asker
 from kaa.ext.calling import Report, awaitable, failed, parsed, returned, tell
-from kaa.ext.command_context import CommandContext
+from kaa.ext.command_context import CommandContext, CommandControl, command_context
 from kaa.ext.commands import Command, CommandAction, Suggestion
 from kaa.ext.context import ConversationContext
 from kaa.ext.errors import CommandError, ExtensionFailedError, RegistrationError
@@ -171,7 +172,7 @@ class Registry:
         texts = {name: self._section_texts.get(name, "").strip("\n") for name in sections}
         return tuple((name, text) for name, text in texts.items() if text)
 
-    async def run_command(self, name: str, arguments: str, context: CommandContext) -> CommandAction | None:
+    async def run_command(self, name: str, arguments: str, control: CommandControl) -> CommandAction | None:
         """Do what a slash command does.
 
         Raises:
@@ -184,7 +185,7 @@ class Registry:
         try:
             async with limit:
                 with self.running.run(scope.author, f"/{name}", limit):
-                    action: object = await awaitable(command.handler(arguments, context))
+                    action: object = await awaitable(command.handler(arguments, self._commanding(scope, control)))
         except (CommandError, SessionError):
             raise
         except TimeoutError as error:
@@ -197,12 +198,32 @@ class Registry:
             return parsed(scope, f"command /{name}", action)
         raise returned(scope, f"command /{name}", action, "an action, such as Reply, or None")
 
-    def obstacle(self, name: str, context: CommandContext, *, is_running: bool) -> str | None:
+    async def run_idle_work(self, extension: str, work: IdleWork, control: CommandControl) -> None:
+        """Call a function that an extension left for when the agent does not work. A failure is reported.
+
+        Args:
+            extension: its name.
+            work: the function.
+            control: the conversation.
+        """
+        scope = next((scope for scope in self._scopes if scope.name == extension), None)
+        if scope is None:
+            return  # it was unloaded meanwhile
+        what = "when_idle function"
+        limit = asyncio.timeout(None)
+        try:
+            async with limit:
+                with self.running.run(scope.author, what, limit):
+                    await awaitable(work(self._commanding(scope, control)))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary, as above
+            self._report(failed(scope, what, error))
+
+    def obstacle(self, name: str, control: CommandControl, *, is_running: bool) -> str | None:
         """Why a slash command cannot be used now, in a sentence; None if it can.
 
         Args:
             name: of the command.
-            context: what it works with.
+            control: the conversation.
             is_running: whether the agent works.
 
         Raises:
@@ -214,20 +235,20 @@ class Registry:
         if command.available is None:
             return None
         try:
-            reason: object = command.available(context)
+            reason: object = command.available(self._commanding(scope, control))
         except (Exception, SystemExit) as error:  # isolation boundary, as above
             raise failed(scope, f"availability of /{name}", error) from error
         if isinstance(reason, str | None):
             return reason
         raise returned(scope, f"availability of /{name}", reason, "str or None")
 
-    def complete(self, name: str, typed: str, context: CommandContext) -> tuple[Suggestion, ...]:
+    def complete(self, name: str, typed: str, control: CommandControl) -> tuple[Suggestion, ...]:
         """What can stand behind the name of a slash command, none if there is no such command.
 
         Args:
             name: of the command.
             typed: what stands there so far.
-            context: what it works with.
+            control: the conversation.
         """
         if name not in self.commands:
             return ()
@@ -236,7 +257,7 @@ class Registry:
             return ()
         what = f"completion of /{name}"
         try:
-            found = tuple(command.complete(typed, context))
+            found = tuple(command.complete(typed, self._commanding(scope, control)))
             if not all(isinstance(one, Suggestion) for one in found):
                 raise returned(scope, what, found, "a sequence of Suggestion")
             found = tuple(parsed(scope, what, one) for one in found)
@@ -257,6 +278,9 @@ class Registry:
     @property
     def _scopes(self) -> list[Scope]:
         return self._extensions.scopes(self._names)
+
+    def _commanding(self, scope: Scope, control: CommandControl) -> CommandContext:
+        return command_context(self._context.of_extension(scope.name), control)
 
     def _command(self, name: str) -> tuple[Scope, Command]:
         return next((scope, scope.commands[name]) for scope in self._scopes if name in scope.commands)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from kaa.ext.acting import extension_name
 from kaa.ext.commands import Command
 from kaa.ext.costs import Costs
 from kaa.ext.hooks import (
@@ -62,6 +63,11 @@ class Scope:
         self.compactors: list[Compactor] = []
         self.handlers: list[EventHandler] = []
         self.closers: list[Callable[[], None]] = []
+
+    @property
+    def name(self) -> str:
+        """What the extension is called in sessions, settings and stores."""
+        return extension_name(self.owner)
 
     @property
     def author(self) -> str:

@@ -29,6 +29,7 @@ from kaa.shell.home import Home
 from kaa.shell.host import Host, HostedConversation, HostNotice
 from kaa.shell.options import ConversationOptions
 from kaa.shell.safety import UnopenedWorkspace
+from kaa.shell.work_queue import WorkQueue
 from kaa.tui.sanitize import sanitize
 from kaa.workspace.local import LocalWorkspace
 
@@ -98,7 +99,7 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace, output: Out
         ends: list[AgentEnd] = []
         try:
             await _begin(hosted, output, ends)
-            while isinstance(ended := await _submit_all(messages, hosted.conversation, output), SessionToOpen):
+            while isinstance(ended := await _submit_all(messages, hosted.work, output), SessionToOpen):
                 hosted = await host.switch(hosted, options.going_to(ended.choice), workspace)
                 await _begin(hosted, output, ends)
                 output.reply(ended.text)
@@ -166,13 +167,14 @@ async def _begin(hosted: HostedConversation, output: Output, ends: list[AgentEnd
     await hosted.begin()
 
 
-async def _submit_all(
-    messages: list[UserMessage], conversation: Conversation, output: Output
-) -> ExitCode | SessionToOpen:
-    """Submit messages; each one leaves the list. Returns how it ended, or the session to go on with."""
+async def _submit_all(messages: list[UserMessage], work: WorkQueue, output: Output) -> ExitCode | SessionToOpen:
+    """Submit messages; each one leaves the list. Returns how it ended, or the session to go on with.
+
+    What extensions send is worked on, too.
+    """
     while messages:
         message = messages.pop(0)
-        outcome = await conversation.submit(message)
+        outcome = await work.submit(message)
         match outcome:
             case CommandNotRun(text=text):
                 output.failure(why_not_here(message) or text)
@@ -188,4 +190,6 @@ async def _submit_all(
                 return of_reason(reason)
             case _:
                 pass
+        if (end := await work.settled()) is not None and end.reason != "done":
+            return of_reason(end.reason)
     return ExitCode.DONE

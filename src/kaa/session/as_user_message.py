@@ -3,8 +3,8 @@
 import re
 from typing import get_args
 
-from kaa.core.messages import Origin, UserContent, UserMessage
-from kaa.session.entries import BashExecution, BranchSummary, Compaction
+from kaa.core.messages import ExtensionNote, Origin, UserContent, UserMessage
+from kaa.session.entries import BashExecution, BranchSummary, Compaction, CustomMessage
 from kaa.session.naming import unix_milliseconds
 
 _BACKTICKS = re.compile("`{3,}")
@@ -31,9 +31,39 @@ def origin_of(custom_type: str) -> Origin:
     return origin if origin in _ORIGINS else "extension"
 
 
-def note_message(content: tuple[UserContent, ...] | str, timestamp: str, origin: Origin = "extension") -> UserMessage:
-    """A message that is not the person's own."""
-    return UserMessage(content, unix_milliseconds(timestamp), origin)
+def type_of(extension: str, kind: str = "") -> str:
+    """The type of an extension's entries: its name, which has no dot and no colon, and its own name for the kind."""
+    return f"{extension}:{kind}" if kind else extension
+
+
+def custom_entry(message: UserMessage) -> CustomMessage:
+    """The entry for a message that is not the person's own."""
+    note = message.note
+    if note is None:
+        return CustomMessage(custom_type=custom_type_of(message.origin), content=message.content, display=True)
+    return CustomMessage(
+        custom_type=type_of(note.extension, note.kind),
+        content=message.content,
+        display=note.display,
+        details=note.details,
+    )
+
+
+def custom_message(entry: CustomMessage) -> UserMessage:
+    """The message of such an entry."""
+    extension, _, kind = entry.custom_type.partition(":")
+    note = ExtensionNote(extension, kind, entry.display, entry.details)
+    return UserMessage(
+        entry.content,
+        unix_milliseconds(entry.timestamp),
+        origin_of(entry.custom_type),
+        None if extension.startswith(_OWN_TYPE) else note,
+    )
+
+
+def note_message(content: tuple[UserContent, ...] | str, timestamp: str) -> UserMessage:
+    """A message of kaa's own."""
+    return UserMessage(content, unix_milliseconds(timestamp), "extension")
 
 
 def compaction_message(compaction: Compaction) -> UserMessage:

@@ -13,7 +13,7 @@ from kaa.core.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from kaa.session.as_user_message import branch_summary_message, command_message, note_message, origin_of
+from kaa.session.as_user_message import branch_summary_message, command_message, custom_message
 from kaa.session.entries import (
     AnyEntry,
     BashExecution,
@@ -58,8 +58,8 @@ def _unedited(entry: AnyEntry) -> Message | None:
     match entry:
         case MessageEntry(message=message):
             return _said(message)
-        case CustomMessage(content=content, custom_type=custom_type):
-            return note_message(content, entry.timestamp, origin_of(custom_type))
+        case CustomMessage():
+            return custom_message(entry)
         case BranchSummary():
             return branch_summary_message(entry) if entry.summary else None
         case _:

@@ -17,6 +17,8 @@ from kaa.session.tree import Node
 
 # The kind of a `usage` entry: the request was for a name of the session. Before, kaa wrote an entry of its own.
 TITLE_KIND = "title"
+# So begin the kinds of those that an extension made; its name follows.
+EXTENSION_KIND = "extension:"
 OLD_TITLE_ENTRY = "kaa.title"
 # Entries of kaa, which other programs keep and ignore.
 MISS_ENTRY = "kaa.cache_miss"
@@ -135,7 +137,10 @@ def usage_aside(store: SessionStore, node: Node, provider: str, model: str) -> R
     if aside.usage is None:
         return None
     if node.type == "usage":
-        purpose = "title" if aside.kind == TITLE_KIND else "other"
+        if aside.kind.startswith(EXTENSION_KIND):
+            purpose = "extension"
+        else:
+            purpose = "title" if aside.kind == TITLE_KIND else "other"
         return RequestCharge(purpose, plausible(aside.usage), aside.provider or provider, aside.model or model)
     author, _, author_id = (aside.model or _author(aside.details)).partition("/")
     return RequestCharge(purpose, plausible(aside.usage), *((author, author_id) if author_id else (provider, model)))

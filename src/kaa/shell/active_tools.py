@@ -32,6 +32,7 @@ class ActiveTools:
         self._registry = registry
         self._select = select
         self._names = [tool.name for tool in select()]
+        self._deactivated: set[str] = set()
         self.prompt = prompt
         self.sections = self._made_sections()
 
@@ -47,8 +48,16 @@ class ActiveTools:
             RegistrationError: no such tool is registered.
         """
         self._registry.select_tools([name])
+        self._deactivated.discard(name)
         if name not in self._names:
             self._names.append(name)
+            self.refresh(agent)
+
+    def deactivate(self, name: str, agent: Agent) -> None:
+        """Take a tool from the model. It does not come back when extensions change."""
+        if name in self._names:
+            self._names.remove(name)
+            self._deactivated.add(name)
             self.refresh(agent)
 
     def instruct(self, files: tuple[ContextFile, ...], agent: Agent) -> None:
@@ -62,7 +71,8 @@ class ActiveTools:
         A section that fails is reported, and stays as it is.
         """
         with suppress(RegistrationError):  # a tool that the user chose is unloaded: nothing new is active
-            self._names += [tool.name for tool in self._select() if tool.name not in self._names]
+            known = self._deactivated.union(self._names)
+            self._names += [tool.name for tool in self._select() if tool.name not in known]
         agent.set_tools(self.bound())
         self.sections = self._made_sections()
         agent.set_system_prompt(joined_sections(self.sections))

@@ -1,4 +1,4 @@
-"""Runs agents for tool calls: a fresh context, a narrowed workspace, the conversation's budget, models and asker."""
+"""Runs agents for extensions: a fresh context, a narrowed workspace, the conversation's budget, models and asker."""
 
 import secrets
 from collections.abc import Callable
@@ -33,6 +33,7 @@ from kaa.workspace.protocol import WiderError, Workspace
 # The kind of the entries that say what an agent used.
 _USAGE_KIND = "agent"
 _MAX_NAME_CHARACTERS = 64
+_MOST_NESTED = 5
 
 
 class AgentOrigin(msgspec.Struct, frozen=True):
@@ -67,6 +68,7 @@ class AgentRuns:
         workspace: that of the calls; agents get this one or a narrower one.
         ledger: gives what a new agent pays from.
         emit: gets the events of agents, each with the agent's id.
+        depth: how many agents it is within.
     """
 
     def __init__(
@@ -75,11 +77,13 @@ class AgentRuns:
         workspace: Workspace,
         ledger: Callable[[Budget | None], Ledger],
         emit: Callable[[Event], None],
+        depth: int = 0,
     ) -> None:
         self._origin = origin
         self._workspace = workspace
         self._ledger = ledger
         self._emit = emit
+        self._depth = depth
 
     async def run(self, task: AgentTask) -> AgentResult:
         """See `AgentRunner`."""
@@ -87,6 +91,11 @@ class AgentRuns:
             raise AgentError(
                 f"The agent was not run: {task.name[:_MAX_NAME_CHARACTERS]!a} is no name for it. Use one line of at"
                 f" most {_MAX_NAME_CHARACTERS} printable characters."
+            )
+        if self._depth >= _MOST_NESTED:
+            raise AgentError(
+                f"The agent was not run: it would be the {_MOST_NESTED + 1}th within another one, and the limit is"
+                f" {_MOST_NESTED}. A hook that runs an agent is called for the agent's calls, too."
             )
         if task.writable is None and task.hosts is None:
             return await self._run(task, self._workspace)
@@ -105,7 +114,11 @@ class AgentRuns:
         agent = await self._build(task, agent_id, workspace, ledger)
         agent.set_allowance(ledger)
         agent.subscribe(lambda event: self._pass_on(event, agent_id))
-        end = await agent.run(user_message(task.prompt, origin="agent"))
+        try:
+            end = await agent.run(user_message(task.prompt, origin="agent"))
+        finally:
+            if not task.call_id:
+                self._origin.checkpoints.agent_ended(agent_id)
         result = AgentResult(agent_id, _last_reply(end), ledger.used, end.reason)
         if end.reason != "done":
             raise AgentError(f"The agent {agent_id} ended early ({end.reason}): {end.error or end.reason}", result)
@@ -113,7 +126,7 @@ class AgentRuns:
 
     async def _build(self, task: AgentTask, agent_id: str, workspace: Workspace, ledger: Ledger) -> Agent:
         origin = self._origin
-        runner = AgentRuns(origin, workspace, ledger.child, self._emit)
+        runner = AgentRuns(origin, workspace, ledger.child, self._emit, self._depth + 1)
         asker = AttributingAsker(origin.asker, agent=agent_id)
         registry = origin.registry.of_agent(workspace, asker, lambda: runner)
         gate = create_gatekeeper(
@@ -135,7 +148,7 @@ class AgentRuns:
 
         async def before_change(call: ToolCall) -> None:
             if registry.risk_of(call.name) != "read":  # what it changes belongs to the call that runs the agent
-                await origin.checkpoints.before_change(call_id=task.call_id)
+                await origin.checkpoints.before_change(call_id=task.call_id or agent_id)
 
         hooks = FixedHooks(
             before=(*registry.run.before, judge, before_change),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
@@ -10,6 +11,7 @@ from kaa.core.agent import Agent, Subscriber
 from kaa.core.events import AgentEnd, Event, ToolExecutionEnd, UserCommandEnd
 from kaa.core.messages import Json, Message, UserMessage, user_message
 from kaa.core.usage import ContextParts, UsageReport
+from kaa.ext.acting import IdleWork
 from kaa.ext.api import BeginSession, Command, CopySession, OpenSession, Reply, Submit, Suggestion
 from kaa.ext.context import StateT
 from kaa.ext.errors import CommandError
@@ -44,6 +46,7 @@ from kaa.workspace.file_index import FileIndex
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 
 if TYPE_CHECKING:
+    from kaa.shell.acting.messages import Unasked
     from kaa.shell.checkpoints.travel import FileTravel
     from kaa.shell.exporting import Exporting
     from kaa.shell.extensions.control import ExtensionControl
@@ -109,6 +112,8 @@ class Conversation:
         sessions: the other sessions there are.
         naming: what the session is called.
         compaction: condenses the conversation.
+        unasked: starts runs for extensions; None as long as nothing does.
+        acting: gives what carries out what extensions do.
         conversation_id: tells the conversations of one process apart.
         session_id: the session's id.
         asker: asks the person.
@@ -138,6 +143,8 @@ class Conversation:
         self.sessions = session.others
         self.naming = session.naming
         self.compaction = session.compaction
+        self.unasked: Unasked | None = None
+        self.acting = cache(lambda: session.acting(lambda: self.unasked))
         self.conversation_id = registry.context.conversation_id
         self.session_id = session.store.header.id
         self.asker = registry.context.asker
@@ -308,10 +315,6 @@ class Conversation:
         """Names of the active tools."""
         return self._agent.tool_names
 
-    def activate_tool(self, name: str) -> None:
-        """See `CommandContext.activate_tool`."""
-        self._tools.activate(name, self._agent)
-
     @property
     def commands(self) -> tuple[Command, ...]:
         """All slash commands."""
@@ -381,7 +384,7 @@ class Conversation:
         """
         if isinstance(message, str):
             message = user_message(message)
-        called = invocation_in(message)
+        called = invocation_in(message) if message.note is None else None
         if called is not None:
             answer = await self._run_called(called)
             if not isinstance(answer, Submit):
@@ -394,7 +397,17 @@ class Conversation:
 
     async def _say(self, message: UserMessage) -> AgentEnd:
         self._session.recorder.require_writable()
-        return await self._agent.run(await self._registry.run.user_message(message))
+        if message.note is None:
+            message = await self._registry.run.user_message(message)
+        return await self._agent.run(message)
+
+    def queue(self, message: UserMessage, *, steer: bool) -> None:
+        """Give the model a message of an extension within the run: as soon as possible, or when it would stop."""
+        (self._agent.steer if steer else self._agent.follow_up)(message)
+
+    async def run_idle_work(self, extension: str, work: IdleWork) -> None:
+        """Call a function that an extension left for when nothing is under way; its failure is reported."""
+        await self._registry.run_idle_work(extension, work, self)
 
     async def steer(self, message: UserMessage) -> None:
         """Give the model this message as soon as the running tools are done.
@@ -420,7 +433,7 @@ class Conversation:
         return self._agent.has_queued
 
     def dequeue(self) -> UserMessage | None:
-        """Take back the message queued last."""
+        """Take back the message of the person that was queued last."""
         return self._agent.dequeue()
 
     def clear_queues(self) -> list[UserMessage]:

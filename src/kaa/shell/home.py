@@ -71,6 +71,11 @@ class Home:
         return self.path / "checkpoints"
 
     @property
+    def extension_data(self) -> Path:
+        """What extensions keep; a folder for each."""
+        return self.path / "extension-data"
+
+    @property
     def extensions(self) -> Path:
         """The folder of the user's extensions."""
         return self.path / "extensions"

@@ -78,6 +78,7 @@ class HostedConversation:
     async def begin(self) -> None:
         """Run the hooks of extensions for the start. Call it once, before the first message."""
         await self.conversation.begin(self._reason)
+        self.work.begin()
 
     async def close(self, reason: SessionEndReason) -> None:
         """Stop what is under way and close the conversation; see `Host.end`."""

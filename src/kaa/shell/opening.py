@@ -57,6 +57,8 @@ from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
     from kaa.ext.agents import AgentRunner
+    from kaa.shell.acting.control import Acting
+    from kaa.shell.acting.messages import Unasked
     from kaa.shell.exporting import Exporting
     from kaa.shell.extensions.control import ExtensionControl
     from kaa.shell.jobs import Jobs
@@ -220,7 +222,6 @@ async def open_conversation(
             origin = AgentOrigin(asker, registry, spec, built, gate, checkpoints, at.home, at.notify)
             return AgentRuns(origin, at.workspace, built.budgeting.child, events.emit)
 
-        registry.context.agents = agents
         parts = _session_parts(options, session, models, built, registry, reloading, checkpoints, events, spec, at)
         name_session(options.session, parts.naming)
         conversation = Conversation(
@@ -235,6 +236,7 @@ async def open_conversation(
             project.trust,
             closing.pop_all(),
         )
+        registry.context.attach(conversation.acting, agents)
         undo.pop_all()  # from here on the conversation closes what it is made of
     if isinstance(options.session, ContinueSession | ResumeSession):
         fixed = (*options.fixed, *(["approvals"] if options.approvals else []))
@@ -382,12 +384,21 @@ def _session_parts(
 
         return ExtensionControl(at.extensions, registry, spec.tools, lambda: reloading.settings)
 
+    def acting(unasked: "Callable[[], Unasked | None]") -> "Acting":
+        from kaa.shell.acting.control import Acting, ActingParts
+
+        on = ActingParts(
+            agent, built.models, spec.tools, naming, store, recorder, summarizer, navigation, at.home, at.workspace.root
+        )
+        return Acting(on, at.notify, unasked)
+
+    naming = Naming(agent, store, recorder, summarizer, lambda: reloading.settings.auto_title)
     return SessionParts(
         store,
         recorder,
         built.accounting,
         built.budgeting,
-        Naming(agent, store, recorder, summarizer, lambda: reloading.settings.auto_title),
+        naming,
         Compacting(agent, store, recorder, summarizer, registry, lambda: reloading.settings.compaction),
         exporting,
         checkpoints,
@@ -395,6 +406,7 @@ def _session_parts(
         OtherSessions(at.home, at.workspace.root, folder),
         agents,
         extensions,
+        acting,
     )
 
 

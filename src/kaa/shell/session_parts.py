@@ -17,6 +17,8 @@ from kaa.shell.naming import Naming
 from kaa.shell.other_sessions import OtherSessions
 
 if TYPE_CHECKING:
+    from kaa.shell.acting.control import Acting
+    from kaa.shell.acting.messages import Unasked
     from kaa.shell.exporting import Exporting
     from kaa.shell.extensions.control import ExtensionControl
     from kaa.shell.navigating import Navigation
@@ -58,6 +60,7 @@ class SessionParts(msgspec.Struct, frozen=True):
         others: the other sessions there are.
         agents: tells of the agents that tools run in it.
         extensions: gives what reports on the user's extensions and switches them; loaded when it is used.
+        acting: makes what carries out what extensions do; it gets what starts runs for them, once that is there.
     """
 
     store: SessionStore
@@ -72,3 +75,4 @@ class SessionParts(msgspec.Struct, frozen=True):
     others: OtherSessions
     agents: AgentEvents
     extensions: "Callable[[], ExtensionControl]"
+    acting: "Callable[[Callable[[], Unasked | None]], Acting]"

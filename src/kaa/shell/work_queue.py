@@ -1,17 +1,26 @@
-"""What a conversation is asked to do. Messages wait for the run; commands and other work do not wait for each other."""
+"""What a conversation is asked to do. Messages wait for the run; commands and other work do not wait for each other.
+
+Extensions have the conversation do things, too, which nobody waits for: they have tasks of their own here.
+"""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Generic, NamedTuple, TypeVar
 
 from kaa.core.events import AgentEnd
 from kaa.core.messages import UserMessage
+from kaa.ext.acting import IdleWork
 from kaa.ext.errors import CommandError
+from kaa.host.log import LOG
 from kaa.session.entries import MessageEntry
 from kaa.session.errors import SessionError
 from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation, SubmitOutcome
 
 ResultT = TypeVar("ResultT")
+
+# Functions of extensions that wait until the agent is idle.
+_MOST_IDLE_WORK = 100
 
 
 class WorkResult(NamedTuple, Generic[ResultT]):
@@ -34,6 +43,26 @@ class WorkQueue:
         self._work: set[asyncio.Task[object]] = set()  # what goes on in the conversation
         self._unsaid: list[UserMessage] = []  # what waited in the conversation before, and what failed to be said
         self._is_saying = False
+        self._has_begun = False
+        self._has_ended = False
+        self._held: list[tuple[UserMessage, bool]] = []  # what extensions sent before the conversation began
+        self._idle: deque[tuple[str, IdleWork]] = deque()
+        self._begun: set[asyncio.Task[None]] = set()  # what nobody waits for
+        self._begun_observers: list[Callable[[asyncio.Task[None]], None]] = []
+        self._unasked_end: AgentEnd | None = None
+        conversation.unasked = self
+
+    def begin(self) -> None:
+        """Do what extensions sent while the conversation began."""
+        self._has_begun = True
+        held, self._held = self._held, []
+        for message, steer in held:
+            self.say_unasked(message, steer=steer)
+        self._proceed()
+
+    def observe_begun(self, observer: Callable[[asyncio.Task[None]], None]) -> None:
+        """Call `observer` with each task that does what extensions want done."""
+        self._begun_observers.append(observer)
 
     def subscribe(self, observer: Callable[[], None]) -> None:
         """Call `observer` after each command and other work that is no run: no event tells what it changed."""
@@ -70,6 +99,44 @@ class WorkQueue:
             raise
         finally:
             self._is_saying = False
+            self._proceed()
+
+    def say_unasked(self, message: UserMessage, *, steer: bool) -> None:
+        """Give the model a message of an extension: now, or when the run would end, or (`steer`) within the run."""
+        if not self._has_begun:
+            self._held.append((message, steer))
+        elif self.is_busy:
+            self._conversation.queue(message, steer=steer)
+        else:
+            self._begin(self._say_unasked(message))
+
+    def when_idle(self, extension: str, work: IdleWork) -> None:
+        """Call a function of an extension as soon as nothing is under way.
+
+        Raises:
+            CommandError: too many wait already.
+        """
+        if len(self._idle) >= _MOST_IDLE_WORK:
+            raise CommandError(f"{_MOST_IDLE_WORK} functions wait already until the agent is idle, which is the limit")
+        self._idle.append((extension, work))
+        self._proceed()
+
+    async def settled(self) -> AgentEnd | None:
+        """Wait until all is done that extensions want done. Returns how the last run ended that they started."""
+        while self._begun:
+            await asyncio.wait(self._begun)
+        end, self._unasked_end = self._unasked_end, None
+        return end
+
+    async def submit(self, message: UserMessage) -> SubmitOutcome:
+        """Do what the user asks, when extensions have nothing done. See `Conversation.submit`."""
+        await self.settled()
+        self._is_saying = True
+        try:
+            return await self._submit(message)
+        finally:
+            self._is_saying = False
+            self._proceed()
 
     async def command(self, text: str) -> SubmitOutcome:
         """Run a slash command of the conversation's."""
@@ -77,6 +144,7 @@ class WorkQueue:
             return await self._submit(text)
         finally:
             self._changed()
+            self._proceed()
 
     async def aside(self, work: Callable[[], Awaitable[ResultT]]) -> WorkResult[ResultT]:
         """Have work done that occupies the conversation. What had waited before goes on waiting."""
@@ -86,24 +154,27 @@ class WorkQueue:
             result = await self._working(work())
         finally:
             self._changed()
+            self._proceed()
         return WorkResult(result, [] if waited or conversation.is_running else conversation.clear_queues())
 
     async def take_unsaid(self) -> list[UserMessage]:
         """Take back what waits if there is no run it could wait for, what waited before, and what could not be said."""
         unsaid, self._unsaid = self._unsaid, []
-        return unsaid if self._conversation.is_running else unsaid + self._conversation.clear_queues()
+        return unsaid if self._conversation.is_running else unsaid + self._taken_back()
 
     async def abort(self) -> list[UserMessage]:
         """Stop what is under way. Returns the messages that waited."""
-        waiting = self._conversation.clear_queues()
+        waiting = self._taken_back()
         self._conversation.abort()
         return waiting
 
     async def end(self) -> list[UserMessage]:
         """Stop what is under way, because the conversation is to be closed. Returns all that was not said."""
-        self._unsaid += self._conversation.clear_queues()
+        self._has_ended = True
+        self._idle.clear()
+        self._unsaid += self._taken_back()
         self._conversation.abort()
-        if others := self._work - {asyncio.current_task()}:
+        if others := (self._work | self._begun) - {asyncio.current_task()}:
             await asyncio.wait(others)
         unsaid, self._unsaid = self._unsaid, []
         return unsaid
@@ -120,7 +191,50 @@ class WorkQueue:
         while not conversation.is_running and (late := _left_waiting(conversation, last, waited=waited)):
             for one in late:
                 last = await self._working(conversation.submit(one))
-        return outcome
+        return last if isinstance(outcome, AgentEnd) and isinstance(last, AgentEnd) else outcome
+
+    def _taken_back(self) -> list[UserMessage]:
+        """The messages of the person that wait. Those of extensions are dropped."""
+        return [message for message in self._conversation.clear_queues() if message.note is None]
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._begun.add(task)
+        task.add_done_callback(self._begun.discard)
+        for observer in self._begun_observers:
+            observer(task)
+
+    def _proceed(self) -> None:
+        """Call what waits until the agent is idle, if it is."""
+        if self._idle and self._has_begun and not (self._has_ended or self.is_busy or self._work):
+            self._begin(self._do_idle_work())
+
+    async def _do_idle_work(self) -> None:
+        while self._idle and not (self._has_ended or self.is_busy or self._work):
+            extension, work = self._idle.popleft()
+            await self._working(self._conversation.run_idle_work(extension, work))
+            self._changed()
+            for message in [] if self._conversation.is_running else self._conversation.clear_queues():
+                await self._say_unasked(message)
+
+    async def _say_unasked(self, message: UserMessage) -> None:
+        """Say something that nobody waits for; a failure is told."""
+        if self._has_ended:
+            return
+        if self.is_busy:
+            self._conversation.queue(message, steer=False)
+            return
+        self._is_saying = True
+        try:
+            if isinstance(end := await self._submit(message), AgentEnd):
+                self._unasked_end = end
+        except Exception as error:  # noqa: BLE001 isolation boundary: it has no caller, and must not end the conversation
+            LOG.exception("a message of an extension failed")
+            author = f"of extension {message.note.extension}" if message.note is not None else "that waited"
+            self._conversation.acting().notify(f"the message {author} was not sent: {error}")
+        finally:
+            self._is_saying = False
+            self._proceed()
 
     async def _working(self, work: Awaitable[ResultT]) -> ResultT:
         """Do some work in the conversation, which is not closed before it is done."""

@@ -184,7 +184,9 @@ class RpcSession:
         return await asyncio.shield(begun)
 
     def _begin_run(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
+        self._follow_run(asyncio.create_task(work))
+
+    def _follow_run(self, task: asyncio.Task[None]) -> None:
         self._runs.add(task)
         task.add_done_callback(self._settled)
 
@@ -450,6 +452,7 @@ class RpcSession:
             self._note(event)
             send(events.of(event))
 
+        hosted.work.observe_begun(self._follow_run)
         self._conversation.subscribe(note)
         self._conversation.subscribe_agents(lambda event: send(events.of(event)))
         self._conversation.on_entries(lambda line: send(entry_appended(line)))

@@ -133,6 +133,12 @@ class TurnCheckpoints:
         else:
             self._problem = ""
 
+    def agent_ended(self, agent: str) -> None:
+        """An agent is over that no tool call ran: what changes from here on is not its doing."""
+        self._end(agent)
+        if not self._agent.is_running:
+            self._collect()
+
     async def keeps(self, patterns: Sequence[str], *, name: str = "", kind: str = "") -> Kept:
         """See `Checkpoints.keeps`."""
         checkpoints = self._made()

@@ -14,7 +14,7 @@ import msgspec
 from kaa.core.agent import Agent
 from kaa.core.budget import BudgetExhaustedError
 from kaa.core.errors import ContextOverflowError, MalformedStreamError, ProviderError
-from kaa.core.messages import AssistantMessage, Usage, user_message
+from kaa.core.messages import AssistantMessage, Message, Usage, user_message
 from kaa.core.provider import Provider, Request, SideRequest
 from kaa.core.reply import ReplyBuilder
 from kaa.core.stream_timeouts import StreamTimeouts, with_timeouts
@@ -112,12 +112,22 @@ class Summarizer:
             SummaryTooLongError: the question does not fit into the model's window.
             SummaryError: the request failed for good, or the answer is empty or was cut off.
         """
+        return await self.ask_about((user_message(text),), system, max_tokens, author)
+
+    async def another(self, query: str) -> ResolvedModel:
+        """A model to ask, as `--model` takes it. See `Models.another`."""
+        return await self._models.another(query)
+
+    async def ask_about(
+        self, messages: Sequence[Message], system: str, max_tokens: int, author: ResolvedModel | None = None
+    ) -> ModelSummary:
+        """The same for a question of several messages. Raises as `ask` does."""
         asked = author or self._in_force
         # One of its own: that of the conversation remembers how it has rendered the conversation.
         provider = create_provider(asked, self._link.transport)
         thinking = nearest_level("off", asked.model, asked.endpoint.thinking_levels)
         limit = max_tokens if thinking == "off" else max_tokens + _THINKING_TOKENS
-        request = Request(asked.model, system, (user_message(text),), thinking=thinking, max_tokens=limit, once=True)
+        request = Request(asked.model, system, messages, thinking=thinking, max_tokens=limit, once=True)
         try:
             other = asked.model if asked.model.qualified_id != self._agent.model.qualified_id else None
             await self._agent.allowance.admit(ask=False, model=other)

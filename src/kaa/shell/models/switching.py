@@ -190,8 +190,8 @@ class Models:
         async with self._switching:
             return self._choose(*await self._meant(query, level))
 
-    async def switch(self, query: str) -> ModelState:
-        """Switch to a model and make it the default. See `kaa.ext.choices.SessionModels`.
+    async def switch(self, query: str, *, keep: bool = True) -> ModelState:
+        """Switch to a model. See `kaa.ext.choices.SessionModels`.
 
         Raises:
             CommandError: nothing fits, several do, or it cannot be used.
@@ -202,9 +202,9 @@ class Models:
                 resolved, level = await self._meant(query)
                 self._registry.refuse_guess(query, resolved.model)
                 state = self._choose(resolved, level)
-            if state.is_listed:
+            if keep and state.is_listed:
                 await self.keep()
-            else:
+            elif keep:
                 self._unproven = state.model
         except NoModelError as error:
             raise CommandError(error.reason) from error

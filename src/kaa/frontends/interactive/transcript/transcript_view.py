@@ -22,7 +22,7 @@ from kaa.core.events import (
     UserCommandStart,
     UserCommandUpdate,
 )
-from kaa.core.messages import AssistantMessage, ToolResultMessage, UserMessage
+from kaa.core.messages import AssistantMessage, ExtensionNote, ToolResultMessage, UserMessage
 from kaa.frontends.interactive.transcript.command_card import CommandCard, CommandEnd
 from kaa.frontends.interactive.transcript.message_content import split_content
 from kaa.frontends.interactive.transcript.notices import (
@@ -167,6 +167,10 @@ class TranscriptView:
 
     def _end_message(self, message: UserMessage | AssistantMessage | ToolResultMessage) -> None:
         match message:
+            case UserMessage(note=ExtensionNote(display=False)):
+                pass
+            case UserMessage(content=content, note=ExtensionNote(extension=name, kind=kind)):
+                self.add(SummaryBlock(self._view, f"{name}:{kind}" if kind else name, split_content(content)[0]))
             case UserMessage(content=content, origin=origin) if origin != "person":
                 self.add(SummaryBlock(self._view, origin, split_content(content)[0]))
             case UserMessage() if self._view.linear:

@@ -1,0 +1,259 @@
+"""What extensions can do with a conversation, from hooks, tools, handlers, commands and shortcuts alike."""
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from kaa.core.budget import Budget
+    from kaa.core.messages import Message
+    from kaa.ext.agents import AgentResult, AgentRunner
+    from kaa.ext.choices import SessionModels
+    from kaa.ext.command_context import CommandContext
+    from kaa.ext.completions import Completion, CompletionTask
+    from kaa.ext.conversation_session import ConversationSession
+    from kaa.ext.session_services import SessionNaming
+    from kaa.ext.stores import Store, StoreScope
+
+_FOREIGN = re.compile(r"[^A-Za-z0-9_-]+")
+
+IdleWork: TypeAlias = "Callable[[CommandContext], Awaitable[None]]"
+
+
+def extension_name(owner: str) -> str:
+    """What an extension is called in sessions, settings and stores: letters, digits, `_` and `-`.
+
+    So no name begins as the types of kaa's own entries, `kaa.`.
+
+    Args:
+        owner: its path, or the module of a built-in one.
+    """
+    name = owner.rstrip("/").rpartition("/")[2].removeprefix("kaa.builtin.")
+    for suffix in (".py", ".wasm"):
+        name = name.removesuffix(suffix)
+    return _FOREIGN.sub("-", name).strip("-") or "extension"
+
+
+class ConversationControl(Protocol):
+    """Carries out what extensions ask of a conversation. `extension`: the name of the one that asks."""
+
+    def send(self, extension: str, text: str, *, steer: bool) -> None:
+        """See `ConversationActions.send` and `steer`."""
+        ...
+
+    def when_idle(self, extension: str, work: IdleWork) -> None:
+        """See `ConversationActions.when_idle`."""
+        ...
+
+    def session(self, extension: str) -> "ConversationSession":
+        """See `ConversationActions.session`."""
+        ...
+
+    def store(self, extension: str, scope: "StoreScope") -> "Store":
+        """See `ConversationActions.store`."""
+        ...
+
+    @property
+    def models(self) -> "SessionModels":
+        """See `ConversationActions.models`."""
+        ...
+
+    @property
+    def naming(self) -> "SessionNaming":
+        """See `ConversationActions.naming`."""
+        ...
+
+    @property
+    def active_tools(self) -> tuple[str, ...]:
+        """See `ConversationActions.active_tools`."""
+        ...
+
+    def activate_tool(self, name: str) -> None:
+        """See `ConversationActions.activate_tool`."""
+        ...
+
+    def deactivate_tool(self, name: str) -> None:
+        """See `ConversationActions.deactivate_tool`."""
+        ...
+
+    async def complete(self, extension: str, task: "CompletionTask") -> "Completion":
+        """See `ConversationActions.complete`."""
+        ...
+
+
+class ConversationActions(Protocol):
+    """What an extension can do with a conversation.
+
+    No method here waits for the run, so hooks and tools within a run can call all of them: `send`, `steer`, `when_idle`
+    and `session.add_message` queue and return at once, `complete` and `run_agent` wait for requests of their own.
+
+    Attributes:
+        extension: the name of the extension: that of its file or folder.
+    """
+
+    extension: str
+    _control: Callable[[], ConversationControl] | None
+    _agents: "Callable[[], AgentRunner] | None"
+    _untimed: Callable[[], AbstractContextManager[None]]
+    _call_id: str
+
+    def send(self, text: str) -> None:
+        """Give the model a message; it starts a run if none is under way, and otherwise waits until the run would end.
+
+        The session, the terminal and rpc mode name the extension as its author. Slash commands in it do not run, and
+        `on_user_message` hooks do not see it. If the user stops the run, messages that wait are dropped.
+
+        Raises:
+            CommandError: the text is empty, or extensions sent too many messages since the last one of the user.
+        """
+        self._controlled().send(self.extension, text, steer=False)
+
+    def steer(self, text: str) -> None:
+        """Give the model a message as soon as the running tools are done. Without a run it does what `send` does.
+
+        Raises:
+            CommandError: as `send` does.
+        """
+        self._controlled().send(self.extension, text, steer=True)
+
+    def when_idle(self, work: IdleWork) -> None:
+        """Call an async function with a `CommandContext` when the agent does not work: at once, or after the run.
+
+        So a hook can do what is impossible during a run: compact, undo, go elsewhere in the session.
+
+        Raises:
+            CommandError: too many functions wait already.
+        """
+        self._controlled().when_idle(self.extension, work)
+
+    @property
+    def session(self) -> "ConversationSession":
+        """The session: entries and messages of the extension, and what was said."""
+        return self._controlled().session(self.extension)
+
+    def store(self, scope: "StoreScope") -> "Store":
+        """Data that the extension keeps: of the user, of the project, or of the session."""
+        return self._controlled().store(self.extension, scope)
+
+    @property
+    def models(self) -> "SessionModels":
+        """Which model answers, and how hard it thinks; both can be switched for the next request, also within a run."""
+        return self._controlled().models
+
+    @property
+    def naming(self) -> "SessionNaming":
+        """The name of the session."""
+        return self._controlled().naming
+
+    @property
+    def active_tools(self) -> tuple[str, ...]:
+        """Names of the active tools."""
+        return self._controlled().active_tools
+
+    def activate_tool(self, name: str) -> None:
+        """Let the model call a registered tool that is not active, from the next request on, in this run of kaa.
+
+        The system prompt changes with the next run. What servers keep of the conversation is lost once, because tools
+        come before it.
+
+        Raises:
+            RegistrationError: no such tool is registered. That it is active already is no error.
+        """
+        self._controlled().activate_tool(name)
+
+    def deactivate_tool(self, name: str) -> None:
+        """Take a tool from the model, as `activate_tool` gives it. That it is not active is no error."""
+        self._controlled().deactivate_tool(name)
+
+    async def complete(
+        self,
+        prompt: "str | Sequence[Message]",
+        *,
+        system: str = "",
+        model: str | None = None,
+        max_tokens: int = 4096,
+    ) -> "Completion":
+        """Ask a model once, without tools, and wait for its answer.
+
+        The budgets of the run and the session pay; the session notes the usage with the name of the extension. The
+        time counts for no limit of a hook.
+
+        Args:
+            prompt: a text, or messages of which the last is the user's.
+            system: the system prompt.
+            model: as `--model` takes it; None for the model in force.
+            max_tokens: the most that the answer may have.
+
+        Raises:
+            ValueError: the prompt is empty.
+            CompletionError: the model cannot be asked, or the answer is empty or was cut off.
+        """
+        from kaa.core.messages import user_message  # lazy, both: few extensions ask
+        from kaa.ext.completions import CompletionTask
+
+        if not prompt or (isinstance(prompt, str) and not prompt.strip()):
+            raise ValueError("the prompt of complete is empty: ask something")
+        if max_tokens < 1:
+            raise ValueError(f"max_tokens of complete is {max_tokens}: use at least 1")
+        messages = (user_message(prompt, origin="extension"),) if isinstance(prompt, str) else tuple(prompt)
+        with self._untimed():
+            return await self._controlled().complete(
+                self.extension, CompletionTask(messages, system, model, max_tokens)
+            )
+
+    async def run_agent(
+        self,
+        prompt: str,
+        *,
+        name: str = "agent",
+        system_prompt: str | None = None,
+        model: str | None = None,
+        tools: Sequence[str] | None = None,
+        writable: Sequence[str] | None = (),
+        hosts: Sequence[str] | None = (),
+        budget: "Budget | None" = None,
+    ) -> "AgentResult":
+        """Run an agent with a context of its own to its end. Cancelling the call stops it.
+
+        What it uses is paid from the conversation's budget. Its calls need the same approvals as the conversation's
+        own; questions carry its id. Nobody can let its calls out of a narrowed workspace. The time counts for no limit
+        of a hook.
+
+        Args:
+            prompt: the task; all that it knows of the conversation.
+            name: the beginning of its id: one line of printable characters, at most 64.
+            system_prompt: replaces kaa's own.
+            model: as `--model` takes it; None for the model in force.
+            tools: names of tools; None for those active ones that work through the workspace.
+            writable: directories that it may write, see `Workspace.narrowed`; by default none, None for all that the
+                conversation may write.
+            hosts: what its commands may reach, likewise.
+            budget: limits of its own, besides those of the conversation.
+
+        Raises:
+            ValueError: the task is empty.
+            TypeError: an argument has a wrong type.
+            AgentError: it could not be run, or ended for another reason than that its work was done. As a `ToolError`
+                it tells the model why.
+        """
+        from kaa.ext.agents import AgentError, AgentTask  # lazy: few extensions run agents
+
+        if not isinstance(prompt, str):
+            raise TypeError(f"the prompt of run_agent is {prompt!r}: use a text")
+        if not prompt.strip():
+            raise ValueError("the prompt of run_agent is empty: give the agent a task")
+        for argument, names in (("tools", tools), ("writable", writable), ("hosts", hosts)):
+            if isinstance(names, str):
+                raise TypeError(f"{argument} of run_agent is the text {names!r}: use a list, [{names!r}]")
+        if self._agents is None:
+            raise AgentError("No agent can be run here.")
+        with self._untimed():
+            return await self._agents().run(
+                AgentTask(prompt, self._call_id, name, system_prompt, model, tools, writable, hosts, budget)
+            )
+
+    def _controlled(self) -> ConversationControl:
+        if self._control is None:
+            raise RuntimeError("this context belongs to no open conversation")
+        return self._control()

@@ -1,0 +1,36 @@
+"""Asks a model once for an extension, within the budget, and notes in the session what that used."""
+
+from kaa.ext.completions import Completion, CompletionError, CompletionTask
+from kaa.ext.errors import CommandError
+from kaa.llm.auth.errors import CredentialError
+from kaa.llm.models.registry import NoModelError
+from kaa.session.entries import RequestUsage
+from kaa.session.past_usage import EXTENSION_KIND
+from kaa.session.recorder import SessionRecorder
+from kaa.shell.compaction.summarizing import Summarizer
+
+
+async def complete(
+    extension: str, task: CompletionTask, summarizer: Summarizer, recorder: SessionRecorder
+) -> Completion:
+    """See `ConversationActions.complete`.
+
+    Args:
+        extension: the name of the extension that asks.
+        task: what it asks.
+        summarizer: asks models beside the conversation.
+        recorder: notes the usage.
+
+    Raises:
+        CompletionError: there is no answer.
+        SessionWriteError: the session cannot be written.
+    """
+    try:
+        author = None if task.model is None else await summarizer.another(task.model)
+        answer = await summarizer.ask_about(task.messages, task.system, task.max_tokens, author)
+    except (NoModelError, CredentialError, CommandError) as error:
+        raise CompletionError(f"The model was not asked or gave no answer: {error}") from error
+    provider, _, model = answer.model.partition("/")
+    kind = f"{EXTENSION_KIND}{extension}"
+    recorder.note(RequestUsage(kind=kind, provider=provider, model=model, usage=answer.usage))
+    return Completion(answer.text, answer.model, answer.usage)

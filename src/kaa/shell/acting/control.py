@@ -1,0 +1,132 @@
+"""Carries out what extensions ask of one conversation (`kaa.ext.acting.ConversationControl`)."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from kaa.core.agent import Agent
+from kaa.ext.acting import IdleWork
+from kaa.ext.errors import CommandError
+from kaa.session.recorder import SessionRecorder
+from kaa.session.store import SessionStore
+from kaa.shell.acting.messages import ExtensionMessages, Unasked
+from kaa.shell.active_tools import ActiveTools
+from kaa.shell.home import Home
+from kaa.shell.models.switching import Models
+from kaa.shell.naming import Naming
+
+if TYPE_CHECKING:
+    from kaa.ext.completions import Completion, CompletionTask
+    from kaa.ext.conversation_session import ConversationSession
+    from kaa.ext.stores import Store, StoreScope
+    from kaa.shell.compaction.summarizing import Summarizer
+    from kaa.shell.navigating import Navigation
+
+
+class ActingParts(msgspec.Struct, frozen=True):
+    """What extensions act on.
+
+    Attributes:
+        agent: of the conversation.
+        models: which model answers.
+        tools: which tools it may call.
+        naming: names the session.
+        store: the session.
+        recorder: writes into it.
+        summarizer: asks models beside the conversation.
+        navigation: gives what labels entries of the session.
+        home: the user's folder.
+        project: the directory of the project.
+    """
+
+    agent: Agent
+    models: Models
+    tools: ActiveTools
+    naming: Naming
+    store: SessionStore
+    recorder: SessionRecorder
+    summarizer: "Summarizer"
+    navigation: "Callable[[], Navigation]"
+    home: Home
+    project: str
+
+
+class Acting:
+    """What the extensions of one conversation do with it. All calls must come from its event loop.
+
+    Args:
+        parts: what they act on.
+        notify: told, in a sentence, of what fails and has no caller.
+        unasked: gives what starts runs for extensions; None as long as nothing does.
+
+    Attributes:
+        notify: the same.
+    """
+
+    def __init__(
+        self, parts: ActingParts, notify: Callable[[str], None], unasked: Callable[[], Unasked | None]
+    ) -> None:
+        self._parts = parts
+        self._unasked = unasked
+        self.notify = notify
+        self._messages = ExtensionMessages(parts.agent)
+
+    def send(self, extension: str, text: str, *, steer: bool) -> None:
+        """See `ConversationActions.send` and `steer`."""
+        self._messages.send(self._queue(), extension, text, steer=steer)
+
+    def when_idle(self, extension: str, work: IdleWork) -> None:
+        """See `ConversationActions.when_idle`."""
+        if not callable(work):
+            raise CommandError(f"{work!r} is not a function: pass an async function, without calling it")
+        self._queue().when_idle(extension, work)
+
+    def session(self, extension: str) -> "ConversationSession":
+        """See `ConversationActions.session`."""
+        from kaa.shell.acting.session import ExtensionSession  # lazy, as below: few extensions need it
+
+        parts = self._parts
+        return ExtensionSession(extension, parts.agent, parts.store, parts.recorder, self._messages, parts.navigation)
+
+    def store(self, extension: str, scope: "StoreScope") -> "Store":
+        """See `ConversationActions.store`."""
+        from kaa.shell.acting.stores import open_store
+
+        parts = self._parts
+        return open_store(extension, scope, self.session(extension), parts.home, parts.project)
+
+    @property
+    def models(self) -> Models:
+        """See `ConversationActions.models`."""
+        return self._parts.models
+
+    @property
+    def naming(self) -> Naming:
+        """See `ConversationActions.naming`."""
+        return self._parts.naming
+
+    @property
+    def active_tools(self) -> tuple[str, ...]:
+        """See `ConversationActions.active_tools`."""
+        return self._parts.agent.tool_names
+
+    def activate_tool(self, name: str) -> None:
+        """See `ConversationActions.activate_tool`."""
+        self._parts.tools.activate(name, self._parts.agent)
+
+    def deactivate_tool(self, name: str) -> None:
+        """See `ConversationActions.deactivate_tool`."""
+        self._parts.tools.deactivate(name, self._parts.agent)
+
+    async def complete(self, extension: str, task: "CompletionTask") -> "Completion":
+        """See `ConversationActions.complete`."""
+        from kaa.shell.acting.completing import complete
+
+        return await complete(extension, task, self._parts.summarizer, self._parts.recorder)
+
+    def _queue(self) -> Unasked:
+        unasked = self._unasked()
+        if unasked is None:
+            raise CommandError("the conversation is not open, so nothing can be sent or left for later")
+        return unasked

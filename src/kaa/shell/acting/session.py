@@ -1,0 +1,112 @@
+"""The session as one extension uses it. Data is read from the branch, so it follows resuming and rewinding."""
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from kaa.core.agent import Agent
+from kaa.core.messages import ExtensionNote, Json, Message
+from kaa.ext.conversation_session import OwnEntry
+from kaa.ext.errors import CommandError
+from kaa.session.as_user_message import type_of
+from kaa.session.entries import Custom
+from kaa.session.errors import SessionError
+from kaa.session.outline import Outline, outline
+from kaa.session.recorder import SessionRecorder
+from kaa.session.store import SessionStore, read_entry
+from kaa.shell.acting.messages import ExtensionMessages, written_by
+from kaa.shell.acting.values import as_json
+
+if TYPE_CHECKING:
+    from kaa.shell.navigating import Navigation
+
+_KIND = re.compile(r"[A-Za-z0-9_.-]{0,64}")
+_MOST_BYTES = 256 * 1024
+
+
+class ExtensionSession:
+    """See `kaa.ext.conversation_session.ConversationSession`.
+
+    Args:
+        extension: the name of the extension.
+        agent: of the conversation.
+        store: the session.
+        recorder: writes into it.
+        messages: gives the model those of extensions.
+        navigation: gives what labels entries.
+    """
+
+    def __init__(
+        self,
+        extension: str,
+        agent: Agent,
+        store: SessionStore,
+        recorder: SessionRecorder,
+        messages: ExtensionMessages,
+        navigation: "Callable[[], Navigation]",
+    ) -> None:
+        self._extension = extension
+        self._agent = agent
+        self._store = store
+        self._recorder = recorder
+        self._messages = messages
+        self._navigation = navigation
+
+    def append(self, data: Json, kind: str = "") -> str:
+        """See `ConversationSession.append`."""
+        entry = Custom(custom_type=type_of(self._extension, _checked(kind)), data=self._value(data))
+        try:
+            return self._recorder.note(entry)
+        except SessionError as error:
+            raise CommandError(str(error)) from error
+
+    def add_message(self, text: str, kind: str = "", *, display: bool = True, details: Json = None) -> None:
+        """See `ConversationSession.add_message`."""
+        note = ExtensionNote(self._extension, _checked(kind), display, self._value(details))
+        message = written_by(note, text)
+        try:
+            self._recorder.require_writable()
+            self._messages.add(message)
+        except SessionError as error:
+            raise CommandError(str(error)) from error
+
+    def entries(self, kind: str | None = None) -> Sequence[OwnEntry]:
+        """See `ConversationSession.entries`."""
+        found: list[OwnEntry] = []
+        for node in self._store.tree.path():
+            entry = read_entry(self._store, node) if node.type == "custom" else None
+            if not isinstance(entry, Custom):
+                continue
+            extension, _, own_kind = entry.custom_type.partition(":")
+            if extension == self._extension and kind in (None, own_kind):
+                found.append(OwnEntry(node.id, own_kind, entry.data, entry.timestamp))
+        return found
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """See `ConversationSession.messages`."""
+        return tuple(self._agent.messages)
+
+    async def outline(self) -> Outline:
+        """See `ConversationSession.outline`."""
+        tree = self._store.tree
+        return await asyncio.to_thread(outline, self._store, tuple(tree.nodes), tree.leaf)
+
+    def label(self, entry_id: str, text: str | None) -> None:
+        """See `ConversationSession.label`."""
+        try:
+            self._navigation().label(entry_id, text)
+        except SessionError as error:
+            raise CommandError(str(error)) from error
+
+    def _value(self, data: Json) -> Json:
+        return msgspec.json.decode(as_json(data, _MOST_BYTES, f"the data of extension {self._extension}"))
+
+
+def _checked(kind: object) -> str:
+    if not isinstance(kind, str) or not _KIND.fullmatch(kind):
+        raise CommandError(f"invalid kind {kind!r}: use at most 64 letters, digits, _, - and .")
+    return kind

@@ -1,0 +1,173 @@
+"""The data that extensions keep: files in the user's home, and entries of the session."""
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+
+from kaa.core.messages import Json
+from kaa.ext.conversation_session import ConversationSession
+from kaa.ext.errors import CommandError
+from kaa.ext.stores import Store, StoreError, StoreScope
+from kaa.llm.auth.private_file import PrivateFile, PrivateFileError
+from kaa.session.naming import folder_name
+from kaa.shell.acting.values import as_json
+from kaa.shell.home import Home
+
+_MOST_VALUE_BYTES = 256 * 1024
+_MOST_FILE_BYTES = 4 * 1024 * 1024
+_MOST_KEY_CHARACTERS = 256
+# The kind of the entries that are the data of a session.
+_ENTRY_KIND = "store"
+# Of the name of a project in the name of its file; a hash tells projects apart.
+_NAME_CHARACTERS = 80
+
+
+def open_store(extension: str, scope: StoreScope, session: ConversationSession, home: Home, project: str) -> Store:
+    """The store of an extension.
+
+    Args:
+        extension: its name; it has no characters that mean anything in a path.
+        scope: for whom data is kept.
+        session: keeps the data of the session.
+        home: the user's folder, which has the rest.
+        project: the directory of the project.
+
+    Raises:
+        StoreError: there is no such scope.
+    """
+    match scope:
+        case "user":
+            return FileStore(home.extension_data / extension / "user.json")
+        case "project":
+            digest = sha256(os.fsencode(project)).hexdigest()[:16]
+            name = f"{folder_name(project)[:_NAME_CHARACTERS].strip('-')}-{digest}.json"
+            return FileStore(home.extension_data / extension / "projects" / name)
+        case "session":
+            return SessionValues(session)
+        case _:
+            raise StoreError(f"there is no store {scope!r}: use {', '.join(get_args(StoreScope))}")
+
+
+class FileStore:
+    """Data in a file of the user's, which other processes of kaa may change too.
+
+    Args:
+        path: the file; neither it nor its folder need exist.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = PrivateFile(path)
+
+    async def get(self, key: str, default: Json = None) -> Json:
+        """See `Store.get`."""
+        return (await asyncio.to_thread(self._values)).get(_key(key), default)
+
+    async def set(self, key: str, value: Json) -> None:
+        """See `Store.set`."""
+        kept = _value(key, value)
+        await asyncio.to_thread(self._change, lambda values: {**values, key: kept})
+
+    async def delete(self, key: str) -> None:
+        """See `Store.delete`."""
+        _key(key)
+        await asyncio.to_thread(
+            self._change, lambda values: {name: value for name, value in values.items() if name != key}
+        )
+
+    async def keys(self) -> Sequence[str]:
+        """See `Store.keys`."""
+        return tuple(await asyncio.to_thread(self._values))
+
+    def _values(self) -> dict[str, Json]:
+        try:
+            return self._decoded(self._file.read())
+        except PrivateFileError as error:
+            raise StoreError(str(error)) from error
+
+    def _change(self, change: Callable[[dict[str, Json]], dict[str, Json]]) -> None:
+        try:
+            with self._file.rewriting() as content:
+                before = self._decoded(content)
+                after = change(before)
+                encoded = msgspec.json.encode(after)
+                if len(encoded) > max(_MOST_FILE_BYTES, len(content or b"")):
+                    raise StoreError(
+                        f"the data has {len(encoded):,} bytes: the limit of a store is {_MOST_FILE_BYTES:,}"
+                    )
+                self._file.replace(encoded)
+        except PrivateFileError as error:
+            raise StoreError(str(error)) from error
+
+    def _decoded(self, content: bytes | None) -> dict[str, Json]:
+        try:
+            return msgspec.json.decode(content, type=dict[str, Json]) if content is not None else {}
+        except msgspec.DecodeError as error:
+            raise StoreError(
+                f"{self._path} is damaged and stays as it is: {error}. Repair the file, or remove it to begin with no"
+                " data"
+            ) from error
+
+
+class SessionValues:
+    """Data in entries of the session: of several for one key the last on the branch counts.
+
+    Args:
+        session: has the entries of the extension.
+    """
+
+    def __init__(self, session: ConversationSession) -> None:
+        self._session = session
+
+    async def get(self, key: str, default: Json = None) -> Json:
+        """See `Store.get`."""
+        return self._values().get(_key(key), default)
+
+    async def set(self, key: str, value: Json) -> None:
+        """See `Store.set`."""
+        self._append({"key": key, "value": _value(key, value)})
+
+    async def delete(self, key: str) -> None:
+        """See `Store.delete`."""
+        if _key(key) in self._values():
+            self._append({"key": key})
+
+    async def keys(self) -> Sequence[str]:
+        """See `Store.keys`."""
+        return tuple(self._values())
+
+    def _append(self, change: Json) -> None:
+        try:
+            self._session.append(change, _ENTRY_KIND)
+        except CommandError as error:
+            raise StoreError(str(error)) from error
+
+    def _values(self) -> dict[str, Json]:
+        values: dict[str, Json] = {}
+        for entry in self._session.entries(_ENTRY_KIND):
+            match entry.data:
+                case {"key": str(key), "value": value}:
+                    values[key] = value
+                case {"key": str(key)}:
+                    values.pop(key, None)
+                case _:
+                    continue  # of another version of the extension
+        return values
+
+
+def _key(key: object) -> str:
+    if not isinstance(key, str) or not 0 < len(key) <= _MOST_KEY_CHARACTERS:
+        raise StoreError(f"invalid key {key!r:.80}: use a text of 1 to {_MOST_KEY_CHARACTERS} characters")
+    return key
+
+
+def _value(key: str, value: Json) -> Json:
+    try:
+        return msgspec.json.decode(as_json(value, _MOST_VALUE_BYTES, f"the value of {_key(key)!r}"))
+    except CommandError as error:
+        raise error if isinstance(error, StoreError) else StoreError(str(error)) from error
