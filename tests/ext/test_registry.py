@@ -23,6 +23,7 @@ from kaa.ext.context import ConversationContext
 from kaa.ext.errors import ExtensionError, MessageBlockedError, RegistrationError
 from kaa.ext.hooks import NavigationRequest, Notification, SessionEnd, SessionStart
 from kaa.ext.registry import joined_sections
+from kaa.ext.scope import Scope
 from tests.support.agents import echo_tool, run, say, tool
 from tests.support.person import yes_or_no
 from tests.support.registries import LoadedRegistry
@@ -380,7 +381,7 @@ class TestMisuse:
         async def broken(context: Any) -> ToolResult:
             return text_result(context.worksapce)
 
-        bound = registry.context.bind(tool("look", broken), "mine.py")
+        bound = registry.context.bind(tool("look", broken), Scope("mine.py"))
 
         with pytest.raises(ToolError) as caught:
             run(bound.run({}, RecordedRun()))

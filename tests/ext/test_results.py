@@ -182,7 +182,9 @@ class Odd:
 def used(registry: LoadedRegistry, work: Callable[..., Any]) -> ToolResult:
     registry.api.register_tool(Odd(work))
     (registered,) = registry.tools
-    return run(registry.context.bind(registered.tool, registered.owner).run({}, RecordedRun()))
+    bound = registry.bound(registered.name)
+    assert bound is not None
+    return run(bound.run({}, RecordedRun()))
 
 
 @pytest.mark.parametrize("result", [None, 5, ToolResult("x"), ToolResult((TextContent(5),)), Reply("x")])  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from kaa.ext.asking import NOBODY, Asker
+from kaa.ext.showing import DisplayOutput
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home
 from kaa.shell.host import Host
@@ -28,6 +29,7 @@ class Stage:
         self.commands: CommandHandler | None = None
         self.notices: list[str] = []
         self.asker: Asker = NOBODY
+        self.display: DisplayOutput | None = None
         self.host_options = HostOptions()
         self.workspace = MemoryWorkspace()
 
@@ -49,6 +51,7 @@ class Stage:
             self.environ,
             lambda notification: self.notices.append(notification.text),
             self.asker,
+            self.display,
         )
 
     def play(self, scene: Callable[[Conversation], Awaitable[T]], options: ConversationOptions | None = None) -> T:

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from kaa.ext.command_context import CommandContext
     from kaa.ext.completions import Completion, CompletionTask
     from kaa.ext.conversation_session import ConversationSession
+    from kaa.ext.scope import Scope
     from kaa.ext.session_services import SessionNaming
+    from kaa.ext.showing import ConversationDisplay, Show
     from kaa.ext.stores import Store, StoreScope
 
 _FOREIGN = re.compile(r"[^A-Za-z0-9_-]+")
@@ -95,8 +97,17 @@ class ConversationActions(Protocol):
     extension: str
     _control: Callable[[], ConversationControl] | None
     _agents: "Callable[[], AgentRunner] | None"
+    _display: "Callable[[], ConversationDisplay] | None"
+    _scope: "Scope | None"
     _untimed: Callable[[], AbstractContextManager[None]]
     _call_id: str
+
+    @property
+    def show(self) -> "Show":
+        """Shows notices, status sections, widgets and other things to the user."""
+        from kaa.ext.showing import Show  # lazy: few extensions show something
+
+        return Show(None if self._display is None else self._display(), self._scope)
 
     def send(self, text: str) -> None:
         """Give the model a message; it starts a run if none is under way, and otherwise waits until the run would end.

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from kaa.ext.agents import AgentError, AgentResult
     from kaa.ext.completions import Completion, CompletionError
     from kaa.ext.conversation_session import ConversationSession, OwnEntry
+    from kaa.ext.display import Code, Diff, DisplayValue, Fields, Markdown, Table, Text
     from kaa.ext.questions import Choice, Chosen, Confirmation, Confirmed, Dismissed, Editing, Entered, TextInput
     from kaa.ext.stores import Store, StoreError, StoreScope
 
@@ -55,6 +56,7 @@ __all__ = [
     "Budget",
     "Choice",
     "Chosen",
+    "Code",
     "Command",
     "CommandAction",
     "CommandCompleter",
@@ -72,11 +74,15 @@ __all__ = [
     "ConversationContext",
     "ConversationSession",
     "CopySession",
+    "Diff",
     "Dismissed",
+    "DisplayValue",
     "Editing",
     "Entered",
     "Extension",
     "ExtensionAPI",
+    "Fields",
+    "Markdown",
     "NavigationRequest",
     "NobodyToAskError",
     "Notification",
@@ -100,6 +106,8 @@ __all__ = [
     "StoreScope",
     "Submit",
     "Suggestion",
+    "Table",
+    "Text",
     "TextInput",
     "Tool",
     "ToolCall",
@@ -117,7 +125,7 @@ __all__ = [
 
 
 if not TYPE_CHECKING:
-    _LAZY = ("questions", "agents", "completions", "conversation_session", "stores")
+    _LAZY = ("questions", "agents", "completions", "conversation_session", "stores", "display")
 
     def __getattr__(name: str) -> object:
         """Load with the first use what few extensions use."""

@@ -60,7 +60,7 @@ async def call(
         async with limit:
             with running.run(owner, what, limit) as work:
                 clock = _Clock(work, seconds)
-                of_extension = context.of_extension(scope.name, clock.stopped)
+                of_extension = context.of_extension(scope, clock.stopped)
                 return await awaitable(hook(*seen, of_extension.asking(_UntimedAsker(context.asker, clock))))
     except (Exception, SystemExit) as error:  # isolation boundary: names the extension instead of a bare traceback
         if work is not None and work.is_stopped and limit.expired():
@@ -130,7 +130,7 @@ def tell(
         context: of the conversation.
         report: told what went wrong.
     """
-    of_extension = context.of_extension(scope.name)
+    of_extension = context.of_extension(scope)
     for handler in tuple(handlers):
         began = time.perf_counter()
         try:

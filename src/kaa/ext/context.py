@@ -9,7 +9,7 @@ from kaa.core.arguments import ArgumentError
 from kaa.core.messages import Json
 from kaa.core.provider import ToolSchema
 from kaa.core.tool import Permit, Tool, ToolError, ToolResult, ToolRun
-from kaa.ext.acting import ConversationActions, ConversationControl, extension_name
+from kaa.ext.acting import ConversationActions, ConversationControl
 from kaa.ext.asking import Asker
 from kaa.ext.errors import CommandError
 from kaa.ext.misuse import described, line_in
@@ -19,7 +19,8 @@ from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
     from kaa.ext.agents import AgentRunner
-    from kaa.ext.costs import Costs
+    from kaa.ext.scope import Scope
+    from kaa.ext.showing import ConversationDisplay
 
 StateT = TypeVar("StateT")
 
@@ -51,6 +52,8 @@ class ConversationContext(ConversationActions):
         self.extension = ""
         self._control: Callable[[], ConversationControl] | None = None
         self._agents: Callable[[], AgentRunner] | None = None
+        self._display: Callable[[], ConversationDisplay] | None = None
+        self._scope: Scope | None = None
         self._untimed: Callable[[], AbstractContextManager[None]] = nullcontext
         self._call_id = ""
         self._kept: dict[type[Any], Any] = {}  # any: each class maps to its own object
@@ -62,26 +65,32 @@ class ConversationContext(ConversationActions):
         kept: StateT = self._kept[kind]
         return kept
 
-    def attach(self, control: Callable[[], ConversationControl], agents: "Callable[[], AgentRunner]") -> None:
+    def attach(
+        self,
+        control: Callable[[], ConversationControl],
+        agents: "Callable[[], AgentRunner]",
+        display: "Callable[[], ConversationDisplay]",
+    ) -> None:
         """Let extensions act on the conversation, now that it is there.
 
         Args:
             control: gives what carries out what they ask for.
             agents: gives what runs agents for them.
+            display: gives what they show.
         """
-        self._control, self._agents = control, agents
+        self._control, self._agents, self._display = control, agents, display
 
     def of_extension(
-        self, name: str, untimed: Callable[[], AbstractContextManager[None]] = nullcontext
+        self, scope: "Scope", untimed: Callable[[], AbstractContextManager[None]] = nullcontext
     ) -> "ConversationContext":
         """The same conversation as one extension gets it.
 
         Args:
-            name: of the extension.
+            scope: of the extension.
             untimed: stops the clock of its time limit, while it waits for a model.
         """
         context = copy(self)
-        context.extension, context._untimed = name, untimed
+        context._scope, context.extension, context._untimed = scope, scope.name, untimed
         return context
 
     def asking(self, asker: Asker) -> "ConversationContext":
@@ -103,15 +112,9 @@ class ConversationContext(ConversationActions):
         workspace = run.permit.workspace if isinstance(run.permit, WorkspacePermit) else self.workspace
         return ToolContext(self, workspace, run)
 
-    def bind(self, tool: Tool["ToolContext"], owner: str = "", costs: "Costs | None" = None) -> Tool[ToolRun]:
-        """A tool of an extension's as the loop uses it.
-
-        Args:
-            tool: the tool.
-            owner: the extension, for errors; empty for kaa's own.
-            costs: counts the tool's failures.
-        """
-        return _BoundTool(tool, self, owner, costs)
+    def bind(self, tool: Tool["ToolContext"], scope: "Scope | None" = None) -> Tool[ToolRun]:
+        """A tool of an extension's as the loop uses it. `scope`: of the extension; None for none."""
+        return _BoundTool(tool, self if scope is None else self.of_extension(scope), scope)
 
 
 class ToolContext(ConversationContext):
@@ -138,14 +141,11 @@ class ToolContext(ConversationContext):
 class _BoundTool:
     """A tool of an extension's in one conversation."""
 
-    def __init__(
-        self, tool: Tool[ToolContext], context: ConversationContext, owner: str, costs: "Costs | None"
-    ) -> None:
+    def __init__(self, tool: Tool[ToolContext], context: ConversationContext, scope: "Scope | None") -> None:
         self._tool = tool
         self._context = context
-        self._owner = owner
-        self._costs = costs
-        self._name = extension_name(owner)
+        self._owner = "" if scope is None else scope.author
+        self._costs = None if scope is None else scope.costs
 
     @property
     def schema(self) -> ToolSchema:
@@ -157,7 +157,7 @@ class _BoundTool:
 
     async def run(self, arguments: dict[str, Json], run: ToolRun) -> ToolResult:
         try:
-            result: object = await self._tool.run(arguments, self._context.of_extension(self._name).of_call(run))
+            result: object = await self._tool.run(arguments, self._context.of_call(run))
         except (ToolError, ArgumentError):
             raise
         except CommandError as error:

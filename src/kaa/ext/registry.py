@@ -111,7 +111,7 @@ class Registry:
         """The tool of this name as the loop uses it; None if there is none."""
         for scope in self._scopes:
             if (registered := scope.tools.get(name)) is not None:
-                return self._context.bind(registered.tool, registered.owner, scope.costs)
+                return self._context.bind(registered.tool, scope)
         return None
 
     def risk_of(self, name: str) -> Risk:
@@ -276,11 +276,16 @@ class Registry:
                 tell(scope, "on_event handler", scope.handlers, event, context=self._context, report=self._report)
 
     @property
+    def loaded(self) -> list[Scope]:
+        """The extensions that the conversation uses now."""
+        return self._scopes
+
+    @property
     def _scopes(self) -> list[Scope]:
         return self._extensions.scopes(self._names)
 
     def _commanding(self, scope: Scope, control: CommandControl) -> CommandContext:
-        return command_context(self._context.of_extension(scope.name), control)
+        return command_context(self._context.of_extension(scope), control)
 
     def _command(self, name: str) -> tuple[Scope, Command]:
         return next((scope, scope.commands[name]) for scope in self._scopes if name in scope.commands)

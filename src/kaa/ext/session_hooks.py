@@ -116,7 +116,7 @@ class SessionHooks:
         for scope in self._scopes():
             for name, section in scope.carried.items():
                 try:
-                    text: object = section(self.context.of_extension(scope.name))
+                    text: object = section(self.context.of_extension(scope))
                 except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary, as above
                     self.report(failed(scope, f"carried text {name!r}", error))
                     continue

@@ -3,7 +3,7 @@
 New session entries and failures of extensions are events there too, as in pi.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -30,6 +30,9 @@ from kaa.core.spending import IsFree, is_price_unknown
 from kaa.core.usage import prompt_tokens
 from kaa.ext.errors import ExtensionFailedError
 
+if TYPE_CHECKING:
+    from kaa.ext.display import DisplayUpdate
+
 _NOTHING_USED = Usage()
 
 
@@ -46,6 +49,15 @@ def extension_error(failure: ExtensionFailedError) -> dict[str, object]:
     """The event for the failure of an extension."""
     path, part, problem = failure.extension, failure.part, failure.problem
     return {"type": "extension_error", "extensionPath": path, "event": part, "error": problem}
+
+
+def display_event(update: "DisplayUpdate") -> dict[str, object]:
+    """The event for what an extension shows; a notice is one as kaa's own are."""
+    change: dict[str, object] = msgspec.to_builtins(update.change)
+    whose = {"extension": update.extension, "conversation": update.conversation}
+    if change["kind"] == "notice":
+        return {"type": "notice", "text": change["text"], "level": change["level"], **whose}
+    return {"type": "extension_display", **whose, **change}
 
 
 class EventJson:

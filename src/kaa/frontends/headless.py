@@ -7,7 +7,8 @@ import asyncio
 import os
 import sys
 import traceback
-from typing import Protocol
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -33,6 +34,9 @@ from kaa.shell.work_queue import WorkQueue
 from kaa.tui.sanitize import sanitize
 from kaa.workspace.local import LocalWorkspace
 
+if TYPE_CHECKING:
+    from kaa.ext.display import DisplayKind, DisplayUpdate
+
 
 class Output(Protocol):
     """A way to write a run down."""
@@ -51,6 +55,15 @@ class Output(Protocol):
 
     def notice(self, notice: HostNotice) -> None:
         """Write a notice."""
+        ...
+
+    @property
+    def shows(self) -> "Collection[DisplayKind]":
+        """What it writes of what extensions show; see `DisplayOutput`."""
+        ...
+
+    def show(self, update: "DisplayUpdate") -> None:
+        """Write what an extension shows."""
         ...
 
     def failure(self, message: str) -> None:
@@ -92,7 +105,7 @@ def _output(command_line: CommandLine) -> Output:
 
 async def _run(command_line: CommandLine, workspace: LocalWorkspace, output: Output) -> int:
     """Open the conversation, submit every message, close everything; whatever goes wrong becomes an exit code."""
-    host = Host(command_line.host_options(), Home.of(os.environ), os.environ, output.notice)
+    host = Host(command_line.host_options(), Home.of(os.environ), os.environ, output.notice, display=output)
     host.workspaces.adopt(workspace, command_line.sandbox)
     try:
         messages, options, hosted = await _open(command_line, host, workspace, output)

@@ -4,17 +4,21 @@ Streamed text appears as deltas only, so the output is linear in the size of the
 """
 
 import re
-from typing import BinaryIO, TextIO
+from collections.abc import Collection
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from kaa.core.events import AgentEnd, Event
 from kaa.frontends import getting_started
 from kaa.frontends.delivery import deliver
-from kaa.frontends.event_json import EventJson, entry_appended, extension_error
+from kaa.frontends.event_json import EventJson, display_event, entry_appended, extension_error
 from kaa.frontends.json_text import encoded
 from kaa.llm.models.registry import NoModelError
 from kaa.shell.conversation import Conversation
 from kaa.shell.host import HostNotice
 from kaa.tui.sanitize import sanitize
+
+if TYPE_CHECKING:
+    from kaa.ext.display import DisplayKind, DisplayUpdate
 
 # What JSON may hold as it is, but a terminal obeys: DEL and C1, in UTF-8.
 _OBEYED = re.compile(rb"\x7f|\xc2[\x80-\x9f]")
@@ -26,7 +30,12 @@ class JsonOutput:
     Args:
         out: gets the lines.
         err: gets the reason when the run did not end well, as in print mode.
+
+    Attributes:
+        shows: what it writes of what extensions show: all that needs no editor.
     """
+
+    shows: "Collection[DisplayKind]" = ("notice", "status", "widget", "title", "working")
 
     def __init__(self, out: BinaryIO, err: TextIO) -> None:
         self._out = out
@@ -34,9 +43,11 @@ class JsonOutput:
         self._for_people = out.isatty()
         self._events = EventJson()
         self._ended = False
+        self._held: list[DisplayUpdate] = []
 
     def event(self, event: Event) -> None:
         """Write one event."""
+        self._write_held()
         self._line(encoded(self._events.of(event)))
         self._ended = isinstance(event, AgentEnd)
         if isinstance(event, AgentEnd) and event.reason != "done":
@@ -64,6 +75,13 @@ class JsonOutput:
         else:
             self._line(encoded({"type": "notice", "text": notice.text, "conversation": notice.conversation}))
 
+    def show(self, update: "DisplayUpdate") -> None:
+        """Write what an extension shows; between runs, with the next event, because the end is the last line."""
+        if self._ended:
+            self._held.append(update)
+        else:
+            self._line(encoded(display_event(update)))
+
     def failure(self, message: str) -> None:
         """Say why nothing was done; the last event, in the shape of a run's end."""
         self.event(AgentEnd("error", (), message))
@@ -72,6 +90,11 @@ class JsonOutput:
         """Say how to get going, on stderr; the last event says that nothing was done."""
         self._line(encoded(self._events.of(AgentEnd("error", (), str(error)))))
         self._tell(getting_started.screen(error))
+
+    def _write_held(self) -> None:
+        held, self._held = self._held, []
+        for update in held:
+            self._line(encoded(display_event(update)))
 
     def _line(self, encoded: bytes) -> None:
         if self._for_people:

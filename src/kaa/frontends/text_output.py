@@ -1,7 +1,8 @@
 """Print mode's output: the answer on stdout as it streams, progress on stderr."""
 
+from collections.abc import Collection
 from math import ceil
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from kaa.core.events import (
     AgentEnd,
@@ -26,6 +27,9 @@ from kaa.shell.conversation import Conversation
 from kaa.shell.host import HostNotice
 from kaa.tui.sanitize import sanitize
 
+if TYPE_CHECKING:
+    from kaa.ext.display import DisplayKind, DisplayUpdate
+
 _SUMMARY_CHARACTERS = 100
 
 # The argument that says most about a call, by preference.
@@ -42,12 +46,16 @@ class TextOutput:
         out: gets the model's words and nothing else.
         err: gets one line per tool call, retries and errors.
         verbose: also show on `err` what tools print.
+
+    Attributes:
+        shows: what it writes of what extensions show: notices.
     """
 
     def __init__(self, out: TextIO, err: TextIO, *, verbose: bool = False) -> None:
         self._out = out
         self._err = err
         self._verbose = verbose
+        self.shows: Collection[DisplayKind] = ["notice"]
         self._clean = sanitize if out.isatty() else _unchanged
         self._line_open = False
         self._err_line_open = False
@@ -91,6 +99,12 @@ class TextOutput:
     def notice(self, notice: HostNotice) -> None:
         """Show a notice."""
         self.progress(notice.text)
+
+    def show(self, update: "DisplayUpdate") -> None:
+        """Show a notice of an extension."""
+        from kaa.ext.display import plain_text_of  # lazy: few extensions show something
+
+        self.progress(f"{update.author}: {plain_text_of(update.change)}")
 
     def reply(self, text: str) -> None:
         """Show what a slash command answered."""

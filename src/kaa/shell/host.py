@@ -31,6 +31,7 @@ from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
+    from kaa.ext.showing import DisplayOutput
     from kaa.shell.extensions.processes import ExtensionProcesses
     from kaa.shell.sessions import Sessions
     from kaa.shell.trust.configuration import ProjectConfiguration
@@ -97,6 +98,7 @@ class Host:
         environ: the user's environment variables.
         notify: told of what is worth knowing and does not stop us.
         asker: asks the person.
+        display: shows what extensions want to be seen; without it, they are told that nothing can be shown.
 
     Attributes:
         home: the user's folder.
@@ -110,12 +112,14 @@ class Host:
         environ: Mapping[str, str],
         notify: Callable[[HostNotice], None],
         asker: Asker = NOBODY,
+        display: "DisplayOutput | None" = None,
     ) -> None:
         self.home = home
         self.workspaces = Workspaces(home, environ, options.extensions)
         self._environ = environ
         self._notify = notify
         self._asker = asker
+        self._display = display
         self._extensions = LoadedExtensions(
             options, home, self._tell, self.workspaces.protect, lambda: self._extension_processes
         )
@@ -180,6 +184,7 @@ class Host:
                 self._telling(name),
                 report,
                 asker,
+                self._display,
                 self._extensions,
                 self._models,
                 decisions,

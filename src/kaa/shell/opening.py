@@ -57,6 +57,7 @@ from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
     from kaa.ext.agents import AgentRunner
+    from kaa.ext.showing import ConversationDisplay, DisplayOutput
     from kaa.shell.acting.control import Acting
     from kaa.shell.acting.messages import Unasked
     from kaa.shell.exporting import Exporting
@@ -78,6 +79,7 @@ class Surroundings(msgspec.Struct, frozen=True):
         notify: told, in a sentence, of what is worth knowing and does not stop us.
         report: gets failures of extensions that do not stop us.
         asker: asks the person.
+        display: shows what extensions want to be seen.
         extensions: those of the process.
         models: those of the process.
         decisions: what was decided in this process about trust in the project, and asking again.
@@ -90,6 +92,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     notify: Callable[[str], None]
     report: Report
     asker: Asker
+    display: "DisplayOutput | None"
     extensions: LoadedExtensions
     models: ModelAccess
     decisions: "Callable[[], TrustDecisions]"
@@ -214,7 +217,7 @@ async def open_conversation(
             built.budgeting,
             partial(_reload_extensions, at.extensions, registry),
         )
-        events = AgentEvents()
+        events, display = AgentEvents(), _display(registry, at, closing)
 
         def agents() -> "AgentRunner":
             from kaa.shell.agents import AgentOrigin, AgentRuns  # lazy: few tools run agents
@@ -236,7 +239,7 @@ async def open_conversation(
             project.trust,
             closing.pop_all(),
         )
-        registry.context.attach(conversation.acting, agents)
+        registry.context.attach(conversation.acting, agents, display)
         undo.pop_all()  # from here on the conversation closes what it is made of
     if isinstance(options.session, ContinueSession | ResumeSession):
         fixed = (*options.fixed, *(["approvals"] if options.approvals else []))
@@ -408,6 +411,24 @@ def _session_parts(
         extensions,
         acting,
     )
+
+
+def _display(registry: Registry, at: Surroundings, closing: AsyncExitStack) -> "Callable[[], ConversationDisplay]":
+    """Makes what extensions show in the conversation, at the first use."""
+
+    @cache
+    def display() -> "ConversationDisplay":
+        from kaa.ext.showing import ConversationDisplay  # lazy: few extensions show something
+
+        return ConversationDisplay(at.id, at.display, at.notify)
+
+    def if_used(act: "Callable[[ConversationDisplay], None]") -> None:
+        if display.cache_info().currsize:
+            act(display())
+
+    closing.callback(registry.subscribe(lambda: if_used(lambda used: used.remove_unloaded(registry.loaded))))
+    closing.callback(if_used, lambda used: used.close())
+    return display
 
 
 def _kept_permissions(store: SessionStore, at: Surroundings) -> "Callable[[], KeptPermissions] | None":

@@ -83,10 +83,10 @@ class _Loaded:
         return self
 
     async def call(self, arguments: dict[str, Json] | None = None, name: str = "say") -> str:
-        tool = self.registry.tool(name)
+        tool = self.registry.bound(name)
         assert tool is not None, self.reports
         running: ToolRun = _Run()
-        result = await self.registry.context.bind(tool.tool, "it").run(arguments or {}, running)
+        result = await tool.run(arguments or {}, running)
         (content,) = result.content
         assert isinstance(content, TextContent)
         return content.text

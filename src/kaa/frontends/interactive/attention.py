@@ -22,7 +22,7 @@ class Attention:
         self._terminal = terminal
         self._focused: bool | None = None  # terminals that do not tell are taken for looked at
         self._project = os.path.basename(main_view.footer.state.directory) or "kaa"
-        self._session = ""
+        self._session = self._title = ""
         self._is_working = False
 
     def focus(self, *, gained: bool) -> None:
@@ -49,6 +49,11 @@ class Attention:
             self._session = name
             self._show_title()
 
+    def entitle(self, title: str) -> None:
+        """The window's title is this; empty for kaa's own."""
+        self._title = title
+        self._show_title()
+
     def begin(self) -> None:
         """The agent works."""
         self._is_working = True
@@ -67,4 +72,5 @@ class Attention:
     def _show_title(self) -> None:
         # The name first: tabs have little room, and the other sessions of the project have the same behind it.
         about = f"{self._session} - {self._project}" if self._session else self._project
-        self._terminal.set_title(f"kaa: {about}{' (working)' if self._is_working else ''}")
+        title = self._title or f"kaa: {about}"
+        self._terminal.set_title(f"{title}{' (working)' if self._is_working else ''}")

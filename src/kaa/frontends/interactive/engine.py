@@ -1,12 +1,12 @@
 """The core of the interactive terminal, in its own thread: opens conversations and passes on what happens in them.
 
-Everything here runs on the core's event loop. The user interface is reached through `CoreListener` and
+Everything here runs on the core's event loop. The user interface is reached through `EngineListener` and
 `QuestionPresenter`, whose methods are called in its own thread.
 """
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -17,7 +17,7 @@ from kaa.ext.invocation import invocation_in
 from kaa.frontends.command_line import CommandLine, UsageError
 from kaa.frontends.interactive.attachments import with_mentioned
 from kaa.frontends.interactive.core_thread import Post
-from kaa.frontends.interactive.reporter import CoreListener, QuestionPresenter, Reporter
+from kaa.frontends.interactive.reporter import EngineListener, QuestionPresenter, Reporter
 from kaa.frontends.interactive.transcript.preload import preload
 from kaa.shell.attachments import compose
 from kaa.shell.conversation import Conversation
@@ -29,6 +29,7 @@ from kaa.shell.work_queue import WorkQueue
 from kaa.workspace.local import LocalWorkspace
 
 if TYPE_CHECKING:
+    from kaa.ext.display import DisplayKind, DisplayUpdate
     from kaa.ext.questions import Answer, AnyQuestion, Dismissed, Question
     from kaa.shell.sessions import Sessions
 
@@ -60,19 +61,19 @@ class Engine:
         self._words = command_line.messages
         self._first: list[UserMessage] = []
         self._reopen = reopen
-        self._served: tuple[CoreListener, QuestionPresenter] | None = None
+        self._served: tuple[EngineListener, QuestionPresenter] | None = None
         self._post = post
-        self._host = Host(command_line.host_options(), Home.of(os.environ), os.environ, self._notify, asker=self)
+        self._host = Host(command_line.host_options(), Home.of(os.environ), os.environ, self._notify, self, self)
         self._workspace = self._adopted(opened)
         self._hosted: HostedConversation | None = None
         self._reporter: Reporter | None = None
 
-    async def serve(self, audience: CoreListener, respondent: QuestionPresenter) -> None:
+    async def serve(self, audience: EngineListener, respondent: QuestionPresenter) -> None:
         """Tell the one and ask the other; called before anything else."""
         self._served = audience, respondent
 
     @property
-    def _audience(self) -> CoreListener:
+    def _audience(self) -> EngineListener:
         assert self._served is not None
         return self._served[0]
 
@@ -240,6 +241,15 @@ class Engine:
         except asyncio.CancelledError:
             self._post(lambda: self._respondent.withdraw(asked))
             raise
+
+    @property
+    def shows(self) -> "Collection[DisplayKind]":
+        """See `kaa.ext.showing.DisplayOutput`."""
+        return self._audience.shows
+
+    def show(self, update: "DisplayUpdate") -> None:
+        """Show what an extension wants to be seen (`kaa.ext.showing.DisplayOutput`)."""
+        self._post(lambda: self._audience.show_display(update))
 
     @property
     def _open(self) -> HostedConversation:

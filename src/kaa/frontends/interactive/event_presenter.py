@@ -1,8 +1,9 @@
 """Shows what the core tells, and what else there is to say: in the transcript, around the editor, and in the footer."""
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kaa.core.events import Event, MessageEnd
 from kaa.ext.commands import Command
@@ -21,9 +22,12 @@ from kaa.session.transcript import Transcript
 from kaa.shell.status import Status
 from kaa.workspace.git import Head
 
+if TYPE_CHECKING:
+    from kaa.ext.display import DisplayKind, DisplayUpdate
+
 
 class EventPresenter:
-    """What is told becomes what is seen (`kaa.frontends.interactive.reporter.CoreListener`).
+    """What is told becomes what is seen (`kaa.frontends.interactive.reporter.EngineListener`).
 
     Args:
         main_view: has the footer.
@@ -33,12 +37,14 @@ class EventPresenter:
 
     Attributes:
         on_commands: is given the slash commands of the conversation when they change.
+        on_display: is given what extensions show.
     """
 
     def __init__(
         self, main_view: MainView, transcript: TranscriptView, activity: Activity, attention: Attention
     ) -> None:
         self.on_commands: Callable[[Sequence[Command]], None] = lambda _: None
+        self.on_display: Callable[[DisplayUpdate], None] = lambda _: None
         self._main_view = main_view
         self._transcript = transcript
         self._activity = activity
@@ -123,6 +129,15 @@ class EventPresenter:
         self._main_view.header.show_model(status.model.name)
         self._attention.name_session(status.session_name or "")
         self._refresh_footer()
+
+    @property
+    def shows(self) -> "Collection[DisplayKind]":
+        """What can be shown of what extensions want to be seen."""
+        return self._main_view.shows
+
+    def show_display(self, update: "DisplayUpdate") -> None:
+        """An extension shows this."""
+        self.on_display(update)
 
     def show_commands(self, commands: Sequence[Command]) -> None:
         """The conversation has these commands."""

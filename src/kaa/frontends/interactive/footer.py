@@ -1,6 +1,7 @@
-"""The two lines at the bottom: where we are and what holds the tools; what was used and which model answers."""
+"""The lines at the bottom: the project and the sandbox; usage and the model; status sections of extensions."""
 
 import os
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from kaa.tui.components.display import Display
@@ -81,6 +82,7 @@ class Footer(Display):
     def __init__(self, context: Context, state: FooterState | None = None) -> None:
         super().__init__(context)
         self._state = state or FooterState()
+        self._sections: tuple[tuple[str, str], ...] = ()
 
     @property
     def state(self) -> FooterState:
@@ -93,8 +95,18 @@ class Footer(Display):
             self._state = state
             self.changed()
 
+    def show_sections(self, sections: Sequence[tuple[str, str]]) -> None:
+        """Show status sections in a line of their own: texts with the theme's tokens."""
+        self._sections = tuple(sections)
+        self.changed()
+
     def _paint(self, width: int) -> list[str]:
-        return [self._line(self._place(), self._safety(), width), self._line(self._use(), self._who(), width)]
+        lines = [self._line(self._place(), self._safety(), width), self._line(self._use(), self._who(), width)]
+        if not self._sections:
+            return lines
+        palette = self._context.palette
+        parts = [_Part(one_line(text), palette[token], rank) for rank, (text, token) in enumerate(self._sections)]
+        return [*lines, self._line(parts, [], width)]
 
     def _place(self) -> list[_Part]:
         state, dim = self._state, self._context.palette["dim"]

@@ -1,7 +1,7 @@
 """What is on the screen from the first frame on: the document, the editor, and the small things around it."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from kaa import __version__
@@ -11,6 +11,7 @@ from kaa.frontends.interactive.surface import MakeSurface
 from kaa.frontends.interactive.themes import ThemeLibrary
 from kaa.frontends.interactive.transcript.header import StartHeader
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
+from kaa.frontends.interactive.widgets import WidgetArea
 from kaa.frontends.interactive.working import QueuedMessages, StatusLine, WorkingLine
 from kaa.host.process import current_directory
 from kaa.shell.preferences import Preferences, load_preferences
@@ -27,6 +28,7 @@ from kaa.tui.reactor import Reactor
 from kaa.tui.terminal import Terminal
 
 if TYPE_CHECKING:
+    from kaa.ext.display import DisplayKind
     from kaa.frontends.interactive.dialogs.frame import DialogFrame
 
 
@@ -94,6 +96,9 @@ class MainView:
     # Whether the terminal shows whatever is typed, secrets too.
     shows_typing = False
 
+    # What it shows of what extensions want to be seen (`kaa.ext.display.DisplayKind`).
+    shows: "Collection[DisplayKind]" = ("notice", "status", "widget", "editor", "title", "working")
+
     # What the header says, besides where we are.
     hints: tuple[tuple[str, str], ...] = (
         ("app.help", "help"),
@@ -130,7 +135,12 @@ class MainView:
         self.queued = QueuedMessages(self.context, self._dequeue_hint)
         cwd = current_directory() or ""
         self.footer = Footer(self.context, FooterState(directory=short_path(cwd)))
-        self.dock = Dock((Spacer(), self.working, self.queued, self.status), self.editor, (self.footer,))
+        self._widgets = {"above": WidgetArea(self.context), "below": WidgetArea(self.context)}
+        self.dock = Dock(
+            (Spacer(), self.working, self.queued, self.status, self._widgets["above"]),
+            self.editor,
+            (self._widgets["below"], self.footer),
+        )
         self.document = Document(self.dock)
         self.view = ViewOptions(
             self.context,
@@ -175,6 +185,14 @@ class MainView:
                 self.app.refresh()
 
         self.app.reactor.call_later(seconds, forget)
+
+    def show_sections(self, sections: Sequence[tuple[str, str]]) -> None:
+        """Show status sections of extensions: texts with the theme's tokens."""
+        self.footer.show_sections(sections)
+
+    def show_widgets(self, placement: str, widgets: Sequence[Sequence[Component]]) -> None:
+        """Show these widgets of extensions `above` or `below` the editor."""
+        self._widgets[placement].show(widgets)
 
     def give_back(self, texts: Sequence[str], between: str) -> None:
         """Put what was entered, and is not done, into the editor again: before what is there."""

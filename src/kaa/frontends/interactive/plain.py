@@ -12,6 +12,7 @@ from typing import TypeVar
 from kaa.frontends.interactive.dialogs.choices import DialogChoices
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
 from kaa.frontends.interactive.main_view import MainView
+from kaa.tui.component import Component
 from kaa.tui.components.select_list import SelectList
 from kaa.tui.context import Context
 from kaa.tui.document import Document
@@ -21,6 +22,7 @@ from kaa.tui.linear import Linear
 from kaa.tui.reactor import Reactor
 from kaa.tui.sanitize import squeezed
 from kaa.tui.terminal import Terminal
+from kaa.tui.width import plain
 
 ValueT = TypeVar("ValueT")
 
@@ -28,6 +30,8 @@ _PROMPT = "> "
 _READ_BYTES = 65536
 # What is to be written within this time is written at once.
 _WRITE_SECONDS = 0.05
+# What extensions show beside the conversation is written this late, so that what changes often is written seldom.
+_ASIDE_SECONDS = 1.0
 
 
 class PlainMainView(MainView):
@@ -35,6 +39,7 @@ class PlainMainView(MainView):
 
     shows_typing = True
     hints = ()
+    shows = ("notice", "status", "widget", "title")  # the terminal itself edits lines
 
     def __init__(self, folder: str, terminal: Terminal, reactor: Reactor) -> None:
         super().__init__(folder, terminal, reactor, PlainSurface)
@@ -43,6 +48,37 @@ class PlainMainView(MainView):
         assert isinstance(surface, PlainSurface)
         surface.serve(self)
         self._surface = surface
+        self._aside: dict[str, list[str]] = {}  # of extensions, by place
+        self._aside_written: dict[str, list[str]] = {}
+        self._is_aside_due = False
+
+    def show_sections(self, sections: Sequence[tuple[str, str]]) -> None:
+        """Write those that are new or changed, when nothing goes on."""
+        self._write_aside("status", [squeezed(text) for text, _ in sections])
+
+    def show_widgets(self, placement: str, widgets: Sequence[Sequence[Component]]) -> None:
+        """Write the lines that are new or changed, when nothing goes on."""
+        width = self.context.size.columns
+        lines = (line for widget in widgets for component in widget for line in component.render(width))
+        self._write_aside(placement, [plain(line) for line in lines])
+
+    def _write_aside(self, place: str, lines: list[str]) -> None:
+        self._aside[place] = lines
+        if not self._is_aside_due:
+            self._is_aside_due = True
+            self.app.reactor.call_later(_ASIDE_SECONDS, self._write_asides)
+
+    def _write_asides(self) -> None:
+        if self.working.is_shown:
+            self.app.reactor.call_later(_ASIDE_SECONDS, self._write_asides)
+            return
+        self._is_aside_due = False
+        for place, lines in self._aside.items():
+            known = self._aside_written.get(place, [])
+            for line in lines:
+                if line not in known:
+                    self._surface.write_line(f"[{line}]")
+        self._aside_written = dict(self._aside)
 
     def say(self, text: str, token: str = "muted", seconds: float = 0.0) -> None:
         """Write a word about what just happened."""

@@ -1,7 +1,7 @@
 """Tells the user interface what happens in a conversation, and how it stands; runs on the core's event loop."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,6 +13,7 @@ from kaa.shell.status import Status
 from kaa.workspace.git import Head
 
 if TYPE_CHECKING:
+    from kaa.ext.display import DisplayKind, DisplayUpdate
     from kaa.ext.questions import Answer, AnyQuestion
 
 # Deltas are passed on this often: the user interface need not wake for every token.
@@ -40,6 +41,19 @@ class CoreListener(Protocol):
 
     def show_head(self, head: Head | None) -> None:
         """This is checked out in the project; None if git does not know."""
+        ...
+
+
+class EngineListener(CoreListener, Protocol):
+    """Who is told what extensions show, too."""
+
+    @property
+    def shows(self) -> "Collection[DisplayKind]":
+        """What can be shown of what extensions want to be seen; asked in any thread."""
+        ...
+
+    def show_display(self, update: "DisplayUpdate") -> None:
+        """An extension shows this."""
         ...
 
 

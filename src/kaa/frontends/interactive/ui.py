@@ -4,6 +4,7 @@ Whatever is shown comes from the core as events, and whatever is wanted goes to 
 """
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from kaa.ext.commands import Command
 from kaa.frontends.interactive.actions import Actions
@@ -41,6 +42,10 @@ from kaa.frontends.interactive.ui_context import UIContext
 from kaa.shell.conversation import SessionToOpen
 from kaa.tui.completion_sources import CommandCompletion, FileCompletion, PathCompletion
 
+if TYPE_CHECKING:
+    from kaa.ext.display import DisplayUpdate
+    from kaa.frontends.interactive.extension_display import ExtensionDisplay
+
 
 class InteractiveUI:
     """All parts of the user interface, and what ties them together.
@@ -68,6 +73,8 @@ class InteractiveUI:
         self._paths = ProjectPaths(core, self._paths_changed)
         self.activity = Activity(main_view, self._attention)
         self.presenter = EventPresenter(main_view, transcript, self.activity, self._attention)
+        self._display: ExtensionDisplay | None = None
+        self.presenter.on_display = self._show_display
         self.questions = QuestionDialogs(main_view, self._attention)
         ui = self.context = UIContext(main_view, core, self.presenter.show_failure)
         self.tasks = ConversationTasks(ui, self.attachments)
@@ -164,6 +171,15 @@ class InteractiveUI:
     def _take_commands(self, commands: Sequence[Command]) -> None:
         """Extensions came or went, or another conversation is open."""
         self.commands.of_conversation = tuple(commands)
+
+    def _show_display(self, update: "DisplayUpdate") -> None:
+        """An extension shows something."""
+        if self._display is None:
+            # Lazily: few extensions show something.
+            from kaa.frontends.interactive.extension_display import ExtensionDisplay
+
+            self._display = ExtensionDisplay(self._main_view, self._attention, self.presenter.show_notice)
+        self._display.show(update)
 
     def _complete_command(self, name: str, typed: str, found: Found) -> None:
         """Have the core say what can stand behind the name of a command."""

@@ -33,7 +33,7 @@ class WorkingLine:
         self._now = now
         self._hint = hint
         self._since: float | None = None
-        self._what = self._instead = ""
+        self._what = self._instead = self._own = ""
         self._tokens = self._shown_tokens = 0
         self._step = 0
         self._lines: list[str] = []
@@ -51,6 +51,10 @@ class WorkingLine:
     def change(self, what: str) -> None:
         """The same is called something else now."""
         self._what = what
+
+    def call_it(self, what: str) -> None:
+        """Whatever goes on is called this; empty for its own name."""
+        self._own = what
 
     def show_instead(self, what: str) -> None:
         """It waits for something else meanwhile, called `what`; empty if it no longer does."""
@@ -81,7 +85,7 @@ class WorkingLine:
                 facts.append(f"about {short_count(self._shown_tokens)} tokens")
             if not self._instead:  # keys are for what it waits for
                 facts.append(self._hint())
-            what = one_line(self._instead or self._what)
+            what = one_line(self._instead or self._own or self._what)
             text = clip(f" {what} ({', '.join(filter(None, facts))})", max(0, width - cells(spinner)))
             lines = [paint_spans([(spinner, palette["accent"]), (text, palette["muted"])])]
         if lines != self._lines:

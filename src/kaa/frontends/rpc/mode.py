@@ -20,6 +20,7 @@ from kaa.frontends.json_text import encoded
 from kaa.frontends.rpc import commands as rpc
 from kaa.frontends.rpc.commands import DIALOG_RESPONSE, AnyCommand
 from kaa.frontends.rpc.dialogs import DialogResponse, Dialogs
+from kaa.frontends.rpc.display import ClientDisplay
 from kaa.frontends.rpc.lines import LineTooLongError, LineWriter, read_lines
 from kaa.frontends.rpc.session import RpcError, RpcSession, notice
 from kaa.llm.unicode_text import clean_json
@@ -71,7 +72,7 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace) -> int:
             send({**extension_error(told.failure), "conversation": told.conversation})
 
     dialogs = Dialogs(send)
-    host = Host(command_line.host_options(), Home.of(os.environ), os.environ, notify, dialogs)
+    host = Host(command_line.host_options(), Home.of(os.environ), os.environ, notify, dialogs, ClientDisplay(send))
     host.workspaces.adopt(workspace, command_line.sandbox)
 
     async def open_session() -> RpcSession:

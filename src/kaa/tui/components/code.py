@@ -20,16 +20,18 @@ class Code(Display):
         context: what all components know.
         code: foreign text.
         filename: tells the language; empty if it is not known.
+        language: the name of the language, where there is no file.
     """
 
-    def __init__(self, context: Context, code: str, filename: str = "") -> None:
+    def __init__(self, context: Context, code: str, filename: str = "", language: str = "") -> None:
         super().__init__(context)
         self._code = harmless(code.removesuffix("\n"))
         self._filename = filename
+        self._language = language
 
     def _paint(self, width: int) -> list[str]:
         palette = self._context.palette
-        lines = highlight(self._code, palette, language_of(self._filename), palette["mdCodeBlock"])
+        lines = highlight(self._code, palette, self._language or language_of(self._filename), palette["mdCodeBlock"])
         return [paint_spans(piece) for line in lines for piece in hard_wrap(line, width)]
 
 
