@@ -262,7 +262,14 @@ class Host:
         from kaa.shell.extensions.processes import ExtensionProcesses  # lazy: many users have no such extensions
 
         project = current_directory() or str(self.home.path)  # the directory is gone
-        return ExtensionProcesses(self.home, self._environ, project, self._tell, self.workspaces.are_open_to_all)
+        return ExtensionProcesses(
+            self.home,
+            self._environ,
+            project,
+            self._tell,
+            self.workspaces.are_open_to_all,
+            self._extensions.loaded.scopes,
+        )
 
     def _tell(self, text: str) -> None:
         """Tell of the process."""

@@ -46,7 +46,7 @@ def _manifest(tmp_path: Path, permissions: Permissions = _ASKS, folder: str = "h
 
 
 def _processes(tmp_path: Path) -> ExtensionProcesses:
-    return ExtensionProcesses(Home(tmp_path / "home"), {}, str(tmp_path), lambda _: None, lambda: False)
+    return ExtensionProcesses(Home(tmp_path / "home"), {}, str(tmp_path), lambda _: None, lambda: False, tuple)
 
 
 def test_the_first_start_asks_in_words_and_keeps_the_yes(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_process_is_started_with_its_keys_on_descriptors_3_and_4(tmp_path: Pat
     home = Home(tmp_path / "home")
 
     async def ask() -> dict[str, str | None]:
-        processes = ExtensionProcesses(home, environ, str(tmp_path), lambda _: None, lambda: False)
+        processes = ExtensionProcesses(home, environ, str(tmp_path), lambda _: None, lambda: False, tuple)
         try:
             started = await processes.start(manifest, permissions)
         except NotPermittedError:

@@ -3,13 +3,16 @@
 `kaa.shell.extensions.processes` has the implementation. The connection to a process (`connection.py`) knows none of it.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from kaa.ext.asking import Asker
 from kaa.ext.errors import ExtensionError
 from kaa.ext.permissions import Permissions
+from kaa.ext.process.event_bus import EventBus
 from kaa.ext.process.launch import ExtensionProcess
 from kaa.ext.process.manifest import Manifest
+from kaa.ext.scope import Scope
 
 
 class NotPermittedError(ExtensionError):
@@ -21,9 +24,15 @@ class ProcessHost(Protocol):
 
     Attributes:
         project: the directory that kaa was started in; `cwd` of the handshake.
+        bus: the topics of extension processes.
     """
 
     project: str
+    bus: EventBus
+
+    def scopes(self) -> Sequence[Scope]:
+        """What the loaded extensions registered."""
+        ...
 
     def granted(self, manifest: Manifest) -> Permissions | None:
         """What the extension may do; None if the user must be asked first, because it asks for more.

@@ -4,7 +4,7 @@ import asyncio
 import os
 import shlex
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -12,9 +12,11 @@ import msgspec
 from kaa.ext.asking import Asker, NobodyToAskError, confirm
 from kaa.ext.errors import ExtensionError
 from kaa.ext.permissions import Permissions
+from kaa.ext.process.event_bus import EventBus
 from kaa.ext.process.host import NotPermittedError
 from kaa.ext.process.launch import ExtensionProcess, program_of
 from kaa.ext.process.manifest import Manifest
+from kaa.ext.scope import Scope
 from kaa.host.log import LOG
 from kaa.shell.extensions.granted_keys import GrantedKeys
 from kaa.shell.extensions.permitting import GrantedPermissions
@@ -34,9 +36,12 @@ class ExtensionProcesses:
         project: the directory that kaa was started in.
         report: told, in a sentence, of what the user should know.
         is_full_access: whether the user chose to do without a sandbox.
+        scopes: gives what the loaded extensions registered.
 
     Attributes:
         project: the same.
+        scopes: the same.
+        bus: the topics of extension processes.
     """
 
     def __init__(
@@ -46,8 +51,11 @@ class ExtensionProcesses:
         project: str,
         report: Callable[[str], None],
         is_full_access: Callable[[], bool],
+        scopes: Callable[[], Sequence[Scope]],
     ) -> None:
         self.project = project
+        self.scopes = scopes
+        self.bus = EventBus()
         self._home = home
         self._environ = environ
         self._report = report
