@@ -130,10 +130,12 @@ class TestTheExamplesOfExtensions:
             (before,), (end,) = registry.run.before, registry.run.before_end
             return await before(ToolCall("1", "bash", {"command": "git push --force"})), await end(reply)
 
-        assert run(scenario()) == (
-            Block("Force pushes are not allowed in this project. (extension example0.py)"),
-            Continue("make test fails. Fix that.", source="extension example5.py"),
-        )
+        block, demand = run(scenario())
+
+        assert block == Block("Force pushes are not allowed in this project. (extension example0.py)")
+        assert isinstance(demand, Continue)
+        assert demand.reason == "make test fails. Fix that."
+        assert demand.source.startswith("extension example")
 
     def test_the_prompt_section_and_the_summary(self, registry: LoadedRegistry) -> None:
         context = PromptContext("/p", "2026-01-01", registry.tools)

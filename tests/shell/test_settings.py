@@ -73,6 +73,7 @@ _NOT_A_PROJECTS = {
     "httpProxy": ("http://evil.test", "requests would go through it, keys and all"),
     "sessionDir": ("/tmp/elsewhere", "it is a path to write to"),
     "extensions": (["/tmp/evil.py"], "they are executed"),
+    "extensionSettings": ({"ci": {"command": "evil"}}, "an extension may execute what they say"),
     "requiredExtensions": (["evil"], "kaa could be kept from starting"),
     "autoTitle": ("model", "it sends requests of its own"),
     "showCacheMissNotices": (True, "it is about the user's screen"),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kaa.ext.command_context import CommandContext
     from kaa.ext.completions import Completion, CompletionTask
     from kaa.ext.conversation_session import ConversationSession
+    from kaa.ext.registration.settings import SettingsT
     from kaa.ext.scope import Scope
     from kaa.ext.session_services import SessionNaming
     from kaa.ext.showing import ConversationDisplay, Show
@@ -77,6 +78,10 @@ class ConversationControl(Protocol):
 
     def deactivate_tool(self, name: str) -> None:
         """See `ConversationActions.deactivate_tool`."""
+        ...
+
+    def settings(self, extension: str, kind: "type[SettingsT]") -> "SettingsT":
+        """See `ConversationActions.settings`."""
         ...
 
     async def complete(self, extension: str, task: "CompletionTask") -> "Completion":
@@ -146,6 +151,17 @@ class ConversationActions(Protocol):
     def store(self, scope: "StoreScope") -> "Store":
         """Data that the extension keeps: of the user, of the project, or of the session."""
         return self._controlled().store(self.extension, scope)
+
+    def settings(self, kind: "type[SettingsT]") -> "SettingsT":
+        """The settings of the extension as they are now: those of the project over those for all projects.
+
+        Args:
+            kind: what `ExtensionAPI.settings` got.
+
+        Raises:
+            CommandError: settings.json has a wrong value; the message names the file and the key.
+        """
+        return self._controlled().settings(self.extension, kind)
 
     @property
     def models(self) -> "SessionModels":

@@ -9,6 +9,7 @@ from kaa.ext.registration.observers import ObserverRegistrations
 from kaa.ext.registration.prompt import PromptRegistrations
 from kaa.ext.registration.run_hooks import RunHookRegistrations
 from kaa.ext.registration.session_hooks import SessionHookRegistrations
+from kaa.ext.registration.settings import SettingsRegistrations
 from kaa.ext.registration.tools import ToolRegistrations
 
 # Grows when something is added to `ExtensionAPI`. An extension that needs more than version 1 defines `API_VERSION`.
@@ -23,6 +24,7 @@ class ExtensionAPI(
     SessionHookRegistrations,
     CompactionRegistrations,
     ObserverRegistrations,
+    SettingsRegistrations,
 ):
     """Registers what an extension adds to kaa. All open conversations see it until the extension is unloaded.
 

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec import Struct
+
 from kaa.core.events import Event
 from kaa.core.tool import Tool, ToolRun
 from kaa.ext.acting import IdleWork
@@ -128,6 +130,11 @@ class Registry:
         """The extension that a slash command is from; empty for kaa's own."""
         scope, _ = self._command(command)
         return scope.author
+
+    @property
+    def settings(self) -> dict[str, type[Struct]]:
+        """What declares the settings of extensions, by the name of the extension."""
+        return {scope.name: scope.settings for scope in self._scopes if scope.settings is not None}
 
     def select_tools(
         self, only: Iterable[str] | None = None, without: Iterable[str] = (), *, built_in: bool = True

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from msgspec import Struct
+
 from kaa.ext.acting import extension_name
 from kaa.ext.commands import Command
 from kaa.ext.costs import Costs
@@ -62,6 +64,7 @@ class Scope:
         self.message_hooks: list[UserMessageHook] = []
         self.compactors: list[Compactor] = []
         self.handlers: list[EventHandler] = []
+        self.settings: type[Struct] | None = None
         self.closers: list[Callable[[], None]] = []
 
     @property

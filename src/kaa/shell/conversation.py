@@ -308,6 +308,7 @@ class Conversation:
             lambda: self._reloading.settings,
             self._reloading.reload,
             self.approvals.values,
+            self._registry.settings,
         )
 
     @property

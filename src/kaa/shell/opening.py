@@ -18,6 +18,7 @@ from kaa.ext.api import PromptContext, RegisteredTool
 from kaa.ext.asking import Asker
 from kaa.ext.calling import Report
 from kaa.ext.context import ConversationContext
+from kaa.ext.errors import CommandError
 from kaa.ext.registry import Registry
 from kaa.host.log import LOG
 from kaa.session.context import SessionContext, build_context
@@ -275,6 +276,19 @@ async def _read_project(
     return _Project(trust, files, read_settings(), read_settings)
 
 
+def _check_extension_settings(registry: Registry, settings: Settings, at: Surroundings) -> None:
+    """Tell at once what an extension cannot use of its settings; it fails where it reads them."""
+    if not (declared := registry.settings):
+        return
+    from kaa.shell.acting.settings import converted  # lazy: few extensions have settings
+
+    for name, kind in declared.items():
+        try:
+            converted(kind, name, settings.extension_settings, at.home.settings)
+        except CommandError as error:
+            at.notify(str(error))
+
+
 def _open_session(options: ConversationOptions, settings: Settings, at: Surroundings, undo: AsyncExitStack) -> _Session:
     """Open the session that was chosen; `undo` closes it, and takes a copy back that was made for it."""
     folder = session_folder(options.session_dir, settings.session_dir)
@@ -363,6 +377,7 @@ def _session_parts(
     spec: AgentSpec,
     at: Surroundings,
 ) -> SessionParts:
+    _check_extension_settings(registry, reloading.settings, at)
     agent, store, recorder = built.agent, session.store, session.recorder
     summarizer = Summarizer(agent, models.link, built.models, store, lambda: reloading.settings)
     folder = session_folder(options.session_dir, reloading.settings.session_dir)
@@ -391,7 +406,17 @@ def _session_parts(
         from kaa.shell.acting.control import Acting, ActingParts
 
         on = ActingParts(
-            agent, built.models, spec.tools, naming, store, recorder, summarizer, navigation, at.home, at.workspace.root
+            agent,
+            built.models,
+            spec.tools,
+            naming,
+            store,
+            recorder,
+            summarizer,
+            navigation,
+            lambda: reloading.settings,
+            at.home,
+            at.workspace.root,
         )
         return Acting(on, at.notify, unasked)
 

@@ -9,7 +9,7 @@ from kaa.core.messages import Json
 from kaa.shell.settings import read_values
 from kaa.shell.settings_file import SettingsFile
 
-PROJECT_SECTIONS: Final = ("approvals", "sandbox")
+PROJECT_SECTIONS: Final = ("approvals", "sandbox", "extensionSettings")
 # Of a project they come on top of those for all projects: whoever hides or denies something means everywhere.
 _ADDED: Final = frozenset({"allow", "deny", "hidden", "writable"})
 
@@ -26,7 +26,9 @@ def with_project(values: Mapping[str, Json], directory: str) -> dict[str, Json]:
         for section in PROJECT_SECTIONS:
             own = chosen.get(section)
             general = merged.get(section)
-            if isinstance(own, dict):
+            if section == "extensionSettings" and isinstance(own, dict):
+                merged[section] = _by_extension(general if isinstance(general, dict) else {}, own)
+            elif isinstance(own, dict):
                 merged[section] = _laid_over(general if isinstance(general, dict) else {}, own)
     return merged
 
@@ -77,3 +79,7 @@ def _laid_over(general: dict[str, Json], own: dict[str, Json]) -> dict[str, Json
         if isinstance(before, list) and isinstance(after, list):
             merged[key] = [*before, *(one for one in after if one not in before)]
     return merged
+
+
+def _by_extension(general: dict[str, Json], own: dict[str, Json]) -> dict[str, Json]:
+    return {**general, **{name: {**general.get(name, {}), **values} for name, values in own.items()}}

@@ -217,6 +217,7 @@ class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     approvals: ApprovalSettings = ApprovalSettings()
     sandbox: SandboxSettings = SandboxSettings()
+    extension_settings: dict[str, dict[str, Json]] = msgspec.field(default={}, name="extensionSettings")
 
 
 class ImageSettings(msgspec.Struct, rename="camel", frozen=True):
@@ -256,6 +257,7 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     http_proxy: str | None = None
     session_dir: str | None = None
     extensions: tuple[str, ...] = ()
+    extension_settings: dict[str, dict[str, Json]] = {}
     required_extensions: tuple[str, ...] = ()
     auto_title: AutoTitle = "first-message"
     show_cache_miss_notices: bool = False

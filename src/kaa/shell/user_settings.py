@@ -9,6 +9,8 @@ import msgspec
 from kaa.core.messages import Json
 from kaa.ext.choices import SettingScope, UserSetting
 from kaa.ext.errors import CommandError
+from kaa.shell.acting.settings import SECTION, problem_of
+from kaa.shell.acting.settings import listed as of_extension
 from kaa.shell.preferences import SETTINGS, load_preferences
 from kaa.shell.project_choices import PROJECT_SECTIONS, project_key
 from kaa.shell.session_values import SessionValues
@@ -26,6 +28,7 @@ class UserSettings:
         in_force: gives the settings of the conversation.
         reload: reads the file again, and says what that did.
         of_session: what is in force of approvals and the sandbox.
+        of_extensions: what declares the settings of extensions, by the name of the extension.
     """
 
     def __init__(
@@ -35,15 +38,17 @@ class UserSettings:
         in_force: Callable[[], Settings],
         reload: Callable[[], Awaitable[str]],
         of_session: SessionValues,
+        of_extensions: Mapping[str, type[msgspec.Struct]],
     ) -> None:
         self._file = file
         self._directory = directory
         self._in_force = in_force
         self._reload = reload
         self._of_session = of_session
+        self._of_extensions = of_extensions
 
     def listed(self) -> tuple[UserSetting, ...]:
-        """Settings of the terminal, then all others."""
+        """Settings of the terminal, then all others of kaa, then those of extensions."""
         preferences = load_preferences(str(self._file.parent)).preferences
         of_terminal = [
             UserSetting(
@@ -52,7 +57,11 @@ class UserSettings:
             for one in SETTINGS
         ]
         known = {one.key for one in of_terminal}
-        others = (one for one in _leaves(self._in_force(), "") if one.key not in known and one.key != "projects")
+        known |= {"projects", SECTION}
+        others = [one for one in _leaves(self._in_force(), "") if one.key not in known]
+        configured = self._in_force().extension_settings
+        for name, kind in self._of_extensions.items():
+            others += of_extension(name, kind, configured.get(name, {}))
         return (*of_terminal, *map(self._placed, others))
 
     async def set(self, key: str, text: str, scope: SettingScope = "global") -> str:
@@ -65,10 +74,10 @@ class UserSettings:
         if setting is None:
             raise CommandError(f"there is no setting {key!r}: /settings lists all")
         if scope == "project" and scope not in setting.scopes:
-            raise CommandError(f"{key} cannot be set for one project: only approvals and sandbox settings can")
+            raise CommandError(f"{key} cannot be set for one project: only approvals, the sandbox and extensions can")
         if scope not in setting.scopes:
             raise CommandError(f"{key} cannot be set for this session: set it for this project or for all")
-        value = _value(key, text)
+        value = _value(key, text, self._problem)
         if scope == "session":
             told = await self._of_session.put_in_force(key, value, is_configured=False)
             return f"{key}: {_as_json(value)} (this session)\n{told}"
@@ -106,8 +115,11 @@ class UserSettings:
         if section not in PROJECT_SECTIONS:
             return setting
         source = "default"
+        extension, _, name_there = name.partition(".")
         for place, held in self._sections(section):
-            source = place if name in held else source
+            values = held.get(extension) if section == SECTION else held
+            is_there = isinstance(values, dict) and (name_there if section == SECTION else name) in values
+            source = place if is_there else source
         known = self._of_session.known()
         if setting.key not in known:
             return msgspec.structs.replace(setting, source=source, scopes=("global", "project"))
@@ -130,11 +142,19 @@ class UserSettings:
             if isinstance(found, dict):
                 yield place, found
 
+    def _problem(self, key: str, value: Json) -> str:
+        """Why a setting cannot have a value; empty if it can."""
+        section, _, place = key.partition(".")
+        extension, _, name = place.partition(".")
+        if section == SECTION and extension in self._of_extensions:
+            return problem_of(self._of_extensions[extension], {name: value}).partition(" - at ")[0]
+        return _problem(key, value)
+
     def _project_key(self) -> str:
         return project_key(read_values(self._file), self._directory)
 
 
-def _value(key: str, text: str) -> Json:
+def _value(key: str, text: str, problem_of: Callable[[str, Json], str]) -> Json:
     """The value that a text means for a setting: as JSON, or else as it stands.
 
     Raises:
@@ -147,12 +167,12 @@ def _value(key: str, text: str) -> Json:
         readings.append({"yes": True, "no": False}.get(text, text))
         readings.append([part.strip() for part in text.split(",")])
     readings.append(text)
-    problem = ""
+    problems: list[str] = []
     for reading in readings:
-        problem = _problem(key, reading)
-        if not problem:
+        if not (problem := problem_of(key, reading)):
             return reading
-    raise CommandError(f"{key} cannot be {text}: {problem}")
+        problems.append(problem)
+    raise CommandError(f"{key} cannot be {text}: {problems[0]}")
 
 
 def _problem(key: str, value: Json) -> str:

@@ -15,10 +15,12 @@ from kaa.shell.active_tools import ActiveTools
 from kaa.shell.home import Home
 from kaa.shell.models.switching import Models
 from kaa.shell.naming import Naming
+from kaa.shell.settings import Settings
 
 if TYPE_CHECKING:
     from kaa.ext.completions import Completion, CompletionTask
     from kaa.ext.conversation_session import ConversationSession
+    from kaa.ext.registration.settings import SettingsT
     from kaa.ext.stores import Store, StoreScope
     from kaa.shell.compaction.summarizing import Summarizer
     from kaa.shell.navigating import Navigation
@@ -36,6 +38,7 @@ class ActingParts(msgspec.Struct, frozen=True):
         recorder: writes into it.
         summarizer: asks models beside the conversation.
         navigation: gives what labels entries of the session.
+        settings: gives those in force.
         home: the user's folder.
         project: the directory of the project.
     """
@@ -48,6 +51,7 @@ class ActingParts(msgspec.Struct, frozen=True):
     recorder: SessionRecorder
     summarizer: "Summarizer"
     navigation: "Callable[[], Navigation]"
+    settings: Callable[[], Settings]
     home: Home
     project: str
 
@@ -95,6 +99,12 @@ class Acting:
 
         parts = self._parts
         return open_store(extension, scope, self.session(extension), parts.home, parts.project)
+
+    def settings(self, extension: str, kind: "type[SettingsT]") -> "SettingsT":
+        """See `ConversationActions.settings`."""
+        from kaa.shell.acting.settings import converted
+
+        return converted(kind, extension, self._parts.settings().extension_settings, self._parts.home.settings)
 
     @property
     def models(self) -> Models:
