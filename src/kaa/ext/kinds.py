@@ -36,7 +36,7 @@ def extension_at(path: Path, process_host: "Callable[[], ProcessHost]", cache: P
         case "component":
             from kaa.ext.wasm.extension import component_extension
 
-            return component_extension(path, cache / "components")
+            return component_extension(path, cache / "components", lambda one: process_host().granted(one))
         case None:
             raise ExtensionError(
                 f"Extension {path}: no extension found: use a .py or .wasm file, or a folder with __init__.py,"

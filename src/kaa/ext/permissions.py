@@ -1,7 +1,7 @@
 """What an extension outside kaa's process may do: named in its manifest, granted by the user."""
 
 import re
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, Protocol, TypeAlias, get_args
 
 import msgspec
 
@@ -73,3 +73,32 @@ _SESSION: dict[Access, str] = {
 def _wider(one: Access, other: Access) -> bool:
     ranks: tuple[Access, ...] = get_args(Access)
     return ranks.index(one) > ranks.index(other)
+
+
+class Applicant(Protocol):
+    """An extension that asks for permissions."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def folder(self) -> str:
+        """Its folder: an absolute path."""
+        ...
+
+    @property
+    def nature(self) -> str:
+        """What it is, for the question, such as `a program that runs in a sandbox`."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """One line, or empty."""
+        ...
+
+    @property
+    def requested(self) -> Permissions:
+        """What it asks for."""
+        ...

@@ -17,6 +17,7 @@ from kaa.core.tool import ToolError, ToolResult, ToolRun, text_result
 from kaa.ext.api import PromptContext, Reply, Submit, events
 from kaa.ext.commands import CommandAction
 from kaa.ext.errors import CommandError, ExtensionError, MessageBlockedError
+from kaa.ext.permissions import Applicant, Permissions
 from kaa.ext.wasm.extension import component_extension
 from kaa.host.log import LOG
 from kaa.workspace.memory import MemoryWorkspace
@@ -51,6 +52,10 @@ def _log_texts() -> Iterator[list[str]]:
         LOG.setLevel(level)
 
 
+def _all_that_it_asks_for(extension: Applicant) -> Permissions | None:
+    return extension.requested
+
+
 class _Run:
     call_id = "call-1"
     permit = None
@@ -78,7 +83,7 @@ class _Loaded:
             (self.path / "extension.toml").write_text(_FOLDER + description)
 
     async def begin(self) -> "_Loaded":
-        extend = await asyncio.to_thread(component_extension, self.path, self.cache)
+        extend = await asyncio.to_thread(component_extension, self.path, self.cache, _all_that_it_asks_for)
         self.registry.load(str(self.path), extend)
         return self
 
@@ -399,7 +404,7 @@ def test_other_files_are_refused_at_once(tmp_path: Path, content: bytes, expecte
     path.write_bytes(content)
 
     with pytest.raises(ExtensionError) as caught:
-        component_extension(path, tmp_path)
+        component_extension(path, tmp_path, _all_that_it_asks_for)
 
     assert expected in str(caught.value)
     assert str(path) in str(caught.value)
@@ -427,9 +432,20 @@ def test_an_invalid_description_is_named_with_the_reason(tmp_path: Path, descrip
     (tmp_path / "it.wasm").write_bytes(tools_component())
 
     with pytest.raises(ExtensionError) as caught:
-        component_extension(tmp_path, tmp_path)
+        component_extension(tmp_path, tmp_path, _all_that_it_asks_for)
 
     assert expected in str(caught.value)
+
+
+def test_without_the_consent_of_the_user_a_component_does_not_run(tmp_path: Path) -> None:
+    (tmp_path / "extension.toml").write_text(_FOLDER + '[permissions]\nproject = "read"')
+    (tmp_path / "it.wasm").write_bytes(tools_component())
+
+    with pytest.raises(ExtensionError) as caught:
+        component_extension(tmp_path, tmp_path, lambda _: None)
+
+    assert "you have not permitted what it asks for (read the files of the project" in str(caught.value)
+    assert f"`kaa ext permit {tmp_path}` permits it" in str(caught.value)
 
 
 _TEXTS = st.text(st.characters(codec=None))

@@ -56,3 +56,14 @@ def test_a_path_is_permitted_apart_from_the_name(home: Home, tmp_path: Path) -> 
 
     (name,) = ExtensionRecords(home).read()
     assert name.startswith("at-hello-")
+
+
+def test_a_component_is_permitted_what_its_description_names(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = home.extensions / "words"
+    folder.mkdir()
+    (folder / "extension.toml").write_text('component = "words.wasm"\n[permissions]\nmodels = true\n')
+
+    assert run(["ext", "permit", "words", "--yes"]) == 0
+
+    assert "It is a WebAssembly component and asks to:\n- call models at your cost\n" in capsys.readouterr().out
+    assert ExtensionRecords(home).read()["words"].granted == Permissions(models=True)

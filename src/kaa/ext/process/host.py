@@ -8,7 +8,7 @@ from typing import Protocol
 
 from kaa.ext.asking import Asker
 from kaa.ext.errors import ExtensionError
-from kaa.ext.permissions import Permissions
+from kaa.ext.permissions import Applicant, Permissions
 from kaa.ext.process.event_bus import EventBus
 from kaa.ext.process.launch import ExtensionProcess
 from kaa.ext.process.manifest import Manifest
@@ -34,7 +34,7 @@ class ProcessHost(Protocol):
         """What the loaded extensions registered."""
         ...
 
-    def granted(self, manifest: Manifest) -> Permissions | None:
+    def granted(self, extension: Applicant) -> Permissions | None:
         """What the extension may do; None if the user must be asked first, because it asks for more.
 
         Raises:

@@ -93,6 +93,11 @@ class Manifest(msgspec.Struct, frozen=True):
         return os.path.join(self.folder, self.entry or self.runtime)
 
     @property
+    def nature(self) -> str:
+        """What it is, for the question about permissions."""
+        return "a program that runs in a sandbox"
+
+    @property
     def requested(self) -> Permissions:
         """The permissions that it asks for, or that follow from its capabilities."""
         if self.permissions is not None:

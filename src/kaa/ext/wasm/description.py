@@ -79,6 +79,26 @@ class ComponentFile(msgspec.Struct, frozen=True):
         """For people."""
         return self.described.name
 
+    @property
+    def folder(self) -> str:
+        """The absolute path of its folder, or of the file that it is alone."""
+        return str(self.path.absolute())
+
+    @property
+    def nature(self) -> str:
+        """What it is, for the question about permissions."""
+        return "a WebAssembly component"
+
+    @property
+    def description(self) -> str:
+        """None is known."""
+        return ""
+
+    @property
+    def requested(self) -> Permissions:
+        """What it asks for."""
+        return self.described.permissions
+
     def read(self) -> bytes:
         """The bytes of the component.
 

@@ -1,21 +1,25 @@
 """Makes the `extend` function of a WebAssembly component."""
 
 import asyncio
+import shlex
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
 from kaa.ext.errors import ExtensionError
 from kaa.ext.extension_api import Extension, ExtensionAPI
+from kaa.ext.permissions import Applicant, Permissions
 from kaa.ext.wasm.description import find_component
 from kaa.ext.wasm.errors import ComponentError
 
 
-def component_extension(path: Path, cache: Path) -> Extension:
+def component_extension(path: Path, cache: Path, granted: Callable[[Applicant], Permissions | None]) -> Extension:
     """Compile a component and ask what it offers. Blocks, up to many seconds if the component is large and new.
 
     Args:
         path: a `.wasm` file, or a folder whose `extension.toml` names one.
         cache: a folder for machine code that commands cannot write.
+        granted: what the user permitted it; None if that is less than it asks for.
 
     Returns:
         The function that registers what the component offers.
@@ -25,6 +29,12 @@ def component_extension(path: Path, cache: Path) -> Extension:
     """
     found = find_component(path)
     data = found.read()
+    wanted = found.requested
+    if wanted != Permissions() and granted(found) is None:
+        raise ExtensionError(
+            f"Extension {path} cannot be used: you have not permitted what it asks for ({'; '.join(wanted.sentences)})."
+            f" `kaa ext permit {shlex.quote(found.folder)}` permits it"
+        )
     if find_spec("wasmtime") is None:
         raise ExtensionError(
             f"Extension {path} is a WebAssembly component, and wasmtime is not installed: run pip install 'kaa[wasm]'"
@@ -37,10 +47,10 @@ def component_extension(path: Path, cache: Path) -> Extension:
     from kaa.ext.wasm.worlds import read_offer
 
     described = found.described
-    functions = host_functions(found.name, described.permissions, described.values({}))
+    functions = host_functions(found.name, wanted, described.values({}))
     machine = Machine(found.name, CompiledFiles(cache), data, described.limits, functions)
     try:
-        offer = asyncio.run(read_offer(machine, described.permissions))
+        offer = asyncio.run(read_offer(machine, wanted))
     except ComponentError as error:
         raise ExtensionError(f"Extension {path} cannot be used: {error}") from error
 

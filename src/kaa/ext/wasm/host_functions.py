@@ -13,10 +13,9 @@ import msgspec
 
 from kaa.core.messages import Json
 from kaa.core.tool import ToolError
-from kaa.ext.context import ConversationContext, ToolContext
 from kaa.ext.permissions import Permissions
 from kaa.ext.wasm.errors import RefusedError
-from kaa.ext.wasm.machine import HostFunction, HostFunctions
+from kaa.ext.wasm.machine import HostContext, HostFunction, HostFunctions
 from kaa.ext.wasm.values import failure, success
 from kaa.host.log import LOG
 from kaa.host.paths import is_below
@@ -48,7 +47,7 @@ def host_functions(name: str, permissions: Permissions, settings: Mapping[str, J
         "files": {
             "read": _answering(files.read, tagged=True),
             "write": _answering(files.write),
-            "list": _answering(files.entries),
+            "entries": _answering(files.entries),
             "find": _answering(files.find),
         },
         "http": {"get": _answering(others.get, tagged=True)},
@@ -67,7 +66,7 @@ def _answering(work: Callable[..., Awaitable[object]], *, tagged: bool = False) 
         tagged: success and failure have the same type.
     """
 
-    async def answered(context: ConversationContext | None, *arguments: object) -> object:
+    async def answered(context: HostContext | None, *arguments: object) -> object:
         try:
             if context is None:
                 raise RefusedError("this works only in a call, not while kaa loads the extension")
@@ -88,7 +87,7 @@ class _Files:
     def __init__(self, permissions: Permissions) -> None:
         self._access = permissions.project
 
-    async def read(self, context: ConversationContext, path: str) -> str:
+    async def read(self, context: HostContext, path: str) -> str:
         place = await self._place(context.workspace, path)
         content = await context.workspace.read(place, 0, _MAX_FILE_BYTES + 1)
         if len(content.data) > _MAX_FILE_BYTES:
@@ -98,16 +97,16 @@ class _Files:
         except UnicodeDecodeError as error:
             raise RefusedError(f"{path} is not UTF-8 text") from error
 
-    async def write(self, context: ConversationContext, path: str, text: str) -> None:
+    async def write(self, context: HostContext, path: str, text: str) -> None:
         place = await self._place(context.workspace, path, writes=True)
         await context.workspace.write(place, text.encode())
 
-    async def entries(self, context: ConversationContext, path: str) -> list[str]:
+    async def entries(self, context: HostContext, path: str) -> list[str]:
         place = await self._place(context.workspace, path)
         entries = await context.workspace.list(place)
         return sorted(entry.name + "/" * (entry.kind == "directory") for entry in entries)[:_MAX_NAMES]
 
-    async def find(self, context: ConversationContext, pattern: str) -> list[str]:
+    async def find(self, context: HostContext, pattern: str) -> list[str]:
         await self._place(context.workspace, ".")
         return list((await context.workspace.find(pattern, limit=_MAX_NAMES)).paths)
 
@@ -136,7 +135,7 @@ class _Others:
         self._permissions = permissions
         self._settings = settings
 
-    async def get(self, context: ConversationContext, url: str) -> str:
+    async def get(self, context: HostContext, url: str) -> str:
         if not self._permissions.hosts:
             raise RefusedError(f"permission hosts is missing: {_HOW}")
         if "\0" in url:
@@ -150,17 +149,15 @@ class _Others:
             raise RefusedError(f"{url} was not fetched: {said}")
         return body.decode(errors="replace")
 
-    async def ask(self, context: ConversationContext, prompt: str) -> str:
+    async def ask(self, context: HostContext, prompt: str) -> str:
         if not self._permissions.models:
             raise RefusedError(f"permission models is missing: {_HOW}")
-        if not isinstance(context, ToolContext):
-            raise RefusedError("models can be asked only in execute-tool")
         if not prompt.strip():
             raise RefusedError("the prompt is empty")
-        return (await context.run_agent(prompt, name=self._name, tools=())).text
+        return (await context.complete(prompt)).text
 
-    async def log(self, _: ConversationContext | None, text: str) -> None:
+    async def log(self, _: HostContext | None, text: str) -> None:
         LOG.info("extension %s: %s", self._name, text[:_MAX_LOG_CHARACTERS])
 
-    async def setting(self, _: ConversationContext | None, name: str) -> str | None:
+    async def setting(self, _: HostContext | None, name: str) -> str | None:
         return msgspec.json.encode(self._settings[name]).decode() if name in self._settings else None

@@ -9,6 +9,8 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from kaa.ext.command_context import CommandContext
+from kaa.ext.context import ConversationContext
 from kaa.ext.wasm.compiled import CompiledFiles, brief, engine
 from kaa.ext.wasm.description import Limits
 from kaa.ext.wasm.errors import ComponentError
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
     from wasmtime.component import Linker, LinkerInstance
     from wasmtime.component._types import ComponentExtern
 
-    from kaa.ext.context import ConversationContext
-
 # A guest waits only in a sleep: nothing else that WASI offers it here can block. A thread in a sleep cannot be
 # interrupted, so there is none.
 _CLOCK = "wasi:clocks/monotonic-clock@0.2."
@@ -32,6 +32,7 @@ _MAX_OUTPUT_BYTES = 16 * 1024
 _MAX_INSTANCES, _MAX_MEMORIES, _MAX_TABLES, _MAX_TABLE_ELEMENTS = 100, 4, 50, 1_000_000
 
 ResultT = TypeVar("ResultT")
+HostContext: TypeAlias = ConversationContext | CommandContext
 HostFunction: TypeAlias = Callable[..., Awaitable[object]]
 """Gets the context of the call, None while kaa loads the extension, and the arguments."""
 
@@ -71,7 +72,7 @@ class Machine:
         self._idle.append(worker)
         return worker.exports
 
-    async def call(self, export: str, *arguments: object, context: "ConversationContext | None" = None) -> object:
+    async def call(self, export: str, *arguments: object, context: HostContext | None = None) -> object:
         """Call an export, as `load` named it.
 
         Args:
@@ -137,7 +138,7 @@ class _Call:
         loop: asyncio.AbstractEventLoop,
         export: str,
         arguments: tuple[object, ...],
-        context: "ConversationContext | None",
+        context: HostContext | None,
     ) -> None:
         self.export = export
         self.name = export.rpartition("#")[2]

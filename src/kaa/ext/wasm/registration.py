@@ -87,12 +87,11 @@ class _Tool:
 
 def _handler(machine: Machine, offer: Offer, name: str) -> CommandHandler:
     async def run(arguments: str, context: CommandContext) -> CommandAction | None:
-        working = ConversationContext(context.workspace, context.asker, context.conversation_id)
         call: tuple[object, ...] = (name, clean(arguments))
         if not offer.run:  # rab's world: a command is executed as a tool
             call = (name, "", json_text({"arguments": clean(arguments)}))
         try:
-            answer: Any = await machine.call(offer.run or offer.execute, *call, context=working)
+            answer: Any = await machine.call(offer.run or offer.execute, *call, context=context)
         except ComponentError as error:
             raise CommandError(f"/{name} failed: {error}") from error
         if isinstance(answer, str):

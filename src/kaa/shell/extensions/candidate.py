@@ -51,7 +51,12 @@ def examine(path: Path) -> Candidate:
                 raise InstallationError(str(error)) from error
             return Candidate(manifest.name, manifest.version, kind, manifest.requested, files)
         case "component":
-            return Candidate("", "", kind, Permissions(), files)
+            from kaa.ext.wasm.description import find_component  # lazy: few extensions are components
+
+            try:
+                return Candidate("", "", kind, find_component(path).requested, files)
+            except ExtensionError as error:
+                raise InstallationError(str(error)) from error
 
 
 def _not_an_extension(path: Path) -> str:

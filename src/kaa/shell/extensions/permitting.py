@@ -1,4 +1,4 @@
-"""What extension processes ask for, and what the user permitted them.
+"""What processes and components ask for, and what the user permitted them.
 
 A permission belongs to an extension in kaa's folder by its name, and to one from elsewhere by its path: another folder
 of the same name has nothing of it.
@@ -9,14 +9,13 @@ import re
 from pathlib import Path
 
 from kaa.ext.errors import ExtensionError
-from kaa.ext.permissions import Permissions
-from kaa.ext.process.manifest import Manifest
+from kaa.ext.permissions import Applicant, Permissions
 from kaa.shell.extensions.records import ExtensionRecords, ExtensionRecordsError
 from kaa.shell.home import Home
 
 
 class GrantedPermissions:
-    """The permissions of extension processes.
+    """The permissions of processes and components.
 
     Args:
         home: has the records.
@@ -26,41 +25,41 @@ class GrantedPermissions:
         self._folder = home.extensions.absolute()
         self._records = ExtensionRecords(home)
 
-    def of(self, manifest: Manifest) -> Permissions | None:
+    def of(self, extension: Applicant) -> Permissions | None:
         """What an extension may do: what it asks for; None if that is more than the user permitted.
 
         Raises:
             ExtensionError: the records cannot be read.
         """
-        known, requested = self.known(manifest), manifest.requested
+        known, requested = self.known(extension), extension.requested
         return None if known is None or requested.beyond(known) != Permissions() else requested
 
-    def known(self, manifest: Manifest) -> Permissions | None:
+    def known(self, extension: Applicant) -> Permissions | None:
         """What the user permitted; None if that was never asked.
 
         Raises:
             ExtensionError: as above.
         """
         try:
-            record = self._records.read().get(self.key(manifest))
+            record = self._records.read().get(self.key(extension))
         except ExtensionRecordsError as error:
             raise ExtensionError(str(error)) from error
         return None if record is None else record.granted
 
-    def grant(self, manifest: Manifest) -> None:
+    def grant(self, extension: Applicant) -> None:
         """Permit all that an extension asks for.
 
         Raises:
             ExtensionError: that cannot be kept.
         """
         try:
-            self._records.grant(self.key(manifest), manifest.requested)
+            self._records.grant(self.key(extension), extension.requested)
         except ExtensionRecordsError as error:
             raise ExtensionError(str(error)) from error
 
-    def key(self, manifest: Manifest) -> str:
+    def key(self, extension: Applicant) -> str:
         """What the permissions and the data of an extension are kept under."""
-        folder = Path(manifest.folder)
+        folder = Path(extension.folder)
         if folder.parent == self._folder:
             return folder.name
         import hashlib  # lazy: most extensions are in kaa's folder
@@ -68,21 +67,21 @@ class GrantedPermissions:
         kept = re.sub(r"[^A-Za-z0-9_-]", "-", folder.name)[:40]
         return f"at-{kept}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
 
-    def details(self, manifest: Manifest) -> str:
+    def details(self, extension: Applicant) -> str:
         """What an extension asks for, in lines; after a change, what it asks for besides what the user permitted.
 
         Raises:
             ExtensionError: as above.
         """
-        known = self.known(manifest)
-        asked = manifest.requested.beyond(known or Permissions()).sentences
-        lines = [f"{manifest.folder}", *([manifest.description] if manifest.description else []), ""]
+        known = self.known(extension)
+        asked = extension.requested.beyond(known or Permissions()).sentences
+        lines = [f"{extension.folder}", *([extension.description] if extension.description else []), ""]
         if known is not None:
             lines += ["It has changed and now also asks to:"]
         elif asked:
-            lines += ["It is a program that runs in a sandbox and asks to:"]
+            lines += [f"It is {extension.nature} and asks to:"]
         else:
-            lines += ["It is a program that runs in a sandbox and asks for nothing but its own data."]
+            lines += [f"It is {extension.nature} and asks for nothing but its own data."]
         lines += [f"- {sentence}" for sentence in asked]
         if known is not None and known.sentences:
             lines += ["", "You have permitted it to:", *(f"- {sentence}" for sentence in known.sentences)]

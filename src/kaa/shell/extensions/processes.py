@@ -11,7 +11,7 @@ import msgspec
 
 from kaa.ext.asking import Asker, NobodyToAskError, confirm
 from kaa.ext.errors import ExtensionError
-from kaa.ext.permissions import Permissions
+from kaa.ext.permissions import Applicant, Permissions
 from kaa.ext.process.event_bus import EventBus
 from kaa.ext.process.host import NotPermittedError
 from kaa.ext.process.launch import ExtensionProcess, program_of
@@ -66,9 +66,9 @@ class ExtensionProcesses:
         self._declined: dict[str, Permissions] = {}  # until kaa ends
         self._told: set[str] = set()
 
-    def granted(self, manifest: Manifest) -> Permissions | None:
+    def granted(self, extension: Applicant) -> Permissions | None:
         """See `ProcessHost`."""
-        return self._permissions.of(manifest)
+        return self._permissions.of(extension)
 
     async def permit(self, manifest: Manifest, asker: Asker) -> Permissions:
         """See `ProcessHost`. Several conversations ask once."""

@@ -1,0 +1,42 @@
+"""The files that an author of a component begins with."""
+
+import ast
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import kaa.ext.wasm
+from kaa.ext.wasm.description import Description
+from kaa.ext.wasm.scaffold import Language, write_scaffold
+
+_WIT = Path(kaa.ext.wasm.__path__[0]) / "wit" / "kaa-extension.wit"
+
+
+@pytest.mark.parametrize("language", ["python", "rust"])
+def test_a_scaffold_has_the_wit_and_a_valid_description(tmp_path: Path, language: Language) -> None:
+    folder = tmp_path / "mine"
+
+    written = write_scaffold(folder, "my-words", language)
+
+    assert sorted(written) == sorted(path for path in folder.rglob("*") if path.is_file())
+    assert (folder / "wit" / _WIT.name).read_text() == _WIT.read_text()
+    description = tomllib.loads((folder / "extension.toml").read_text())
+    assert description["component"] == "my-words.wasm"
+    assert Description(description["component"]).name == ""
+    assert all("NAME" not in path.read_text() for path in written)
+
+
+def test_the_sources_can_be_read(tmp_path: Path) -> None:
+    write_scaffold(tmp_path / "python", "mine", "python")
+    write_scaffold(tmp_path / "rust", "mine", "rust")
+
+    ast.parse((tmp_path / "python" / "app.py").read_text())
+    package = tomllib.loads((tmp_path / "rust" / "Cargo.toml").read_text())
+    assert package["package"]["name"] == "mine"
+    assert package["lib"]["crate-type"] == ["cdylib"]
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    with pytest.raises(FileExistsError):
+        write_scaffold(tmp_path, "mine", "python")
