@@ -6,6 +6,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
+from unittest import mock
 
 import pytest
 
@@ -206,3 +207,30 @@ def test_it_ends_by_itself_and_leaves_nothing(ground: Ground) -> None:
 
     assert _with(ground, end) == (0, None)
     assert sorted(path.name for path in ground.project.iterdir()) == ["file"]
+
+
+@pytest.mark.parametrize(
+    ("access", "reads", "writes"), [("none", False, False), ("read", True, False), ("write", True, True)]
+)
+def test_the_weaker_tier_holds_files_and_has_no_network(
+    ground: Ground, access: ProjectAccess, reads: bool, writes: bool
+) -> None:
+    file, data, outside = ground.project / "file", ground.data / "notes", ground.home / "planted"
+
+    async def work(puppet: Puppet) -> tuple[list[bool], ...]:
+        return (
+            [await puppet.can("read", str(secret)) for secret in ground.secrets],
+            [await puppet.can("read", str(file)), await puppet.can("write", str(file))],
+            [await puppet.can("write", str(data)), await puppet.can("write", str(outside))],
+            [await puppet.can("write", str(ground.code / "main.py")), await puppet.can("trace", os.getpid())],
+            [await puppet.can("connect", "AF_INET", server.getsockname())],
+            [await puppet.can("hard link", str(ground.secrets[0]), str(ground.data / "stolen"))],
+        )
+
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        mock.patch("kaa.workspace.sandbox.sandbox.tiers_to_try", return_value=("landlock", "none")),
+    ):
+        found = _with(ground, work, needs=("landlock",), access=access, hosts=("example.com",))
+
+    assert found == ([False] * 3, [reads, writes], [True, False], [False, False], [False], [False])

@@ -58,3 +58,14 @@ def test_hidden_paths_are_spelled_out(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_mistakes_are_named_with_their_place(tmp_path: Path, sandbox: dict[str, Any], complaint: str) -> None:
     with pytest.raises(SettingsError, match=complaint):
         _options(tmp_path, **sandbox)
+
+
+def test_a_linked_extension_is_protected_with_all_of_its_folder(tmp_path: Path) -> None:
+    source = tmp_path / "sources" / "hello"
+    source.mkdir(parents=True)
+    (source / "manifest.yaml").write_text("name: hello\nruntime: node\nentry: main.js\n")
+    link = tmp_path / "home" / "extensions" / "hello"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(source)
+
+    assert _options(tmp_path).loaded == (str(link), str(source))

@@ -156,7 +156,7 @@ def is_protected(extension: Path, sandboxes: Iterable[Sandbox]) -> bool:
     *links, real = trail(str(file))
     if any(map(commands_can_write, links)):
         return False
-    code = {str(package(file) or file), real}
+    code = {str(package(file) or file), _whole(real)}
     if not any(commands_can_write(os.path.realpath(path)) for path in code):
         return True
     return all(code.issubset(sandbox.loaded) for sandbox in sandboxes)
@@ -176,7 +176,12 @@ def _code_of(extension: Path, directory: str, writable: Sequence[str]) -> Iterat
             f" leads to, {real}"
         )
     yield str(package(file) or file)
-    yield real
+    yield _whole(real)
+
+
+def _whole(file: str) -> str:
+    """The folder of an extension, or its only file: also where a link leads to the folder."""
+    return str(package(Path(file)) or file)
 
 
 def _spelled_out(path: str, directory: str) -> str:
