@@ -404,3 +404,93 @@ class TestCommand:
             assert [one.text for one in found] == ["disable mine"]
 
         play(stage, scene)
+
+
+_SERVICE = """
+import asyncio
+from pathlib import Path
+
+class Noted(list): pass
+
+def extend(kaa):
+    @kaa.service
+    async def first(context):
+        noted = context.state(Noted, Noted)
+        noted.append("first begins")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            noted.append("first ends")
+            Path(__file__).with_name("noted.txt").write_text(", ".join(noted))
+
+    @kaa.service
+    async def second(context):
+        noted = context.state(Noted, Noted)
+        noted.append("second begins")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            noted.append("second ends")
+"""
+
+_FAILING_SERVICE = """
+from pathlib import Path
+
+def extend(kaa):
+    @kaa.service
+    async def watch(context):
+        with Path(__file__).with_name("noted.txt").open("a") as file:
+            file.write("began ")
+        raise ValueError("bug")
+
+    async def hi(arguments, context):
+        kaa.add_prompt_section("more", lambda _: "more")
+    kaa.register_command("hi", "Say hello.", hi)
+"""
+
+
+class TestServices:
+    async def begun(self, host: Host) -> Conversation:
+        hosted = await host.open(_OPTIONS, MemoryWorkspace())
+        await hosted.begin()
+        await asyncio.sleep(0)  # they are tasks
+        return hosted.conversation
+
+    def test_run_with_their_conversation_and_end_in_reverse_order(self, stage: Stage) -> None:
+        path = install(stage, "mine.py", _SERVICE)
+
+        async def scene(host: Host) -> None:
+            await self.begun(host)
+
+        play(stage, scene)
+
+        noted = path.with_name("noted.txt").read_text()
+        assert noted == "first begins, second begins, second ends, first ends"
+
+    def test_end_when_their_extension_is_disabled(self, stage: Stage) -> None:
+        path = install(stage, "mine.py", _SERVICE)
+
+        async def scene(host: Host) -> None:
+            conversation = await self.begun(host)
+            await conversation.submit("/extensions disable mine")
+            while not path.with_name("noted.txt").exists():
+                await asyncio.sleep(0)
+
+        play(stage, scene)
+
+    def test_that_fail_are_reported_and_not_started_again(self, stage: Stage) -> None:
+        path = install(stage, "mine.py", _FAILING_SERVICE)
+
+        async def scene(host: Host) -> None:
+            conversation = await self.begun(host)
+            while not stage.notices:
+                await asyncio.sleep(0)
+            await conversation.submit("/hi")  # registrations changed
+            await asyncio.sleep(0)
+
+        play(stage, scene)
+
+        (told,) = stage.notices
+        assert f"Extension {path}: service watch failed: ValueError: bug" in told
+        assert "kaa does not start it again" in told
+        assert path.with_name("noted.txt").read_text() == "began "

@@ -101,6 +101,7 @@ class CondensedText(msgspec.Struct, frozen=True):
 
 
 SessionStartHook: TypeAlias = Callable[[SessionStart, ConversationContext], Awaitable[None]]
+Service: TypeAlias = Callable[[ConversationContext], Awaitable[None]]
 SessionEndHook: TypeAlias = Callable[[SessionEnd, ConversationContext], Awaitable[None]]
 UserMessageHook: TypeAlias = Callable[[UserMessage, ConversationContext], Awaitable[UserMessage | Block | None]]
 BeforeRequestHook: TypeAlias = Callable[[Request, ConversationContext], Awaitable[ReplaceMessages | None]]

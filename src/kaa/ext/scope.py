@@ -19,6 +19,7 @@ from kaa.ext.hooks import (
     Compactor,
     EventHandler,
     NotificationHandler,
+    Service,
     SessionEndHook,
     SessionStartHook,
     UserMessageHook,
@@ -65,6 +66,7 @@ class Scope:
         self.compactors: list[Compactor] = []
         self.handlers: list[EventHandler] = []
         self.settings: type[Struct] | None = None
+        self.services: list[Service] = []
         self.closers: list[Callable[[], None]] = []
 
     @property
@@ -99,7 +101,7 @@ class Scope:
             *(self.session_starts, self.session_ends, self.message_hooks, self.before_requests),
             *(self.before_tools, self.after_tools, self.before_ends),
             *(self.before_compactions, self.after_compactions, self.compactors, self.before_navigations),
-            *(self.handlers, self.notification_handlers),
+            *(self.handlers, self.notification_handlers, self.services),
         ):
             hooks.clear()
         closers, self.closers = self.closers[::-1], []

@@ -25,6 +25,7 @@ from kaa.ext.scope import Scope
 
 if TYPE_CHECKING:
     from kaa.ext.questions import Dismissed, Question
+    from kaa.ext.services import Services
 
 # How long a hook for the end of a session may take: the user waits for the prompt of the shell.
 _END_SECONDS = 5
@@ -47,6 +48,8 @@ class SessionHooks:
     def __init__(self, scopes: Callable[[], list[Scope]], context: ConversationContext, report: Report) -> None:
         self._scopes = scopes
         self._tell_user = report
+        self._has_started = False
+        self._services: Services | None = None
         self.context = context.asking(_AnnouncingAsker(context, self.announce))
 
     def report(self, failure: ExtensionFailedError) -> None:
@@ -74,9 +77,29 @@ class SessionHooks:
         """Call the hooks for the start of the session."""
         hooks = self._hooks(lambda scope: scope.session_starts)
         await self._first(hooks, "on_session_start hook", NoneType, start)
+        self._has_started = True
+        self.refresh_services()
+
+    def refresh_services(self) -> None:
+        """Start services that are new and cancel those that are gone, between `started` and `ended`."""
+        if not self._has_started:
+            return
+        if self._services is None:
+            if not any(scope.services for scope in self._scopes()):
+                return
+            from kaa.ext.services import Services  # lazy: few extensions have services
+
+            self._services = Services(self._scopes, self.context, self.report)
+        self._services.refresh()
 
     async def ended(self, end: SessionEnd) -> None:
-        """Call the hooks for the end of the session, each for a few seconds. Nobody can be asked any more."""
+        """End services, then call the hooks for the end of the session, each for a few seconds.
+
+        Nobody can be asked any more.
+        """
+        self._has_started = False
+        if self._services is not None:
+            await self._services.close()
         hooks, context = self._hooks(lambda scope: scope.session_ends), self.context.asking(NOBODY)
         what = "on_session_end hook"
         await first_verdict(hooks, what, NoneType, end, context=context, report=self.report, seconds=_END_SECONDS)

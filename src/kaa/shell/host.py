@@ -195,7 +195,7 @@ class Host:
         return hosted
 
     def stop_loading(self) -> bool:
-        """Do without the extensions that a conversation waits for to be opened. Returns whether there are any."""
+        """Do without the extensions that take long to load. Returns whether there are any."""
         return self._extensions.stop_loading()
 
     async def switch(

@@ -100,7 +100,7 @@ class LoadedExtensions:
         self._fingerprints: dict[str, Fingerprint] = {}  # of the user's own, as they were when they were loaded
         self._problems: dict[str, str] = {}  # why some are not loaded, which was reported
         self._switched: dict[str, bool] = {}  # on or off, by the user in this process, whatever the records say
-        self._loading: list[Loading] = []
+        self._slow: list[Loading] = []  # those that were announced
         self._one_at_a_time = asyncio.Lock()
 
     async def load(self, settings: Settings) -> tuple[str, ...]:
@@ -219,8 +219,8 @@ class LoadedExtensions:
             (self.loaded.enable if on else self.loaded.disable)(name)
 
     def stop_loading(self) -> bool:
-        """Do without the extensions that are being loaded. Returns whether there are any."""
-        stopped = tuple(self._loading)
+        """Do without the extensions that take long to load. Returns whether there are any."""
+        stopped = tuple(self._slow)
         for loading in stopped:
             loading.give_up("you stopped it")
         return bool(stopped)
@@ -271,9 +271,13 @@ class LoadedExtensions:
         self._fingerprints[str(path)] = fingerprint(path)  # before: a change during the load is a change
         find = partial(extension_at, path, self._process_host, self._home.cache)
         loading = Loading(self.loaded, path, find, _LOAD_SECONDS)
-        self._loading.append(loading)
-        if not await loading.wait(_SLOW_SECONDS):
-            self._report(f"extension {path} is still being loaded: your first message waits for it, Esc stops it")
+        try:
+            if not await loading.wait(_SLOW_SECONDS):
+                self._slow.append(loading)
+                self._report(f"extension {path} is still being loaded: your first message waits for it, Esc stops it")
+        except asyncio.CancelledError:
+            loading.give_up("kaa ends")
+            raise
         return loading
 
     async def _finish(self, loading: "Loading", beside: Sequence[str]) -> None:
@@ -285,4 +289,5 @@ class LoadedExtensions:
         try:
             self.loaded.admit(await loading.finished(), beside)
         finally:
-            self._loading.remove(loading)
+            if loading in self._slow:
+                self._slow.remove(loading)

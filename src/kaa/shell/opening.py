@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from kaa.core.agent import AgentConfig
+from kaa.core.agent import Agent, AgentConfig
 from kaa.core.events import AgentEnd, Event
 from kaa.core.hooks import AfterTool, BeforeEnd, BeforeRequest, BeforeTool
 from kaa.core.loop import RunLimits
@@ -185,7 +185,7 @@ async def open_conversation(
         spec = _agent_spec(options, project, session, models, registry, prompt, select)
         built = build_agent(spec, _Hooks(registry, gate, before_change), notify=at.notify, asker=at.asker)
         built.agent.subscribe(partial(_say_where_files_are, containment, at.notify))
-        closing.callback(registry.subscribe(lambda: spec.tools.refresh(built.agent)))
+        closing.callback(registry.subscribe(partial(_follow_registrations, registry, spec.tools, built.agent)))
 
         @cache
         def jobs() -> "Jobs":
@@ -247,6 +247,11 @@ async def open_conversation(
         if restored := await conversation.approvals.restore(fixed):
             at.notify(restored)
     return conversation
+
+
+def _follow_registrations(registry: Registry, tools: ActiveTools, agent: Agent) -> None:
+    tools.refresh(agent)
+    registry.session.refresh_services()
 
 
 async def _reload_extensions(extensions: LoadedExtensions, registry: Registry, settings: Settings) -> list[str]:

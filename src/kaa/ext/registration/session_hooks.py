@@ -1,7 +1,7 @@
-"""Registers hooks for changes of the session."""
+"""Registers what belongs to the beginning, the changes and the end of a session."""
 
-from kaa.ext.hooks import BeforeNavigationHook, SessionEndHook, SessionStartHook
-from kaa.ext.registration.base import Registrar
+from kaa.ext.hooks import BeforeNavigationHook, Service, SessionEndHook, SessionStartHook
+from kaa.ext.registration.base import Registrar, require_function
 
 
 class SessionHookRegistrations(Registrar):
@@ -31,3 +31,17 @@ class SessionHookRegistrations(Registrar):
         process and when kaa ends.
         """
         self._add(self._open_scope().before_navigations, hook)
+
+    def service(self, function: Service) -> Service:
+        """Run an async function in the background of each conversation, also as a decorator: `@kaa.service`.
+
+        The function gets the `ConversationContext`. It starts after the hooks for the start of the session, or at once
+        in conversations that have begun. kaa cancels it when the conversation is closed or the extension is unloaded or
+        disabled, the last one first, and waits at most 5 seconds for all. It may also return before. Failure: kaa
+        reports it and does not start the function again.
+        """
+        scope = self._open_scope()
+        require_function(function)
+        scope.services.append(function)
+        self._registrations.changed(scope)
+        return function

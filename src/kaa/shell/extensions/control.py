@@ -27,6 +27,7 @@ _HOOKS = {
     "compactors": "compactor",
     "handlers": "on_event handler",
     "notification_handlers": "on_notification handler",
+    "services": "service",
 }
 
 
