@@ -354,6 +354,23 @@ def main() -> int:
     return end(code)
 
 
+def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """The arguments. `flags` are the options that extensions may have.
+
+    Raises:
+        _UsageError: they make no sense.
+    """
+    parsed, unknown = _parser().parse_known_args(arguments)
+    parsed.flags = {}
+    if unknown:
+        from kaa.frontends.extension_options import options_of_extensions  # lazy: few have options of extensions
+
+        parsed.flags = options_of_extensions(unknown, parsed.extension, discovers=not parsed.no_extensions)
+        if not parsed.flags:
+            raise _UsageError(f"unrecognized arguments: {' '.join(unknown)}. See kaa --help.")
+    return parsed
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run kaa. Returns the exit code, as documented in `kaa.frontends.exit_codes`."""
     _open_closed_streams()
@@ -367,7 +384,7 @@ def run(arguments: Sequence[str]) -> int:
     if ended is not None:
         return ended
     try:
-        parsed = _parser().parse_args(arguments)
+        parsed = _parsed(arguments)
         if parsed.name and (parsed.no_session or parsed.view):
             other = "--no-session" if parsed.no_session else "--view"
             raise _UsageError(f"argument -n/--name: not allowed with argument {other}")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kaa.ext.command_context import CommandContext
     from kaa.ext.completions import Completion, CompletionTask
     from kaa.ext.conversation_session import ConversationSession
+    from kaa.ext.flags import FlagValue
     from kaa.ext.registration.settings import SettingsT
     from kaa.ext.scope import Scope
     from kaa.ext.session_services import SessionNaming
@@ -82,6 +83,10 @@ class ConversationControl(Protocol):
 
     def settings(self, extension: str, kind: "type[SettingsT]") -> "SettingsT":
         """See `ConversationActions.settings`."""
+        ...
+
+    def flag(self, extension: str, name: str) -> "FlagValue | None":
+        """See `ConversationActions.flag`."""
         ...
 
     async def complete(self, extension: str, task: "CompletionTask") -> "Completion":
@@ -162,6 +167,14 @@ class ConversationActions(Protocol):
             CommandError: settings.json has a wrong value; the message names the file and the key.
         """
         return self._controlled().settings(self.extension, kind)
+
+    def flag(self, name: str) -> "FlagValue | None":
+        """The value of an option of the command line that `ExtensionAPI.flag` added.
+
+        Raises:
+            CommandError: the extension has no such option.
+        """
+        return self._controlled().flag(self.extension, name)
 
     @property
     def models(self) -> "SessionModels":

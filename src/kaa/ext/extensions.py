@@ -20,10 +20,15 @@ class Extensions:
 
     Args:
         report: told, in a sentence, of what goes wrong where nothing can be raised.
+        given: options of the command line that kaa itself does not have.
+
+    Attributes:
+        given: the same.
     """
 
-    def __init__(self, report: Callable[[str], None]) -> None:
+    def __init__(self, report: Callable[[str], None], given: Mapping[str, str | None] | None = None) -> None:
         self._report = report
+        self.given = given or {}
         self._scopes: dict[str, Scope] = {}
         self._disabled: dict[str, Literal["user", "failures"]] = {}
         self._observers: list[Callable[[], None]] = []
@@ -159,6 +164,27 @@ class Extensions:
             return used
         reasons = [(scope, self._disabled.get(scope.owner)) for scope in used]
         return [scope.guards() if why == "failures" else scope for scope, why in reasons if why != "user"]
+
+    def check_flags(self, names: Iterable[str]) -> None:
+        """Make sure that these extensions have the options of the command line.
+
+        Raises:
+            ExtensionError: none has one of them, or its value is invalid.
+        """
+        if not self.given:
+            return
+        from kaa.ext.flags import FlagError  # lazy: few command lines have such options
+
+        flags = [flag for scope in self.scopes(names) for flag in scope.flags.values()]
+        if unknown := sorted(self.given.keys() - {flag.name for flag in flags}):
+            raise ExtensionError(
+                f"unrecognized arguments: {' '.join(f'--{name}' for name in unknown)}. See kaa --help."
+            )
+        for flag in flags:
+            try:
+                flag.value(self.given)
+            except FlagError as error:
+                raise ExtensionError(f"{error}. See kaa --help.") from error
 
     def subscribe(self, observer: Callable[[], None]) -> Callable[[], None]:
         """Call `observer` after each change. Returns a function that ends this."""

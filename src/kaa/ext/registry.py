@@ -27,6 +27,7 @@ from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
     from kaa.ext.agents import AgentRunner
+    from kaa.ext.flags import FlagValue
 
 RegisteredT = TypeVar("RegisteredT")
 
@@ -135,6 +136,17 @@ class Registry:
     def settings(self) -> dict[str, type[Struct]]:
         """What declares the settings of extensions, by the name of the extension."""
         return {scope.name: scope.settings for scope in self._scopes if scope.settings is not None}
+
+    def flag(self, extension: str, name: str) -> "FlagValue | None":
+        """The value of an option of the command line.
+
+        Raises:
+            CommandError: the extension has no such option.
+        """
+        for scope in self._scopes:
+            if scope.name == extension and name in scope.flags:
+                return scope.flags[name].value(self._extensions.given)
+        raise CommandError(f"extension {extension} has no option {name!r}: add it with kaa.flag in extend")
 
     def select_tools(
         self, only: Iterable[str] | None = None, without: Iterable[str] = (), *, built_in: bool = True

@@ -1,6 +1,7 @@
 """What one extension registered. Whoever registers something owns it: unloading takes all of it back."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -26,6 +27,9 @@ from kaa.ext.hooks import (
 )
 from kaa.ext.prompt_sections import PromptSection
 from kaa.ext.tools import RegisteredTool
+
+if TYPE_CHECKING:
+    from kaa.ext.flags import Flag
 
 
 class Scope:
@@ -66,6 +70,7 @@ class Scope:
         self.compactors: list[Compactor] = []
         self.handlers: list[EventHandler] = []
         self.settings: type[Struct] | None = None
+        self.flags: dict[str, Flag] = {}
         self.services: list[Service] = []
         self.closers: list[Callable[[], None]] = []
 

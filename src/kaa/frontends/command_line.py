@@ -55,6 +55,7 @@ class CommandLine:
         return HostOptions(
             extensions=tuple(Path(self._directory or "", expanded(path)) for path in self._arguments.extension),
             discover_extensions=not self._arguments.no_extensions,
+            flags=self._arguments.flags,
         )
 
     def conversation_options(self) -> ConversationOptions:

@@ -96,7 +96,7 @@ class LoadedExtensions:
         self._report = report
         self._protected = protected
         self._process_host = process_host
-        self.loaded = Extensions(report)
+        self.loaded = Extensions(report, options.flags)
         self._fingerprints: dict[str, Fingerprint] = {}  # of the user's own, as they were when they were loaded
         self._problems: dict[str, str] = {}  # why some are not loaded, which was reported
         self._switched: dict[str, bool] = {}  # on or off, by the user in this process, whatever the records say
@@ -139,6 +139,7 @@ class LoadedExtensions:
             if missing is not None:
                 self._problems.clear()  # the next conversation is told again
                 raise missing
+            self.loaded.check_flags(names)
             return tuple(names)
 
     async def reload(self, names: Sequence[str], settings: Settings) -> tuple[tuple[str, ...], list[str]]:

@@ -420,6 +420,7 @@ def _session_parts(
             summarizer,
             navigation,
             lambda: reloading.settings,
+            registry.flag,
             at.home,
             at.workspace.root,
         )

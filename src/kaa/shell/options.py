@@ -131,10 +131,12 @@ class HostOptions(msgspec.Struct, frozen=True):
     Attributes:
         extensions: Python files or folders to load besides the user's own.
         discover_extensions: whether to load the user's own, which are in his folder and in the settings.
+        flags: options that an extension must have, each with its value.
     """
 
     extensions: tuple[Path, ...] = ()
     discover_extensions: bool = True
+    flags: dict[str, str | None] = {}
 
 
 class ConversationOptions(msgspec.Struct, frozen=True):

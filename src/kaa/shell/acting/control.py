@@ -20,6 +20,7 @@ from kaa.shell.settings import Settings
 if TYPE_CHECKING:
     from kaa.ext.completions import Completion, CompletionTask
     from kaa.ext.conversation_session import ConversationSession
+    from kaa.ext.flags import FlagValue
     from kaa.ext.registration.settings import SettingsT
     from kaa.ext.stores import Store, StoreScope
     from kaa.shell.compaction.summarizing import Summarizer
@@ -39,6 +40,7 @@ class ActingParts(msgspec.Struct, frozen=True):
         summarizer: asks models beside the conversation.
         navigation: gives what labels entries of the session.
         settings: gives those in force.
+        flag: gives the options of extensions.
         home: the user's folder.
         project: the directory of the project.
     """
@@ -52,6 +54,7 @@ class ActingParts(msgspec.Struct, frozen=True):
     summarizer: "Summarizer"
     navigation: "Callable[[], Navigation]"
     settings: Callable[[], Settings]
+    flag: "Callable[[str, str], FlagValue | None]"
     home: Home
     project: str
 
@@ -105,6 +108,10 @@ class Acting:
         from kaa.shell.acting.settings import converted
 
         return converted(kind, extension, self._parts.settings().extension_settings, self._parts.home.settings)
+
+    def flag(self, extension: str, name: str) -> "FlagValue | None":
+        """See `ConversationActions.flag`."""
+        return self._parts.flag(extension, name)
 
     @property
     def models(self) -> Models:

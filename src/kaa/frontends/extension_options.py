@@ -1,0 +1,53 @@
+"""Options that kaa does not know: whether an extension may, before any extension is loaded.
+
+Loading takes time, and a typing error is told at once: an option can only be that of an extension whose source has its
+name.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from kaa.ext.places import discover, fingerprint
+from kaa.shell.home import Home, expanded
+from kaa.shell.settings import SettingsError, load_user_settings
+
+_OPTION = re.compile(r"--([a-z][a-z0-9-]*)(?:=(.*))?", re.DOTALL)
+
+
+def options_of_extensions(unknown: Sequence[str], given: Sequence[str], *, discovers: bool) -> dict[str, str | None]:
+    """The unknown arguments as options of extensions, each with its value; empty if one cannot be such an option.
+
+    Args:
+        unknown: the arguments.
+        given: the paths of extensions on the command line.
+        discovers: whether the user's own extensions are loaded.
+    """
+    found: dict[str, str | None] = {}
+    for argument in unknown:
+        option = _OPTION.fullmatch(argument)
+        if option is None:
+            return {}
+        found[option[1]] = option[2]
+    files = [file for path in _places(given, discovers=discovers) for file, *_ in fingerprint(path)]
+    sources = b"\n".join(map(_content, files))
+    return found if all(name.encode() in sources for name in found) else {}
+
+
+def _places(given: Sequence[str], *, discovers: bool) -> list[Path]:
+    paths = [expanded(path) for path in given]
+    if not discovers:
+        return paths
+    try:
+        home = Home.of(os.environ)
+        return [*paths, *discover(home.extensions), *map(expanded, load_user_settings(home.settings).extensions)]
+    except SettingsError:  # which the start tells
+        return paths
+
+
+def _content(file: str) -> bytes:
+    try:
+        return Path(file).read_bytes()
+    except OSError:  # which loading tells
+        return b""
