@@ -44,7 +44,11 @@ def test_a_folder_is_recognized_by_its_entry(tmp_path: Path, files: list[str], k
 @pytest.mark.parametrize(
     ("entry", "code", "data"),
     [
-        ("__init__.py", ["words.py", "more/words.py"], ["notes.json", "__pycache__/words.py", ".git/hook.py"]),
+        (
+            "__init__.py",
+            ["words.py", "more/words.py", ".library/greeting/words.py"],
+            ["notes.json", "__pycache__/words.py", ".git/hook.py"],
+        ),
         ("manifest.yaml", ["index.ts", "lib/words.js"], ["state.json", "node_modules/left/index.js", "run.log"]),
         ("extension.toml", ["code.wasm"], ["src/lib.rs", "target/release/code.wasm"]),
     ],

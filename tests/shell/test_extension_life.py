@@ -494,3 +494,65 @@ class TestServices:
         assert f"Extension {path}: service watch failed: ValueError: bug" in told
         assert "kaa does not start it again" in told
         assert path.with_name("noted.txt").read_text() == "began "
+
+
+_TOOL = """
+import msgspec
+
+from kaa.ext.api import TypedTool, text_result
+
+class Nothing(msgspec.Struct): pass
+
+async def look(arguments, context):
+    return text_result("seen")
+
+def extend(kaa):
+    for name in NAMES:
+        kaa.register_tool(TypedTool(name, "Look.", Nothing, look), risk="read")
+"""
+
+_REWRITING = """
+from pathlib import Path
+
+def extend(kaa):
+    own = Path(__file__)
+    own.write_text(own.read_text() + "#")
+"""
+
+
+class TestChanges:
+    def test_are_in_force_with_the_next_message_and_new_tools_come_last(self, stage: Stage) -> None:
+        path = install(stage, "mine.py", _TOOL.replace("NAMES", "['one', 'two']"))
+        install(stage, "other.py", _TOOL.replace("NAMES", "['three']"))
+
+        async def scene(host: Host) -> None:
+            conversation = await opened(host)
+            before = conversation.active_tools
+            assert before[-3:] == ("one", "two", "three")
+            path.write_text(_TOOL.replace("NAMES", "['zero', 'one', 'two', 'four']"))
+            stage.server.begin([say("done"), say("done")])
+            await conversation.submit("go")
+            assert conversation.active_tools == (*before, "zero", "four")
+            path.write_text("def extend(kaa:")
+            await conversation.submit("go")
+            assert conversation.active_tools == (*before, "zero", "four")
+
+        play(stage, scene)
+
+        assert stage.notices[0] == f"extension {path} was loaded again"
+        assert "Its previous version stays loaded" in stage.notices[1]
+
+    def test_by_an_extension_that_rewrites_itself_are_bounded(self, stage: Stage) -> None:
+        path = install(stage, "mine.py", _REWRITING)
+
+        async def scene(host: Host) -> None:
+            conversation = await opened(host)
+            stage.server.begin([say("done")] * 8)
+            for _ in range(8):
+                await conversation.submit("go")
+
+        play(stage, scene)
+
+        assert stage.notices.count(f"extension {path} was loaded again") == 5
+        assert len(stage.notices) == 6
+        assert "changed before each of the last 5 messages: it is loaded again by /reload only" in stage.notices[-1]

@@ -24,6 +24,7 @@ _CODE: dict[Kind, frozenset[str]] = {
     "process": frozenset({".py", ".ts", ".tsx", ".js", ".mjs", ".cjs", ".rb", ".lua", ".pl", ".sh"}),
     "component": frozenset({".wasm"}),
 }
+_LIBRARY = ".library"  # with the wheels of an installed extension: see `kaa.ext.distributions`
 _LEFT_OUT = frozenset({"node_modules", "target", "__pycache__"})
 
 
@@ -77,7 +78,7 @@ def _code_in(folder: Path, entry: Path) -> Iterator[str]:
     kind = _ENTRIES[entry.name]
     yield str(entry)
     for place, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _LEFT_OUT)
+        folders[:] = sorted(name for name in folders if name not in _LEFT_OUT and (name[0] != "." or name == _LIBRARY))
         for name in sorted(files):
             file = os.path.join(place, name)
             is_program = kind == "process" and os.access(file, os.X_OK)

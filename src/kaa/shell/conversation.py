@@ -398,6 +398,7 @@ class Conversation:
 
     async def _say(self, message: UserMessage) -> AgentEnd:
         self._session.recorder.require_writable()
+        await self._session.follow_extensions()
         if message.note is None:
             message = await self._registry.run.user_message(message)
         return await self._agent.run(message)

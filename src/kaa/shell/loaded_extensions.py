@@ -47,6 +47,8 @@ _UNPROTECTED = (
 )
 # A person wonders after about this time.
 _SLOW_SECONDS = 0.5
+# After so many in a row before messages, an extension seems to rewrite itself.
+_MOST_RENEWALS = 5
 # Imports of large libraries take seconds; after that, something hangs.
 _LOAD_SECONDS = 20.0
 
@@ -100,6 +102,7 @@ class LoadedExtensions:
         self._fingerprints: dict[str, Fingerprint] = {}  # of the user's own, as they were when they were loaded
         self._problems: dict[str, str] = {}  # why some are not loaded, which was reported
         self._switched: dict[str, bool] = {}  # on or off, by the user in this process, whatever the records say
+        self._renewals: dict[str, int] = {}  # how often in a row extensions had changed before a message
         self._slow: list[Loading] = []  # those that were announced
         self._one_at_a_time = asyncio.Lock()
 
@@ -152,7 +155,8 @@ class LoadedExtensions:
         Returns:
             The names of the extensions that the conversation uses now, and what that did, a line for each.
         """
-        lines = await self.renew(names)
+        self._renewals.clear()
+        lines = await self._renew([name for name in names if self._has_changed(name)], names)
         for name in names:
             if name in self._fingerprints and not entry_file(Path(name)).is_file():
                 self.loaded.unload(name)
@@ -167,8 +171,10 @@ class LoadedExtensions:
         gone = (name for name in names if name not in used and name in self.loaded.names)
         return used, [*lines, *(f"extension {name} is not used any more" for name in gone)]
 
-    async def renew(self, names: Sequence[str]) -> list[str]:
-        """Load extensions again whose files changed. One that fails to load, or is not protected, stays as it was.
+    async def follow(self, names: Sequence[str]) -> list[str]:
+        """Load extensions again that changed since the last message. See `_renew`.
+
+        One that changed before each of the last messages is left to `reload`.
 
         Args:
             names: the extensions of the conversation.
@@ -176,21 +182,15 @@ class LoadedExtensions:
         Returns:
             What that did, a line for each.
         """
-        lines: list[str] = []
-        async with self._one_at_a_time:
-            for name in names:
-                path = Path(name)
-                if name not in self._fingerprints or fingerprint(path) in (self._fingerprints[name], ()):
-                    continue
-                if not self._protected(path):
-                    lines.append(f"extension {name} is not loaded again: {_UNPROTECTED}")
-                    continue
-                try:
-                    await self._finish(await self._begun(path), names)
-                    lines.append(f"extension {name} was loaded again")
-                except ExtensionError as error:
-                    lines.append(f"{error}. Its previous version stays loaded")
-        return lines
+        changed = [name for name in names if self._has_changed(name)]
+        self._renewals = {name: self._renewals.get(name, 0) + 1 for name in changed}
+        due = [name for name in changed if self._renewals[name] <= _MOST_RENEWALS]
+        restless = [name for name in changed if self._renewals[name] == _MOST_RENEWALS + 1]
+        return await self._renew(due, names) + [
+            f"extension {name} changed before each of the last {_MOST_RENEWALS} messages: it is loaded again by /reload"
+            " only. Check whether it rewrites its own files"
+            for name in restless
+        ]
 
     def known(self, settings: Settings) -> list[KnownExtension]:
         """All extensions that the user has, in the order in which they are loaded."""
@@ -230,6 +230,34 @@ class LoadedExtensions:
         """Unload all."""
         self.stop_loading()
         self.loaded.close()
+
+    def _has_changed(self, name: str) -> bool:
+        return name in self._fingerprints and fingerprint(Path(name)) not in (self._fingerprints[name], ())
+
+    async def _renew(self, changed: Sequence[str], names: Sequence[str]) -> list[str]:
+        """Load changed extensions again. One that fails to load, or is not protected, stays as it was.
+
+        Args:
+            changed: these.
+            names: the extensions of the conversation.
+
+        Returns:
+            What that did, a line for each.
+        """
+        lines: list[str] = []
+        async with self._one_at_a_time:
+            for name in changed:
+                path = Path(name)
+                if not self._protected(path):
+                    self._renewals[name] = _MOST_RENEWALS + 1  # said once
+                    lines.append(f"extension {name} is not loaded again: {_UNPROTECTED}")
+                    continue
+                try:
+                    await self._finish(await self._begun(path), names)
+                    lines.append(f"extension {name} was loaded again")
+                except ExtensionError as error:
+                    lines.append(f"{error}. Its previous version stays loaded")
+        return lines
 
     def _built_in(self) -> list[str]:
         names: list[str] = []

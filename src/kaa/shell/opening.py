@@ -254,6 +254,12 @@ def _follow_registrations(registry: Registry, tools: ActiveTools, agent: Agent) 
     registry.session.refresh_services()
 
 
+async def _follow_extensions(extensions: LoadedExtensions, registry: Registry, notify: Callable[[str], None]) -> None:
+    """Load extensions again that changed, and say so."""
+    for line in await extensions.follow(registry.names):
+        notify(line)
+
+
 async def _reload_extensions(extensions: LoadedExtensions, registry: Registry, settings: Settings) -> list[str]:
     """Load changed and new extensions. Returns what that did, in lines."""
     names, lines = await extensions.reload(registry.names, settings)
@@ -439,6 +445,7 @@ def _session_parts(
         navigation,
         OtherSessions(at.home, at.workspace.root, folder),
         agents,
+        partial(_follow_extensions, at.extensions, registry, at.notify),
         extensions,
         acting,
     )

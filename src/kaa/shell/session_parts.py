@@ -1,6 +1,6 @@
 """What a conversation does with its session, each thing with an owner of its own."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -59,6 +59,7 @@ class SessionParts(msgspec.Struct, frozen=True):
         navigation: gives what goes elsewhere in it; loaded when it is used.
         others: the other sessions there are.
         agents: tells of the agents that tools run in it.
+        follow_extensions: loads extensions again that changed.
         extensions: gives what reports on the user's extensions and switches them; loaded when it is used.
         acting: makes what carries out what extensions do; it gets what starts runs for them, once that is there.
     """
@@ -74,5 +75,6 @@ class SessionParts(msgspec.Struct, frozen=True):
     navigation: "Callable[[], Navigation]"
     others: OtherSessions
     agents: AgentEvents
+    follow_extensions: Callable[[], Awaitable[None]]
     extensions: "Callable[[], ExtensionControl]"
     acting: "Callable[[Callable[[], Unasked | None]], Acting]"
