@@ -253,9 +253,14 @@ class Host:
         async with AsyncExitStack() as closing:
             closing.push_async_callback(self.workspaces.close)
             closing.push_async_callback(self._models.close)
-            closing.callback(self._extensions.close)
+            closing.push_async_callback(self._close_extensions)
             for hosted in self.conversations:
                 closing.push_async_callback(self.end, hosted)
+
+    async def _close_extensions(self) -> None:
+        self._extensions.close()
+        if "_extension_processes" in self.__dict__:  # there are some
+            await self._extension_processes.close()
 
     @cached_property
     def _extension_processes(self) -> "ExtensionProcesses":

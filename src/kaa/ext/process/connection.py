@@ -39,6 +39,10 @@ class Receiver(Protocol):
         """
         ...
 
+    def disconnected(self) -> None:
+        """The connection is over; what waits for answers learns it next."""
+        ...
+
 
 class Channel:
     """One way to exchange messages with a process.
@@ -115,9 +119,11 @@ class Connection:
         """Receive messages until the process ends. Returns what it did wrong; empty if it closed its side."""
         readers = [asyncio.create_task(self._receive(channel)) for channel in self._channels]
         try:
-            return await self._over
+            problem = await self._over
+            self.close(problem or "its process ended")
+            return problem
         finally:
-            self.close("it ended")
+            self.close("kaa ends it")
             for task in readers:
                 task.cancel()
             await asyncio.gather(*readers, *self._answering.values(), return_exceptions=True)
@@ -127,6 +133,7 @@ class Connection:
         if self._ended:
             return
         self._ended = reason
+        self._receiver.disconnected()
         for channel in self._channels:
             channel.writer.close()
         for answer in self._waiting.values():
@@ -245,6 +252,8 @@ class Connection:
         if len(line) > wire.MAX_MESSAGE_BYTES:
             raise ConnectionEndedError(f"the message has {len(line):,} bytes, the limit is {wire.MAX_MESSAGE_BYTES:,}")
         for one in self._channels if channel is None else (channel,):
+            if one.writer.is_closing():
+                continue
             if one.writer.get_write_buffer_size() + len(line) > _MAX_UNREAD_BYTES:
                 raise ConnectionEndedError("it does not read what kaa sends")
             one.writer.write(line)

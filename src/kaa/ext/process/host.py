@@ -3,6 +3,7 @@
 `kaa.shell.extensions.processes` has the implementation. The connection to a process (`connection.py`) knows none of it.
 """
 
+import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -32,6 +33,14 @@ class ProcessHost(Protocol):
 
     def scopes(self) -> Sequence[Scope]:
         """What the loaded extensions registered."""
+        ...
+
+    def report(self, text: str) -> None:
+        """Show the user a sentence about an extension."""
+        ...
+
+    def keep(self, life: "asyncio.Task[None]") -> None:
+        """Own the task that runs a process; kaa waits for it at its end."""
         ...
 
     def granted(self, extension: Applicant) -> Permissions | None:

@@ -16,6 +16,7 @@ Transport: TypeAlias = Literal["fd", "stdio"]
 """`fd`: the process reads messages from descriptor 3 and writes to 4. `stdio`: stdin and stdout."""
 
 _MAX_BYTES = 64 * 1024
+_MAX_DEPTH = 10
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 # The program and the arguments before the entry, as Piglet runs it.
 _RUNTIMES = {
@@ -126,7 +127,7 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         manifest = msgspec.convert(_fields(content), Manifest, strict=False)
         _check(manifest)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ExtensionError(f"Extension {folder}: invalid {file}: {_sentence(error)}") from error
     return msgspec.structs.replace(manifest, folder=str(folder.absolute()))
 
@@ -141,8 +142,13 @@ def _fields(content: bytes) -> dict[str, Any]:
 
     try:
         text = content.decode()
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.BaseLoader)):
-            raise ValueError("aliases (`*name`) are not supported")  # a few of them expand to gigabytes
+        depth = 0
+        for event in yaml.parse(text, yaml.BaseLoader):
+            if isinstance(event, yaml.AliasEvent):  # a few of them expand to gigabytes
+                raise ValueError("aliases (`*name`) are not supported")
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _MAX_DEPTH:
+                raise ValueError(f"more than {_MAX_DEPTH} lists or mappings inside each other")
         # Every scalar is text, so that `version: 1.10` is not a number and `name: no` is not a boolean.
         fields = yaml.load(text, yaml.BaseLoader)  # noqa: S506 builds nothing but texts, lists and dicts
     except yaml.YAMLError as error:

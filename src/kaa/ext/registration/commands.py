@@ -51,3 +51,15 @@ class CommandRegistrations(Registrar):
         self._registrations.require_free(scope, "command", name)
         scope.commands[name] = Command(name, description, handler, argument_hint, complete, available, while_running)
         self._registrations.changed(scope)
+
+    def unregister_command(self, name: str) -> None:
+        """Take back a slash command of this extension.
+
+        Raises:
+            RegistrationError: this extension has no command of this name.
+        """
+        scope = self._open_scope()
+        if name not in scope.commands:
+            raise RegistrationError(f"extension {scope.owner} has no command named {name!r}")
+        del scope.commands[name]
+        self._registrations.changed(scope)

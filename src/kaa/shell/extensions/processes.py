@@ -65,6 +65,21 @@ class ExtensionProcesses:
         self._asking = asyncio.Lock()
         self._declined: dict[str, Permissions] = {}  # until kaa ends
         self._told: set[str] = set()
+        self._lives: set[asyncio.Task[None]] = set()
+
+    def report(self, text: str) -> None:
+        """See `ProcessHost`."""
+        self._report(text)
+
+    def keep(self, life: asyncio.Task[None]) -> None:
+        """See `ProcessHost`."""
+        self._lives.add(life)
+        life.add_done_callback(self._lives.discard)
+
+    async def close(self) -> None:
+        """Wait until nothing is left of the processes; their extensions are unloaded already."""
+        if self._lives:
+            await asyncio.wait(self._lives)
 
     def granted(self, extension: Applicant) -> Permissions | None:
         """See `ProcessHost`."""

@@ -1,0 +1,237 @@
+"""Between an extension process and `ExtensionAPI`: registers what the process offers, and calls the process."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from kaa.core.events import Event
+from kaa.core.hooks import Block, ReplaceArguments
+from kaa.core.messages import Json, ToolCall
+from kaa.core.provider import ToolSchema
+from kaa.core.tool import ToolError, ToolResult
+from kaa.ext.command_context import CommandContext
+from kaa.ext.commands import CommandAction
+from kaa.ext.context import ConversationContext, ToolContext
+from kaa.ext.errors import CommandError, RegistrationError
+from kaa.ext.extension_api import ExtensionAPI
+from kaa.ext.hooks import CompactionRequest, CondensedText, SessionEnd, SessionStart
+from kaa.ext.process import conversion, wire
+from kaa.ext.process.actions import Actions
+from kaa.ext.process.event_pump import EventPump
+from kaa.ext.process.injections import Injections
+from kaa.ext.process.manifest import Manifest
+from kaa.ext.process.offers import (
+    CommandOffer,
+    CompactorOffer,
+    EventHandlerOffer,
+    InputTransformerOffer,
+    InterceptorOffer,
+    MessageHookOffer,
+    Offer,
+    SectionOffer,
+    ToolOffer,
+)
+from kaa.ext.process.supervisor import NotRunningError, Supervisor
+from kaa.ext.process.wire import RpcError
+from kaa.ext.prompt_sections import PromptContext
+
+
+class _Verdict(msgspec.Struct, frozen=True):
+    """The answer to `interceptor/before`."""
+
+    allow: bool
+    args: dict[str, Json] | None = None
+    preview: str = ""
+
+
+class _Details(msgspec.Struct, frozen=True):
+    """The answer to `interceptor/after`."""
+
+    details: Json = None
+
+
+class _Replacement(msgspec.Struct, frozen=True):
+    """The answer to `compact/execute`."""
+
+    messages: list[Json] = []
+
+
+class Bridge:
+    """Keeps the registrations of one extension as its process offers them.
+
+    Tools and commands stay while a process is started again, and calls wait for it: the model's tools do not change.
+
+    Args:
+        kaa: registers them.
+        manifest: of the extension.
+        supervisor: has the process.
+    """
+
+    def __init__(self, kaa: ExtensionAPI, manifest: Manifest, supervisor: Supervisor) -> None:
+        self._kaa = kaa
+        self._name = manifest.name
+        self._supervisor = supervisor
+        self._actions = Actions(manifest.name, supervisor)
+        self._events = EventPump(supervisor, self._actions)
+        self._injections = Injections(supervisor)
+        self._tools: dict[str, ToolOffer] = {}
+        self._commands: dict[str, CommandOffer] = {}
+        self._sections: list[SectionOffer] = []
+        self._hooked: set[type[Offer]] = set()
+
+    def connect(self) -> None:
+        """Register what every extension process needs, and the rest when it is offered."""
+        self._supervisor.on_offers = self._update
+        self._supervisor.on_given_up = self._update
+        self._supervisor.on_notification = self._actions.notified
+        self._kaa.on_session_start(self._started)
+        self._kaa.on_session_end(self._ended)
+        self._kaa.on_close(self._events.close)
+
+    async def _started(self, _: SessionStart, context: ConversationContext) -> None:
+        self._supervisor.calls.opened(context)
+        await self._supervisor.ready(context.asker)
+
+    async def _ended(self, _: SessionEnd, context: ConversationContext) -> None:
+        self._supervisor.calls.closed(context)
+
+    def _update(self) -> None:
+        """Bring the registrations in line with what the process offers now."""
+        offers = self._supervisor.offers
+        tools = {one.name: one for one in offers.tools}
+        for name in [name for name, known in self._tools.items() if tools.get(name) != known]:
+            self._kaa.unregister_tool(name)
+            del self._tools[name]
+        commands = {one.name: one for one in offers.commands}
+        for name in [name for name, known in self._commands.items() if commands.get(name) != known]:
+            self._kaa.unregister_command(name)
+            del self._commands[name]
+        for tool in tools.values():
+            if tool.name not in self._tools and self._accept(tool):
+                self._tools[tool.name] = tool
+        for command in commands.values():
+            if command.name not in self._commands and self._accept(command):
+                self._commands[command.name] = command
+        if offers.sections != self._sections:
+            self._sections = offers.sections
+            self._kaa.add_prompt_section(self._name, self._prompt)
+        for shortcut in offers.shortcuts:
+            self._supervisor.offers.drop(shortcut)
+            self._supervisor.refuse(f"shortcut {shortcut.key!r}: kaa has no shortcuts of extension processes yet")
+        self._hook()
+
+    def _accept(self, offer: ToolOffer | CommandOffer) -> bool:
+        """Register a tool or a command, unless another extension has one of this name."""
+        try:
+            match offer:
+                case ToolOffer():
+                    tool = _ProcessTool(offer, self._supervisor)
+                    hint = " ".join(offer.prompt_hint.split())
+                    self._kaa.register_tool(tool, snippet=hint, default=not offer.deferred)
+                case CommandOffer():
+                    handler = _CommandHandler(offer.name, self._supervisor, self._actions)
+                    self._kaa.register_command(offer.name, offer.description, handler, while_running=offer.immediate)
+        except RegistrationError as error:
+            self._supervisor.offers.drop(offer)
+            self._supervisor.refuse(str(error))
+            return False
+        return True
+
+    def _hook(self) -> None:
+        """Register the hooks whose first offer has come. They stay, and do nothing without an offer."""
+        for kind, register in (
+            (InterceptorOffer, self._hook_tools),
+            (EventHandlerOffer, lambda: self._kaa.on_event(self._observe)),
+            (MessageHookOffer, self._hook_messages),
+            (InputTransformerOffer, self._hook_messages),
+            (CompactorOffer, lambda: self._kaa.register_compactor(self._compact)),
+        ):
+            if kind not in self._hooked and self._supervisor.offers.has(kind):
+                if register == self._hook_messages:
+                    self._hooked |= {MessageHookOffer, InputTransformerOffer}
+                self._hooked.add(kind)
+                register()
+
+    def _hook_tools(self) -> None:
+        self._kaa.before_tool(self._before_tool)
+        self._kaa.after_tool(self._after_tool)
+
+    def _hook_messages(self) -> None:
+        self._kaa.on_user_message(self._injections.on_user_message)
+        self._kaa.before_request(self._injections.before_request)
+        self._kaa.on_event(self._injections.observe)
+
+    def _prompt(self, _: PromptContext) -> str | None:
+        return "\n\n".join(f"# {one.title}\n\n{one.content}" for one in self._sections) or None
+
+    def _observe(self, event: Event, context: ConversationContext) -> None:
+        self._events.put(event, context)
+
+    async def _before_tool(self, call: ToolCall, context: ConversationContext) -> Block | ReplaceArguments | None:
+        arguments = call.arguments
+        for one in self._supervisor.offers.interceptors:
+            params = {"name": one.name, "toolName": call.name, "args": arguments}
+            verdict = wire.parse(await self._supervisor.call("interceptor/before", params, context), _Verdict)
+            if not verdict.allow:
+                return Block(verdict.preview or f"blocked by interceptor {one.name}")
+            arguments = arguments if verdict.args is None else verdict.args
+        return None if arguments == call.arguments else ReplaceArguments(arguments)
+
+    async def _after_tool(self, call: ToolCall, result: ToolResult, context: ConversationContext) -> ToolResult | None:
+        changed = result
+        for one in self._supervisor.offers.interceptors:
+            params = {"name": one.name, "toolName": call.name, "details": conversion.result_details(changed)}
+            answer = wire.parse(await self._supervisor.call("interceptor/after", params, context), _Details)
+            changed = conversion.changed_result(changed, answer.details) or changed
+        return None if changed is result else changed
+
+    async def _compact(self, request: CompactionRequest) -> CondensedText | None:
+        if not self._supervisor.offers.has(CompactorOffer):
+            return None
+        messages = [conversion.compactable(message) for message in request.messages]
+        if request.previous_summary:
+            summary = {"content": request.previous_summary, "timestamp": "1970-01-01T00:00:00Z"}
+            messages.insert(0, {"type": "user", "data": summary})
+        answer = wire.parse(await self._supervisor.call("compact/execute", {"messages": messages}, None), _Replacement)
+        texts = [text for message in answer.messages if (text := conversion.text_of(message))]
+        return CondensedText("\n\n".join(texts)) if texts else None
+
+
+class _ProcessTool:
+    """A tool of a process."""
+
+    sequential = False
+
+    def __init__(self, offer: ToolOffer, supervisor: Supervisor) -> None:
+        self.schema = ToolSchema(
+            offer.name, offer.description, {"type": "object", "properties": {}, **offer.parameters}
+        )
+        self._may_cancel = offer.interrupt_behavior != "block"
+        self._supervisor = supervisor
+
+    async def run(self, arguments: dict[str, Json], context: ToolContext) -> ToolResult:
+        params: Mapping[str, Json] = {"callId": context.call_id, "name": self.schema.name, "args": arguments}
+        try:
+            answer = await self._supervisor.call("tool/execute", params, context, may_cancel=self._may_cancel)
+            return conversion.tool_result(answer)
+        except (RpcError, NotRunningError) as error:
+            raise ToolError(f"{self.schema.name} failed: {error}") from error
+
+
+class _CommandHandler:
+    """A slash command of a process."""
+
+    def __init__(self, name: str, supervisor: Supervisor, actions: Actions) -> None:
+        self._name = name
+        self._supervisor = supervisor
+        self._actions = actions
+
+    async def __call__(self, arguments: str, context: CommandContext) -> CommandAction | None:
+        conversation = self._supervisor.calls.of(context.conversation_id)
+        with self._actions.collected(context.conversation_id) as collected:
+            try:
+                params = {"name": self._name, "args": arguments}
+                await self._supervisor.call("command/execute", params, conversation)
+            except (RpcError, NotRunningError) as error:
+                raise CommandError(f"/{self._name} failed: {error}") from error
+        return collected.action()

@@ -1,0 +1,652 @@
+"""Extension processes: real processes that speak the protocol, well and badly, and what kaa makes of it."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from kaa.core.events import AgentEnd, MessageEnd, ToolExecutionStart
+from kaa.core.hooks import Block, ReplaceArguments, ReplaceMessages
+from kaa.core.messages import AssistantMessage, ImageContent, TextContent, ToolCall, Usage, user_message
+from kaa.core.provider import Request
+from kaa.core.tool import ToolError, ToolResult, text_result
+from kaa.ext.api import CommandContext, CompactionRequest, PromptContext, Reply, Submit
+from kaa.ext.errors import CommandError, ExtensionError
+from kaa.ext.hooks import SessionEnd, SessionStart
+from kaa.ext.process.extension import process_extension
+from tests.support.agents import MODEL
+from tests.support.process_host import UnconfinedHost, write_extension
+from tests.support.registries import LoadedRegistry
+from tests.support.toolbox import RecordedRun, text_of
+
+_START = SessionStart("startup", "session", None)
+
+
+class Stage:
+    """A conversation with one extension process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.host = UnconfinedHost(folder.parent)
+        self.failures: list[str] = []
+        self.pauses = (0.0, 0.0)
+        self.registry = LoadedRegistry(self.failures.append)
+
+    def load(self, source: str, manifest: str = "") -> None:
+        """Start the extension."""
+        folder = write_extension(self.folder, source, manifest)
+        self.registry.load(str(folder), process_extension(folder, self.host, self.pauses))
+
+    async def begin(self, source: str, manifest: str = "") -> None:
+        """Start the extension and wait for its registrations."""
+        self.load(source, manifest)
+        await self.registry.session.started(_START)
+
+    async def call(self, name: str, /, **arguments: object) -> ToolResult:
+        """Call a tool."""
+        scope = next(one for one in self.registry.extensions.scopes() if name in one.tools)
+        return await self.registry.context.bind(scope.tools[name].tool, scope).run(arguments, RecordedRun())
+
+    async def command(self, name: str, arguments: str = "") -> object:
+        """Run a slash command."""
+        return await self.registry.run_command(name, arguments, cast("CommandContext", self.registry.context))
+
+    async def until(self, met: Callable[[], bool]) -> None:
+        """Wait for something that comes."""
+        while not met():
+            await asyncio.sleep(0.01)
+
+    def prompt(self) -> list[str]:
+        """The sections of the system prompt."""
+        return [text for _, text in self.registry.prompt_sections(PromptContext("/", "2026-01-01"))]
+
+
+@asynccontextmanager
+async def _stage(folder: Path) -> AsyncIterator[Stage]:
+    stage = Stage(folder)
+    try:
+        yield stage
+    finally:
+        stage.registry.extensions.close()
+        await stage.host.close()
+        for pid in stage.host.started:
+            with pytest.raises(ProcessLookupError):
+                os.kill(pid, 0)
+
+
+def play(folder: Path, scene: Callable[[Stage], Awaitable[None]]) -> None:
+    """Run a scene; afterwards no process is left."""
+
+    async def whole() -> None:
+        async with asyncio.timeout(60), _stage(folder / "probe") as stage:
+            await scene(stage)
+
+    asyncio.run(whole())
+
+
+def test_tools_commands_and_prompt_sections(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            peer = Peer()
+            peer.serve(
+                [
+                    tool("greet", promptHint="Greet\\npeople", parameters={
+                        "type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}),
+                    tool("rare", deferred=True),
+                    ("register/command", {"name": "wave", "description": "Waves", "immediate": True}),
+                    ("register/promptSection", {"title": "Second", "content": "two", "order": 2}),
+                    ("register/promptSection", {"title": "First", "content": "one", "order": 1}),
+                ],
+                {
+                    "tool/execute": lambda params: text(
+                        f"{params['name']} {params['callId']} {params['args']} {params['conversation']['cwd']}"),
+                    "command/execute": lambda params: peer.notify("notify", message=f"waves at {params['args']}"),
+                },
+            )
+        """)
+
+        greet = stage.registry.tool("greet")
+        assert greet is not None
+        assert greet.snippet == "Greet people"
+        assert greet.tool.schema.parameters["required"] == ["name"]
+        assert [one.name for one in stage.registry.select_tools()] == ["greet"]
+        root = stage.registry.context.workspace.root
+        assert text_of(await stage.call("greet", name="Ann")) == f"greet call-1 {{'name': 'Ann'}} {root}"
+        assert stage.registry.commands["wave"].while_running
+        assert await stage.command("wave", "Bob") == Reply("waves at Bob")
+        assert stage.prompt() == ["# First\n\none\n\n# Second\n\ntwo"]
+        assert stage.host.reports == []
+
+    play(tmp_path, scene)
+
+
+def test_the_handshake_has_version_directory_and_settings(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            peer = Peer()
+            peer.serve([], {"initialize": lambda params: peer.notify("notify", message=" ".join(params.values()))})
+        """)
+
+        assert stage.host.reports == [f"Extension probe: 4 {tmp_path} {tmp_path}/probe-data"]
+
+    play(tmp_path, scene)
+
+
+def test_content_as_go_encodes_it_images_and_errors(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            answers = {
+                "go": {"content": [{"Type": "text", "Text": "upper", "Data": "", "Mime": ""}], "isError": False},
+                "image": {"content": [{"type": "image", "data": "aGk=", "mime": "image/png"}]},
+                "coded": {"content": [{"type": "text", "text": "gone"}], "isError": True,
+                          "errorCode": "FILE_NOT_FOUND", "errorHint": "look"},
+                "nothing": {"content": None},
+                "svg": {"content": [{"type": "image", "data": "aGk=", "mime": "image/svg+xml"}]},
+                "torn": {"content": [{"type": "image", "data": "a", "mime": "image/png"}]},
+                "shapeless": "hello",
+            }
+            Peer().serve([tool(name) for name in answers], {"tool/execute": lambda params: answers[params["name"]]})
+        """)
+
+        assert (await stage.call("go")).content == (TextContent("upper"),)
+        assert (await stage.call("image")).content == (ImageContent("aGk=", "image/png"),)
+        coded = await stage.call("coded")
+        assert coded.is_error
+        assert text_of(coded) == "[error:FILE_NOT_FOUND] gone\nhint: look"
+        assert text_of(await stage.call("nothing")) == "(no output)"
+        for name, problem in (("svg", "image/svg"), ("torn", "not base64"), ("shapeless", "expected an object")):
+            with pytest.raises(ToolError, match=problem):
+                await stage.call(name)
+
+    play(tmp_path, scene)
+
+
+def test_an_error_of_a_tool_or_a_command_is_told(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            def fail(params):
+                raise FailureError("no such city")
+            Peer().serve([tool("weather"), ("register/command", {"name": "fail"})],
+                         {"tool/execute": fail, "command/execute": fail})
+        """)
+
+        with pytest.raises(ToolError, match="weather failed: no such city"):
+            await stage.call("weather")
+        with pytest.raises(CommandError, match="/fail failed: no such city"):
+            await stage.command("fail")
+
+    play(tmp_path, scene)
+
+
+def test_invalid_registrations_are_refused_and_the_rest_works(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            Peer().serve([
+                tool("good"), tool("good"), tool("bad name"), tool(""),
+                tool("schema", parameters={"type": "string"}),
+                tool("required", parameters={"type": "object", "required": ["a"]}),
+                tool("deep", parameters={"type": "object", "properties": {"a": 1}}),
+                ("register/command", {"name": "a b"}),
+                ("register/command", {}),
+                ("register/provider", {"api": "openai"}),
+                ("register/theme", {"name": "x"}),
+                ("register/promptSection", {"title": "x"}),
+            ], {"tool/execute": lambda params: text("fine")})
+        """)
+
+        assert [one.name for one in stage.registry.tools] == ["good"]
+        assert text_of(await stage.call("good")) == "fine"
+        problems = "\n".join(stage.host.reports)
+        assert all(one.startswith("Extension probe: ") for one in stage.host.reports)
+        for problem in (
+            "register/tool: 'good' is already registered by this extension",
+            "invalid tool name 'bad name'",
+            "`parameters.type` is 'string': it must be \"object\"",
+            "`parameters.required` must be a list of names in `parameters.properties`",
+            "`parameters.properties` must be an object of schemas",
+            "invalid command name 'a b'",
+            "register/command is invalid: object missing required field `name`",
+            "register/provider: kaa does not support providers of extension processes yet",
+            "register/theme: kaa does not know this kind of registration",
+            "register/promptSection is invalid: object missing required field `content`",
+        ):
+            assert problem in problems
+        assert len(stage.host.reports) == 11
+
+    play(tmp_path, scene)
+
+
+def test_a_tool_of_another_extension_keeps_its_name(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        stage.registry.load("first", lambda kaa: None)
+        other = Stage(stage.folder.parent / "other")
+        other.registry = stage.registry
+        await other.begin('Peer().serve([tool("greet")], {"tool/execute": lambda params: text("first")})')
+        await stage.begin(
+            'Peer().serve([tool("greet"), tool("more")], {"tool/execute": lambda params: text("second")})'
+        )
+
+        assert text_of(await stage.call("greet")) == "first"
+        assert text_of(await stage.call("more")) == "second"
+        assert "a tool named 'greet' is already registered by" in stage.host.reports[0]
+        stage.registry.extensions.close()
+        await other.host.close()
+
+    play(tmp_path, scene)
+
+
+def test_registrations_after_the_handshake(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            peer = Peer()
+            peer.serve([tool("more")], {"tool/execute": lambda params: (peer.notify(*tool("new")[:1], **tool("new")[1]),
+                                                                       text("registered"))[1]})
+        """)
+
+        await stage.call("more")
+        await stage.until(lambda: stage.registry.tool("new") is not None)
+
+        assert text_of(await stage.call("new")) == "registered"
+
+    play(tmp_path, scene)
+
+
+def test_interceptors_block_change_and_see_results_by_priority(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            def before(params):
+                args = params["args"]
+                if args.get("command") == "rm -rf /":
+                    return {"allow": False, "preview": "too dangerous"} if params["name"] == "high" else {"allow": True}
+                return {"allow": True, "args": {**args, "seen": args.get("seen", "") + params["name"]}}
+            def after(params):
+                details = params["details"]
+                details["content"][0]["text"] += " " + params["name"]
+                return {"details": details}
+            Peer().serve([("register/interceptor", {"name": "low"}),
+                          ("register/interceptor", {"name": "high", "priority": 2000})],
+                         {"interceptor/before": before, "interceptor/after": after})
+        """)
+        [before], [after] = stage.registry.run.before, stage.registry.run.after
+
+        assert await before(ToolCall("1", "bash", {"command": "ls"})) == ReplaceArguments(
+            {"command": "ls", "seen": "highlow"}
+        )
+        blocked = await before(ToolCall("2", "bash", {"command": "rm -rf /"}))
+        assert isinstance(blocked, Block)
+        assert blocked.reason.startswith("too dangerous (extension ")
+        assert await after(ToolCall("1", "bash", {}), text_result("done")) == text_result("done high low")
+
+    play(tmp_path, scene)
+
+
+def test_a_failing_interceptor_keeps_the_tool_from_running(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            Peer().serve([("register/interceptor", {"name": "guard"})],
+                         {"interceptor/before": lambda params: os._exit(3)})
+        """)
+        [before] = stage.registry.run.before
+
+        blocked = await before(ToolCall("1", "bash", {"command": "ls"}))
+
+        assert isinstance(blocked, Block)
+        assert "bash was not run" in blocked.reason
+        assert "its process ended" in blocked.reason
+
+    play(tmp_path, scene)
+
+
+def test_events_are_filtered_named_as_piglet_names_them_and_answered_with_actions(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            def dispatch(params):
+                told = f"{params['type']} {params['data'].get('ToolName', len(params['data'].get('Messages', ())))}"
+                return {"action": {"type": "notify", "payload": {"message": told}}}
+            Peer().serve([("register/eventHandler", {"name": "watch", "events": ["EventToolEnd", "EventAgentEnd"]})],
+                         {"event/dispatch": dispatch})
+        """)
+        reply = AssistantMessage((TextContent("hi"),), "a", "p", "m", Usage(), "stop")
+
+        stage.registry.notify(ToolExecutionStart(tool_call_id="1", tool_name="read", args={}))
+        stage.registry.notify(MessageEnd(message=reply))
+        stage.registry.notify(AgentEnd(agent="sub", reason="done", messages=()))
+        stage.registry.notify(AgentEnd(reason="done", messages=(user_message("go"), reply)))
+        await stage.until(lambda: bool(stage.host.reports))
+
+        assert stage.host.reports == ["Extension probe: EventAgentEnd 2"]
+
+    play(tmp_path, scene)
+
+
+def test_message_hooks_inject_for_one_run_only(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            Peer().serve([("register/messageHook", {"name": "time"})],
+                         {"messageHook/onMessage": lambda params: {"injection": "It rains: " + params["message"]}})
+        """)
+        message = user_message("hello")
+
+        assert await stage.registry.run.user_message(message) == message
+        [before] = stage.registry.run.before_request
+        request = Request(MODEL, "", (message,))
+        replaced = await before(request)
+
+        assert isinstance(replaced, ReplaceMessages)
+        assert replaced.messages[0].text == "hello\nIt rains: hello"
+        stage.registry.notify(AgentEnd(reason="done", messages=()))
+        assert await before(request) is None
+
+    play(tmp_path, scene)
+
+
+def test_a_compactor_writes_the_summary(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            def compact(params):
+                told = " | ".join(one["data"]["content"] for one in params["messages"])
+                return {"messages": [{"type": "user", "data": {"content": "Summary of " + told}}]}
+            Peer().serve([("register/compactor", {"name": "short", "threshold": 5})], {"compact/execute": compact})
+        """)
+
+        condensed = await stage.registry.session.condense(
+            CompactionRequest((user_message("do it"),), "earlier", "", "manual", 10)
+        )
+
+        assert condensed is not None
+        assert condensed.text == "Summary of earlier | do it"
+
+    play(tmp_path, scene)
+
+
+def test_a_command_can_send_a_message_to_the_model(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            peer = Peer()
+            review = lambda params: peer.notify("sendMessage", content="Review " + params["args"])
+            peer.serve([("register/command", {"name": "review"})], {"command/execute": review})
+        """)
+
+        assert await stage.command("review", "main.go") == Submit("Review main.go")
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("manifest", ["transport: stdio\n", ""])
+def test_stdio_is_used_where_the_manifest_or_the_process_says_so(tmp_path: Path, manifest: str) -> None:
+    async def scene(stage: Stage) -> None:
+        source = 'Peer(0, 1).serve([tool("greet")], {"tool/execute": lambda params: text("over stdio")})'
+        await stage.begin(source, manifest)
+
+        assert text_of(await stage.call("greet")) == "over stdio"
+
+    play(tmp_path, scene)
+
+
+def test_prints_do_not_disturb_messages(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            print("starting", flush=True)
+            def answer(params):
+                print('{"jsonrpc":"2.0","id":1,"result":{}}', flush=True)
+                log("noise \\x1b[31m")
+                return text("fine")
+            Peer().serve([tool("greet")], {"tool/execute": answer})
+        """)
+
+        assert text_of(await stage.call("greet")) == "fine"
+
+    play(tmp_path, scene)
+
+
+def test_unknown_methods_and_garbage_are_answered_with_errors(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            peer = Peer()
+            def answer(params):
+                codes = [peer.ask("host/teleport")["error"]["code"], peer.ask("teleport")["error"]["code"]]
+                for garbage in ("hello", "[1]", '{"jsonrpc":"2.0","id":9,"method":7}'):
+                    peer.raw(garbage + "\\n")
+                    codes.append(next(peer.messages())["error"]["code"])
+                return text(str(codes))
+            peer.serve([tool("try")], {"tool/execute": answer})
+        """)
+
+        assert text_of(await stage.call("try")) == "[-32601, -32601, -32700, -32600, -32600]"
+
+    play(tmp_path, scene)
+
+
+def test_a_call_that_is_aborted_is_cancelled_in_the_process(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            peer = Peer()
+            ids = []
+            for message in peer.messages():
+                if message["method"] == "initialize":
+                    peer.notify(*tool("slow")[:1], **tool("slow")[1])
+                    peer.send(id=message["id"], result={})
+                elif message["method"] == "tool/execute":
+                    ids.append(message["id"])
+                    peer.notify("notify", message="begun")
+                elif message["method"] == "$/cancelRequest":
+                    peer.notify("notify", message=f"cancelled {message['params']['id'] == ids[0]}")
+        """)
+
+        task = asyncio.create_task(stage.call("slow"))
+        await stage.until(lambda: "Extension probe: begun" in stage.host.reports)
+        task.cancel()
+        await stage.until(lambda: "Extension probe: cancelled True" in stage.host.reports)
+
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    play(tmp_path, scene)
+
+
+def test_a_death_during_a_call_is_an_error_and_the_process_starts_again(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            def answer(params):
+                if params["args"].get("die"):
+                    log("out of cheese")
+                    os._exit(7)
+                return text(str(os.getpid()))
+            Peer().serve([tool("work")], {"tool/execute": answer})
+        """)
+
+        with pytest.raises(
+            ToolError, match="work failed: extension probe did not answer tool/execute: its process ended"
+        ):
+            await stage.call("work", die=True)
+        after = text_of(await stage.call("work"))
+
+        assert after == str(stage.host.started[1])
+        assert stage.host.reports == [
+            "Extension probe ended: its process ended with exit code 7 (out of cheese). kaa starts it again"
+        ]
+
+    play(tmp_path, scene)
+
+
+def test_a_process_that_crashes_again_and_again_is_given_up_and_its_tools_are_taken_back(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            def die(params):
+                os._exit(7)
+            Peer().serve([tool("work"), ("register/command", {"name": "work"}), ("register/interceptor", {"name": "i"}),
+                          ("register/promptSection", {"title": "Work", "content": "hard"})], {"tool/execute": die})
+        """)
+        assert stage.prompt() != []
+
+        for _ in range(3):
+            with pytest.raises(ToolError):
+                await stage.call("work")
+        await stage.until(lambda: stage.registry.tool("work") is None)
+
+        assert stage.host.reports[-1] == (
+            "Extension probe ended 3 times, the last time because its process ended with exit code 7. kaa does not"
+            " start it again: correct it and use /reload, or remove it"
+        )
+        assert "work" not in stage.registry.commands
+        assert stage.prompt() == []
+        [before] = stage.registry.run.before
+        assert await before(ToolCall("1", "bash", {})) is None
+
+    play(tmp_path, scene)
+
+
+def test_a_process_that_floods_is_ended_with_a_message(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            peer = Peer()
+            def answer(params):
+                while True:
+                    peer.notify("log", level="info", message="x")
+            peer.serve([tool("flood")], {"tool/execute": answer})
+        """)
+
+        with pytest.raises(ToolError, match="flood failed"):
+            await stage.call("flood")
+        await stage.until(lambda: bool(stage.host.reports))
+
+        assert "it sent more than 5000 messages, faster than 500 a second" in stage.host.reports[0]
+
+    play(tmp_path, scene)
+
+
+def test_a_message_that_is_too_large_ends_the_process(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            Peer().serve([tool("large")], {"tool/execute": lambda params: text("x" * 5_000_000)})
+        """)
+
+        with pytest.raises(ToolError, match="large failed"):
+            await stage.call("large")
+        await stage.until(lambda: bool(stage.host.reports))
+
+        assert "it sent a message of more than 4 MiB" in stage.host.reports[0]
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ("sys.exit('no config')", "`initialize` failed: its process ended"),
+        ("raise SystemExit(next(iter(Peer().messages())) and 4)", "`initialize` failed"),
+        (
+            "peer = Peer(); [peer.send(id=m['id'], error={'code': 1, 'message': 'too old'}) for m in peer.messages()]",
+            "`initialize` failed: too old",
+        ),
+        ("[Peer().send(id=m['id'], result=5) for m in Peer().messages()]", "expected an object, got 5"),
+    ],
+)
+def test_a_handshake_that_fails_is_told_once_and_the_conversation_begins(
+    tmp_path: Path, source: str, problem: str
+) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin(source)
+
+        [report] = stage.host.reports
+        assert report.startswith("Extension probe is not used: ")
+        assert problem in report
+        assert stage.failures == []
+        assert len(stage.host.started) == 1
+
+    play(tmp_path, scene)
+
+
+def test_a_missing_program_is_told(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        write_extension(stage.folder, "")
+        (stage.folder / "manifest.yaml").write_text("name: probe\nruntime: ./build/probe\n")
+        stage.registry.load("probe", process_extension(stage.folder, stage.host))
+        await stage.registry.session.started(_START)
+
+        [report] = stage.host.reports
+        assert "build/probe does not exist: build or install it" in report
+
+    play(tmp_path, scene)
+
+
+def test_permission_is_asked_before_the_start(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        stage.host.is_granted = False
+        await stage.begin('Peer().serve([tool("greet")], {"tool/execute": lambda params: text("hello")})')
+
+        assert stage.host.reports == ["permitted probe"]
+        assert text_of(await stage.call("greet")) == "hello"
+
+    play(tmp_path, scene)
+
+
+def test_an_extension_that_is_unloaded_before_its_permission_never_starts(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        stage.host.is_granted = False
+        stage.load("")
+        stage.registry.extensions.close()
+        await stage.host.close()
+
+        assert stage.host.started == []
+
+    play(tmp_path, scene)
+
+
+def test_shutdown_is_told_before_the_end(tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+
+    async def scene(stage: Stage) -> None:
+        await stage.begin(f"""
+            Peer().serve([], {{"shutdown": lambda params: open({str(marker)!r}, "w").write("told")}})
+            open({str(marker)!r}, "a").write(" and ended")
+        """)
+
+    play(tmp_path, scene)
+
+    assert marker.read_text() == "told and ended"
+
+
+def test_a_process_that_ignores_its_end_is_killed(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            import signal
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            Peer().serve([], {})
+            while True:
+                time.sleep(60)
+        """)
+
+    play(tmp_path, scene)  # no process is left
+
+
+def test_a_new_version_replaces_the_process(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin('Peer().serve([tool("greet")], {"tool/execute": lambda params: text("old")})')
+        await stage.begin('Peer().serve([tool("greet")], {"tool/execute": lambda params: text("new")})')
+
+        assert text_of(await stage.call("greet")) == "new"
+        assert len(stage.host.started) == 2
+
+    play(tmp_path, scene)
+
+
+def test_a_conversation_that_ended_is_no_longer_used(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("Peer().serve([], {})")
+        await stage.registry.session.ended(SessionEnd("quit", "session", None))
+
+        assert stage.failures == []
+
+    play(tmp_path, scene)
+
+
+def test_an_invalid_manifest_is_an_error_of_loading(tmp_path: Path) -> None:
+    folder = write_extension(tmp_path / "probe", "", "transport: pigeon\n")
+
+    with pytest.raises(ExtensionError, match="transport"):
+        process_extension(folder, UnconfinedHost(tmp_path))
