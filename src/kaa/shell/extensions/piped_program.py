@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
+from kaa.host.log import LOG
 from kaa.workspace.commands import OwnStreams
 from kaa.workspace.sandbox.program import ConfinedProgram
 
@@ -49,7 +50,7 @@ _WE_WRITE = (True, False, False, True, False)
 
 
 class PipedProgram:
-    """See `kaa.ext.process.launch.ExtensionProcess`."""
+    """See `kaa.ext.process.launch.ExtensionProcess`. The log names the hosts that its permissions excluded."""
 
     def __init__(
         self,
@@ -71,4 +72,6 @@ class PipedProgram:
     async def wait(self) -> int:
         """See `ExtensionProcess`."""
         ending = await self._program.wait()
+        if blocked := self._program.blocked_hosts():
+            LOG.warning("an extension process was kept from %s", ", ".join(one.what for one in blocked))
         return -(ending.signal or 0) if ending.exit_code is None else ending.exit_code
