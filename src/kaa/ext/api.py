@@ -5,9 +5,20 @@ from typing import TYPE_CHECKING
 
 from kaa.core import events
 from kaa.core.budget import Budget
+from kaa.core.errors import NetworkError, ProviderError
 from kaa.core.hooks import Block, Continue, Refuse, ReplaceArguments, ReplaceMessages, RunAgain
-from kaa.core.messages import AssistantMessage, ToolCall, UserMessage, user_message
-from kaa.core.provider import Request
+from kaa.core.messages import AssistantMessage, ToolCall, Usage, UserMessage, user_message
+from kaa.core.provider import (
+    ArgumentsChunk,
+    BlockEnd,
+    CallChunkStart,
+    ReplyInfo,
+    Request,
+    StreamDone,
+    StreamEvent,
+    TextChunk,
+    ThinkingChunk,
+)
 from kaa.core.tool import Permit, Tool, ToolError, ToolResult, TypedTool, text_result
 from kaa.ext.asking import Asker, NobodyToAskError, confirm
 from kaa.ext.command_context import CommandContext
@@ -34,6 +45,7 @@ from kaa.ext.hooks import (
     SessionStart,
 )
 from kaa.ext.prompt_sections import ContextFile, PromptContext
+from kaa.ext.providers import ProviderAccess
 from kaa.ext.tools import RegisteredTool, Risk
 from kaa.workspace.protocol import CommandRequest
 
@@ -49,11 +61,14 @@ __all__ = [
     "API_VERSION",
     "AgentError",
     "AgentResult",
+    "ArgumentsChunk",
     "Asker",
     "AssistantMessage",
     "BeginSession",
     "Block",
+    "BlockEnd",
     "Budget",
+    "CallChunkStart",
     "Choice",
     "Chosen",
     "Code",
@@ -84,18 +99,22 @@ __all__ = [
     "Fields",
     "Markdown",
     "NavigationRequest",
+    "NetworkError",
     "NobodyToAskError",
     "Notification",
     "OpenSession",
     "OwnEntry",
     "Permit",
     "PromptContext",
+    "ProviderAccess",
+    "ProviderError",
     "Refuse",
     "RegisteredTool",
     "RegistrationError",
     "ReplaceArguments",
     "ReplaceMessages",
     "Reply",
+    "ReplyInfo",
     "Request",
     "Risk",
     "RunAgain",
@@ -104,17 +123,22 @@ __all__ = [
     "Store",
     "StoreError",
     "StoreScope",
+    "StreamDone",
+    "StreamEvent",
     "Submit",
     "Suggestion",
     "Table",
     "Text",
+    "TextChunk",
     "TextInput",
+    "ThinkingChunk",
     "Tool",
     "ToolCall",
     "ToolContext",
     "ToolError",
     "ToolResult",
     "TypedTool",
+    "Usage",
     "UserMessage",
     "WorkspacePermit",
     "confirm",

@@ -7,6 +7,7 @@ from kaa.ext.registration.commands import CommandRegistrations
 from kaa.ext.registration.compaction import CompactionRegistrations
 from kaa.ext.registration.observers import ObserverRegistrations
 from kaa.ext.registration.prompt import PromptRegistrations
+from kaa.ext.registration.providers import ProviderRegistrations
 from kaa.ext.registration.run_hooks import RunHookRegistrations
 from kaa.ext.registration.session_hooks import SessionHookRegistrations
 from kaa.ext.registration.settings import SettingsRegistrations
@@ -20,6 +21,7 @@ class ExtensionAPI(
     ToolRegistrations,
     CommandRegistrations,
     PromptRegistrations,
+    ProviderRegistrations,
     RunHookRegistrations,
     SessionHookRegistrations,
     CompactionRegistrations,

@@ -243,4 +243,6 @@ class Extensions:
 
 
 def _named(scope: Scope, kind: NamedKind) -> Mapping[str, object]:
-    return scope.tools if kind == "tool" else scope.commands
+    named: dict[NamedKind, Mapping[str, object]]
+    named = {"tool": scope.tools, "command": scope.commands, "provider": scope.providers}
+    return named[kind]

@@ -26,6 +26,7 @@ from kaa.ext.hooks import (
     UserMessageHook,
 )
 from kaa.ext.prompt_sections import PromptSection
+from kaa.ext.providers import RegisteredProvider
 from kaa.ext.tools import RegisteredTool
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Scope:
         self.is_open = True
         self.tools: dict[str, RegisteredTool] = {}
         self.commands: dict[str, Command] = {}
+        self.providers: dict[str, RegisteredProvider] = {}
         self.sections: dict[str, PromptSection] = {}
         self.carried: dict[str, CarriedSection] = {}
         self.session_starts: list[SessionStartHook] = []
@@ -100,7 +102,7 @@ class Scope:
     def close(self) -> list[BaseException]:
         """Take everything back. Returns what the extension's own closing raised."""
         self.is_open = False
-        for registered in (self.tools, self.commands, self.sections, self.carried):
+        for registered in (self.tools, self.commands, self.providers, self.sections, self.carried):
             registered.clear()
         for hooks in (
             *(self.session_starts, self.session_ends, self.message_hooks, self.before_requests),

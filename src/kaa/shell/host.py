@@ -123,7 +123,7 @@ class Host:
         self._extensions = LoadedExtensions(
             options, home, self._tell, self.workspaces.protect, lambda: self._extension_processes
         )
-        self._models = ModelAccess(home, environ)
+        self._models = ModelAccess(home, environ, self._extensions.loaded, self._tell)
         self._trust: dict[str, TrustDecisions] = {}
         self._conversations: dict[str, HostedConversation] = {}
         self._numbers = count(1)

@@ -11,7 +11,7 @@ NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 FunctionT = TypeVar("FunctionT")
 
-NamedKind: TypeAlias = Literal["tool", "command"]
+NamedKind: TypeAlias = Literal["tool", "command", "provider"]
 """What no two extensions of a conversation can register under one name."""
 
 

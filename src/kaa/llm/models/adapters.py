@@ -49,6 +49,10 @@ def create_provider(resolved: ResolvedModel, transport: Transport) -> Provider:
 
 
 def _adapter(resolved: ResolvedModel, transport: Transport) -> Provider:
+    if resolved.provided is not None and resolved.provided.stream is not None:
+        from kaa.llm.models.provided import FunctionProvider
+
+        return FunctionProvider(resolved.provided.owner, resolved.provided.stream, resolved.endpoint)
     transport = resolved.endpoint.carried_by(transport)
     match resolved.model.api:
         case "openai-completions":

@@ -78,7 +78,7 @@ class ProviderKeys:
                 return Credential(kind, value, variable)
         if provider.config.api_key is None:
             return None
-        place = f"{self._models_file}: providers.{provider.name}.apiKey"
+        place = f"{self._place(provider)}: providers.{provider.name}.apiKey"
         secret = self._store.evaluate(provider.name, provider.config.api_key, place, run=run)
         return Credential("api_key", secret, "models.json")
 
@@ -133,7 +133,10 @@ class ProviderKeys:
             CredentialError: one of them cannot be.
         """
         headers = provider.config.headers | (known.headers if known else {})
-        place = f"{self._models_file}: providers.{provider.name}.headers"
+        place = f"{self._place(provider)}: providers.{provider.name}.headers"
         return tuple(
             (name, self._store.evaluate(provider.name, value, f"{place}.{name}")) for name, value in headers.items()
         )
+
+    def _place(self, provider: ConfiguredProvider) -> Path | str:
+        return self._models_file if provider.provided is None else provider.provided.owner

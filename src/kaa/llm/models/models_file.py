@@ -83,18 +83,31 @@ def load_models_file(path: Path) -> ModelsFile:
     providers: dict[str, ProviderConfig] = {}
     problems = [_unsupported(path, fields)] if (fields := [*unknown_fields(file, _File)]) else []
     for name, entry in by_current_name(entries).items():
-        place = f"providers.{name}"
-        try:
-            config = _convert(entry, ProviderConfig)
-            _check_parts(entry)
-        except msgspec.ValidationError as error:
-            problems.append(_problem(path, place, error))
-            continue
-        models, wrong = _sound_models(path, place, config.models)
-        overrides, wrong_overrides = _sound_overrides(path, place, config.model_overrides)
-        providers[name] = config = msgspec.structs.replace(config, models=models, model_overrides=overrides)
-        problems += (*wrong, *wrong_overrides, *_ignored(path, name, config, entry))
+        config, wrong = read_provider(path, name, entry)
+        problems += wrong
+        if config is not None:
+            providers[name] = config
     return ModelsFile(providers, tuple(problems))
+
+
+def read_provider(where: Path | str, name: str, entry: Json) -> tuple[ProviderConfig | None, list[str]]:
+    """One entry of `providers`, None if it is none, and what is wrong with it, one line each.
+
+    Args:
+        where: the file, or who gave it, for messages.
+        name: of the provider.
+        entry: as written.
+    """
+    place = f"providers.{name}"
+    try:
+        config = _convert(entry, ProviderConfig)
+        _check_parts(entry)
+    except msgspec.ValidationError as error:
+        return None, [_problem(where, place, error)]
+    models, wrong = _sound_models(where, place, config.models)
+    overrides, wrong_overrides = _sound_overrides(where, place, config.model_overrides)
+    config = msgspec.structs.replace(config, models=models, model_overrides=overrides)
+    return config, [*wrong, *wrong_overrides, *_ignored(where, name, config, entry)]
 
 
 def models_of(provider: str, config: ProviderConfig, builtin: tuple[KnownModel, ...]) -> tuple[KnownModel, ...]:
@@ -166,7 +179,7 @@ class _ModelEntry(msgspec.Struct, rename="camel", frozen=True):
     prompt_cache: PromptCache = PromptCache()
 
 
-def _sound_models(path: Path, place: str, entries: list[Json]) -> tuple[list[Json], list[str]]:
+def _sound_models(path: Path | str, place: str, entries: list[Json]) -> tuple[list[Json], list[str]]:
     """The entries that are models, and what is wrong with the others."""
     sound: list[Json] = []
     problems: list[str] = []
@@ -181,7 +194,7 @@ def _sound_models(path: Path, place: str, entries: list[Json]) -> tuple[list[Jso
     return sound, problems
 
 
-def _sound_overrides(path: Path, place: str, entries: dict[str, Json]) -> tuple[dict[str, Json], list[str]]:
+def _sound_overrides(path: Path | str, place: str, entries: dict[str, Json]) -> tuple[dict[str, Json], list[str]]:
     sound: dict[str, Json] = {}
     problems: list[str] = []
     for model_id, entry in entries.items():
@@ -251,7 +264,7 @@ def _overridden(known: KnownModel, override: _ModelOverride) -> KnownModel:
     )
 
 
-def _ignored(path: Path, name: str, config: ProviderConfig, entry: Mapping[str, Json]) -> Iterator[str]:
+def _ignored(path: Path | str, name: str, config: ProviderConfig, entry: Mapping[str, Json]) -> Iterator[str]:
     """What says which fields of a provider have no effect, in one line; nothing if all have one."""
     builtin = BUILTINS.get(name)
     api = config.api or (builtin.api if builtin is not None else None)
@@ -270,7 +283,7 @@ def _unsupported(place: Path | str, fields: Iterable[str]) -> str:
     return f"{place}: kaa does not support and ignores {', '.join(fields)}"
 
 
-def _problem(path: Path, place: str, error: msgspec.ValidationError) -> str:
+def _problem(path: Path | str, place: str, error: msgspec.ValidationError) -> str:
     """The validator's message with the place from the top of the file."""
     reason, _, inner = str(error).partition(" - at `$")
     where = (place + inner.removesuffix("`")).lstrip(".")

@@ -4,17 +4,21 @@ import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from kaa.core.provider import Model
 from kaa.llm.catalogue import KnownModel, known_models
 from kaa.llm.http.transport import host_of
+from kaa.llm.models.adapters import SUPPORTED_APIS
 from kaa.llm.models.models_file import DEFAULT_API, ProviderConfig, load_models_file, models_of
 from kaa.llm.models.provider_table import BUILTINS, Builtin, Family, KeyKind
 from kaa.llm.thinking_levels import LEVELS, ThinkingLevels
 from kaa.llm.wire import Ambient, AuthStyle
+
+if TYPE_CHECKING:
+    from kaa.llm.models.provided import ProvidedProvider
 
 
 class ConfiguredProvider:
@@ -25,13 +29,23 @@ class ConfiguredProvider:
         base_url: None if every model has its own.
         official: at its vendor's own address, where nothing works without a key.
         config: what models.json says of it.
+        provided: who added it; None for kaa's own and the user's.
     """
 
-    def __init__(self, name: str, base_url: str | None, config: ProviderConfig, *, official: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        base_url: str | None,
+        config: ProviderConfig,
+        *,
+        official: bool,
+        provided: "ProvidedProvider | None" = None,
+    ) -> None:
         self.name = name
         self.base_url = base_url
         self.official = official
         self.config = config
+        self.provided = provided
         self._builtin = BUILTINS.get(name)
 
     @cached_property
@@ -62,6 +76,10 @@ class ConfiguredProvider:
         if not self.official and self._builtin.api == "openai-responses":
             return DEFAULT_API
         return self._builtin.api
+
+    def speaks(self, api: str) -> bool:
+        """Whether models of this wire format can be asked."""
+        return api in SUPPORTED_APIS or (self.provided is not None and self.provided.stream is not None)
 
     @property
     def knows_its_models(self) -> bool:

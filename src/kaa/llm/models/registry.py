@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from copy import copy
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
@@ -27,6 +27,9 @@ from kaa.llm.models.resolved import ResolvedModel, UnlistedServer
 from kaa.llm.thinking_levels import DEFAULT_THINKING, nearest_level, offered_levels
 from kaa.llm.tuning import Tuning, in_environment
 from kaa.llm.wire import Endpoint
+
+if TYPE_CHECKING:
+    from kaa.llm.models.provided import ProvidedProvider
 
 _UNTUNED = Tuning()
 _Stamp: TypeAlias = tuple[int, int, int] | None
@@ -119,6 +122,7 @@ class _Known:
         self._auth_file = auth_file
         self._environ = environ
         self._found: dict[str, ProviderConfig] = {}
+        self._provided: dict[str, ProvidedProvider] = {}
         self.tune(tuning)
         self.read()
 
@@ -126,10 +130,24 @@ class _Known:
         """Read the files, again."""
         self.stamps = (_stamp(self._models_file), _stamp(self._auth_file))
         providers, self._mistakes = load_providers(self._models_file, self._environ)
-        self.set_up = frozenset(providers)
+        self._providers = providers
         self.store = CredentialStore(self._auth_file, self._environ)
+        self._combine()
+
+    def provide(self, provided: "Mapping[str, ProvidedProvider]") -> None:
+        """See `ModelRegistry.provide`."""
+        self._provided = dict(provided)
+        self._combine()
+
+    def _combine(self) -> None:
+        provided = {
+            name: ConfiguredProvider(name, one.config.base_url, one.config, official=False, provided=one)
+            for name, one in self._provided.items()
+            if name not in self._providers
+        }
+        self.set_up = frozenset((*self._providers, *provided))
         found = {name: _found_provider(name, self._found[name]) for name in self._found.keys() - self.set_up}
-        self.providers = {**providers, **found}  # at once: others may look from another thread
+        self.providers = {**self._providers, **provided, **found}  # at once: others may look from another thread
 
     def tune(self, tuning: Tuning) -> None:
         """Have models asked in another way."""
@@ -137,8 +155,13 @@ class _Known:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong with models.json and the environment."""
-        return (*self._mistakes, *self._untunable)
+        """What is wrong with models.json, the environment and providers that others added."""
+        taken = (
+            f"{one.owner}: the provider {name!r} is not used: kaa or models.json has one of this name"
+            for name, one in self._provided.items()
+            if name in self._providers
+        )
+        return (*self._mistakes, *self._untunable, *taken)
 
     def add_found(self, name: str, config: ProviderConfig) -> None:
         """See `ModelRegistry.add_found`."""
@@ -213,6 +236,10 @@ class ModelRegistry:
         """Know a server that was found on this machine, until the end. One that is set up keeps its name."""
         self._known.add_found(name, config)
 
+    def provide(self, provided: "Mapping[str, ProvidedProvider]") -> None:
+        """Know these providers besides those of kaa and the user, and none that were provided before."""
+        self._known.provide(provided)
+
     def models(self) -> list[Model]:
         """All models that are known, in order of preference."""
         return [known.model for provider in self._known.providers.values() for known in provider.models]
@@ -222,8 +249,12 @@ class ModelRegistry:
 
         Keys are not evaluated: a command that would fail is not noticed here.
         """
-        models = [known.model for provider in self._lookup.usable() for known in provider.models]
-        return [model for model in models if model.api in SUPPORTED_APIS]
+        return [
+            known.model
+            for provider in self._lookup.usable()
+            for known in provider.models
+            if provider.speaks(known.model.api)
+        ]
 
     def listed(self, *, usable: bool) -> list[ListedModel]:
         """The models in order of preference, with what lists say of them: those of `available`, or all."""
@@ -309,7 +340,7 @@ class ModelRegistry:
         """Why providers the user has set up cannot be used, one line each. Evaluates no command."""
         reasons: dict[str, None] = {}  # what is wrong with auth.json is wrong for every provider
         for provider in self._known.providers.values():
-            if provider.api not in SUPPORTED_APIS:
+            if not provider.speaks(provider.api):
                 if provider.config.api is None:
                     continue  # of the table, and nothing the user has done
                 reasons[f"{self._models_file}: {self._unspoken(provider, provider.api)}"] = None
@@ -342,7 +373,7 @@ class ModelRegistry:
         if key == "not needed" and self._known.was_found(provider.name):
             key = "local"
         for known in provider.models:
-            is_usable = key != "missing" and known.model.api in SUPPORTED_APIS
+            is_usable = key != "missing" and provider.speaks(known.model.api)
             levels = offered_levels(known.model, known.thinking_levels)
             yield ListedModel(known.model, levels, key, is_usable)
 
@@ -365,7 +396,7 @@ class ModelRegistry:
     def _first(self) -> FoundModel:
         """What there is when nobody says anything: the first provider's, of those that can be used."""
         for provider in self._lookup.usable():
-            if (provider.default.model.api if provider.default else provider.api) in SUPPORTED_APIS:
+            if provider.speaks(provider.default.model.api if provider.default else provider.api):
                 return provider, provider.default
         raise self.no_model("there is no model to talk to: there is no API key, and no local server is set up")
 
@@ -373,7 +404,7 @@ class ModelRegistry:
         self, provider: ConfiguredProvider, known: KnownModel | None, api_key: str | None
     ) -> Credential | None:
         api = known.model.api if known else provider.api
-        if api not in SUPPORTED_APIS:
+        if not provider.speaks(api):
             raise self.no_model(self._unspoken(provider, api))
         credential = self._keys.get(provider, api_key)
         if credential is None and provider.needs_key and provider.ambient is None:
@@ -412,7 +443,7 @@ class ModelRegistry:
 
             endpoint = at_azure(endpoint, known.model.id, self._keys.variables(provider))
         level = nearest_level(thinking, known.model, known.thinking_levels)
-        return ResolvedModel(known.model, endpoint, level)
+        return ResolvedModel(known.model, endpoint, level, provider.provided)
 
     def _authorizer(
         self, provider: ConfiguredProvider, credential: Credential | None, base_url: str
