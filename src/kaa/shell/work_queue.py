@@ -158,9 +158,18 @@ class WorkQueue:
         return WorkResult(result, [] if waited or conversation.is_running else conversation.clear_queues())
 
     async def take_unsaid(self) -> list[UserMessage]:
-        """Take back what waits if there is no run it could wait for, what waited before, and what could not be said."""
+        """Take back what waits if there is no run it could wait for, what waited before, and what could not be said.
+
+        What extensions sent waits for the next run.
+        """
         unsaid, self._unsaid = self._unsaid, []
-        return unsaid if self._conversation.is_running else unsaid + self._taken_back()
+        if self._conversation.is_running:
+            return unsaid
+        waiting = self._conversation.clear_queues()
+        for message in waiting:
+            if message.note is not None:
+                self._conversation.queue(message, steer=False)
+        return unsaid + [message for message in waiting if message.note is None]
 
     async def abort(self) -> list[UserMessage]:
         """Stop what is under way. Returns the messages that waited."""

@@ -14,7 +14,7 @@ from kaa.ext.errors import CommandError
 from kaa.shell.host import HostedConversation
 from kaa.shell.options import ContinueSession, ConversationOptions
 from tests.support.extended import in_a_command, play
-from tests.support.model_script import Answer, Fault
+from tests.support.model_script import Answer, Fault, Refusal
 from tests.support.model_server import call, say
 from tests.support.stage import Stage
 
@@ -205,6 +205,26 @@ def test_what_waits_is_dropped_and_not_given_to_the_user_when_the_run_is_stopped
 
     assert taken == [[], []]
     assert len(stage.server.requests) == 2
+
+
+def test_what_waits_is_said_in_the_next_run_if_this_one_fails(stage: Stage) -> None:
+    stage.server.begin([call("read", path="notes.txt"), Refusal(400), say("Yes."), say("And that.")])
+
+    def extend(kaa: ExtensionAPI) -> None:
+        async def after(_call: object, _result: object, context: ConversationContext) -> None:
+            context.send("And then?")
+
+        kaa.after_tool(after)
+
+    async def scene(hosted: HostedConversation) -> None:
+        await say_it(hosted)
+        assert await hosted.work.take_unsaid() == []
+        assert len(stage.server.requests) == 2
+        await say_it(hosted, "again")
+
+    play(stage, scene, extend)
+
+    assert said(stage) == ["go", "again", "And then?"]
 
 
 @pytest.mark.parametrize("text", ["", "  \n"])
