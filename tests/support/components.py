@@ -46,6 +46,33 @@ class Host:
         self.execute = "(call $asked (local.get 4) (local.get 5) (i32.const 16)) (i32.const 16)"
 
 
+class Setting:
+    """Returns the value of a setting, or fails if there is none."""
+
+    core_type = "(func $asked (param i32 i32 i32))"
+    imports = """
+ (import "kaa:extension/settings@0.1.0"
+   (instance $asked (export "get" (func (param "name" string) (result (option string))))))
+ (core func $asked_core (canon lower (func $asked "get") (memory $memory) (realloc $realloc)))"""
+
+    def __init__(self, name: str) -> None:
+        data = name.encode()
+        stores = "".join(f"(i32.store8 (i32.const {200 + at}) (i32.const {byte}))" for at, byte in enumerate(data))
+        # An option has its value where a result has it; 0 is `none`, and `ok`.
+        self.execute = f"""{stores} (call $asked (i32.const 200) (i32.const {len(data)}) (i32.const 16))
+  (i32.store (i32.const 16) (i32.eqz (i32.load8_u (i32.const 16)))) (i32.const 16)"""
+
+
+class Notice:
+    """Shows the arguments to the user, and returns them."""
+
+    core_type = "(func $asked (param i32 i32))"
+    execute = f"(call $asked (local.get 4) (local.get 5)) {ECHO}"
+    imports = """
+ (import "kaa:extension/notices@0.1.0" (instance $asked (export "notify" (func (param "text" string)))))
+ (core func $asked_core (canon lower (func $asked "notify") (memory $memory) (realloc $realloc)))"""
+
+
 class Wasi:
     """A function of WASI that returns a list, of which the component tells the length as a digit."""
 
@@ -125,7 +152,10 @@ class _Memory:
 
 
 def _assembled(
-    memory: _Memory, functions: Mapping[str, str], outside: str, asks: Host | Wasi | Sleep | None = None
+    memory: _Memory,
+    functions: Mapping[str, str],
+    outside: str,
+    asks: Host | Setting | Notice | Wasi | Sleep | None = None,
 ) -> bytes:
     imported = "" if asks is None else f'(import "host" "asked" {asks.core_type})'
     given = "" if asks is None else '(with "host" (instance (export "asked" (func $asked_core))))'
@@ -177,7 +207,7 @@ def tools_component(
     execute: str = ECHO,
     *,
     tools: Sequence[tuple[str, str, str, str]] = (("say", "Say something", SCHEMA, "says something"),),
-    asks: Host | Wasi | Sleep | None = None,
+    asks: Host | Setting | Notice | Wasi | Sleep | None = None,
     version: str = "0.1.0",
     self_test: str | None = None,
     parameter: str = "arguments-json",

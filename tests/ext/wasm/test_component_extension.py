@@ -370,7 +370,15 @@ def test_the_risk_of_tools_follows_from_the_permissions(tmp_path: Path, permissi
         (tools_component(tools=[("a", "", components.SCHEMA, "")] * 2), "it offers 'a' twice: use different names"),
         (tools_component(tools=[("a", "", components.SCHEMA, "")] * 201), "returned 201 items: return at most 200"),
         (rab_component(commands=[("a b", "")]), "invalid command name 'a b'"),
-        (tools_component(asks=Host("secrets", "read", "name")), "it imports kaa:extension/secrets@0.1.0 of read"),
+        (
+            tools_component(asks=Host("secrets", "read", "name")),
+            "it imports read of kaa:extension/secrets@0.1.0, which this kaa does not offer",
+        ),
+        (
+            tools_component(asks=Host("files", "read", "file")),
+            "as func(file: string) -> result<string, string>: expected func(path: string) -> result<string, string>",
+        ),
+        (tools_component(asks=Host("settings", "get", "name")), "expected func(name: string) -> option<string>"),
     ],
 )
 def test_what_is_no_usable_component_is_named_with_the_reason(tmp_path: Path, component: bytes, expected: str) -> None:
@@ -424,6 +432,7 @@ def test_other_files_are_refused_at_once(tmp_path: Path, content: bytes, expecte
             'component = "it.wasm"\n[permissions]\nproject = "all"',
             "Invalid enum value 'all' - at `$.permissions.project`",
         ),
+        ('component = "it.wasm"\n[settings.a-b]\ndefault = 1', "invalid setting 'a-b'"),
         ('component = "it.wasm"\n[limits]\nfuel = 0', "`int` >= 1 - at `$.limits.fuel`"),
     ],
 )

@@ -3,6 +3,8 @@
 import re
 from importlib.resources import files
 
+import msgspec
+
 from kaa.ext.permissions import Permissions
 from kaa.ext.wasm.host_functions import PACKAGE, VERSION, host_functions
 from kaa.ext.wasm.worlds import INTERFACES, RAB
@@ -44,13 +46,13 @@ def _interfaces(text: str) -> dict[str, dict[str, str]]:
 
 def test_kaas_world_is_the_one_that_kaa_looks_for() -> None:
     text = _wit("kaa-extension.wit")
-    offered = host_functions("it", Permissions(), {})
-    imported = {name: set(functions) for name, functions in _interfaces(text).items() if name not in INTERFACES}
+    offered = host_functions("it", Permissions(), msgspec.Struct)
+    imported = {name: functions for name, functions in _interfaces(text).items() if name not in INTERFACES}
 
     assert f"package {PACKAGE}@{VERSION};" in text
     assert {name: signatures for name, signatures in _interfaces(text).items() if name in INTERFACES} == INTERFACES
     assert {f"{PACKAGE}/{name}@{VERSION}": functions for name, functions in imported.items()} == {
-        name: set(functions) for name, functions in offered.items()
+        name: {part: one.kind for part, one in functions.items()} for name, functions in offered.items()
     }
 
 

@@ -1,12 +1,13 @@
 """What is known of a component before it is compiled: its file, `extension.toml`, permissions and limits."""
 
 import re
+from copy import deepcopy
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
-from kaa.core.messages import Json
 from kaa.ext.errors import ExtensionError
 from kaa.ext.permissions import Permissions
 from kaa.host.regular_files import read_regular
@@ -17,6 +18,7 @@ _MAX_DESCRIPTION_BYTES = 256 * 1024
 # The first eight bytes of a binary: https://github.com/WebAssembly/component-model, design/mvp/Binary.md
 _COMPONENT = b"\0asm\x0d\0\x01\0"
 _MODULE = b"\0asm\x01\0\0\0"
+_SETTING = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
@@ -56,9 +58,21 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limits: Limits = Limits()
     settings: dict[str, Setting] = {}
 
-    def values(self, configured: dict[str, Json]) -> dict[str, Json]:
-        """The settings, with what the user set."""
-        return {name: configured.get(name, setting.default) for name, setting in self.settings.items()}
+    def settings_kind(self) -> type[msgspec.Struct]:
+        """The settings as a class, for `ExtensionAPI.settings`.
+
+        Raises:
+            ValueError: a name is none of Python's.
+        """
+        fields: list[tuple[str, Any, Any]] = []  # any: the type of the default
+        for name, setting in self.settings.items():
+            default = setting.default
+            kind = list[str] if isinstance(default, list) else type(default)
+            if not _SETTING.fullmatch(name):
+                raise ValueError(f"invalid setting {name[:80]!r}: use letters, digits and _, first a letter")
+            described = Annotated[kind, msgspec.Meta(description=setting.description)] if setting.description else kind
+            fields.append((name, described, msgspec.field(default_factory=partial(deepcopy, default))))
+        return msgspec.defstruct("Settings", fields, frozen=True)
 
 
 class ComponentFile(msgspec.Struct, frozen=True):
@@ -144,6 +158,7 @@ def find_component(path: Path) -> ComponentFile:
         if len(text) > _MAX_DESCRIPTION_BYTES:
             raise ExtensionError(f"Extension {path}: {_DESCRIPTION} is longer than {_MAX_DESCRIPTION_BYTES >> 10} KiB")
         described = msgspec.toml.decode(text, type=Description)
+        described.settings_kind()
     except OSError as error:
         raise ExtensionError(f"Extension {path}: cannot read {_DESCRIPTION}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # the parser's own and msgspec's

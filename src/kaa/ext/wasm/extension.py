@@ -47,7 +47,8 @@ def component_extension(path: Path, cache: Path, granted: Callable[[Applicant], 
     from kaa.ext.wasm.worlds import read_offer
 
     described = found.described
-    functions = host_functions(found.name, wanted, described.values({}))
+    settings = described.settings_kind()
+    functions = host_functions(found.name, wanted, settings)
     machine = Machine(found.name, CompiledFiles(cache), data, described.limits, functions)
     try:
         offer = asyncio.run(read_offer(machine, wanted))
@@ -56,6 +57,8 @@ def component_extension(path: Path, cache: Path, granted: Callable[[Applicant], 
 
     def extend(kaa: ExtensionAPI) -> None:
         kaa.on_close(machine.close)
+        if described.settings:
+            kaa.settings(settings)
         register(kaa, machine, offer, found)
 
     return extend

@@ -1,4 +1,4 @@
-"""What kaa does for a component that asks: files of the project, requests, log, model calls, settings.
+"""What kaa does for a component that asks: files of the project, requests, log, model calls, settings, notices.
 
 Each function gets the context of the call and checks the permissions of the extension. What it refuses is an error that
 the component can handle.
@@ -6,17 +6,17 @@ the component can handle.
 
 import posixpath
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
 
-from kaa.core.messages import Json
 from kaa.core.tool import ToolError
+from kaa.ext.errors import CommandError
 from kaa.ext.permissions import Permissions
 from kaa.ext.wasm.errors import RefusedError
 from kaa.ext.wasm.machine import HostContext, HostFunction, HostFunctions
-from kaa.ext.wasm.values import failure, success
+from kaa.ext.wasm.values import failure, json_text, success
 from kaa.host.log import LOG
 from kaa.host.paths import is_below
 from kaa.workspace.blocked import BlockedError
@@ -34,37 +34,34 @@ _HTTP_SCRIPT = str(Path(__file__).with_name("http_get.py"))
 _HOW = "ask for it in [permissions] of extension.toml"
 
 
-def host_functions(name: str, permissions: Permissions, settings: Mapping[str, Json]) -> HostFunctions:
+def host_functions(name: str, permissions: Permissions, settings: type[msgspec.Struct]) -> HostFunctions:
     """The functions for one extension.
 
     Args:
         name: of the extension, for the log.
         permissions: what the user permits it.
-        settings: their values.
+        settings: of the extension.
     """
     files, others = _Files(permissions), _Others(name, permissions, settings)
     interfaces: dict[str, dict[str, HostFunction]] = {
         "files": {
-            "read": _answering(files.read, tagged=True),
-            "write": _answering(files.write),
-            "entries": _answering(files.entries),
-            "find": _answering(files.find),
+            "read": _answering("func(path: string) -> result<string, string>", files.read),
+            "write": _answering("func(path: string, text: string) -> result<_, string>", files.write),
+            "entries": _answering("func(path: string) -> result<list<string>, string>", files.entries),
+            "find": _answering("func(pattern: string) -> result<list<string>, string>", files.find),
         },
-        "http": {"get": _answering(others.get, tagged=True)},
-        "models": {"ask": _answering(others.ask, tagged=True)},
-        "log": {"write": others.log},
-        "settings": {"get": others.setting},
+        "http": {"get": _answering("func(url: string) -> result<string, string>", others.get)},
+        "models": {"ask": _answering("func(prompt: string) -> result<string, string>", others.ask)},
+        "log": {"write": HostFunction("func(text: string)", others.log)},
+        "notices": {"notify": HostFunction("func(text: string)", others.notify)},
+        "settings": {"get": HostFunction("func(name: string) -> option<string>", others.setting)},
     }
     return {f"{PACKAGE}/{interface}@{VERSION}": functions for interface, functions in interfaces.items()}
 
 
-def _answering(work: Callable[..., Awaitable[object]], *, tagged: bool = False) -> HostFunction:
-    """A function with a `result`, whose errors are for the component.
-
-    Args:
-        work: needs a conversation.
-        tagged: success and failure have the same type.
-    """
+def _answering(kind: str, work: Callable[..., Awaitable[object]]) -> HostFunction:
+    """A function of this type with a `result`, whose errors are for the component. `work` needs a conversation."""
+    tagged = kind.endswith("result<string, string>")  # success and failure have the same type
 
     async def answered(context: HostContext | None, *arguments: object) -> object:
         try:
@@ -78,7 +75,7 @@ def _answering(work: Callable[..., Awaitable[object]], *, tagged: bool = False) 
         except OSError as error:
             return failure(f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "), tagged=tagged)
 
-    return answered
+    return HostFunction(kind, answered)
 
 
 class _Files:
@@ -130,7 +127,7 @@ class _Files:
 class _Others:
     """Everything but files."""
 
-    def __init__(self, name: str, permissions: Permissions, settings: Mapping[str, Json]) -> None:
+    def __init__(self, name: str, permissions: Permissions, settings: type[msgspec.Struct]) -> None:
         self._name = name
         self._permissions = permissions
         self._settings = settings
@@ -159,5 +156,16 @@ class _Others:
     async def log(self, _: HostContext | None, text: str) -> None:
         LOG.info("extension %s: %s", self._name, text[:_MAX_LOG_CHARACTERS])
 
-    async def setting(self, _: HostContext | None, name: str) -> str | None:
-        return msgspec.json.encode(self._settings[name]).decode() if name in self._settings else None
+    async def setting(self, context: HostContext | None, name: str) -> str | None:
+        if name not in self._settings.__struct_fields__:
+            return None
+        try:
+            values = self._settings() if context is None else context.settings(self._settings)
+        except CommandError as error:  # settings.json has a wrong value, of which the user knows
+            LOG.warning("extension %s: %s", self._name, error)
+            values = self._settings()
+        return json_text(getattr(values, name))
+
+    async def notify(self, context: HostContext | None, text: str) -> None:
+        if context is not None and text.strip():
+            context.show.notice(text)

@@ -9,6 +9,8 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+import msgspec
+
 from kaa.ext.command_context import CommandContext
 from kaa.ext.context import ConversationContext
 from kaa.ext.wasm.compiled import CompiledFiles, brief, engine
@@ -33,8 +35,19 @@ _MAX_INSTANCES, _MAX_MEMORIES, _MAX_TABLES, _MAX_TABLE_ELEMENTS = 100, 4, 50, 1_
 
 ResultT = TypeVar("ResultT")
 HostContext: TypeAlias = ConversationContext | CommandContext
-HostFunction: TypeAlias = Callable[..., Awaitable[object]]
-"""Gets the context of the call, None while kaa loads the extension, and the arguments."""
+
+
+class HostFunction(msgspec.Struct, frozen=True):
+    """A function of kaa.
+
+    Attributes:
+        kind: its type, as `signature` writes it.
+        work: gets the context of the call, None while kaa loads the extension, and the arguments.
+    """
+
+    kind: str
+    work: Callable[..., Awaitable[object]]
+
 
 HostFunctions: TypeAlias = dict[str, dict[str, HostFunction]]
 """By the name of the interface, with its version, and the name of the function."""
@@ -174,7 +187,7 @@ class _Call:
         left = 0.0 if ends is None else ends - self._loop.time()
         clock.reschedule(None)
         try:
-            return await function(self._context, *arguments)
+            return await function.work(self._context, *arguments)
         finally:
             if not self.is_stopped:
                 clock.reschedule(self._loop.time() + left)
@@ -262,11 +275,13 @@ class _Slot:
 
 
 def _check_imports(imports: dict[str, str], offered: HostFunctions) -> None:
-    known = {f"{name}#{part}" for name, parts in offered.items() for part in parts}
-    for name in imports:
+    known = {f"{name}#{part}": one.kind for name, parts in offered.items() for part, one in parts.items()}
+    for name, kind in imports.items():
+        if name in known and kind != known[name]:
+            raise ComponentError(f"it imports {name} as {kind}: expected {known[name]}. Build it with the WIT of kaa")
         if not name.startswith(_WASI) and name not in known:
             raise ComponentError(
-                f"it imports {name.replace('#', ' of ')}, which this kaa does not offer: use"
+                f"it imports {' of '.join(reversed(name.split('#')))}, which this kaa does not offer: use"
                 f" {', '.join(sorted(offered))} and WASI 0.2 without http"
             )
 
