@@ -114,7 +114,7 @@ class ConversationContext(ConversationActions):
 
     def bind(self, tool: Tool["ToolContext"], scope: "Scope | None" = None) -> Tool[ToolRun]:
         """A tool of an extension's as the loop uses it. `scope`: of the extension; None for none."""
-        return _BoundTool(tool, self if scope is None else self.of_extension(scope), scope)
+        return _BoundTool(tool, self, scope)
 
 
 class ToolContext(ConversationContext):
@@ -144,6 +144,7 @@ class _BoundTool:
     def __init__(self, tool: Tool[ToolContext], context: ConversationContext, scope: "Scope | None") -> None:
         self._tool = tool
         self._context = context
+        self._scope = scope
         self._owner = "" if scope is None else scope.author
         self._costs = None if scope is None else scope.costs
 
@@ -157,7 +158,9 @@ class _BoundTool:
 
     async def run(self, arguments: dict[str, Json], run: ToolRun) -> ToolResult:
         try:
-            result: object = await self._tool.run(arguments, self._context.of_call(run))
+            # Not before: the conversation is attached to its context after the first tools were bound.
+            context = self._context if self._scope is None else self._context.of_extension(self._scope)
+            result: object = await self._tool.run(arguments, context.of_call(run))
         except (ToolError, ArgumentError):
             raise
         except CommandError as error:
