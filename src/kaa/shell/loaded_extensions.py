@@ -106,7 +106,7 @@ class LoadedExtensions:
         self._slow: list[Loading] = []  # those that were announced
         self._one_at_a_time = asyncio.Lock()
 
-    async def load(self, settings: Settings) -> tuple[str, ...]:
+    async def load(self, settings: Settings, project: Sequence[Path] = ()) -> tuple[str, ...]:
         """Load what a conversation uses and is not loaded yet. Returns the names of all that it uses.
 
         An extension that cannot be loaded, or is not protected, is left out, with a notice. It is not tried again
@@ -114,13 +114,14 @@ class LoadedExtensions:
 
         Args:
             settings: of the conversation: which extensions it has, and which are required.
+            project: copies of the extensions of its project that the user trusts.
 
         Raises:
             ExtensionError: one cannot be loaded that was given on the command line or is required.
         """
         async with self._one_at_a_time:
             names = self._built_in()
-            wanted = [one for one in self.known(settings) if one.is_enabled]
+            wanted = [one for one in self.known(settings, project) if one.is_enabled]
             begun = [(one, await self._begin(one)) for one in wanted]
             missing: ExtensionError | None = None
             for one, loading in begun:
@@ -145,12 +146,15 @@ class LoadedExtensions:
             self.loaded.check_flags(names)
             return tuple(names)
 
-    async def reload(self, names: Sequence[str], settings: Settings) -> tuple[tuple[str, ...], list[str]]:
+    async def reload(
+        self, names: Sequence[str], settings: Settings, project: Sequence[Path] = ()
+    ) -> tuple[tuple[str, ...], list[str]]:
         """Load changed extensions again and new ones, and unload those whose files were removed.
 
         Args:
             names: the extensions of the conversation.
             settings: as `load` takes them.
+            project: as `load` takes them.
 
         Returns:
             The names of the extensions that the conversation uses now, and what that did, a line for each.
@@ -164,7 +168,7 @@ class LoadedExtensions:
                 lines.append(f"extension {name} was unloaded: its file was removed")
         self._problems.clear()
         try:
-            used = await self.load(settings)
+            used = await self.load(settings, project)
         except ExtensionError as error:
             return tuple(name for name in names if name in self.loaded.names), [*lines, str(error)]
         lines += [f"extension {name} was loaded" for name in used if name not in names]
@@ -192,8 +196,8 @@ class LoadedExtensions:
             for name in restless
         ]
 
-    def known(self, settings: Settings) -> list[KnownExtension]:
-        """All extensions that the user has, in the order in which they are loaded."""
+    def known(self, settings: Settings, project: Sequence[Path] = ()) -> list[KnownExtension]:
+        """All extensions of the user and of a project, as `load` takes them, in the order in which they are loaded."""
         options, disabled = self._options, self._disabled()
         found: dict[Path, KnownExtension] = {}
 
@@ -208,6 +212,8 @@ class LoadedExtensions:
                 add(path, "extensions folder")
             for path in map(expanded, settings.extensions):
                 add(path, "settings")
+            for path in project:
+                add(path, "project")
         for path in options.extensions:
             add(path, "-e", explicit=True)
         return list(found.values())

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cache, partial
 from logging import INFO
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -84,6 +85,7 @@ class Surroundings(msgspec.Struct, frozen=True):
         extensions: those of the process.
         models: those of the process.
         decisions: what was decided in this process about trust in the project, and asking again.
+        project_extensions: copies of the extensions of the project that the user trusts.
     """
 
     id: str
@@ -97,6 +99,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     extensions: LoadedExtensions
     models: ModelAccess
     decisions: "Callable[[], TrustDecisions]"
+    project_extensions: tuple[Path, ...] = ()
 
 
 class _Project(msgspec.Struct, frozen=True):
@@ -139,11 +142,16 @@ async def open_conversation(
     """
     project = await _read_project(options, at, configuration)
     settings = project.settings
-    names = await at.extensions.load(settings)
+    names = await at.extensions.load(settings, project.files.extensions)
     asker = at.asker
     context = ConversationContext(at.workspace, at.asker, at.id)
     registry = Registry(at.extensions.loaded, context, at.report, names)
-    at = msgspec.structs.replace(at, notify=registry.session.announcing(at.notify), asker=registry.context.asker)
+    at = msgspec.structs.replace(
+        at,
+        notify=registry.session.announcing(at.notify),
+        asker=registry.context.asker,
+        project_extensions=project.files.extensions,
+    )
     containment = await _contained(at)
 
     def abort() -> None:
@@ -216,7 +224,7 @@ async def open_conversation(
             built.models,
             built.fallback,
             built.budgeting,
-            partial(_reload_extensions, at.extensions, registry),
+            partial(_reload_extensions, at.extensions, registry, project.files.extensions),
         )
         events, display = AgentEvents(), _display(registry, at, closing)
 
@@ -260,9 +268,11 @@ async def _follow_extensions(extensions: LoadedExtensions, registry: Registry, n
         notify(line)
 
 
-async def _reload_extensions(extensions: LoadedExtensions, registry: Registry, settings: Settings) -> list[str]:
+async def _reload_extensions(
+    extensions: LoadedExtensions, registry: Registry, project: Sequence[Path], settings: Settings
+) -> list[str]:
     """Load changed and new extensions. Returns what that did, in lines."""
-    names, lines = await extensions.reload(registry.names, settings)
+    names, lines = await extensions.reload(registry.names, settings, project)
     registry.use(names)
     return lines
 
@@ -411,7 +421,7 @@ def _session_parts(
     def extensions() -> "ExtensionControl":
         from kaa.shell.extensions.control import ExtensionControl
 
-        return ExtensionControl(at.extensions, registry, spec.tools, lambda: reloading.settings)
+        return ExtensionControl(at.extensions, registry, spec.tools, lambda: reloading.settings, at.project_extensions)
 
     def acting(unasked: "Callable[[], Unasked | None]") -> "Acting":
         from kaa.shell.acting.control import Acting, ActingParts

@@ -27,18 +27,24 @@ PROJECT_SETTINGS = f"{PROJECT_FOLDER}/settings.json"
 
 
 class ProjectFiles(msgspec.Struct, frozen=True):
-    """What was found. `notices`: what the user should know about it, in sentences."""
+    """What was found.
+
+    Attributes:
+        extensions: copies of those that the user trusts.
+        notices: what the user should know about it, in sentences.
+    """
 
     settings: bytes | None = None
     system_prompt: str | None = None
     append_system_prompt: str | None = None
     context_files: tuple[ContextFile, ...] = ()
+    extensions: tuple[Path, ...] = ()
     notices: tuple[str, ...] = ()
 
     @property
-    def configuration(self) -> tuple[bytes | str | None, ...]:
+    def configuration(self) -> tuple[bytes | str | tuple[Path, ...] | None, ...]:
         """What is not about instructions."""
-        return self.settings, self.system_prompt, self.append_system_prompt
+        return self.settings, self.system_prompt, self.append_system_prompt, self.extensions
 
 
 def project_files(
@@ -67,14 +73,26 @@ def project_files(
         own = ((home.path / name, _own(home.path / name, texts)) for name in CONTEXT_NAMES)
         mine = [ContextFile(str(path), text) for path, text in own if text is not None][:1]
         context_files = (*mine, *_instructions(configuration, verdict, texts))
+    extensions = _extensions(configuration, home, texts) if verdict.configuration else ()
     return ProjectFiles(
         settings=configuration.content(PROJECT_SETTINGS) if verdict.configuration else None,
         system_prompt=prompt("SYSTEM.md"),
         append_system_prompt=prompt("APPEND_SYSTEM.md"),
         context_files=context_files,
+        extensions=extensions,
         # A line feed in a path must not begin a line that looks like one of ours.
         notices=tuple(" ".join(notice.split()) for notice in texts.notices),
     )
+
+
+def _extensions(configuration: ProjectConfiguration, home: Home, texts: "_Texts") -> tuple[Path, ...]:
+    if not any(file.path.startswith(f"{PROJECT_FOLDER}/extensions/") for file in configuration.files):
+        return ()
+    from kaa.shell.extensions.project_copies import copies_of  # lazy: few projects have extensions
+
+    copies = copies_of(configuration, home)
+    texts.notices += copies.notices
+    return copies.paths
 
 
 class _Texts:

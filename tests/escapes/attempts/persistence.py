@@ -9,6 +9,7 @@ from tests.escapes.attempts.kit import Given, attempt, write
 # Names at the top of a project that programs execute or obey when somebody opens it.
 PROTECTED = (
     ".kaa/settings.json",
+    ".kaa/extensions/evil.py",
     ".pi/settings.json",
     ".codex/config.toml",
     ".claude/settings.json",

@@ -10,7 +10,6 @@ from kaa.shell.extensions.records import (
     ExtensionRecords,
     ExtensionRecordsError,
     Installation,
-    extension_name,
 )
 from kaa.shell.home import Home
 
@@ -106,13 +105,6 @@ def test_a_damaged_file_is_refused_with_its_name_and_the_remedy(tmp_path: Path, 
 
     assert str(file) in str(caught.value)
     assert "install the extensions again" in str(caught.value)
-
-
-def test_the_name_of_an_extension_is_that_of_its_file_or_folder(tmp_path: Path) -> None:
-    (tmp_path / "some.folder").mkdir()
-
-    assert extension_name(tmp_path / "some.folder") == "some.folder"
-    assert extension_name(tmp_path / "rules.py") == "rules"
 
 
 def test_the_digest_changes_with_contents_names_links_and_executable_bits(tmp_path: Path) -> None:

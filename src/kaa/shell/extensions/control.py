@@ -1,7 +1,8 @@
 """Reports on the user's extensions, and switches them on and off for the time that kaa runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from kaa.core.usage import size_of_schema, tokens_in
 from kaa.ext.errors import CommandError, ExtensionError
@@ -46,6 +47,7 @@ class ExtensionControl:
         registry: what the conversation uses of them.
         tools: which of their tools are active.
         settings: of the conversation.
+        project: copies of the extensions of its project.
     """
 
     def __init__(
@@ -54,22 +56,24 @@ class ExtensionControl:
         registry: Registry,
         tools: ActiveTools,
         settings: Callable[[], Settings],
+        project: Sequence[Path],
     ) -> None:
         self._extensions = extensions
+        self._project = project
         self._registry = registry
         self._tools = tools
         self._settings = settings
 
     def listed(self) -> tuple[ExtensionReport, ...]:
         """See `kaa.ext.reports.SessionExtensions`."""
-        found = self._extensions.known(self._settings())
+        found = self._extensions.known(self._settings(), self._project)
         return tuple(report_on(one, self._extensions, self._prompt_tokens) for one in found)
 
     async def enable(self, name: str) -> str:
         """See `kaa.ext.reports.SessionExtensions`."""
         path = str(self._found(name).path)
         self._extensions.switch(path, on=True)
-        self._registry.use(await self._extensions.load(self._settings()))
+        self._registry.use(await self._extensions.load(self._settings(), self._project))
         after = self._found(path)
         if after.problem:
             raise CommandError(after.problem)
@@ -82,7 +86,7 @@ class ExtensionControl:
         return f"extension {path} is disabled until kaa ends"
 
     def _found(self, name: str) -> KnownExtension:
-        known = self._extensions.known(self._settings())
+        known = self._extensions.known(self._settings(), self._project)
         found = [one for one in known if name in (str(one.path), label(str(one.path)))]
         match found:
             case [one]:

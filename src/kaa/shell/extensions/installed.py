@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 
 from kaa.ext.permissions import Permissions
-from kaa.ext.places import Kind, discover, kind_of
+from kaa.ext.places import Kind, discover, kind_of, label
 from kaa.shell.extensions.candidate import examine
 from kaa.shell.extensions.digest import tree_digest
 from kaa.shell.extensions.errors import InstallationError
-from kaa.shell.extensions.records import ExtensionRecord, ExtensionRecords, check_name, extension_name
+from kaa.shell.extensions.records import ExtensionRecord, ExtensionRecords, check_name
 from kaa.shell.home import Home
 
 
@@ -51,7 +51,7 @@ class InstalledExtensions:
             InstallationError: the records cannot be read.
         """
         records = self._records.read()
-        here = {extension_name(path): path for path in discover(self._folder)}
+        here = {label(str(path)): path for path in discover(self._folder)}
         recorded = [name for name, record in records.items() if record.installation is not None]
         return [self._of(name, here.get(name), records) for name in sorted({*here, *recorded})]
 

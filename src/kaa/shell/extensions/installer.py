@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from kaa.ext.permissions import Permissions
-from kaa.ext.places import kind_of
+from kaa.ext.places import kind_of, label
 from kaa.shell.extensions.candidate import Candidate, examine
 from kaa.shell.extensions.digest import tree_digest
 from kaa.shell.extensions.errors import InstallationError
@@ -22,7 +22,6 @@ from kaa.shell.extensions.records import (
     Installation,
     Origin,
     check_name,
-    extension_name,
 )
 from kaa.shell.extensions.sources import GitSource, IndexSource, PathSource, Source
 from kaa.shell.extensions.staging import StagedTree, copy_file, copy_folder
@@ -152,7 +151,7 @@ class Installer:
             raise InstallationError(f"{source}: --link needs a path")
         match source:
             case PathSource(path=path):
-                facts = _Facts(extension_name(path))
+                facts = _Facts(label(str(path)))
                 return (path.resolve(), "link", facts) if link else (self._of_path(path, staging), "path", facts)
             case GitSource():
                 tree, facts = self._of_git(source, staging)

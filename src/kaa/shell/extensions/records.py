@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -85,7 +84,7 @@ class ExtensionRecords:
         self._file = PrivateFile(self._path)
 
     def read(self) -> Mapping[str, ExtensionRecord]:
-        """All records, by the name of the extension (`extension_name`).
+        """All records, by the name of the extension (`kaa.ext.places.label`).
 
         Raises:
             ExtensionRecordsError: they cannot be read.
@@ -130,11 +129,6 @@ class ExtensionRecords:
                 f"{self._path}: {error}. Correct it, or remove it and install the extensions again"
             ) from error
         return records
-
-
-def extension_name(path: Path) -> str:
-    """The name of the extension in a file or folder: that of the folder, or of the file without its suffix."""
-    return path.name if path.is_dir() else path.stem
 
 
 def check_name(name: str) -> None:

@@ -15,6 +15,7 @@ MAX_FILES = 20_000
 MAX_BYTES = 512 * 1024 * 1024
 _MAX_NAME_BYTES = 1024
 _PIECE_BYTES = 256 * 1024
+# Python would execute a file of `__pycache__` instead of the source that people read.
 _LEFT_OUT = frozenset({".git", "__pycache__", ".DS_Store"})
 
 
@@ -33,7 +34,7 @@ class StagedTree:
         self._links: dict[str, str] = {}
 
     def write(self, name: str, content: IO[bytes], *, executable: bool = False) -> None:
-        """Add a file.
+        """Add a file, unless Python compiled it or it is git's.
 
         Args:
             name: relative, with slashes.
@@ -44,6 +45,8 @@ class StagedTree:
             InstallationError: the name leaves the folder, it is there already, or a limit is exceeded.
         """
         path = self._path(name)
+        if not _LEFT_OUT.isdisjoint(name.split("/")):
+            return
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with path.open("xb") as file:

@@ -1,0 +1,95 @@
+"""Extensions of a trusted project, as files that kaa can load: copies of exactly what the user trusted.
+
+kaa never executes the files in the project, which commands or a pull can change between the question and the start. The
+copy lies in kaa's home under the hash of its content, so a changed extension is another one.
+"""
+
+import io
+import os
+import shutil
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from kaa.ext.places import kind_of
+from kaa.shell.extensions.errors import InstallationError
+from kaa.shell.extensions.records import check_name
+from kaa.shell.extensions.staging import StagedTree
+from kaa.shell.home import PROJECT_FOLDER, Home
+from kaa.shell.trust.configuration import ConfigurationFile, ProjectConfiguration
+
+_PREFIX = f"{PROJECT_FOLDER}/extensions/"
+_HASH_CHARACTERS = 32
+_UNUSED_SECONDS = 90 * 24 * 3600
+
+
+class ProjectCopies(msgspec.Struct, frozen=True):
+    """The copies.
+
+    Attributes:
+        paths: files and folders of extensions, sorted by name.
+        notices: why some are left out, in sentences.
+    """
+
+    paths: tuple[Path, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+def copies_of(configuration: ProjectConfiguration, home: Home) -> ProjectCopies:
+    """Copy the extensions of a project that the user trusts, unless there are copies of this content.
+
+    Args:
+        configuration: what the user trusts.
+        home: the user's folder.
+    """
+    found: dict[str, list[ConfigurationFile]] = {}
+    for file in configuration.files:
+        if file.path.startswith(_PREFIX):
+            found.setdefault(file.path.removeprefix(_PREFIX).partition("/")[0], []).append(file)
+    paths: list[Path] = []
+    notices: list[str] = []
+    for name, files in found.items():
+        if name.startswith("."):
+            continue
+        try:
+            copy = _copied(name, files, home.path / "project-extensions")
+        except (OSError, ValueError, InstallationError) as error:
+            notices.append(f"the project's extension {name!r} is not loaded: {error}")
+            continue
+        if kind_of(copy) is not None:
+            paths.append(copy)
+    return ProjectCopies(tuple(paths), tuple(notices))
+
+
+def _copied(name: str, files: list[ConfigurationFile], folder: Path) -> Path:
+    """The copy of one extension; links and devices are left out."""
+    import hashlib  # lazy: few projects have extensions
+
+    check_name(Path(name).stem if Path(name).suffix in (".py", ".wasm") else name)
+    digest = hashlib.sha256(msgspec.msgpack.encode(files)).hexdigest()[:_HASH_CHARACTERS]
+    target = folder / digest
+    if not target.is_dir():
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _remove_unused(folder)
+        staging = Path(tempfile.mkdtemp(prefix=".copying-", dir=folder))
+        try:
+            tree = StagedTree(staging / digest)
+            for file in files:
+                if file.kind == "file":
+                    tree.write(file.path.removeprefix(_PREFIX), io.BytesIO(file.data), executable=file.executable)
+            with suppress(FileExistsError, NotADirectoryError):  # another process was faster
+                tree.top.rename(target)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+    os.utime(target)
+    return target / name
+
+
+def _remove_unused(folder: Path) -> None:
+    for copy in folder.iterdir():
+        with suppress(OSError):
+            if time.time() - copy.stat().st_mtime > _UNUSED_SECONDS:
+                shutil.rmtree(copy)
