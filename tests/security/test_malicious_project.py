@@ -145,12 +145,13 @@ class TestWithTrust:
         assert "cannot be trusted: its configuration is larger than 2 MiB" in done.err
         assert (scene.caught, server.requests) == ([], [])
 
-    def test_its_words_count_and_still_nothing_of_it_runs(self, scene: Scene) -> None:
+    def test_its_words_count_and_nothing_runs_but_its_extensions(self, scene: Scene) -> None:
         (scene.kaa.project / ".kaa" / "huge").unlink()
 
         done, server = work(scene, "--trust", "--model", f"test/{MODEL_ID}")
 
-        assert (done.code, scene.caught) == (0, []), done.err
+        # What lies in .kaa/extensions, and was shown before trust; not what the project's settings name.
+        assert (done.code, scene.caught) == (0, ["extension", "extension-folder"]), done.err
         assert system_prompt(server).startswith(INJECTION)  # .kaa/SYSTEM.md
         assert f'<instructions path="{scene.kaa.project}/AGENTS.md">' in system_prompt(server)
         for key in ("baseUrl", "apiKey", "headers", "env", "httpProxy", "extensions", "shellPath", "hooks", "sandbox"):
