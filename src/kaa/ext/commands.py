@@ -87,6 +87,7 @@ class Command(msgspec.Struct, frozen=True):
     complete: CommandCompleter | None = None
     available: CommandAvailability | None = None
     while_running: bool = False
+    key: str = ""
 
     @property
     def usage(self) -> str:

@@ -36,6 +36,7 @@ def press(seat: Seated, letter: str) -> None:
     Shortcuts(
         seat.main_view,
         {},
+        command_actions=dict,
         on_focus=lambda _: None,
         on_told=lambda: None,
         on_image=lambda _: None,

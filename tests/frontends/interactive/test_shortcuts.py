@@ -21,6 +21,7 @@ class World:
         self.shortcuts = Shortcuts(
             seat.main_view,
             {action: lambda action=action: self.done.append(action) for action in ACTIONS},  # type: ignore[misc]  # a default argument
+            command_actions=dict,
             on_focus=lambda gained: self.done.append(("focus", gained)),
             on_told=lambda: self.done.append("told"),
             on_image=lambda path: self.done.append(("image", path)),

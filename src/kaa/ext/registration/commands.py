@@ -1,13 +1,20 @@
-"""Registers slash commands."""
+"""Registers slash commands, and keys that run them."""
 
-from kaa.ext.commands import Command, CommandAvailability, CommandCompleter, CommandHandler
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias, TypeVar
+
+from kaa.ext.command_context import CommandContext
+from kaa.ext.commands import Command, CommandAction, CommandAvailability, CommandCompleter, CommandHandler
 from kaa.ext.errors import RegistrationError
 from kaa.ext.invocation import is_command_name
 from kaa.ext.registration.base import Registrar, require_function
 
+ShortcutHandler: TypeAlias = Callable[[CommandContext], Awaitable[CommandAction | None]]
+HandlerT = TypeVar("HandlerT", bound=ShortcutHandler)
+
 
 class CommandRegistrations(Registrar):
-    """Slash commands."""
+    """Slash commands and shortcuts."""
 
     def register_command(
         self,
@@ -19,6 +26,7 @@ class CommandRegistrations(Registrar):
         complete: CommandCompleter | None = None,
         available: CommandAvailability | None = None,
         while_running: bool = False,
+        key: str = "",
     ) -> None:
         """Add a slash command.
 
@@ -35,9 +43,11 @@ class CommandRegistrations(Registrar):
             available: gets a `CommandContext`, returns why the command cannot run now, or None. kaa calls it before
                 `handler` and for lists. It must return at once.
             while_running: the command can run while the agent works.
+            key: runs the command in the terminal, such as `ctrl+alt+t`. A key of kaa or of an extension loaded before
+                stays what it is, which kaa reports; `ext.<name>` in the user's keybindings.json goes before all.
 
         Raises:
-            RegistrationError: the name is taken or invalid, or a function is not callable.
+            RegistrationError: the name is taken, the name or the key is invalid, or a function is not callable.
         """
         scope = self._open_scope()
         if not is_command_name(name):
@@ -48,8 +58,11 @@ class CommandRegistrations(Registrar):
             require_function(function)
         if name in scope.commands:
             raise RegistrationError(f"a command named {name!r} is already registered")
+        checked_key = _checked_key(key) if key else ""
         self._registrations.require_free(scope, "command", name)
-        scope.commands[name] = Command(name, description, handler, argument_hint, complete, available, while_running)
+        scope.commands[name] = Command(
+            name, description, handler, argument_hint, complete, available, while_running, checked_key
+        )
         self._registrations.changed(scope)
 
     def unregister_command(self, name: str) -> None:
@@ -63,3 +76,55 @@ class CommandRegistrations(Registrar):
             raise RegistrationError(f"extension {scope.owner} has no command named {name!r}")
         del scope.commands[name]
         self._registrations.changed(scope)
+
+    def shortcut(
+        self, key: str, description: str, *, name: str = "", while_running: bool = True
+    ) -> Callable[[HandlerT], HandlerT]:
+        """Run an async function by a key of the terminal; where there are no keys, by a slash command.
+
+        Args:
+            key: such as `ctrl+alt+t`; see `register_command`.
+            description: one line for the help.
+            name: of the slash command; without it the name of the function, with `-` for `_`.
+            while_running: it can run while the agent works.
+
+        Returns:
+            A decorator. The function gets a `CommandContext` and returns a `CommandAction` or None.
+
+        Raises:
+            RegistrationError: the name is taken, or the name or the key is invalid.
+        """
+        if not key:
+            raise RegistrationError("a shortcut needs a key, such as 'ctrl+alt+t'")
+
+        def register(handler: HandlerT) -> HandlerT:
+            require_function(handler)
+            called = name or getattr(handler, "__name__", "").strip("_").replace("_", "-")
+
+            def run(_arguments: str, context: CommandContext) -> Awaitable[CommandAction | None]:
+                return handler(context)
+
+            self.register_command(called, description, run, argument_hint=None, while_running=while_running, key=key)
+            return handler
+
+        return register
+
+
+def _checked_key(key: object) -> str:
+    """A key in the notation of keymaps.
+
+    Raises:
+        RegistrationError: it is none, or types text.
+    """
+    from kaa.tui.key_notation import KeyNotationError, parse_key  # lazy: few commands have keys
+
+    if not isinstance(key, str):
+        raise RegistrationError(f"invalid key {key!r}: use a text such as 'ctrl+alt+t'")
+    try:
+        parsed = parse_key(key)
+    except KeyNotationError as error:
+        raise RegistrationError(f"{error}; use a key such as 'ctrl+alt+t'") from error
+    name = parsed.removeprefix("shift+")
+    if len(name) == 1 or name == "space":
+        raise RegistrationError(f"invalid key {key!r}: it types text; add ctrl or alt")
+    return parsed

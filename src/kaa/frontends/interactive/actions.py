@@ -10,10 +10,8 @@ from kaa.frontends.interactive.commands import CommandView, Complete, UiCommand
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.external_editor import edit_externally
-from kaa.frontends.interactive.keybindings import load_keybindings
 from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.shortcuts import double_clear, double_escape
-from kaa.tui.keymap import Keymap
 
 if TYPE_CHECKING:
     from kaa.frontends.interactive.ui import InteractiveUI
@@ -241,7 +239,9 @@ class Actions:
         def commands() -> Iterable[tuple[str, str]]:
             return [(command.name, command.description) for command in self._ui.commands.offered()]
 
-        HelpSelector(self._main_view, commands, self._ui.presenter.show_document).show(query)
+        HelpSelector(self._main_view, commands, self._ui.command_keys.actions, self._ui.presenter.show_document).show(
+            query
+        )
 
     def _diff(self, _arguments: str = "") -> None:
         if self._main_view.view.linear:  # it reads as text
@@ -262,9 +262,8 @@ class Actions:
 
     def _reread(self) -> None:
         """Follow the files of the user that only the terminal reads."""
-        bindings = load_keybindings(self._main_view.folder)
-        self._main_view.context.keymap.replace(Keymap(bindings.keys))
-        for problem in (*self._main_view.reread_preferences(), *bindings.problems):
+        self._ui.command_keys.reread(self._ui.commands.of_conversation)
+        for problem in self._main_view.reread_preferences():
             self._ui.presenter.show_notice(problem, "warning")
         self._ui.preferences_changed()
 

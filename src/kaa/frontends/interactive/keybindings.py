@@ -1,10 +1,12 @@
 """kaa's own actions, laid over by the user's `keybindings.json`. *Stage 1*: loaded before the first frame."""
 
 import os
+from collections.abc import Collection, Sequence
 
 from kaa.shell.user_file import UserFileError, read_json
+from kaa.tui.key_notation import show_key
 from kaa.tui.keybinding_file import Bindings, resolve
-from kaa.tui.keybindings import PROMPT, TOOLKIT, TOOLKIT_RENAMED, TREE, ActionGroup, action
+from kaa.tui.keybindings import PROMPT, TOOLKIT, TOOLKIT_RENAMED, TREE, Action, ActionGroup, action
 
 _FILE = "keybindings.json"
 
@@ -147,12 +149,60 @@ _RENAMED = TOOLKIT_RENAMED | {
 }
 
 
-def load_keybindings(folder: str) -> Bindings:
-    """The keys in force: kaa's with those of `keybindings.json` in the user's folder (`~/.kaa/agent`)."""
+# Slash commands of the conversation can have keys, under their names: `ext.todo` is `/todo`.
+_COMMANDS = "ext."
+
+
+def command_action(name: str, key: str = "", description: str = "") -> Action:
+    """The action that runs a slash command of the conversation. `key`: of an extension's."""
+    return Action(_COMMANDS + name, (key,) if key else (), description)
+
+
+def command_group(actions: Sequence[Action]) -> ActionGroup:
+    """Those actions, for the help."""
+    return ActionGroup("Extensions", frozenset({PROMPT}), tuple(actions))
+
+
+def load_keybindings(folder: str, commands: Sequence[Action] = ()) -> Bindings:
+    """The keys in force: kaa's, with those of extensions and of `keybindings.json` in the user's folder.
+
+    Args:
+        folder: the user's (`~/.kaa/agent`).
+        commands: actions of slash commands that are known already; those of the file may become known later.
+    """
     file = os.path.join(folder, _FILE)
     try:
         values = read_json(file)
     except UserFileError as error:
-        defaults = resolve(GROUPS, {}, file)
-        return Bindings(defaults.keys, (f"{error}. The default keys are used.",))
-    return resolve(GROUPS, {} if values is None else values, file, _RENAMED)
+        found, problem = resolve(GROUPS, {}, file), f"{error}. The default keys are used."
+        return _with_commands(Bindings(found.keys, (problem,)), commands, (), file)
+    known = {action.id for action in commands}
+    named = {id_ for id_ in values if isinstance(id_, str)} if isinstance(values, dict) else set()
+    ids = [*known, *(id_ for id_ in named if id_.startswith(_COMMANDS) and id_ not in known)]
+    groups = (*GROUPS, command_group([Action(id_, (), "") for id_ in ids]))
+    return _with_commands(resolve(groups, {} if values is None else values, file, _RENAMED), commands, named, file)
+
+
+def _with_commands(bindings: Bindings, commands: Sequence[Action], named: Collection[str], file: str) -> Bindings:
+    """The bindings with the keys that extensions want, as far as the user gave no others and they are free.
+
+    Args:
+        bindings: of kaa and the user.
+        commands: the actions of slash commands.
+        named: those that the user's file has.
+        file: the file.
+    """
+    prompt = {action.id for group in GROUPS if PROMPT in group.places for action in group.actions}
+    holders = {key: id_ for id_, keys in bindings.keys.items() if id_ in prompt or id_ in named for key in keys}
+    keys, problems = dict(bindings.keys), list(bindings.problems)
+    for command in commands:
+        if command.id in named:
+            continue
+        taken = next((holders[key] for key in command.keys if key in holders), None)
+        if taken is None:
+            keys[command.id] = command.keys
+            holders |= dict.fromkeys(command.keys, command.id)
+        else:
+            wanted = ", ".join(map(show_key, command.keys))
+            problems.append(f"{wanted} means {taken}, not {command.id}: give {command.id} another key in {file}.")
+    return Bindings(keys, tuple(problems))

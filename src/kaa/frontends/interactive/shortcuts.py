@@ -20,6 +20,7 @@ class Shortcuts:
     Args:
         main_view: has the editor and the dialogs.
         actions: what each action does, by id.
+        command_actions: gives the same for slash commands that have keys.
         on_focus: the window got or lost the focus.
         on_told: the terminal told something of itself.
         on_image: a path of an image was dropped on the terminal.
@@ -31,6 +32,7 @@ class Shortcuts:
         main_view: MainView,
         actions: Mapping[str, Callable[[], None]],
         *,
+        command_actions: Callable[[], Mapping[str, Callable[[], None]]],
         on_focus: Callable[[bool], None],
         on_told: Callable[[], None],
         on_image: Callable[[str], None],
@@ -38,6 +40,7 @@ class Shortcuts:
     ) -> None:
         self._main_view = main_view
         self._actions = actions
+        self._command_actions = command_actions
         self._on_focus = on_focus
         self._on_told = on_told
         self._on_image = on_image
@@ -73,8 +76,8 @@ class Shortcuts:
             self._paste(key)
         elif self._main_view.editor.is_empty and self._act(key, "app.exit"):
             pass
-        elif not self._main_view.editor.key(key):
-            self._act(key, *self._actions)
+        elif not self._main_view.editor.key(key) and not self._act(key, *self._actions):
+            self._run_command(key)
 
     def _is_for_text(self, key: Input) -> bool:
         """Keys by which one moves in a line move in the transcript only if there is no line."""
@@ -87,6 +90,12 @@ class Shortcuts:
             self._main_view.editor.key(paste)
         else:
             self._on_image(path)
+
+    def _run_command(self, key: Input) -> None:
+        actions = self._command_actions()
+        action = self._main_view.context.keymap.first(key, *actions)
+        if action is not None:
+            actions[action]()
 
     def _act(self, key: Input, *actions: str) -> bool:
         action = self._main_view.context.keymap.first(key, *actions)

@@ -12,6 +12,7 @@ from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.appearance import Appearance
 from kaa.frontends.interactive.attachments import Attachments
 from kaa.frontends.interactive.attention import Attention
+from kaa.frontends.interactive.command_keys import CommandKeys
 from kaa.frontends.interactive.commands import Commands, Found
 from kaa.frontends.interactive.conversation_tasks import ConversationTasks
 from kaa.frontends.interactive.conversations import Conversations
@@ -102,11 +103,15 @@ class InteractiveUI:
         self.session_selectors = SessionSelectors(ui, self.conversations, self.navigator, self.attachments)
         self.settings_selectors = SettingsSelectors(ui, self._appearance, self.preferences_changed, self.submission.run)
         self.viewer = TranscriptViewer(ui)
+        self.command_keys = CommandKeys(
+            main_view, self.submission.run, lambda problem: self.presenter.show_notice(problem, "warning")
+        )
         actions = Actions(self, main_view, core)
         self.commands.add(actions.commands(), actions.views())
         self._shortcuts = Shortcuts(
             main_view,
             actions.keys(),
+            command_actions=lambda: self.command_keys.runners,
             on_focus=lambda gained: self._attention.focus(gained=gained),
             on_told=self._appearance.terminal_told,
             on_image=self.images.drop,
@@ -171,6 +176,7 @@ class InteractiveUI:
     def _take_commands(self, commands: Sequence[Command]) -> None:
         """Extensions came or went, or another conversation is open."""
         self.commands.of_conversation = tuple(commands)
+        self.command_keys.follow(commands)
 
     def _show_display(self, update: "DisplayUpdate") -> None:
         """An extension shows something."""

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from kaa.frontends.interactive.help_text import HelpSection, help_markdown, help_sections, matching
-from kaa.frontends.interactive.keybindings import GROUPS
+from kaa.frontends.interactive.keybindings import GROUPS, command_group
 from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.selectors.lists import ListDialogs, words_first
 from kaa.tui.components.select_list import SelectItem
+from kaa.tui.keybindings import Action
 
 # A tall terminal shows more of the help than of a list of choices.
 _MAX_ROWS = 30
@@ -19,6 +20,7 @@ class HelpSelector:
     Args:
         main_view: the screen, and the keys in force.
         commands: gives names, without the slash, and descriptions.
+        command_actions: those that can have keys.
         show_document: shows Markdown in the transcript.
     """
 
@@ -26,17 +28,20 @@ class HelpSelector:
         self,
         main_view: MainView,
         commands: Callable[[], Iterable[tuple[str, str]]],
+        command_actions: Sequence[Action],
         show_document: Callable[[str], None],
     ) -> None:
         self._main_view = main_view
         self._commands = commands
+        self._command_actions = command_actions
         self._show_document = show_document
 
     def show(self, query: str = "") -> None:
         """Show the keys and commands that a query finds; without one, all."""
         extended = self._main_view.app.terminal.capabilities.kitty_keyboard
         keymap = self._main_view.context.keymap
-        sections = help_sections(GROUPS, keymap, self._commands(), extended_keys=extended)
+        groups = (*GROUPS, command_group(self._command_actions))
+        sections = help_sections(groups, keymap, self._commands(), extended_keys=extended)
         if not self._main_view.view.linear:
             ListDialogs(self._main_view).choose(
                 "Help", _items(sections), self._take, hint=_HINT, query=query, find=words_first, max_rows=_MAX_ROWS
