@@ -8,8 +8,8 @@ from kaa.core.events import ToolExecutionEnd
 from kaa.core.messages import TextContent
 from kaa.shell.conversation import CommandReply, Conversation
 from kaa.shell.options import ConversationOptions
-from tests.support.components import TRAP, Notice, Setting, rab_component, tools_component
-from tests.support.model_script import call, say
+from tests.support.components import TRAP, Host, Notice, Setting, rab_component, tools_component
+from tests.support.model_script import Answer, call, say
 from tests.support.stage import Stage
 
 _OPTIONS = ConversationOptions(model="m", approvals="auto")
@@ -33,9 +33,9 @@ def _result(stage: Stage, component: bytes) -> ToolExecutionEnd:
     return _ended(stage)
 
 
-def _ended(stage: Stage) -> ToolExecutionEnd:
-    """How a call of the model ends; the run goes on."""
-    stage.server.begin([call("say", text="hello"), say("done")])
+def _ended(stage: Stage, *meanwhile: Answer) -> ToolExecutionEnd:
+    """How a call of the model ends; the run goes on. `meanwhile`: what the model answers in the call."""
+    stage.server.begin([call("say", text="hello"), *meanwhile, say("done")])
     ends: list[ToolExecutionEnd] = []
 
     async def scene(conversation: Conversation) -> None:
@@ -121,3 +121,13 @@ def test_a_component_shows_a_notice(stage: Stage) -> None:
     assert _ended(stage).result.content == (TextContent('{"text":"hello"}'),)
     # The frontend of this test shows nothing, of which the user is told.
     assert any("shows notices, which are not visible in this mode" in notice for notice in stage.notices)
+
+
+def test_a_component_asks_the_model(stage: Stage) -> None:
+    _folder(stage, tools_component(asks=Host("models", "ask", "prompt")), "[permissions]\nmodels = true\n")
+    (stage.home / "extensions.json").write_text('{"extensions": {"it": {"granted": {"models": true}}}}')
+    (stage.home / "extensions.json").chmod(0o600)
+
+    end = _ended(stage, say("an answer"))
+
+    assert end.result.content == (TextContent("an answer"),)

@@ -2,9 +2,9 @@
 
 import asyncio
 import json
-import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,8 +19,8 @@ from kaa.ext.commands import CommandAction
 from kaa.ext.errors import CommandError, ExtensionError, MessageBlockedError
 from kaa.ext.permissions import Applicant, Permissions
 from kaa.ext.wasm.extension import component_extension
-from kaa.host.log import LOG
 from kaa.workspace.memory import MemoryWorkspace
+from kaa.workspace.protocol import CommandRequest, CommandResult
 from tests.support import components
 from tests.support.agents import run
 from tests.support.components import Host, conversation_component, rab_component, tools_component
@@ -31,25 +31,6 @@ _FOLDER = """component = "it.wasm"
 
 
 _PROMPT = PromptContext("/project", "2026-01-01", (), None, (), (), "full")
-
-
-@contextmanager
-def _log_texts() -> Iterator[list[str]]:
-    """What is logged meanwhile."""
-    texts: list[str] = []
-
-    class Kept(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            texts.append(record.getMessage())
-
-    handler, level = Kept(), LOG.level
-    LOG.addHandler(handler)
-    LOG.setLevel(logging.INFO)
-    try:
-        yield texts
-    finally:
-        LOG.removeHandler(handler)
-        LOG.setLevel(level)
 
 
 def _all_that_it_asks_for(extension: Applicant) -> Permissions | None:
@@ -186,13 +167,15 @@ def test_a_component_gets_the_events_that_it_wants(tmp_path: Path) -> None:
         component = conversation_component(events=["agent_start"], event_body="unreachable")
         loaded = await _Loaded(tmp_path, component, '[permissions]\nsession = "write"').begin()
 
-        with _log_texts() as texts:
-            loaded.registry.notify(events.TurnStart(turn=1))
-            loaded.registry.notify(events.AgentStart())
-            while not any("a component gets no more events: on-event failed" in text for text in texts):
-                await asyncio.sleep(0.01)
+        loaded.registry.notify(events.TurnStart(turn=1))
+        loaded.registry.notify(events.AgentStart())
+        while not loaded.reports:
+            await asyncio.sleep(0.01)
+            loaded.registry.notify(events.TurnStart(turn=2))  # the next event reports the failure at the one before
 
-        assert loaded.reports == []  # what it does with an event has no consequences
+        (report,) = loaded.reports
+        assert "on-event failed: wasm `unreachable` instruction executed" in report
+        assert "kaa does not call it again" in report
 
     run(use())
 
@@ -330,6 +313,31 @@ def test_what_cannot_be_read_is_an_error_for_the_component(
 
 
 @pytest.mark.parametrize(
+    ("output", "expected"),
+    [(b"\nthe body", "the body"), (b"a.example is not among the hosts\n", "was not fetched: a.example is not among")],
+)
+def test_requests_are_commands_of_the_sandbox(tmp_path: Path, output: bytes, expected: str) -> None:
+    seen: list[Sequence[str]] = []
+
+    def answer(command: CommandRequest) -> CommandResult:
+        seen.append(command.argv)
+        return CommandResult(0, None, output, len(output), 1)
+
+    async def get() -> str:
+        hosts = '[permissions]\nhosts = ["b.example", "*.c.example"]'
+        loaded = _Loaded(tmp_path, tools_component(asks=Host("http", "get", "url")), hosts)
+        loaded.registry = LoadedRegistry(loaded.reports.append, MemoryWorkspace(commands=answer))
+        try:
+            return await (await loaded.begin()).call({"u": 1})
+        except ToolError as error:
+            return str(error)
+
+    assert expected in run(get())
+    (argv,) = seen
+    assert argv[-3:] == ('{"u":1}', "b.example", "*.c.example")
+
+
+@pytest.mark.parametrize(
     ("host", "expected"),
     [
         (_READS, 'permission project = "read" is missing: ask for it in [permissions] of extension.toml'),
@@ -455,6 +463,30 @@ def test_without_the_consent_of_the_user_a_component_does_not_run(tmp_path: Path
 
     assert "you have not permitted what it asks for (read the files of the project" in str(caught.value)
     assert f"`kaa ext permit {tmp_path}` permits it" in str(caught.value)
+
+
+def test_without_wasmtime_the_message_says_how_to_install_it(tmp_path: Path) -> None:
+    path = tmp_path / "it.wasm"
+    path.write_bytes(tools_component())
+    program = """
+import sys
+from pathlib import Path
+from kaa.ext.errors import ExtensionError
+from kaa.ext.wasm.extension import component_extension
+
+assert "wasmtime" not in sys.modules
+sys.modules["wasmtime"] = None
+try:
+    component_extension(Path(sys.argv[1]), Path("cache"), lambda one: None)
+except ExtensionError as error:
+    print(error)
+"""
+
+    done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
+
+    assert done.stdout == (
+        f"Extension {path} is a WebAssembly component, and wasmtime is not installed: run pip install 'kaa[wasm]'\n"
+    )
 
 
 _TEXTS = st.text(st.characters(codec=None))

@@ -9,7 +9,6 @@ from kaa.core.events import Event
 from kaa.ext.context import ConversationContext
 from kaa.ext.wasm.errors import ComponentError
 from kaa.ext.wasm.machine import Machine
-from kaa.host.log import LOG
 from kaa.llm.unicode_text import clean
 
 _MAX_WAITING = 200
@@ -30,9 +29,16 @@ class EventQueue:
         self._wanted = wanted
         self._waiting: deque[tuple[Event, ConversationContext]] = deque(maxlen=_MAX_WAITING)
         self._task: asyncio.Task[None] | None = None
+        self._failure: ComponentError | None = None
 
     def add(self, event: Event, context: ConversationContext) -> None:
-        """Take an event, if it is wanted; the handler of the extension."""
+        """Take an event, if it is wanted; the handler of the extension.
+
+        Raises:
+            ComponentError: the component failed at an earlier one; kaa reports it and does not call this again.
+        """
+        if self._failure is not None:
+            raise self._failure
         if event.__struct_config__.tag not in self._wanted:
             return
         self._waiting.append((event, context))
@@ -52,8 +58,7 @@ class EventQueue:
                 text = clean(msgspec.json.encode(event).decode())
                 await self._machine.call(self._export, text, context=context)
         except ComponentError as error:
-            LOG.error("a component gets no more events: %s", error)
-            self._wanted = frozenset()
+            self._failure = error
             self._waiting.clear()
         finally:
             self._task = None
