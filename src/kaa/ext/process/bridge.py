@@ -227,7 +227,8 @@ class _CommandHandler:
         self._actions = actions
 
     async def __call__(self, arguments: str, context: CommandContext) -> CommandAction | None:
-        conversation = self._supervisor.calls.of(context.conversation_id)
+        # Some requests of the process need what only a command may do.
+        conversation = context if isinstance(context, ConversationContext) else None
         with self._actions.collected(context.conversation_id) as collected:
             try:
                 params = {"name": self._name, "args": arguments}

@@ -36,7 +36,7 @@ class Calls:
         if context is None:
             yield {}
             return
-        self._last = context
+        self._last = self._open.get(context.conversation_id, context)  # not that of a command, which will have ended
         self._unanswered.append(context)
         try:
             yield {"conversation": {"id": context.conversation_id, "cwd": context.workspace.root}}

@@ -1,0 +1,105 @@
+"""An extension process in kaa's folder, from the question about its permissions to its requests, in its sandbox."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kaa.ext.errors import CommandError
+from kaa.ext.questions import AnswerT, Confirmation, Confirmed, Dismissed, Question
+from kaa.shell.host import HostedConversation
+from kaa.shell.options import ConversationOptions
+from tests.support.extended import play
+from tests.support.process_host import write_extension
+from tests.support.stage import Stage
+
+_SOURCE = """
+    import json
+
+    def attempt(params):
+        found = {}
+        for path in json.loads(params["args"]):
+            try:
+                found[path] = open(path).read(1) != ""
+            except OSError:
+                found[path] = False
+        asked = ["setSessionTitle", "sessionTitle", "auth.getKey", "sessionStats", "unknown"]
+        answers = {name: peer.ask(f"host/{name}", title="Bugs", provider="openai") for name in asked}
+        with open(os.environ["RESULT"], "w") as result:
+            json.dump({"read": found, "answers": answers}, result)
+        return {}
+
+    peer = Peer()
+    peer.serve(
+        [("register/command", {"name": "attempt", "description": "Attempt"})],
+        {
+            "initialize": lambda params: os.environ.update(RESULT=params["configDir"] + "/result"),
+            "command/execute": attempt,
+        },
+    )
+"""
+
+
+class Person:
+    """Answers questions about permissions.
+
+    Attributes:
+        asked: the questions so far.
+    """
+
+    can_ask = True
+
+    def __init__(self, yes: bool) -> None:
+        self._yes = yes
+        self.asked: list[str] = []
+
+    async def ask(self, question: Question[AnswerT]) -> AnswerT | Dismissed:
+        if isinstance(question, Confirmation):
+            self.asked.append(question.title)
+        return question.fit(Confirmed(self._yes))
+
+
+def _attempt(stage: Stage, *paths: Path) -> dict[str, Any]:
+    """What the command of the process could do."""
+    stage.environ |= {"PATH": os.environ["PATH"], "HOME": str(stage.home.parent), "OPENAI_API_KEY": "sk-1"}
+    write_extension(stage.home / "extensions" / "probe", _SOURCE, "permissions: {session: write}")
+
+    async def scene(hosted: HostedConversation) -> None:
+        await hosted.work.command(f"/attempt {json.dumps([str(path) for path in paths])}")
+
+    play(stage, scene, options=ConversationOptions(model="m", approvals="auto"))
+    result = stage.home / "extension-data" / "probe" / "result"
+    found: dict[str, Any] = json.loads(result.read_text())
+    return found
+
+
+def test_it_is_asked_about_once_and_has_its_permissions_only(stage: Stage, confined: None) -> None:
+    person = Person(yes=True)
+    stage.asker = person
+    stage.home.mkdir(exist_ok=True, parents=True)
+    secret = stage.home / "secret"
+    secret.write_text("secret")
+    own = stage.home / "extensions" / "probe" / "manifest.yaml"
+
+    first = _attempt(stage, secret, own)
+    second = _attempt(stage, secret, own)
+
+    assert person.asked == ["Permit extension probe?"]
+    assert first["read"] == second["read"] == {str(secret): False, str(own): True}
+    answers = first["answers"]
+    assert answers["setSessionTitle"]["result"] == {}
+    assert answers["sessionTitle"]["result"] == {"title": "Bugs"}
+    assert answers["sessionStats"]["result"]["model"] == "openai/m"
+    assert answers["auth.getKey"]["error"]["code"] == -32001
+    assert answers["unknown"]["error"]["code"] == -32601
+
+
+def test_without_a_yes_nothing_of_it_runs(stage: Stage) -> None:
+    stage.asker = Person(yes=False)
+
+    with pytest.raises((CommandError, FileNotFoundError)):
+        _attempt(stage)
+
+    assert not (stage.home / "extension-data" / "probe" / "result").exists()
