@@ -7,10 +7,10 @@ from kaa.ext.loader import load_extension
 from tests.support.registries import LoadedRegistry
 
 _SOURCE = """
-def extend(api):
+def extend(kaa):
     async def hello(arguments, context):
         return None
-    api.register_command("hello", "Say hello", hello)
+    kaa.register_command("hello", "Say hello", hello)
 """
 
 

@@ -61,7 +61,7 @@ def names(registry: LoadedRegistry, *args: object, **kwargs: object) -> list[str
 def test_tools_are_selected_by_default_by_name_and_by_exclusion(registry: LoadedRegistry) -> None:
     def built_in(api: ExtensionAPI) -> None:
         api.register_tool(tool("read", nothing))
-        api.register_tool(tool("grep", nothing), default=False)
+        api.register_tool(tool("grep", nothing), exposure="deferred")
 
     registry.load("built-in", built_in, built_in=True)
     registry.load("other", lambda api: api.register_tool(echo_tool()))
@@ -210,7 +210,7 @@ def test_a_text_that_cannot_be_had_is_reported_and_the_others_are_carried() -> N
     registry.api.carry_through_compaction("broken", lambda _: str(1 / 0))
     registry.api.carry_through_compaction("empty", lambda _: None)
     registry.api.carry_through_compaction("blank", lambda _: " ")
-    registry.api.carry_through_compaction("odd", lambda _: ["milk"])  # type: ignore[arg-type,return-value]  # as authors do
+    registry.api.carry_through_compaction("odd", lambda _: ["milk"])  # type: ignore[type-var]  # as authors do
     registry.api.carry_through_compaction("plan", lambda _: "milk")
 
     assert registry.session.carried() == {"plan": "milk"}
@@ -331,7 +331,13 @@ class TestUnloading:
             registry.load("second", lambda api: api.register_command("hello", "", answer))
 
     def test_what_fails_while_unloading_is_reported(self, registry: LoadedRegistry, reports: list[str]) -> None:
-        registry.load("other", lambda api: api.on_close(lambda: reports.remove("nothing")))
+        def fail() -> None:
+            reports.remove("nothing")
+
+        def extend(kaa: ExtensionAPI) -> None:
+            kaa.on_close(fail)
+
+        registry.load("other", extend)
 
         registry.extensions.unload("other")
 
@@ -390,7 +396,7 @@ class TestMisuse:
         assert str(caught.value).endswith("(extension mine.py)")
 
     def test_a_hook_that_is_not_async(self, registry: LoadedRegistry) -> None:
-        registry.api.on_user_message(lambda message, _: message)  # type: ignore[arg-type, return-value]  # as authors do
+        registry.api.on_user_message(lambda message, _: message)  # as authors do
 
         with pytest.raises(ExtensionError, match="hook failed: TypeError: it must be an async function"):
             run(registry.run.user_message(say("hi")))
@@ -399,7 +405,7 @@ class TestMisuse:
         async def late(*_: object) -> None:
             raise AssertionError
 
-        registry.api.on_event(late)  # type: ignore[arg-type]  # as authors do
+        registry.api.on_event(late)  # type: ignore[type-var]  # as authors do
         registry.notify(AgentStart())
 
         assert "on_event handler failed: TypeError: it must be a plain function, not async" in reports[0]

@@ -42,7 +42,7 @@ async def activate(arguments, context):
     context.activate_tool("aardvark")
 
 def extend(api):
-    api.register_tool(TypedTool("aardvark", "Comes late, its name first.", Nothing, aardvark), default=False)
+    api.register_tool(TypedTool("aardvark", "Comes late, its name first.", Nothing, aardvark), exposure="deferred")
     api.register_command("activate", "Activate the late tool", activate)
 """
 

@@ -17,7 +17,17 @@ class ArgumentError(Exception):
 
 def schema_of(arguments: type[msgspec.Struct]) -> dict[str, Json]:
     """The JSON Schema of a struct, inlined, without titles and docstrings, as compact as models need it."""
-    (schema,), components = msgspec.json.schema_components([arguments], ref_template="{name}")
+    return schema_of_type(arguments)
+
+
+def schema_of_type(hint: object) -> dict[str, Json]:
+    """The JSON Schema of any type, likewise.
+
+    Raises:
+        TypeError: the type has none.
+        RecursionError: it contains itself.
+    """
+    (schema,), components = msgspec.json.schema_components([hint], ref_template="{name}")
     for component in components.values():
         component.pop("description", None)  # the docstring, which speaks to us and not to the model
     return cast("dict[str, Json]", _compact(schema, components))

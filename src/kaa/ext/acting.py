@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from kaa.core.budget import Budget
-    from kaa.core.messages import Message
+    from kaa.core.messages import Json, Message
+    from kaa.core.tool import ToolResult
     from kaa.ext.agents import AgentResult, AgentRunner
     from kaa.ext.choices import SessionModels
     from kaa.ext.command_context import CommandContext
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from kaa.ext.session_services import SessionNaming
     from kaa.ext.showing import ConversationDisplay, Show
     from kaa.ext.stores import Store, StoreScope
+    from kaa.ext.tools import RegisteredTool
 
 _FOREIGN = re.compile(r"[^A-Za-z0-9_-]+")
 
@@ -71,6 +73,19 @@ class ConversationControl(Protocol):
     @property
     def active_tools(self) -> tuple[str, ...]:
         """See `ConversationActions.active_tools`."""
+        ...
+
+    @property
+    def deferred_tools(self) -> dict[str, str]:
+        """See `ConversationActions.deferred_tools`."""
+        ...
+
+    def hidden_tool(self, name: str) -> "tuple[RegisteredTool, Scope]":
+        """The tool of this name that only extensions call, and its extension.
+
+        Raises:
+            RegistrationError: there is none.
+        """
         ...
 
     def activate_tool(self, name: str) -> None:
@@ -190,6 +205,23 @@ class ConversationActions(Protocol):
     def active_tools(self) -> tuple[str, ...]:
         """Names of the active tools."""
         return self._controlled().active_tools
+
+    @property
+    def deferred_tools(self) -> dict[str, str]:
+        """The deferred tools that are not active: names and a line about each."""
+        return self._controlled().deferred_tools
+
+    async def call_tool(self, name: str, arguments: "dict[str, Json]") -> "ToolResult":
+        """Call a hidden tool of any extension. It works in the workspace of this context.
+
+        Tools that the model can have are not called so: hooks and approvals judge their calls.
+
+        Raises:
+            RegistrationError: there is no hidden tool of this name.
+            ArgumentError: the arguments do not fit its schema.
+            ToolError: it could not do its work.
+        """
+        ...
 
     def activate_tool(self, name: str) -> None:
         """Let the model call a registered tool that is not active, from the next request on, in this run of kaa.

@@ -46,7 +46,7 @@ from kaa.ext.hooks import (
 )
 from kaa.ext.prompt_sections import ContextFile, PromptContext
 from kaa.ext.providers import ProviderAccess
-from kaa.ext.tools import RegisteredTool, Risk
+from kaa.ext.tools import Exposure, RegisteredTool, Risk
 from kaa.workspace.protocol import CommandRequest
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ __all__ = [
     "DisplayValue",
     "Editing",
     "Entered",
+    "Exposure",
     "Extension",
     "ExtensionAPI",
     "Fields",

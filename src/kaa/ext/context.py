@@ -112,6 +112,11 @@ class ConversationContext(ConversationActions):
         workspace = run.permit.workspace if isinstance(run.permit, WorkspacePermit) else self.workspace
         return ToolContext(self, workspace, run)
 
+    async def call_tool(self, name: str, arguments: dict[str, Json]) -> ToolResult:
+        """See `ConversationActions`."""
+        found, scope = self._controlled().hidden_tool(name)
+        return await self.bind(found.tool, scope).run(arguments, _InnerRun(self._call_id))
+
     def bind(self, tool: Tool["ToolContext"], scope: "Scope | None" = None) -> Tool[ToolRun]:
         """A tool of an extension's as the loop uses it. `scope`: of the extension; None for none."""
         return _BoundTool(tool, self, scope)
@@ -136,6 +141,18 @@ class ToolContext(ConversationContext):
         self.workspace = workspace
         self.call_id = self._call_id = run.call_id
         self.update = run.update
+
+
+class _InnerRun:
+    """The run of a tool that an extension calls."""
+
+    permit = None
+
+    def __init__(self, call_id: str) -> None:
+        self.call_id = call_id
+
+    def update(self, delta: str, skipped_bytes: int = 0) -> None:
+        """Nobody watches."""
 
 
 class _BoundTool:

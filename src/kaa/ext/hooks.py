@@ -104,6 +104,7 @@ SessionStartHook: TypeAlias = Callable[[SessionStart, ConversationContext], Awai
 Service: TypeAlias = Callable[[ConversationContext], Awaitable[None]]
 SessionEndHook: TypeAlias = Callable[[SessionEnd, ConversationContext], Awaitable[None]]
 UserMessageHook: TypeAlias = Callable[[UserMessage, ConversationContext], Awaitable[UserMessage | Block | None]]
+InputTransformer: TypeAlias = Callable[[str, ConversationContext], Awaitable[str | None]]
 BeforeRequestHook: TypeAlias = Callable[[Request, ConversationContext], Awaitable[ReplaceMessages | None]]
 BeforeToolHook: TypeAlias = Callable[
     [ToolCall, ConversationContext], Awaitable[Block | ReplaceArguments | Permit | None]

@@ -1,4 +1,4 @@
-"""Loads extensions written in Python: a file, or a folder with an `__init__.py`, that defines `extend(api)`."""
+"""Loads extensions written in Python: a file, or a folder with an `__init__.py`, that defines `extend(kaa)`."""
 
 import sys
 from pathlib import Path
@@ -67,6 +67,6 @@ def _extend(module: ModuleType, path: Path) -> Extension:
         raise ExtensionError(f"Extension {path} needs API version {wanted!r}, this kaa has {API_VERSION}: update kaa")
     extend = getattr(module, "extend", None)
     if not callable(extend):
-        raise ExtensionError(f"Extension {path} defines no function extend(api)")
+        raise ExtensionError(f"Extension {path} defines no function extend(kaa)")
     loaded: Extension = extend
     return loaded

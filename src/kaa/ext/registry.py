@@ -117,6 +117,22 @@ class Registry:
                 return self._context.bind(registered.tool, scope)
         return None
 
+    def hidden_tool(self, name: str) -> tuple[RegisteredTool, Scope]:
+        """The tool of this name that only extensions call, and its extension.
+
+        Raises:
+            RegistrationError: there is none.
+        """
+        hidden = {
+            tool.name: (tool, scope)
+            for scope in self._scopes
+            for tool in scope.tools.values()
+            if tool.exposure == "hidden"
+        }
+        if name not in hidden:
+            raise RegistrationError(f"no such hidden tool: {name} (hidden tools: {', '.join(hidden) or 'none'})")
+        return hidden[name]
+
     def risk_of(self, name: str) -> Risk:
         """What a tool can do at most; a tool that is not registered may do anything."""
         tool = self.tool(name)
@@ -161,7 +177,7 @@ class Registry:
         Raises:
             RegistrationError: a name is not registered.
         """
-        known = {tool.name: tool for tool in self.tools}
+        known = {tool.name: tool for tool in self.tools if tool.exposure != "hidden"}
         wanted, unwanted = (None if only is None else set(only)), set(without)
         unknown = sorted(((wanted or set()) | unwanted) - set(known))
         if unknown:
@@ -169,7 +185,11 @@ class Registry:
         chosen = (
             tool
             for tool in known.values()
-            if (tool.name in wanted if wanted is not None else tool.default and (built_in or not tool.built_in))
+            if (
+                tool.name in wanted
+                if wanted is not None
+                else tool.exposure == "default" and (built_in or not tool.built_in)
+            )
         )
         return tuple(tool for tool in chosen if tool.name not in unwanted)
 

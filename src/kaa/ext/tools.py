@@ -4,6 +4,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from kaa.core.messages import Json
 from kaa.core.tool import Tool
 from kaa.ext.context import ToolContext
 
@@ -16,20 +17,30 @@ an extension runs in kaa's own process, which no sandbox confines.
 """
 
 
+Exposure: TypeAlias = Literal["default", "deferred", "hidden"]
+"""Who can call a tool.
+
+`default`: the model. `deferred`: the model, after the user or an extension activated the tool. `hidden`: only
+extensions.
+"""
+
+
 class RegisteredTool(msgspec.Struct, frozen=True):
     """A registered tool.
 
     Attributes:
         snippet: one line for the system prompt.
-        default: active unless the user chooses otherwise.
+        exposure: who can call it.
         owner: the extension; empty for kaa's own.
+        output_schema: JSON Schema of `details` in its results; None if they have no certain structure.
     """
 
     tool: Tool[ToolContext]
     snippet: str
-    default: bool
+    exposure: Exposure = "default"
     owner: str = ""
     risk: Risk = "outside"
+    output_schema: dict[str, Json] | None = None
 
     @property
     def built_in(self) -> bool:

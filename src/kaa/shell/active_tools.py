@@ -10,6 +10,7 @@ from kaa.core.tool import Tool, ToolRun
 from kaa.ext.api import ContextFile, PromptContext, RegisteredTool
 from kaa.ext.errors import RegistrationError
 from kaa.ext.registry import Registry, joined_sections
+from kaa.ext.scope import Scope
 from kaa.shell.prompt_profile import BriefTool
 
 
@@ -40,6 +41,18 @@ class ActiveTools:
         """The tools there are at the moment, as the loop uses them."""
         found = [tool for tool in map(self._registry.bound, self._names) if tool is not None]
         return [BriefTool(tool) for tool in found] if self.prompt.profile == "short" else found
+
+    def deferred(self) -> dict[str, str]:
+        """The deferred tools that are not active, with a line about each."""
+        return {
+            tool.name: tool.snippet or tool.tool.schema.description.partition("\n")[0]
+            for tool in self._registry.tools
+            if tool.exposure == "deferred" and tool.name not in self._names
+        }
+
+    def hidden(self, name: str) -> tuple[RegisteredTool, Scope]:
+        """See `Registry.hidden_tool`."""
+        return self._registry.hidden_tool(name)
 
     def activate(self, name: str, agent: Agent) -> None:
         """Let the model call one more tool.

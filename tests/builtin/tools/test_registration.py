@@ -27,7 +27,7 @@ def test_the_tools_of_pi_with_their_parameters_and_what_background_processes_nee
     tools = Toolbox(MemoryWorkspace()).registered
 
     assert {name: set(tool.tool.schema.parameters["properties"]) for name, tool in tools.items()} == PARAMETERS
-    assert tuple(name for name, tool in tools.items() if tool.default) == DEFAULT
+    assert tuple(name for name, tool in tools.items() if tool.exposure == "default") == DEFAULT
     assert all(tool.snippet for tool in tools.values())
 
 

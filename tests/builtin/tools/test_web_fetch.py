@@ -313,4 +313,4 @@ def test_a_process_that_answers_nonsense_is_an_error() -> None:
 
 
 def test_it_is_off_by_default() -> None:
-    assert not Toolbox(MemoryWorkspace()).registered["web_fetch"].default
+    assert Toolbox(MemoryWorkspace()).registered["web_fetch"].exposure == "deferred"

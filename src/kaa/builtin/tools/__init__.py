@@ -41,7 +41,7 @@ class PermissionArguments(msgspec.Struct, rename="camel", frozen=True):
 
 
 def extend(api: ExtensionAPI) -> None:
-    """Register the tools; grep, find, ls and web_fetch are off by default."""
+    """Register the tools; the model has grep, find, ls and web_fetch only if the user wants them."""
     locks = FileLocks()
     api.register_tool(read_tool(), snippet="look into files", risk="read")
     api.register_tool(bash_tool(), snippet="run commands: search, test, build, git", risk="command")
@@ -53,13 +53,13 @@ def extend(api: ExtensionAPI) -> None:
         snippet="ask for what the sandbox blocks",
         risk="read",
     )
-    api.register_tool(grep_tool(), snippet="search contents", default=False, risk="read")
-    api.register_tool(find_tool(), snippet="find files by name", default=False, risk="read")
-    api.register_tool(ls_tool(), snippet="list a directory", default=False, risk="read")
+    api.register_tool(grep_tool(), snippet="search contents", exposure="deferred", risk="read")
+    api.register_tool(find_tool(), snippet="find files by name", exposure="deferred", risk="read")
+    api.register_tool(ls_tool(), snippet="list a directory", exposure="deferred", risk="read")
     api.register_tool(
         TypedTool("web_fetch", _WEB_FETCH, WebFetchArguments, _web_fetch),
         snippet="web pages",
-        default=False,
+        exposure="deferred",
         risk="fetch",
     )
 

@@ -127,7 +127,7 @@ class Bridge:
                 case ToolOffer():
                     tool = _ProcessTool(offer, self._supervisor)
                     hint = " ".join(offer.prompt_hint.split())
-                    self._kaa.register_tool(tool, snippet=hint, default=not offer.deferred)
+                    self._kaa.register_tool(tool, snippet=hint, exposure="deferred" if offer.deferred else "default")
                 case CommandOffer():
                     handler = _CommandHandler(offer.name, self._supervisor, self._actions)
                     self._kaa.register_command(offer.name, offer.description, handler, while_running=offer.immediate)

@@ -1,6 +1,7 @@
 """What all registrations share: the scope that holds them, and the checks."""
 
 import re
+from collections.abc import Callable
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from kaa.ext.errors import RegistrationError
@@ -43,9 +44,10 @@ class Registrar:
         self._scope = scope
         self._registrations = registrations
 
-    def _add(self, registered: list[FunctionT], function: FunctionT) -> None:
+    def _add(self, add: Callable[[FunctionT], None], function: FunctionT) -> FunctionT:
         require_function(function)
-        registered.append(function)
+        add(function)
+        return function
 
     def _open_scope(self) -> Scope:
         if not self._scope.is_open:

@@ -1,7 +1,7 @@
 """Registers slash commands, and keys that run them."""
 
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar, overload
 
 from kaa.ext.command_context import CommandContext
 from kaa.ext.commands import Command, CommandAction, CommandAvailability, CommandCompleter, CommandHandler
@@ -11,10 +11,73 @@ from kaa.ext.registration.base import Registrar, require_function
 
 ShortcutHandler: TypeAlias = Callable[[CommandContext], Awaitable[CommandAction | None]]
 HandlerT = TypeVar("HandlerT", bound=ShortcutHandler)
+CommandHandlerT = TypeVar("CommandHandlerT", bound=CommandHandler)
 
 
 class CommandRegistrations(Registrar):
     """Slash commands and shortcuts."""
+
+    @overload
+    def command(self, handler: CommandHandlerT, /) -> CommandHandlerT: ...
+
+    @overload
+    def command(
+        self,
+        /,
+        *,
+        name: str = "",
+        description: str = "",
+        argument_hint: str | None = "",
+        complete: CommandCompleter | None = None,
+        available: CommandAvailability | None = None,
+        while_running: bool = False,
+    ) -> Callable[[CommandHandlerT], CommandHandlerT]: ...
+
+    def command(
+        self,
+        handler: CommandHandlerT | None = None,
+        /,
+        *,
+        name: str = "",
+        description: str = "",
+        argument_hint: str | None = "",
+        complete: CommandCompleter | None = None,
+        available: CommandAvailability | None = None,
+        while_running: bool = False,
+    ) -> CommandHandlerT | Callable[[CommandHandlerT], CommandHandlerT]:
+        """Add an async function as a slash command: `@kaa.command` or `@kaa.command(while_running=True)`.
+
+        Args:
+            handler: as for `register_command`, with the other parameters.
+            name: empty for the name of the function.
+            description: empty for the first paragraph of the docstring.
+            argument_hint: as for `register_command`.
+            complete: likewise.
+            available: likewise.
+            while_running: likewise.
+
+        Raises:
+            RegistrationError: as for `register_command`; there is no description.
+        """
+
+        def register(handler: CommandHandlerT) -> CommandHandlerT:
+            require_function(handler)
+            called = name or getattr(handler, "__name__", "")
+            said = description or " ".join((handler.__doc__ or "").strip().partition("\n\n")[0].split())
+            if not said:
+                raise RegistrationError(f"command {called} has no description: add a docstring, which lists show")
+            self.register_command(
+                called,
+                said,
+                handler,
+                argument_hint=argument_hint,
+                complete=complete,
+                available=available,
+                while_running=while_running,
+            )
+            return handler
+
+        return register if handler is None else register(handler)
 
     def register_command(
         self,

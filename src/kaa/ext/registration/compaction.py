@@ -1,40 +1,56 @@
 """Registers what has a part in compaction."""
 
+from collections.abc import Callable
+from typing import TypeVar, overload
+
 from kaa.ext.errors import RegistrationError
 from kaa.ext.hooks import AfterCompactionHook, BeforeCompactionHook, CarriedSection, Compactor
 from kaa.ext.registration.base import NAME, Registrar, require_function
+
+AfterCompactionT = TypeVar("AfterCompactionT", bound=AfterCompactionHook)
+BeforeCompactionT = TypeVar("BeforeCompactionT", bound=BeforeCompactionHook)
+CarriedSectionT = TypeVar("CarriedSectionT", bound=CarriedSection)
+CompactorT = TypeVar("CompactorT", bound=Compactor)
 
 
 class CompactionRegistrations(Registrar):
     """Compaction."""
 
-    def before_compaction(self, hook: BeforeCompactionHook) -> None:
+    def before_compaction(self, hook: BeforeCompactionT) -> BeforeCompactionT:
         """Run before each compaction, before all compactors.
 
         The hook gets a `CompactionRequest`. It returns `Block(reason)`: kaa does not compact, the user sees the reason,
         and later hooks and compactors do not run. Automatic compaction then waits until the user's next message; if the
         conversation exceeds the model's window, the run ends with that error. Failure: counts as None.
         """
-        self._add(self._open_scope().before_compactions, hook)
+        return self._add(self._open_scope().before_compactions.append, hook)
 
-    def after_compaction(self, hook: AfterCompactionHook) -> None:
+    def after_compaction(self, hook: AfterCompactionT) -> AfterCompactionT:
         """Run after each successful compaction, before the next request.
 
         The hook gets the `CompactionEnd` event and returns None. Failure: has no consequences.
         """
-        self._add(self._open_scope().after_compactions, hook)
+        return self._add(self._open_scope().after_compactions.append, hook)
 
-    def register_compactor(self, compactor: Compactor) -> None:
+    def register_compactor(self, compactor: CompactorT) -> CompactorT:
         """Write summaries instead of kaa.
 
         `compactor` gets a `CompactionRequest`, without a context, and returns a `CondensedText`, or None to leave the
         summary to the next compactor or kaa. kaa appends the user's own sentences and the carried texts. It has no time
         limit. Failure: counts as None.
         """
-        self._add(self._open_scope().compactors, compactor)
+        return self._add(self._open_scope().compactors.append, compactor)
 
-    def carry_through_compaction(self, name: str, section: CarriedSection) -> None:
-        """Add a text to each summary word for word, for example the current plan.
+    @overload
+    def carry_through_compaction(self, name: str, section: CarriedSectionT) -> CarriedSectionT: ...
+
+    @overload
+    def carry_through_compaction(self, name: str) -> Callable[[CarriedSectionT], CarriedSectionT]: ...
+
+    def carry_through_compaction(
+        self, name: str, section: CarriedSectionT | None = None
+    ) -> CarriedSectionT | Callable[[CarriedSectionT], CarriedSectionT]:
+        """Add a text to each summary word for word, for example the current plan. Without `section`, a decorator.
 
         Args:
             name: the title for the model: letters, digits, _ and -. A second text of this name replaces the first.
@@ -46,5 +62,10 @@ class CompactionRegistrations(Registrar):
         """
         if not NAME.fullmatch(name):
             raise RegistrationError(f"invalid name {name!r} of a text: use 1 to 64 letters, digits, _ and -")
-        require_function(section)
-        self._open_scope().carried[name] = section
+
+        def register(section: CarriedSectionT) -> CarriedSectionT:
+            require_function(section)
+            self._open_scope().carried[name] = section
+            return section
+
+        return register if section is None else register(section)

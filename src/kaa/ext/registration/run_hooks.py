@@ -1,22 +1,57 @@
 """Registers hooks that step into runs."""
 
-from kaa.ext.hooks import AfterToolHook, BeforeEndHook, BeforeRequestHook, BeforeToolHook, UserMessageHook
-from kaa.ext.registration.base import Registrar
+from typing import TypeVar
+
+import msgspec
+
+from kaa.core.messages import TextContent, UserMessage
+from kaa.ext.context import ConversationContext
+from kaa.ext.hooks import (
+    AfterToolHook,
+    BeforeEndHook,
+    BeforeRequestHook,
+    BeforeToolHook,
+    InputTransformer,
+    UserMessageHook,
+)
+from kaa.ext.registration.base import Registrar, require_function
+
+AfterToolT = TypeVar("AfterToolT", bound=AfterToolHook)
+BeforeEndT = TypeVar("BeforeEndT", bound=BeforeEndHook)
+BeforeRequestT = TypeVar("BeforeRequestT", bound=BeforeRequestHook)
+BeforeToolT = TypeVar("BeforeToolT", bound=BeforeToolHook)
+UserMessageT = TypeVar("UserMessageT", bound=UserMessageHook)
+InputTransformerT = TypeVar("InputTransformerT", bound=InputTransformer)
 
 
 class RunHookRegistrations(Registrar):
     """Hooks in a run."""
 
-    def on_user_message(self, hook: UserMessageHook) -> None:
+    def on_user_message(self, hook: UserMessageT) -> UserMessageT:
         """Run for each message of the user, and each text that a command submits, before it is queued or sent.
 
         The hook gets the `UserMessage`. It returns another `UserMessage`, which the next hook gets, or
         `Block(reason)`: the message is not sent, the user sees the reason, and later hooks do not run. Failure: the
         message is not sent. Slash commands and messages of hooks do not reach it.
         """
-        self._add(self._open_scope().message_hooks, hook)
+        return self._add(self._open_scope().message_hooks.append, hook)
 
-    def before_request(self, hook: BeforeRequestHook) -> None:
+    def transform_input(self, transformer: InputTransformerT) -> InputTransformerT:
+        """Change what the user writes before it becomes a message.
+
+        The async function gets a text of the message and returns another text, or None to leave it. Images and the
+        origin of the message stay. It runs in the order of the `on_user_message` hooks. Slash commands and texts that
+        commands, hooks and extensions send do not reach it. Failure: the message is not sent.
+        """
+        require_function(transformer)
+
+        async def transform(message: UserMessage, context: ConversationContext) -> UserMessage | None:
+            return await _transformed(transformer, message, context) if message.origin == "person" else None
+
+        self._add(self._open_scope().message_hooks.append, transform)
+        return transformer
+
+    def before_request(self, hook: BeforeRequestT) -> BeforeRequestT:
         """Run before each request of a run, including retries, after compaction.
 
         The hook gets the `Request`: model, system prompt, messages, tools. It returns `ReplaceMessages(messages)`: this
@@ -25,9 +60,9 @@ class RunHookRegistrations(Registrar):
         request before are not read from the provider's cache. Failure: the request is not sent, and the run ends with
         the error. The hook does not see requests for summaries and titles.
         """
-        self._add(self._open_scope().before_requests, hook)
+        return self._add(self._open_scope().before_requests.append, hook)
 
-    def before_tool(self, hook: BeforeToolHook) -> None:
+    def before_tool(self, hook: BeforeToolT) -> BeforeToolT:
         """Run before each call of an existing tool with readable arguments.
 
         The hook gets the `ToolCall`. It returns one of
@@ -40,9 +75,9 @@ class RunHookRegistrations(Registrar):
         kaa's approvals run after all hooks, so they judge what will run. Failure: the tool does not run, and the model
         gets the reason.
         """
-        self._add(self._open_scope().before_tools, hook)
+        return self._add(self._open_scope().before_tools.append, hook)
 
-    def after_tool(self, hook: AfterToolHook) -> None:
+    def after_tool(self, hook: AfterToolT) -> AfterToolT:
         """Run after each tool call, before the model gets the result.
 
         The hook gets the `ToolCall`, with the arguments that the tool got, and the `ToolResult`. It returns one of
@@ -56,9 +91,9 @@ class RunHookRegistrations(Registrar):
         kaa's approvals run before all hooks. The hook does not run for calls that were blocked. Failure: the model gets
         the reason instead of the result.
         """
-        self._add(self._open_scope().after_tools, hook)
+        return self._add(self._open_scope().after_tools.append, hook)
 
-    def before_end(self, hook: BeforeEndHook) -> None:
+    def before_end(self, hook: BeforeEndT) -> BeforeEndT:
         """Run when a run would end because the model has nothing more to do.
 
         The hook gets the last `AssistantMessage`. It returns `Continue(reason)`: the model gets the reason as the next
@@ -66,4 +101,21 @@ class RunHookRegistrations(Registrar):
         without a message of the user, the run ends as `max_continuations`. Failure: counts as None. The hook does not
         run if the run is aborted, fails, reaches a limit, or needed something that was not permitted.
         """
-        self._add(self._open_scope().before_ends, hook)
+        return self._add(self._open_scope().before_ends.append, hook)
+
+
+async def _transformed(
+    transformer: InputTransformer, message: UserMessage, context: ConversationContext
+) -> UserMessage | None:
+    """The message with its texts transformed; None if none of them changes."""
+    content = (TextContent(message.content),) if isinstance(message.content, str) else message.content
+    changed = list(content)
+    for place, block in enumerate(content):
+        if not isinstance(block, TextContent):
+            continue
+        text: object = await transformer(block.text, context)
+        if not isinstance(text, str | None):
+            raise TypeError(f"transform_input returned {text!r}: return a text or None")
+        if text is not None:
+            changed[place] = TextContent(text)
+    return None if tuple(changed) == content else msgspec.structs.replace(message, content=tuple(changed))

@@ -1,37 +1,119 @@
 """Registers tools for the model."""
 
-from typing import get_args
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TypeVar, get_args, overload
 
+from kaa.core.messages import Json
 from kaa.core.tool import Tool
 from kaa.ext.context import ToolContext
 from kaa.ext.errors import RegistrationError
-from kaa.ext.registration.base import NAME, Registrar
-from kaa.ext.tools import RegisteredTool, Risk
+from kaa.ext.registration.base import NAME, Registrar, require_function
+from kaa.ext.tools import Exposure, RegisteredTool, Risk
+
+ToolFunctionT = TypeVar("ToolFunctionT", bound=Callable[..., Awaitable[object]])
 
 
 class ToolRegistrations(Registrar):
     """Tools."""
 
+    @overload
+    def tool(self, function: ToolFunctionT, /) -> ToolFunctionT: ...
+
+    @overload
+    def tool(
+        self,
+        /,
+        *,
+        name: str = "",
+        description: str = "",
+        snippet: str = "",
+        exposure: Exposure = "default",
+        risk: Risk = "outside",
+        sequential: bool = False,
+        output_schema: dict[str, Json] | None = None,
+    ) -> Callable[[ToolFunctionT], ToolFunctionT]: ...
+
+    def tool(
+        self,
+        function: ToolFunctionT | None = None,
+        /,
+        *,
+        name: str = "",
+        description: str = "",
+        snippet: str = "",
+        exposure: Exposure = "default",
+        risk: Risk = "outside",
+        sequential: bool = False,
+        output_schema: dict[str, Json] | None = None,
+    ) -> ToolFunctionT | Callable[[ToolFunctionT], ToolFunctionT]:
+        """Add an async function as a tool: `@kaa.tool` or `@kaa.tool(risk="read")`.
+
+        The type hints of the parameters give the JSON Schema, and the docstring the descriptions; a parameter `context`
+        or of type `ToolContext` gets the context of the call. The function returns a text, a structured value
+        (`msgspec.Struct`, dataclass, dict, list), which the model gets as JSON, or a `ToolResult`.
+
+        Args:
+            function: async.
+            name: as the model calls it; empty for the name of the function.
+            description: for the model; empty for the docstring without its sections.
+            snippet: as for `register_tool`.
+            exposure: likewise.
+            risk: likewise.
+            sequential: the calls of a reply that contains a call of this tool run one after another.
+            output_schema: JSON Schema of a structured result; None for that of the annotated type.
+
+        Raises:
+            RegistrationError: as for `register_tool`; the function is not async, has no description, or has a parameter
+                without a schema.
+        """
+        names = sys._getframe(1).f_locals  # what annotations that are texts can name besides globals
+
+        def register(function: ToolFunctionT) -> ToolFunctionT:
+            from kaa.ext.function_tools import FunctionTool  # lazy: kaa's own tools do not need it
+
+            require_function(function)
+            made = FunctionTool(function, name=name, description=description, sequential=sequential, names=names)
+            self.register_tool(
+                made,
+                snippet=snippet,
+                exposure=exposure,
+                risk=risk,
+                output_schema=made.output_schema if output_schema is None else output_schema,
+            )
+            return function
+
+        return register if function is None else register(function)
+
     def register_tool(
-        self, tool: Tool[ToolContext], *, snippet: str = "", default: bool = True, risk: Risk = "outside"
+        self,
+        tool: Tool[ToolContext],
+        *,
+        snippet: str = "",
+        exposure: Exposure = "default",
+        risk: Risk = "outside",
+        output_schema: dict[str, Json] | None = None,
     ) -> None:
         """Add a tool for the model, at any time; it is there from the next request on.
 
         Args:
             tool: the tool, for example a `TypedTool`.
             snippet: one line for the system prompt.
-            default: active unless the user chooses otherwise.
+            exposure: `default`: the model has it. `deferred`: the model has it after the user or an extension activated
+                it. `hidden`: only extensions can call it.
             risk: the most that a call can do. It decides when kaa asks the user, so it must be true: the sandbox
                 confines what goes through the workspace, not the tool's own code.
+            output_schema: JSON Schema of `details` in its results, for other extensions; the model does not get it.
 
         Raises:
-            RegistrationError: the name is taken or invalid, the risk is unknown, or `tool` is not a tool.
+            RegistrationError: the name is taken or invalid, the risk or the exposure is unknown, or `tool` is not a
+                tool.
         """
         scope = self._open_scope()
         if not isinstance(tool, Tool):
             raise RegistrationError(
-                f"invalid tool {tool!r}: use TypedTool(name, description, arguments, function), or an object with"
-                " schema, sequential and run"
+                f"invalid tool {tool!r}: use @kaa.tool for a function, TypedTool(name, description, arguments,"
+                " function), or an object with schema, sequential and run"
             )
         name = tool.schema.name
         if not NAME.fullmatch(name):
@@ -40,8 +122,10 @@ class ToolRegistrations(Registrar):
             raise RegistrationError(f"a tool named {name!r} is already registered")
         if risk not in get_args(Risk):
             raise RegistrationError(f"invalid risk {risk!r}: use {', '.join(get_args(Risk))}")
+        if exposure not in get_args(Exposure):
+            raise RegistrationError(f"invalid exposure {exposure!r}: use {', '.join(get_args(Exposure))}")
         self._registrations.require_free(scope, "tool", name)
-        scope.tools[name] = RegisteredTool(tool, snippet, default, scope.author, risk)
+        scope.tools[name] = RegisteredTool(tool, snippet, exposure, scope.author, risk, output_schema)
         self._registrations.changed(scope)
 
     def unregister_tool(self, name: str) -> None:

@@ -8,6 +8,8 @@ import msgspec
 from kaa.core.agent import Agent
 from kaa.ext.acting import IdleWork
 from kaa.ext.errors import CommandError
+from kaa.ext.scope import Scope
+from kaa.ext.tools import RegisteredTool
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
 from kaa.shell.acting.messages import ExtensionMessages, Unasked
@@ -127,6 +129,15 @@ class Acting:
     def active_tools(self) -> tuple[str, ...]:
         """See `ConversationActions.active_tools`."""
         return self._parts.agent.tool_names
+
+    @property
+    def deferred_tools(self) -> dict[str, str]:
+        """See `ConversationActions.deferred_tools`."""
+        return self._parts.tools.deferred()
+
+    def hidden_tool(self, name: str) -> tuple[RegisteredTool, Scope]:
+        """See `ConversationControl`."""
+        return self._parts.tools.hidden(name)
 
     def activate_tool(self, name: str) -> None:
         """See `ConversationActions.activate_tool`."""

@@ -1,0 +1,54 @@
+"""Deferred tools are listed until they are active; hidden tools are called by extensions only."""
+
+import pytest
+
+from kaa.ext.api import CommandContext, ExtensionAPI, RegistrationError, ToolContext, text_result
+from tests.support.extended import in_a_command
+from tests.support.stage import Stage
+
+
+def tools(kaa: ExtensionAPI) -> None:
+    """Register one deferred and one hidden tool."""
+
+    @kaa.tool(exposure="deferred")
+    async def weather(city: str) -> str:
+        """Forecast the weather.
+
+        For three days.
+        """
+        return city
+
+    @kaa.tool(exposure="hidden")
+    async def secret(context: ToolContext, name: str) -> str:
+        """Read a file."""
+        return (await context.workspace.read(name)).data.decode()
+
+
+def test_deferred_tools_have_a_name_and_a_line_until_they_are_active(stage: Stage) -> None:
+    seen: list[tuple[str | None, bool]] = []
+
+    async def work(context: CommandContext) -> None:
+        seen.append((context.deferred_tools.get("weather"), "weather" in context.active_tools))
+        context.activate_tool("weather")
+        seen.append((context.deferred_tools.get("weather"), "weather" in context.active_tools))
+
+    in_a_command(stage, work, tools)
+
+    assert seen == [("Forecast the weather.", False), (None, True)]
+
+
+def test_hidden_tools_are_called_by_extensions_and_nothing_else(stage: Stage) -> None:
+    results: list[object] = []
+
+    async def work(context: CommandContext) -> None:
+        results.append(await context.call_tool("secret", {"name": "notes.txt"}))
+        assert "secret" not in context.active_tools
+        with pytest.raises(RegistrationError, match="no such tool: secret"):
+            context.activate_tool("secret")
+        with pytest.raises(RegistrationError, match=r"no such hidden tool: bash \(hidden tools: secret\)"):
+            await context.call_tool("bash", {"command": "true"})
+        results.append("done")
+
+    in_a_command(stage, work, tools)
+
+    assert results == [text_result("remember the milk\n"), "done"]
