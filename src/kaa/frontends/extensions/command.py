@@ -14,6 +14,7 @@ from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.extensions.installation import add_install_arguments, run_install
 from kaa.frontends.extensions.permitting import add_permit_arguments, run_permit
 from kaa.frontends.extensions.report import doctor_lines, facts, list_lines, printable
+from kaa.frontends.extensions.scaffold import add_new_arguments, run_new
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.extensions.installed import InstalledExtensions
 from kaa.shell.home import Home
@@ -110,6 +111,7 @@ def _doctor(parsed: argparse.Namespace, home: Home) -> int:
 
 
 _SUBCOMMANDS = {
+    "new": Subcommand("write the beginning of an extension", add_new_arguments, run_new),
     "list": Subcommand("list the installed extensions", _add_list, _list),
     "install": Subcommand(
         "install an extension from a path, a git repository or the package index", add_install_arguments, run_install
