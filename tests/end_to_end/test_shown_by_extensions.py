@@ -8,7 +8,7 @@ import pytest
 
 from tests.end_to_end.kaa_process import Kaa
 from tests.end_to_end.seat import Seat, enter, is_idle
-from tests.support.model_server import ModelServer, say
+from tests.support.model_server import ModelServer, call, say
 from tests.support.rpc_client import rpc
 from tests.support.screen import Screen
 
@@ -53,6 +53,25 @@ def extend(kaa):
     kaa.register_command("hide", "Hide it", hide)
     kaa.register_command("draft", "Write into the editor", draft)
     kaa.register_command("flood", "Update a widget often", flood)
+"""
+
+_BOARD = """
+import msgspec
+
+from kaa.ext.api import Diff, Markdown, Table, TypedTool, display_result
+
+
+class Nothing(msgspec.Struct):
+    pass
+
+
+async def board(arguments, context):
+    rows = tuple((str(number), f"task {number}") for number in range(30))
+    return display_result("30 tasks", [Markdown("**The board**"), Table(("id", "title"), rows)])
+
+
+def extend(kaa):
+    kaa.register_tool(TypedTool("board", "Show the board", Nothing, board), risk="read")
 """
 
 
@@ -192,3 +211,24 @@ def test_rpc_mode_sends_the_requests_of_pi(kaa: Kaa, extension: str) -> None:
             assert request(**widget) == widget
             assert request(method="setTitle", title="")["title"] == "CI is red"
             assert request(method="set_editor_text", text="")["text"] == "one "
+
+
+def test_results_are_display_values_also_in_a_resumed_session(seat: Seat, tmp_path: Path) -> None:
+    path = tmp_path / "board.py"
+    path.write_text(_BOARD)
+    with seat.open("-e", str(path), script=[call("board"), say("Thirty.")]) as program:
+        enter(program, "show the board")
+        program.wait_for("Thirty.")
+        program.wait_for(is_idle)
+        shown = program.screen.text()
+        assert "The board" in shown
+        assert "task 0" in shown
+        assert "the rest is hidden (Ctrl+O shows all)" in shown
+        assert "task 29" not in shown
+        program.press("ctrl+o")
+        program.wait_for("task 29")
+
+    assert seat.heard()[-1] == ("tool", "30 tasks")
+    with seat.open("-c") as program:  # without the extension
+        program.wait_for("The board")
+        program.wait_for("task 0")

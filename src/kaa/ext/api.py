@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from kaa.ext.conversation_session import ConversationSession, OwnEntry
     from kaa.ext.display import Code, Diff, DisplayValue, Fields, Markdown, Table, Text
     from kaa.ext.questions import Choice, Chosen, Confirmation, Confirmed, Dismissed, Editing, Entered, TextInput
+    from kaa.ext.showing import display_result
     from kaa.ext.stores import Store, StoreError, StoreScope
 
 __all__ = [
@@ -143,6 +144,7 @@ __all__ = [
     "UserMessage",
     "WorkspacePermit",
     "confirm",
+    "display_result",
     "events",
     "text_result",
     "user_message",
@@ -150,7 +152,7 @@ __all__ = [
 
 
 if not TYPE_CHECKING:
-    _LAZY = ("questions", "agents", "completions", "conversation_session", "stores", "display")
+    _LAZY = ("questions", "agents", "completions", "conversation_session", "stores", "display", "showing")
 
     def __getattr__(name: str) -> object:
         """Load with the first use what few extensions use."""

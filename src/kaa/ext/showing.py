@@ -7,6 +7,7 @@ from typing import Protocol, TypeAlias, get_args
 
 import msgspec
 
+from kaa.core.tool import ToolResult, text_result
 from kaa.ext.display import (
     DisplayChange,
     DisplayKind,
@@ -41,6 +42,8 @@ _STATUS_CHARACTERS = 80
 _TITLE_CHARACTERS = 200
 _WIDGET_CHARACTERS = 20_000
 _EDITOR_CHARACTERS = 200_000
+# The session keeps it.
+_RESULT_CHARACTERS = 100_000
 # What lasts is passed on this often: a person sees no more, and a flood of changes costs a frontend nothing.
 _INTERVAL_SECONDS = 0.1
 # So many notices and texts of an extension are passed on in one interval; the others are dropped.
@@ -226,6 +229,20 @@ class Show:
 
     def _change(self, change: DisplayChange) -> bool:
         return self._display is not None and self._display.show(self._scope, change)
+
+
+def display_result(text: str, content: WidgetContent) -> ToolResult:
+    """The result of a tool: the model gets the text, the user sees the display values, also in a resumed session.
+
+    Args:
+        text: for the model, and for frontends that show plain text.
+        content: texts and display values, below each other.
+
+    Raises:
+        TypeError: the content is something else.
+        ValueError: it is too long.
+    """
+    return text_result(text, details={"display": msgspec.to_builtins(checked_values(content, _RESULT_CHARACTERS))})
 
 
 def checked_values(content: object, most: int = _WIDGET_CHARACTERS) -> tuple[DisplayValue, ...]:

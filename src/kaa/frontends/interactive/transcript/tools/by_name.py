@@ -1,6 +1,7 @@
 """The renderer of each tool, and the one of tools that have none of their own."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from kaa.core.terminal_text import plain_text
 from kaa.frontends.interactive.transcript.excerpt import beginning
@@ -20,15 +21,19 @@ from kaa.frontends.json_text import encoded
 from kaa.tui.components.text import harmless
 from kaa.tui.style import Span
 
+if TYPE_CHECKING:
+    from kaa.frontends.interactive.transcript.tools.displayed import DisplayedResult
+
 _ARGUMENT_CHARACTERS = 200
 _ALL_ARGUMENT_CHARACTERS = 10_000
 
 
 class GenericRenderer:
-    """Name, arguments as JSON, and the text that was answered."""
+    """Name, arguments as JSON, and what was answered: display values, or the text."""
 
     def __init__(self, view: ViewOptions) -> None:
         self._view = view
+        self._displayed: DisplayedResult | None = None
 
     def title(self, call: ShownCall) -> Sequence[Span]:
         """The name and the arguments."""
@@ -44,6 +49,14 @@ class GenericRenderer:
         text = plain_text(call.text.output)
         if call.failed:
             return error_lines(self._view, text, width)
+        if call.detail("display") is not None:
+            # Lazily: few tools have display values.
+            from kaa.frontends.interactive.transcript.tools.displayed import DisplayedResult
+
+            if self._displayed is None or self._displayed.result is not call.result:
+                self._displayed = DisplayedResult(self._view, call.result)
+            if lines := self._displayed.lines(width):
+                return lines
         return first_lines(self._view, text, OUTPUT_LINES, width)
 
     def aside(self, call: ShownCall) -> str:
