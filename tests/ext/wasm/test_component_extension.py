@@ -203,8 +203,8 @@ def test_hooks_need_the_permission_to_change_the_session(tmp_path: Path) -> None
         ),
         (
             components.LOOP,
-            "[limits]\nseconds = 0.1",
-            "took over 0.1 seconds: do less in a call, or raise limits.seconds",
+            "[limits]\nseconds = 2",
+            "took over 2 seconds: do less in a call, or raise limits.seconds",
         ),
     ],
 )

@@ -15,8 +15,8 @@ from kaa.core.tool import ToolError
 from kaa.ext.errors import CommandError
 from kaa.ext.permissions import Permissions
 from kaa.ext.wasm.errors import RefusedError
-from kaa.ext.wasm.machine import HostContext, HostFunction, HostFunctions
 from kaa.ext.wasm.values import failure, json_text, success
+from kaa.ext.wasm.worker import HostContext, HostFunction, HostFunctions
 from kaa.host.log import LOG
 from kaa.host.paths import is_below
 from kaa.workspace.blocked import BlockedError
