@@ -15,6 +15,7 @@ from kaa.frontends.extensions.installation import add_install_arguments, run_ins
 from kaa.frontends.extensions.permitting import add_permit_arguments, run_permit
 from kaa.frontends.extensions.report import doctor_lines, facts, list_lines, printable
 from kaa.frontends.extensions.scaffold import add_new_arguments, run_new
+from kaa.frontends.extensions.testing import add_test_arguments, run_test
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.extensions.installed import InstalledExtensions
 from kaa.shell.home import Home
@@ -120,5 +121,6 @@ _SUBCOMMANDS = {
     "enable": Subcommand("load extensions again that were disabled", _add_names, _switch(enabled=True)),
     "disable": Subcommand("keep extensions, but do not load them", _add_names, _switch(enabled=False)),
     "permit": Subcommand("permit what extension processes ask for", add_permit_arguments, run_permit),
+    "test": Subcommand("run the tests of an extension, or load it and report", add_test_arguments, run_test),
     "doctor": Subcommand("check whether the extensions are as installed and can run", _add_doctor, _doctor),
 }

@@ -129,7 +129,7 @@ def report_on(
         _manifest_version(known) if kind == "process" else scope.version,
         _STATES[disabled],
         known.problem or costs.last_failure,
-        tuple(_added_by(scope)),
+        tuple(added_by(scope)),
         costs.load_seconds,
         costs.calls,
         costs.seconds,
@@ -148,7 +148,8 @@ def _manifest_version(known: KnownExtension) -> str:
     return ""
 
 
-def _added_by(scope: Scope) -> list[str]:
+def added_by(scope: Scope) -> list[str]:
+    """What an extension has registered, a phrase for each."""
     hooks = ((len(getattr(scope, name)), title) for name, title in _HOOKS.items())
     return [
         *(f"tool {name}" for name in scope.tools),

@@ -13,6 +13,7 @@ from kaa.ext.places import Kind, discover, kind_of, label
 from kaa.shell.extensions.candidate import examine
 from kaa.shell.extensions.digest import tree_digest
 from kaa.shell.extensions.errors import InstallationError
+from kaa.shell.extensions.needs import missing_needs
 from kaa.shell.extensions.records import ExtensionRecord, ExtensionRecords, check_name
 from kaa.shell.home import Home
 
@@ -111,7 +112,7 @@ class InstalledExtensions:
             return [*problems, str(error)]
         if wanted is not None and (missing := wanted.beyond(record.granted or Permissions()).sentences):
             problems.append(f"it asks for permissions that it does not have: {', '.join(missing)}")
-        return problems
+        return [*problems, *missing_needs(path)]
 
     def _of(self, name: str, path: Path | None, records: Mapping[str, ExtensionRecord]) -> InstalledExtension:
         return InstalledExtension(name, path, kind_of(path) if path else None, records.get(name, ExtensionRecord()))

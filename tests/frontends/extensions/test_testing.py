@@ -1,0 +1,57 @@
+"""`kaa ext test`, as it is called."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kaa.cli import run
+from tests.support.extension_sources import MANIFEST, PYTHON, write
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("KAA_DIR", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_what_an_extension_registers_is_reported(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = "async def go(arguments, context): pass\ndef extend(kaa): kaa.register_command('go', 'Go', go)\n"
+    write(project, {"going.py": source})
+
+    assert run(["ext", "test", "going.py"]) == 0
+
+    assert capsys.readouterr().out.splitlines() == [f"{project}/going.py: loaded", "  /go"]
+    assert not (project / "home").exists()
+
+
+def test_an_extension_that_fails_to_load_says_why(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(project, {"broken.py": "1 / 0\n"})
+
+    assert run(["ext", "test", "broken.py"]) == 1
+
+    assert "ZeroDivisionError: division by zero" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("outcome", "code"), [("True", 0), ("False", 1)])
+def test_the_tests_of_an_extension_decide(
+    project: Path, capfd: pytest.CaptureFixture[str], outcome: str, code: int
+) -> None:
+    write(project / "own", {"__init__.py": PYTHON, "test_own.py": f"def test_own():\n    assert {outcome}\n"})
+
+    assert run(["ext", "test", "own"]) == code
+
+    assert ("1 passed" if code == 0 else "1 failed") in capfd.readouterr().out
+
+
+def test_a_process_without_its_program_is_reported(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write(project / "x", {"manifest.yaml": MANIFEST.replace("runtime: python", "runtime: ./missing")})
+
+    assert run(["ext", "test", str(folder)]) == 1
+    assert "missing does not exist: build or install it" in capsys.readouterr().err
+
+    write(folder, {"missing": "#!/bin/sh\n"})
+    os.chmod(folder / "missing", 0o755)
+    assert run(["ext", "test", str(folder)]) == 0
+    assert "asks for: read the files of the project; connect to api.example.com" in capsys.readouterr().out
