@@ -7,7 +7,7 @@ from kaa.core import events
 from kaa.core.budget import Budget
 from kaa.core.errors import NetworkError, ProviderError
 from kaa.core.hooks import Block, Continue, Refuse, ReplaceArguments, ReplaceMessages, RunAgain
-from kaa.core.messages import AssistantMessage, ToolCall, Usage, UserMessage, user_message
+from kaa.core.messages import AssistantMessage, ImageContent, TextContent, ToolCall, ToolResultMessage, Usage, UserMessage, user_message
 from kaa.core.provider import (
     ArgumentsChunk,
     BlockEnd,
@@ -98,6 +98,7 @@ __all__ = [
     "Exposure",
     "Extension",
     "ExtensionAPI",
+    "ImageContent",
     "Fields",
     "Markdown",
     "NavigationRequest",
@@ -132,6 +133,7 @@ __all__ = [
     "Table",
     "Text",
     "TextChunk",
+    "TextContent",
     "TextInput",
     "ThinkingChunk",
     "Tool",
@@ -139,6 +141,7 @@ __all__ = [
     "ToolContext",
     "ToolError",
     "ToolResult",
+    "ToolResultMessage",
     "TypedTool",
     "Usage",
     "UserMessage",
