@@ -14,9 +14,12 @@ def extend(kaa: ExtensionAPI) -> None:
         """
         if not context.asker.can_ask:
             raise ToolError("Nobody can answer. Decide yourself, and say what you assumed.")
-        asked = Choice(question, tuple(options)) if options else TextInput(question)
-        match await context.asker.ask(asked):
-            case Chosen(option=answer) | Entered(text=answer):
-                return answer
-            case _:
-                raise ToolError("The user closed the question. Go on without an answer.")
+        if options:
+            chosen = await context.asker.ask(Choice(question, tuple(options)))
+            answer = chosen.option if isinstance(chosen, Chosen) else None
+        else:
+            entered = await context.asker.ask(TextInput(question))
+            answer = entered.text if isinstance(entered, Entered) else None
+        if answer is None:
+            raise ToolError("The user closed the question. Go on without an answer.")
+        return answer

@@ -1,4 +1,4 @@
-"""Audit log: a line of JSON for each message of the user and each tool call, in ~/.kaa/audit.jsonl or $KAA_AUDIT_LOG."""
+"""Audit log: a line of JSON for each tool call and the end of each run, in ~/.kaa/audit.jsonl or $KAA_AUDIT_LOG."""
 
 import os
 import time

@@ -13,7 +13,9 @@ from kaa.ext.api import CommandRequest, ConversationContext, ExtensionAPI, ToolC
 class Formatters(msgspec.Struct):
     """Commands by suffix; the path is appended."""
 
-    commands: dict[str, list[str]] = {".py": ["ruff", "format", "--quiet"], ".go": ["gofmt", "-w"]}
+    commands: dict[str, list[str]] = msgspec.field(
+        default_factory=lambda: {".py": ["ruff", "format", "--quiet"], ".go": ["gofmt", "-w"]}
+    )
 
 
 def extend(kaa: ExtensionAPI) -> None:

@@ -1,7 +1,7 @@
 """Permission policy: keep the agent out of some paths, and ask before some commands.
 
     { "requiredExtensions": ["permission_policy"],
-      "extensionSettings": { "permission_policy": { "forbidden": ["migrations/*"], "ask": ["git push", "make deploy"] } } }
+      "extensionSettings": { "permission_policy": { "forbidden": ["migrations/*"], "ask": ["make deploy"] } } }
 
 A policy belongs into `requiredExtensions`: kaa then does not start without it.
 """
@@ -16,8 +16,8 @@ from kaa.ext.api import Block, ConversationContext, ExtensionAPI, ToolCall, conf
 class Policy(msgspec.Struct):
     """What the agent may not do, and what it may do once the user agrees."""
 
-    forbidden: list[str] = ["*.lock", "secrets/*"]
-    ask: list[str] = ["git push"]
+    forbidden: tuple[str, ...] = ("*.lock", "secrets/*")
+    ask: tuple[str, ...] = ("git push",)
 
 
 def extend(kaa: ExtensionAPI) -> None:

@@ -5,7 +5,15 @@ from typing import cast
 
 import msgspec
 
-from kaa.ext.api import CommandContext, CommandError, ConversationContext, ExtensionAPI, ImageContent, TextContent, UserMessage
+from kaa.ext.api import (
+    CommandContext,
+    CommandError,
+    ConversationContext,
+    ExtensionAPI,
+    ImageContent,
+    TextContent,
+    UserMessage,
+)
 
 _NAME = re.compile(r"(?<!\S)#([a-z][a-z0-9-]*)(?!\S)")
 

@@ -41,7 +41,7 @@ class Context:
 
 
 def told(command: CommandHandler, arguments: str, context: Context) -> str:
-    async def run() -> CommandAction | None:
+    async def run() -> CommandAction | str | None:
         return await command(arguments, cast("CommandContext", context))
 
     reply = asyncio.run(run())

@@ -66,12 +66,12 @@ def test_permission_policy_asks(kaa: Seat, server: ModelServer) -> None:
     server.begin([call("bash", command="echo go"), say("Done.")])
 
     with rpc(kaa, *example("permission_policy")) as client:
-        client.send(type="prompt", message="hi")
+        client.send({"type": "prompt", "message": "hi"})
         asked = client.event("extension_ui_request")
-        client.send(type="extension_ui_response", id=asked["id"], confirmed=True)
+        client.send({"type": "extension_ui_response", "id": asked["id"], "confirmed": True})
         client.event("agent_end")
 
-    assert last_result(server) == "go\n"
+    assert last_result(server) == "go"
 
 
 def test_format_after_edits(kaa: Seat, server: ModelServer) -> None:
@@ -102,7 +102,9 @@ def test_todo_list(kaa: Seat, server: ModelServer) -> None:
 def test_custom_provider(kaa: Seat) -> None:
     program = kaa.home / "model"
     script = "import json, sys; said = json.load(sys.stdin)['messages'][-1]['content']; "
-    script += "print(json.dumps({'text': 'You said: '})); print(json.dumps({'text': said[0]['text'], 'tokens': [3, 4]}))"
+    script += (
+        "print(json.dumps({'text': 'You said: '})); print(json.dumps({'text': said[0]['text'], 'tokens': [3, 4]}))"
+    )
     executable(program, f'exec "{sys.executable}" -c "{script}"')
     kaa.setenv(LOCAL_PROGRAM=str(program))
 
@@ -148,7 +150,7 @@ def test_ask_user(kaa: Seat, server: ModelServer) -> None:
 
     with kaa.open(*example("ask_user"), script=[asked, say("Blue it is.")]) as program:
         enter(program, "paint it")
-        program.wait_for("Which one?")
+        program.wait_for("Enter chooses")
         program.press("down", "enter")
         program.wait_for("Blue it is.")
 
@@ -171,9 +173,9 @@ def test_git_commit(kaa: Seat, server: ModelServer) -> None:
     assert os.system(f"cd '{kaa.project}' && git add hello") == 0
 
     with rpc(kaa, *example("git_commit")) as client:
-        client.send(type="prompt", message="/commit short")
+        client.send({"type": "prompt", "message": "/commit short"})
         asked = client.event("extension_ui_request")
-        client.send(type="extension_ui_response", id=asked["id"], value=f"{asked['prefill']} to all")
+        client.send({"type": "extension_ui_response", "id": asked["id"], "value": f"{asked['prefill']} to all"})
         client.event("response")
 
     assert "The user says: short" in str(server.requests[0].body)

@@ -7,7 +7,16 @@ from kaa.core import events
 from kaa.core.budget import Budget
 from kaa.core.errors import NetworkError, ProviderError
 from kaa.core.hooks import Block, Continue, Refuse, ReplaceArguments, ReplaceMessages, RunAgain
-from kaa.core.messages import AssistantMessage, ImageContent, TextContent, ToolCall, ToolResultMessage, Usage, UserMessage, user_message
+from kaa.core.messages import (
+    AssistantMessage,
+    ImageContent,
+    TextContent,
+    ToolCall,
+    ToolResultMessage,
+    Usage,
+    UserMessage,
+    user_message,
+)
 from kaa.core.provider import (
     ArgumentsChunk,
     BlockEnd,
@@ -98,8 +107,8 @@ __all__ = [
     "Exposure",
     "Extension",
     "ExtensionAPI",
-    "ImageContent",
     "Fields",
+    "ImageContent",
     "Markdown",
     "NavigationRequest",
     "NetworkError",

@@ -63,7 +63,7 @@ class CopySession(msgspec.Struct, frozen=True):
 CommandAction: TypeAlias = Reply | Submit | OpenSession | BeginSession | CopySession
 
 
-CommandHandler: TypeAlias = Callable[[str, CommandContext], Awaitable[CommandAction | None]]
+CommandHandler: TypeAlias = Callable[[str, CommandContext], Awaitable[CommandAction | str | None]]
 
 
 class Suggestion(msgspec.Struct, frozen=True):

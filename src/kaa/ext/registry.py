@@ -12,7 +12,7 @@ from kaa.ext.acting import IdleWork
 from kaa.ext.asking import Asker
 from kaa.ext.calling import Report, awaitable, failed, parsed, returned, tell
 from kaa.ext.command_context import CommandContext, CommandControl, command_context
-from kaa.ext.commands import Command, CommandAction, Suggestion
+from kaa.ext.commands import Command, CommandAction, Reply, Suggestion
 from kaa.ext.context import ConversationContext
 from kaa.ext.errors import CommandError, ExtensionFailedError, RegistrationError
 from kaa.ext.extensions import Extensions
@@ -233,9 +233,11 @@ class Registry:
             raise failed(scope, f"command /{name}", error) from error
         except (Exception, SystemExit) as error:  # isolation boundary, as above
             raise failed(scope, f"command /{name}", error) from error
+        if isinstance(action, str):
+            return Reply(action)
         if action is None or isinstance(action, CommandAction):
             return parsed(scope, f"command /{name}", action)
-        raise returned(scope, f"command /{name}", action, "an action, such as Reply, or None")
+        raise returned(scope, f"command /{name}", action, "a text, an action, such as Submit, or None")
 
     async def run_idle_work(self, extension: str, work: IdleWork, control: CommandControl) -> None:
         """Call a function that an extension left for when the agent does not work. A failure is reported.

@@ -77,7 +77,7 @@ class _Loaded:
         assert isinstance(content, TextContent)
         return content.text
 
-    async def command(self, name: str, arguments: str) -> CommandAction | None:
+    async def command(self, name: str, arguments: str) -> CommandAction | str | None:
         context = self.registry.context
         return await self.registry.commands[name].handler(arguments, context)  # type: ignore[arg-type] # has what handlers of components use
 
