@@ -9,6 +9,7 @@ from tests.end_to_end.seat import Seat, enter
 from tests.support.model_server import ModelServer, say
 from tests.support.patience import HANG_SECONDS
 from tests.support.rpc_client import rpc
+from tests.support.screen import Screen
 
 _SLOW = """
 import asyncio
@@ -29,7 +30,40 @@ def _install(kaa: Kaa, registers: str) -> None:
     (folder / "slow.py").write_text(_SLOW.format(registers=registers))
 
 
+def _install_hanging(kaa: Kaa) -> None:
+    """One whose import does not return, one whose `extend` does not, and one that is fine."""
+    folder = kaa.home / "extensions"
+    folder.mkdir(exist_ok=True)
+    (folder / "a_import.py").write_text("import threading\nthreading.Event().wait()")
+    (folder / "b_extend.py").write_text("import threading\ndef extend(kaa): threading.Event().wait()")
+    (folder / "c_fine.py").write_text("def extend(kaa): kaa.add_prompt_section('fine', lambda _: 'FINE')")
+
+
+def _announced(screen: Screen) -> int:
+    """How many extensions are said to take long."""
+    return " ".join(screen.text().split()).count("still being loaded")  # lines wrap
+
+
 class TestTerminal:
+    def test_extensions_that_hang_are_named_and_stopped(self, seat: Seat) -> None:
+        _install_hanging(seat)
+
+        with seat.start(script=[say("Hello.")]) as program:
+            program.wait_for(lambda screen: _announced(screen) == 2)
+            enter(program, "hi")
+            program.press("escape")
+            program.wait_for("Hello.")
+
+        assert "FINE" in str(seat.model.requests[0].body)
+
+    def test_kaa_can_be_left_while_an_extension_hangs(self, seat: Seat) -> None:
+        _install_hanging(seat)
+
+        with seat.start() as program:
+            program.wait_for(lambda screen: _announced(screen) > 0)
+            program.press("ctrl+d")
+            assert program.wait_for_end() == 0
+
     def test_a_message_whose_hook_is_stopped_comes_back(self, seat: Seat) -> None:
         _install(seat, _MESSAGE)
 

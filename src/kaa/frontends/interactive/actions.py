@@ -144,7 +144,8 @@ class Actions:
 
     def _interrupt(self) -> None:
         """Stop what goes on; with nothing going on and nothing typed, the second time does what the user chose."""
-        if self._ui.activity.is_busy or self._ui.activity.runs_command:
+        activity = self._ui.activity
+        if activity.is_busy or activity.runs_command or self._ui.conversations.is_opening:
             self._core.call(lambda engine: engine.abort(), self._ui.tasks.give_back, self._ui.presenter.show_failure)
         elif self._main_view.editor.is_empty and self._escape.now():
             match self._main_view.preferences.double_escape_action:

@@ -103,6 +103,11 @@ class Conversations:
         if not self._is_opening:
             self._open_wanted()
 
+    @property
+    def is_opening(self) -> bool:
+        """Whether a conversation is being opened, which can be stopped while it waits for extensions."""
+        return self._is_opening
+
     def keep(self, submitted: Sequence[str]) -> None:
         """Do this as soon as there is a conversation."""
         self._waiting += submitted
