@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
@@ -14,16 +14,41 @@ from kaa.core.hooks import Block, ReplaceArguments, ReplaceMessages
 from kaa.core.messages import AssistantMessage, ImageContent, TextContent, ToolCall, Usage, user_message
 from kaa.core.provider import Request
 from kaa.core.tool import ToolError, ToolResult, text_result
-from kaa.ext.api import CommandContext, CompactionRequest, PromptContext, Reply, Submit
+from kaa.ext.acting import ConversationControl
+from kaa.ext.agents import AgentRunner
+from kaa.ext.api import CommandContext, CompactionRequest, PromptContext, Reply
+from kaa.ext.display import DisplayKind, DisplayUpdate, NoticeShown
 from kaa.ext.errors import CommandError, ExtensionError
 from kaa.ext.hooks import SessionEnd, SessionStart
 from kaa.ext.process.extension import process_extension
+from kaa.ext.showing import ConversationDisplay
 from tests.support.agents import MODEL
 from tests.support.process_host import UnconfinedHost, write_extension
 from tests.support.registries import LoadedRegistry
 from tests.support.toolbox import RecordedRun, text_of
 
 _START = SessionStart("startup", "session", None)
+
+
+class _Seen:
+    """A frontend and a conversation that remember what extensions want of them, as texts."""
+
+    shows: Collection[DisplayKind] = ("notice", "status", "widget", "editor")
+
+    def __init__(self, seen: list[str]) -> None:
+        self._seen = seen
+
+    def show(self, update: DisplayUpdate) -> None:
+        """Remember it."""
+        match update.change:
+            case NoticeShown(text, level):
+                self._seen.append(f"{level}: {text}")
+            case change:
+                self._seen.append(str(change))
+
+    def send(self, extension: str, text: str, *, steer: bool) -> None:
+        """Remember it."""
+        self._seen.append(f"{'steer' if steer else 'send'}: {text}")
 
 
 class Stage:
@@ -35,6 +60,10 @@ class Stage:
         self.failures: list[str] = []
         self.pauses = (0.0, 0.0)
         self.registry = LoadedRegistry(self.failures.append)
+        seen = _Seen(self.host.reports)
+        display = ConversationDisplay("", seen, self.failures.append)
+        control = cast("ConversationControl", seen)
+        self.registry.context.attach(lambda: control, lambda: cast("AgentRunner", None), lambda: display)
 
     def load(self, source: str, manifest: str = "") -> None:
         """Start the extension."""
@@ -104,7 +133,7 @@ def test_tools_commands_and_prompt_sections(tmp_path: Path) -> None:
                 {
                     "tool/execute": lambda params: text(
                         f"{params['name']} {params['callId']} {params['args']} {params['conversation']['cwd']}"),
-                    "command/execute": lambda params: peer.notify("notify", message=f"waves at {params['args']}"),
+                    "command/execute": lambda params: peer.notify("showMessage", text=f"waves at {params['args']}"),
                 },
             )
         """)
@@ -131,7 +160,7 @@ def test_the_handshake_has_version_directory_and_settings(tmp_path: Path) -> Non
             peer.serve([], {"initialize": lambda params: peer.notify("notify", message=" ".join(params.values()))})
         """)
 
-        assert stage.host.reports == [f"Extension probe: 4 {tmp_path} {tmp_path}/probe-data"]
+        assert stage.host.reports == [f"info: 4 {tmp_path} {tmp_path}/probe-data"]
 
     play(tmp_path, scene)
 
@@ -318,7 +347,7 @@ def test_events_are_filtered_named_as_piglet_names_them_and_answered_with_action
         stage.registry.notify(AgentEnd(reason="done", messages=(user_message("go"), reply)))
         await stage.until(lambda: bool(stage.host.reports))
 
-        assert stage.host.reports == ["Extension probe: EventAgentEnd 2"]
+        assert stage.host.reports == ["info: EventAgentEnd 2"]
 
     play(tmp_path, scene)
 
@@ -371,7 +400,26 @@ def test_a_command_can_send_a_message_to_the_model(tmp_path: Path) -> None:
             peer.serve([("register/command", {"name": "review"})], {"command/execute": review})
         """)
 
-        assert await stage.command("review", "main.go") == Submit("Review main.go")
+        assert await stage.command("review", "main.go") is None
+        assert stage.host.reports == ["send: Review main.go"]
+
+    play(tmp_path, scene)
+
+
+def test_messages_outside_of_commands_need_a_permission(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            peer = Peer()
+            def answer(params):
+                peer.notify("steer", content="stop")
+                peer.notify("notify", message="done", level="warn")
+                return text("")
+            peer.serve([tool("work")], {"tool/execute": answer})
+        """)
+
+        await stage.call("work")
+
+        assert stage.host.reports == ["warning: done"]
 
     play(tmp_path, scene)
 
@@ -438,9 +486,9 @@ def test_a_call_that_is_aborted_is_cancelled_in_the_process(tmp_path: Path) -> N
         """)
 
         task = asyncio.create_task(stage.call("slow"))
-        await stage.until(lambda: "Extension probe: begun" in stage.host.reports)
+        await stage.until(lambda: "info: begun" in stage.host.reports)
         task.cancel()
-        await stage.until(lambda: "Extension probe: cancelled True" in stage.host.reports)
+        await stage.until(lambda: "info: cancelled True" in stage.host.reports)
 
         with pytest.raises(asyncio.CancelledError):
             await task

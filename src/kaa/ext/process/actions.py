@@ -6,8 +6,9 @@ from contextlib import contextmanager
 import msgspec
 
 from kaa.core.messages import Json
-from kaa.ext.commands import CommandAction, Reply, Submit
 from kaa.ext.context import ConversationContext
+from kaa.ext.display import Level, Placement
+from kaa.ext.errors import CommandError
 from kaa.ext.process import wire
 from kaa.ext.process.supervisor import Supervisor
 from kaa.ext.process.wire import RpcError
@@ -30,7 +31,7 @@ class ActionAnswer(msgspec.Struct, frozen=True):
 
 
 class _Shown(msgspec.Struct, frozen=True):
-    """`notify` has a message, `showMessage` a text."""
+    """`notify` has a message and a level, `showMessage` a text."""
 
     message: str = ""
     text: str = ""
@@ -43,57 +44,64 @@ class _Sent(msgspec.Struct, frozen=True):
     content: str
 
 
-class Collected:
-    """What a process asked for while one of its slash commands ran."""
+class _Widget(msgspec.Struct, frozen=True):
+    """`setWidget`. Without content it is removed."""
 
-    def __init__(self) -> None:
-        self.shown: list[str] = []
-        self.sent: list[str] = []
+    key: str
+    placement: str = ""
+    content: str = ""
 
-    def action(self) -> CommandAction | None:
-        """The result of the command."""
-        if self.sent:
-            return Submit("\n\n".join(self.sent))
-        return Reply("\n".join(self.shown)) if self.shown else None
+
+class _Status(msgspec.Struct, frozen=True):
+    """`setStatus`. Without a text it is removed."""
+
+    key: str
+    text: str = ""
+
+
+class _Title(msgspec.Struct, frozen=True):
+    """`setSessionTitle`."""
+
+    title: str
+
+
+class _Input(msgspec.Struct, frozen=True):
+    """`setInputText`."""
+
+    text: str
 
 
 class Actions:
-    """Carries them out.
+    """Carries them out in a conversation.
 
     Args:
         name: of the extension.
-        supervisor: reports to the user.
+        supervisor: knows the permissions, and reports to the user.
     """
 
     def __init__(self, name: str, supervisor: Supervisor) -> None:
         self._name = name
         self._supervisor = supervisor
-        self._collecting: dict[str, Collected] = {}
+        self._replies: dict[str, list[str]] = {}  # to the slash commands that run, by conversation
 
     @contextmanager
-    def collected(self, conversation_id: str) -> Iterator[Collected]:
-        """Collect meanwhile what is shown and sent in a conversation, as the result of a slash command."""
-        collected = Collected()
-        self._collecting[conversation_id] = collected
+    def replies(self, conversation_id: str) -> Iterator[list[str]]:
+        """Collect meanwhile what `showMessage` shows in a conversation, as the reply to a slash command."""
+        collected = self._replies.setdefault(conversation_id, [])
         try:
             yield collected
         finally:
-            del self._collecting[conversation_id]
+            self._replies.pop(conversation_id, None)
 
     def notified(self, method: str, params: Mapping[str, Json], context: ConversationContext | None) -> None:
-        """Carry out a notification."""
-        collected = None if context is None else self._collecting.get(context.conversation_id)
+        """Carry out a notification; what cannot be carried out is logged."""
         try:
-            match method:
-                case "notify" | "showMessage":
-                    shown = wire.parse(params, _Shown)
-                    self._show(shown.message or shown.text, collected)
-                case "sendMessage" | "steer":
-                    self._send(method, wire.parse(params, _Sent).content, collected)
-                case _:
-                    LOG.warning("extension %s: kaa does not support the notification %r", self._name, method)
-        except RpcError as error:
-            LOG.warning("extension %s: %s is invalid: %s", self._name, method, error)
+            if context is None:
+                self._without_conversation(method, params)
+            else:
+                self._carry_out(method, params, context)
+        except (RpcError, CommandError, TypeError, ValueError) as error:
+            LOG.warning("extension %s: %s: %s", self._name, method, error)
 
     def perform(self, action: Json, context: ConversationContext | None) -> None:
         """Carry out an action; nothing for null."""
@@ -106,16 +114,53 @@ class Actions:
             return
         self.notified(parsed.type, parsed.payload if isinstance(parsed.payload, dict) else {}, context)
 
-    def _show(self, text: str, collected: Collected | None) -> None:
-        if not (text := text.strip()[:_MAX_CHARACTERS]):
-            return
-        if collected is not None:
-            collected.shown.append(text)
-        else:
-            self._supervisor.report(text)
+    def _without_conversation(self, method: str, params: Mapping[str, Json]) -> None:
+        if method not in ("notify", "showMessage"):
+            raise CommandError("no conversation is open")
+        shown = wire.parse(params, _Shown)
+        self._supervisor.report((shown.message or shown.text)[:_MAX_CHARACTERS])
 
-    def _send(self, method: str, text: str, collected: Collected | None) -> None:
-        if collected is None:
-            self._supervisor.refuse(f"{method} has no effect outside of its slash commands yet")
-        elif text.strip():
-            collected.sent.append(text)
+    def _carry_out(self, method: str, params: Mapping[str, Json], context: ConversationContext) -> None:
+        match method:
+            case "notify":
+                shown = wire.parse(params, _Shown)
+                context.show.notice(shown.message, _LEVELS.get(shown.level, "info"))
+            case "showMessage":
+                text = wire.parse(params, _Shown).text
+                replies = self._replies.get(context.conversation_id)
+                if replies is None:
+                    context.show.notice(text)
+                else:
+                    replies.append(text[:_MAX_CHARACTERS])
+            case "setWidget":
+                widget = wire.parse(params, _Widget)
+                place: Placement = "below" if widget.placement == "below-status" else "above"
+                context.show.widget(widget.key, widget.content, place)
+            case "setStatus":
+                status = wire.parse(params, _Status)
+                context.show.status(status.key, status.text)
+            case "setInputText":
+                context.show.editor_text(wire.parse(params, _Input).text)
+            case "sendMessage" | "steer" | "setSessionTitle":
+                self._change(method, params, context)
+            case _:
+                raise CommandError("kaa does not support this")
+
+    def _change(self, method: str, params: Mapping[str, Json], context: ConversationContext) -> None:
+        """Change the conversation, which needs a permission unless the user has just called the extension.
+
+        Raises:
+            CommandError: there is none, or it cannot be done.
+        """
+        if self._supervisor.permissions.session != "write" and context.conversation_id not in self._replies:
+            raise CommandError("outside of its slash commands the extension needs the permission `session: write`")
+        match method:
+            case "sendMessage":
+                context.send(wire.parse(params, _Sent).content)
+            case "steer":
+                context.steer(wire.parse(params, _Sent).content)
+            case _:
+                context.naming.set_name(wire.parse(params, _Title).title)
+
+
+_LEVELS: dict[str, Level] = {"warn": "warning", "warning": "warning", "error": "error"}

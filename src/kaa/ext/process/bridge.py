@@ -6,11 +6,11 @@ import msgspec
 
 from kaa.core.events import Event
 from kaa.core.hooks import Block, ReplaceArguments
-from kaa.core.messages import Json, ToolCall
+from kaa.core.messages import Json, ToolCall, UserMessage
 from kaa.core.provider import ToolSchema
 from kaa.core.tool import ToolError, ToolResult
 from kaa.ext.command_context import CommandContext
-from kaa.ext.commands import CommandAction
+from kaa.ext.commands import CommandAction, Reply
 from kaa.ext.context import ConversationContext, ToolContext
 from kaa.ext.errors import CommandError, RegistrationError
 from kaa.ext.extension_api import ExtensionAPI
@@ -86,9 +86,14 @@ class Bridge:
         self._supervisor.on_notification = self._actions.notified
         self._kaa.on_session_start(self._started)
         self._kaa.on_session_end(self._ended)
+        self._kaa.on_user_message(self._awaited)  # an extension that is loaded again sees no start
         self._kaa.on_close(self._events.close)
 
     async def _started(self, _: SessionStart, context: ConversationContext) -> None:
+        self._supervisor.calls.opened(context)
+        await self._supervisor.ready(context.asker)
+
+    async def _awaited(self, _: UserMessage, context: ConversationContext) -> None:
         self._supervisor.calls.opened(context)
         await self._supervisor.ready(context.asker)
 
@@ -229,10 +234,10 @@ class _CommandHandler:
     async def __call__(self, arguments: str, context: CommandContext) -> CommandAction | None:
         # Some requests of the process need what only a command may do.
         conversation = context if isinstance(context, ConversationContext) else None
-        with self._actions.collected(context.conversation_id) as collected:
+        with self._actions.replies(context.conversation_id) as replies:
             try:
                 params = {"name": self._name, "args": arguments}
                 await self._supervisor.call("command/execute", params, conversation)
             except (RpcError, NotRunningError) as error:
                 raise CommandError(f"/{self._name} failed: {error}") from error
-        return collected.action()
+        return Reply("\n".join(replies)) if replies else None

@@ -54,6 +54,7 @@ class Supervisor:
         pauses: before each start after a crash, in seconds.
 
     Attributes:
+        permissions: that the user granted.
         offers: what the process that runs has registered.
         calls: which conversations use it.
         on_offers: called after a handshake, and when the process registers something later.
@@ -72,7 +73,7 @@ class Supervisor:
         self._pauses = pauses
         self._connection: Connection | None = None  # after the handshake
         self._live_connection: Connection | None = None
-        self._permissions = Permissions()
+        self.permissions = Permissions()
         self._settled = asyncio.Event()
         self._has_ended = ""  # why it is not running, and will not be
         self._asker: asyncio.Future[Asker] = asyncio.get_running_loop().create_future()
@@ -138,7 +139,7 @@ class Supervisor:
         if service is None or connection is None:
             raise RpcError(wire.METHOD_NOT_FOUND, f"kaa does not know the method {method!r}")
         context = self.calls.context_of(params)
-        return await service(params, Caller(self._manifest, self._permissions, context, self._host, connection.notify))
+        return await service(params, Caller(self._manifest, self.permissions, context, self._host, connection.notify))
 
     def disconnected(self) -> None:
         """See `Receiver`. Calls wait from now on, until the process has started again or is given up."""
@@ -213,8 +214,8 @@ class Supervisor:
         Raises:
             ExtensionError: it cannot be started, or the handshake fails.
         """
-        self._permissions = await self._permitted()
-        process = await self._host.start(self._manifest, self._permissions)
+        self.permissions = await self._permitted()
+        process = await self._host.start(self._manifest, self.permissions)
         ended = asyncio.create_task(process.wait())
         channels = Channels(self._manifest.name, self._manifest.transport)
         await channels.open(process)
