@@ -135,7 +135,7 @@ def test_the_environment_of_kaa_is_not_read_from_proc(ground: Ground) -> None:
     assert not _with(ground, look)
 
 
-def test_kaa_is_not_traced_or_killed(ground: Ground) -> None:
+def test_kaa_is_not_traced_or_signalled(ground: Ground) -> None:
     async def attack(puppet: Puppet) -> list[bool]:
         return [await puppet.can("trace", os.getpid()), await puppet.can("kill", os.getpid())]
 

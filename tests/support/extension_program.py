@@ -38,7 +38,7 @@ def fetch(url):
 
 does = {
     "read": read, "write": write, "list": lambda path: sorted(os.listdir(path)), "connect": connect, "trace": trace,
-    "fetch": fetch, "kill": lambda pid: os.kill(pid, 9), "environment": lambda: dict(os.environ), "cwd": os.getcwd,
+    "fetch": fetch, "kill": lambda pid: os.kill(pid, 0), "environment": lambda: dict(os.environ), "cwd": os.getcwd,
     "run": lambda *argv: subprocess.run(argv, capture_output=True, text=True, check=True).stdout,
     "hard link": os.link, "rename": os.rename,
     "descriptors": lambda: [number for number in range(64) if os.path.exists(f"/proc/self/fd/{number}")],
