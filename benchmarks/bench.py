@@ -74,7 +74,12 @@ class Runner:
         return self.agent.name
 
     def prompt(
-        self, script: Sequence[ScriptItem], *, sample_memory: bool = False, events_per_second: float = 0.0
+        self,
+        script: Sequence[ScriptItem],
+        *,
+        sample_memory: bool = False,
+        events_per_second: float = 0.0,
+        flags: Sequence[str] = (),
     ) -> Measured:
         """Let the agent work on a message while the model follows `script`, at once or at a rate.
 
@@ -82,7 +87,7 @@ class Runner:
             RunFailedError: it did not follow the script to its end.
         """
         self._server.begin(script, events_per_second)
-        measured = self.run(*self.agent.prompt, MESSAGE, sample_memory=sample_memory)
+        measured = self.run(*flags, *self.agent.prompt, MESSAGE, sample_memory=sample_memory)
         asked = len(self.requests())
         if asked != len(script):
             raise RunFailedError(f"{self.name} made {asked} requests where {len(script)} were expected")
