@@ -89,7 +89,7 @@ class Scope:
     def guards(self) -> "Scope":
         """Only its hooks whose failure stops what they are about: a message, a request, a tool call or its result."""
         kept = Scope(self.owner, built_in=self.built_in, everywhere=self.everywhere)
-        kept.costs = self.costs
+        kept.costs, kept.settings, kept.flags = self.costs, self.settings, self.flags  # which the hooks may read
         kept.message_hooks, kept.before_requests = self.message_hooks, self.before_requests
         kept.before_tools, kept.after_tools = self.before_tools, self.after_tools
         return kept
