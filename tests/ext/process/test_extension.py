@@ -406,6 +406,20 @@ def test_a_command_can_send_a_message_to_the_model(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
+def test_a_shortcut_is_a_command_with_a_key(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            answer = lambda params: {"action": {"type": "showMessage", "payload": {"text": "pressed " + params["key"]}}}
+            Peer().serve([("register/shortcut", {"key": "ctrl+alt+g", "description": "Greets"})],
+                         {"shortcut/handle": answer})
+        """)
+
+        assert stage.registry.commands["probe-ctrl-alt-g"].key == "ctrl+alt+g"
+        assert await stage.command("probe-ctrl-alt-g") == Reply("pressed ctrl+alt+g")
+
+    play(tmp_path, scene)
+
+
 def test_messages_outside_of_commands_need_a_permission(tmp_path: Path) -> None:
     async def scene(stage: Stage) -> None:
         await stage.begin("""

@@ -16,7 +16,7 @@ from kaa.ext.errors import CommandError, RegistrationError
 from kaa.ext.extension_api import ExtensionAPI
 from kaa.ext.hooks import CompactionRequest, CondensedText, SessionEnd, SessionStart
 from kaa.ext.process import conversion, wire
-from kaa.ext.process.actions import Actions
+from kaa.ext.process.actions import ActionAnswer, Actions
 from kaa.ext.process.event_pump import EventPump
 from kaa.ext.process.injections import Injections
 from kaa.ext.process.manifest import Manifest
@@ -29,6 +29,7 @@ from kaa.ext.process.offers import (
     MessageHookOffer,
     Offer,
     SectionOffer,
+    ShortcutOffer,
     ToolOffer,
 )
 from kaa.ext.process.supervisor import NotRunningError, Supervisor
@@ -75,7 +76,7 @@ class Bridge:
         self._events = EventPump(supervisor, self._actions)
         self._injections = Injections(supervisor)
         self._tools: dict[str, ToolOffer] = {}
-        self._commands: dict[str, CommandOffer] = {}
+        self._commands: dict[str, CommandOffer | ShortcutOffer] = {}
         self._sections: list[SectionOffer] = []
         self._hooked: set[type[Offer]] = set()
 
@@ -107,25 +108,23 @@ class Bridge:
         for name in [name for name, known in self._tools.items() if tools.get(name) != known]:
             self._kaa.unregister_tool(name)
             del self._tools[name]
-        commands = {one.name: one for one in offers.commands}
+        commands: dict[str, CommandOffer | ShortcutOffer] = {one.name: one for one in offers.commands}
+        commands |= {self._shortcut_name(one): one for one in offers.shortcuts}
         for name in [name for name, known in self._commands.items() if commands.get(name) != known]:
             self._kaa.unregister_command(name)
             del self._commands[name]
         for tool in tools.values():
             if tool.name not in self._tools and self._accept(tool):
                 self._tools[tool.name] = tool
-        for command in commands.values():
-            if command.name not in self._commands and self._accept(command):
-                self._commands[command.name] = command
+        for name, command in commands.items():
+            if name not in self._commands and self._accept(command):
+                self._commands[name] = command
         if offers.sections != self._sections:
             self._sections = offers.sections
             self._kaa.add_prompt_section(self._name, self._prompt)
-        for shortcut in offers.shortcuts:
-            self._supervisor.offers.drop(shortcut)
-            self._supervisor.refuse(f"shortcut {shortcut.key!r}: kaa has no shortcuts of extension processes yet")
         self._hook()
 
-    def _accept(self, offer: ToolOffer | CommandOffer) -> bool:
+    def _accept(self, offer: ToolOffer | CommandOffer | ShortcutOffer) -> bool:
         """Register a tool or a command, unless another extension has one of this name."""
         try:
             match offer:
@@ -136,11 +135,19 @@ class Bridge:
                 case CommandOffer():
                     handler = _CommandHandler(offer.name, self._supervisor, self._actions)
                     self._kaa.register_command(offer.name, offer.description, handler, while_running=offer.immediate)
+                case ShortcutOffer():
+                    pressed = _ShortcutHandler(offer.key, self._supervisor, self._actions)
+                    name, key = self._shortcut_name(offer), offer.key
+                    self._kaa.register_command(name, offer.description, pressed, key=key, while_running=True)
         except RegistrationError as error:
             self._supervisor.offers.drop(offer)
             self._supervisor.refuse(str(error))
             return False
         return True
+
+    def _shortcut_name(self, offer: ShortcutOffer) -> str:
+        """The slash command of a shortcut, for frontends without keys."""
+        return "".join(one if one.isalnum() else "-" for one in f"{self._name}-{offer.key}")
 
     def _hook(self) -> None:
         """Register the hooks whose first offer has come. They stay, and do nothing without an offer."""
@@ -240,4 +247,23 @@ class _CommandHandler:
                 await self._supervisor.call("command/execute", params, conversation)
             except (RpcError, NotRunningError) as error:
                 raise CommandError(f"/{self._name} failed: {error}") from error
+        return Reply("\n".join(replies)) if replies else None
+
+
+class _ShortcutHandler:
+    """A key that a process handles."""
+
+    def __init__(self, key: str, supervisor: Supervisor, actions: Actions) -> None:
+        self._key = key
+        self._supervisor = supervisor
+        self._actions = actions
+
+    async def __call__(self, _: str, context: CommandContext) -> CommandAction | None:
+        conversation = context if isinstance(context, ConversationContext) else None
+        with self._actions.replies(context.conversation_id) as replies:
+            try:
+                answer = await self._supervisor.call("shortcut/handle", {"key": self._key}, conversation)
+                self._actions.perform(wire.parse(answer or {}, ActionAnswer).action, conversation)
+            except (RpcError, NotRunningError) as error:
+                raise CommandError(f"{self._key} failed: {error}") from error
         return Reply("\n".join(replies)) if replies else None
