@@ -27,7 +27,6 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def server(kaa: Kaa) -> Iterator[ModelServer]:
-    kaa.settings(approvals={"allow": ["hello_world"]})
     for folder in _EXTENSIONS:
         assert kaa.run("ext", "permit", "--yes", folder).code == 0
     with ModelServer() as server:

@@ -49,6 +49,12 @@ class Permissions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         )
 
     @property
+    def risk(self) -> Literal["read", "granted"]:
+        """The risk of a tool of an extension that the kernel confines to these."""
+        reads_only = Permissions(project="read", session="read")
+        return "read" if self.beyond(reads_only) == Permissions() else "granted"
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """Each permission in words, for people."""
         words = [_PROJECT[self.project], _SESSION[self.session]]

@@ -8,12 +8,13 @@ from kaa.core.messages import Json
 from kaa.core.tool import Tool
 from kaa.ext.context import ToolContext
 
-Risk: TypeAlias = Literal["read", "write", "command", "fetch", "outside"]
+Risk: TypeAlias = Literal["read", "write", "command", "fetch", "granted", "outside"]
 """What a call of a tool can do at most.
 
 `read` reads the project at its argument `path`, `write` changes the file `path`, `command` runs the bash `command`,
-`fetch` gets the address `url` by a command; all four through the workspace only. `outside` can do anything: the code of
-an extension runs in kaa's own process, which no sandbox confines.
+`fetch` gets the address `url` by a command; all four through the workspace only. `granted` does what the user permitted
+the extension, which is confined; fewer rights of a run do not hold for it. `outside` can do anything: the code of an
+extension runs in kaa's own process, which no sandbox confines.
 """
 
 

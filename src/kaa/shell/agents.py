@@ -34,6 +34,7 @@ from kaa.workspace.protocol import WiderError, Workspace
 _USAGE_KIND = "agent"
 _MAX_NAME_CHARACTERS = 64
 _MOST_NESTED = 5
+_OWN_RIGHTS = ("granted", "outside")
 
 
 class AgentOrigin(msgspec.Struct, frozen=True):
@@ -183,7 +184,7 @@ class AgentRuns:
     def _tools(self) -> tuple[str, ...]:
         """The conversation's active tools that work through the workspace: its limits hold for no others."""
         origin = self._origin
-        return tuple(name for name in origin.built.agent.tool_names if origin.registry.risk_of(name) != "outside")
+        return tuple(name for name in origin.built.agent.tool_names if origin.registry.risk_of(name) not in _OWN_RIGHTS)
 
     async def _link(self, model: str | None) -> ModelLink:
         models, link = self._origin.built.models, self._origin.spec.models.link

@@ -32,6 +32,11 @@ class Confines(Protocol):
         ...
 
     @property
+    def is_narrowed(self) -> bool:
+        """Whether calls belong to an agent whose workspace was narrowed: then no yes lifts anything."""
+        ...
+
+    @property
     def root(self) -> str:
         """The project; relative paths start here."""
         ...
@@ -54,11 +59,6 @@ class Confines(Protocol):
 
 class SandboxControl(Confines, Protocol):
     """What a yes can change. Only the gate calls these, and only for an answer of the user's or a rule of theirs."""
-
-    @property
-    def is_narrowed(self) -> bool:
-        """Whether calls belong to an agent whose workspace was narrowed: then no yes lifts anything."""
-        ...
 
     async def settle(self) -> None:
         """Wait until it is certain whether the kernel confines what runs.

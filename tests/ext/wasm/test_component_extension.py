@@ -351,7 +351,12 @@ def test_without_permissions_host_functions_refuse(tmp_path: Path, host: Host, e
 
 @pytest.mark.parametrize(
     ("permissions", "risk"),
-    [("", "read"), ('project = "read"', "read"), ('hosts = ["a.example"]', "fetch"), ('project = "write"', "outside")],
+    [
+        ("", "read"),
+        ('project = "read"', "read"),
+        ('hosts = ["a.example"]', "granted"),
+        ('project = "write"', "granted"),
+    ],
 )
 def test_the_risk_of_tools_follows_from_the_permissions(tmp_path: Path, permissions: str, risk: str) -> None:
     async def use() -> None:

@@ -27,6 +27,7 @@ RISKS: dict[str, Risk] = {
     "edit": "write",
     "web_fetch": "fetch",
     "deploy": "outside",
+    "ticket": "granted",
 }
 
 
@@ -36,6 +37,7 @@ class Confinement(msgspec.Struct, frozen=True):
     confined: bool = True
     effective: bool = False
     mode: Mode = "workspace-write"
+    is_narrowed: bool = False
     root: str = ROOT
     writable: tuple[str, ...] = (ROOT, "/tmp")
     temporary: tuple[str, ...] = ("/tmp",)
@@ -46,6 +48,7 @@ CONFINED = Confinement()
 EFFECTIVE = Confinement(effective=True)
 UNCONFINED = Confinement(confined=False)
 FULL_ACCESS = Confinement(confined=False, mode="full-access")
+NARROWED = Confinement(is_narrowed=True)
 READ_ONLY = Confinement(mode="read-only", writable=("/tmp",))
 
 

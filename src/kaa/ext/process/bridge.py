@@ -131,7 +131,12 @@ class Bridge:
                 case ToolOffer():
                     tool = _ProcessTool(offer, self._supervisor)
                     hint = " ".join(offer.prompt_hint.split())
-                    self._kaa.register_tool(tool, snippet=hint, exposure="deferred" if offer.deferred else "default")
+                    self._kaa.register_tool(
+                        tool,
+                        snippet=hint,
+                        risk=self._supervisor.permissions.risk,
+                        exposure="deferred" if offer.deferred else "default",
+                    )
                 case CommandOffer():
                     handler = _CommandHandler(offer.name, self._supervisor, self._actions)
                     self._kaa.register_command(offer.name, offer.description, handler, while_running=offer.immediate)

@@ -14,8 +14,6 @@ from kaa.ext.commands import CommandAction, CommandHandler, Reply, Submit
 from kaa.ext.context import ConversationContext, ToolContext
 from kaa.ext.errors import CommandError
 from kaa.ext.extension_api import ExtensionAPI
-from kaa.ext.permissions import Permissions
-from kaa.ext.tools import Risk
 from kaa.ext.wasm.description import ComponentFile
 from kaa.ext.wasm.errors import ComponentError
 from kaa.ext.wasm.machine import Machine
@@ -31,7 +29,7 @@ def register(kaa: ExtensionAPI, machine: Machine, offer: Offer, found: Component
     Raises:
         RegistrationError: a name is invalid or taken.
     """
-    risk = _risk(found.described.permissions)
+    risk = found.described.permissions.risk
     for tool in offer.tools:
         kaa.register_tool(_Tool(machine, offer.execute, tool.schema, found.name), snippet=tool.snippet, risk=risk)
     for command in offer.commands:
@@ -52,13 +50,6 @@ def register(kaa: ExtensionAPI, machine: Machine, offer: Offer, found: Component
         queue = EventQueue(machine, offer.hooks["on-event"], offer.events)
         kaa.on_event(queue.add)
         kaa.on_close(queue.close)
-
-
-def _risk(permissions: Permissions) -> Risk:
-    """What a call can do at most: host functions are all that it has."""
-    if permissions.project == "write":
-        return "outside"  # it names no path beforehand
-    return "fetch" if permissions.hosts else "read"
 
 
 class _Tool:

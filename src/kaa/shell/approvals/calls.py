@@ -27,7 +27,7 @@ class JudgedCall(msgspec.Struct, frozen=True):
     Attributes:
         id: the tool call.
         tool: the tool's name.
-        risk: what it can do at most.
+        risk: what it can do at most; `outside` where a tool keeps rights that this run does not have.
         arguments: as the tool gets them.
         script: the command, of tools that run one.
         reach: what the command would run.
@@ -135,7 +135,7 @@ def examine(call: ToolCall, risk: Risk, confines: Confines, target: Target | Non
     return JudgedCall(
         id=call.id,
         tool=call.name,
-        risk=risk,
+        risk="outside" if risk == "granted" and outside is not None else risk,
         arguments=call.arguments,
         script=script,
         reach=found,
@@ -182,6 +182,9 @@ def _outside(tool: str, risk: Risk, confines: Confines) -> str | None:
         return None
     if risk == "outside":
         return f"{tool} runs in kaa itself, which no sandbox confines"
+    if risk == "granted":
+        is_less = confines.mode == "read-only" or confines.is_narrowed
+        return f"{tool} keeps the rights of its extension, which are more than those of this run" if is_less else None
     if not confines.confined:
         return "no sandbox works on this system, so that nothing would confine it"
     return None

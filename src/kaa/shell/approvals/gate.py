@@ -123,6 +123,7 @@ class Gate:
         except OSError as error:
             return Block(f"{call.name} was not run: {error}")
         examined = await self._examine(call)
+        risk = examined.risk
         if self._sandbox.is_narrowed and risk != "outside" and examined.outside is not None:
             return Block(wording.narrowed(examined.outside), denied=True, advice=wording.ADVICE)
         verdict = self._judge(examined)

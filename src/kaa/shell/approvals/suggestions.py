@@ -73,7 +73,7 @@ def _lines(call: JudgedCall, rules: Sequence[Rule], root: str, *, outside: bool)
         return [_command_line(one.literal_words or (), exact=exact, held=held) for one in missing]
     if call.risk in ("read", "write") and call.paths:
         return [f"{call.risk}: {_pattern(call.paths[0], root, exact=outside, held=call.is_held)}"]
-    return [call.tool] if call.risk == "outside" else []
+    return [call.tool] if call.risk in ("granted", "outside") else []
 
 
 def _command_line(words: Sequence[str], *, exact: bool, held: bool) -> str:

@@ -31,6 +31,7 @@ _RISKS = {
     "write": "changes a file",
     "command": "runs a command",
     "fetch": "gets a web page",
+    "granted": "does what you permitted its extension",
     "outside": "runs code of an extension outside the sandbox",
 }
 
