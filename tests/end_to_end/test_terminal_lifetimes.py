@@ -302,6 +302,7 @@ def test_what_keeps_it_from_starting_is_told_and_can_be_mended(seat: Seat) -> No
     extension = seat.home / "extensions" / "mine.py"
     extension.parent.mkdir()
     extension.write_text("raise ValueError('not today')\n")
+    seat.settings(requiredExtensions=["mine"])
 
     with seat.start(script=[say("Still here.")]) as program:
         program.wait_for("not today")

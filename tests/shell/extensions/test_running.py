@@ -61,6 +61,13 @@ class Person:
         return question.fit(Confirmed(self._yes))
 
 
+@pytest.fixture(autouse=True)
+def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start in a project of its own: for the rest of this Python process, kaa trusts nothing in there."""
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+
+
 def _attempt(stage: Stage, *paths: Path) -> dict[str, Any]:
     """What the command of the process could do."""
     stage.environ |= {"PATH": os.environ["PATH"], "HOME": str(stage.home.parent), "OPENAI_API_KEY": "sk-1"}
