@@ -659,6 +659,20 @@ def test_an_extension_that_is_unloaded_before_its_permission_never_starts(tmp_pa
     play(tmp_path, scene)
 
 
+def test_what_is_offered_while_the_extension_is_unloaded_is_not_registered(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        stage.load("""
+            Peer().serve([tool("greet"), ("register/command", {"name": "wave", "description": "Wave"})], {})
+        """)
+        await stage.until(lambda: bool(stage.host.started))
+        stage.registry.extensions.close()
+        await stage.host.close()
+
+        assert stage.host.reports == []
+
+    play(tmp_path, scene)
+
+
 def test_shutdown_is_told_before_the_end(tmp_path: Path) -> None:
     marker = tmp_path / "marker"
 

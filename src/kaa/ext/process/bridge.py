@@ -88,7 +88,12 @@ class Bridge:
         self._kaa.on_session_start(self._started)
         self._kaa.on_session_end(self._ended)
         self._kaa.on_user_message(self._awaited)  # an extension that is loaded again sees no start
-        self._kaa.on_close(self._events.close)
+        self._kaa.on_close(self._disconnect)
+
+    def _disconnect(self) -> None:
+        """The extension is unloaded: what its process offers while it ends is registered no more."""
+        self._events.close()
+        self._supervisor.on_offers = self._supervisor.on_given_up = lambda: None
 
     async def _started(self, _: SessionStart, context: ConversationContext) -> None:
         self._supervisor.calls.opened(context)
