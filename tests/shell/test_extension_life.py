@@ -162,6 +162,22 @@ class TestLoading:
         assert hanging.with_suffix(".begun").exists()
         assert any(f"Extension {hanging} failed to load: you stopped it" in notice for notice in stage.notices)
 
+    @pytest.mark.parametrize(("key", "end"), [("", "for at most 20 seconds"), ("Esc", "Esc stops it")])
+    def test_that_hangs_is_announced_with_the_key_of_the_frontend(self, stage: Stage, key: str, end: str) -> None:
+        install(stage, "a.py", _HANGING)
+        stage.host_options = HostOptions(stop_key=key)
+
+        async def scene(host: Host) -> None:
+            opening = asyncio.ensure_future(opened(host))
+            while not stage.notices:
+                await asyncio.sleep(0.01)  # the loop is free
+            assert host.stop_loading()
+            await opening
+
+        play(stage, scene)
+
+        assert stage.notices[0].endswith(f"your first message waits for it, {end}")
+
     def test_that_hangs_does_not_keep_kaa_from_ending(self, stage: Stage) -> None:
         hanging = install(stage, "a.py", _HANGING)
 

@@ -309,7 +309,9 @@ class LoadedExtensions:
         try:
             if not await loading.wait(_SLOW_SECONDS):
                 self._slow.append(loading)
-                self._report(f"extension {path} is still being loaded: your first message waits for it, Esc stops it")
+                key = self._options.stop_key
+                end = f"{key} stops it" if key else f"for at most {_LOAD_SECONDS:.0f} seconds"
+                self._report(f"extension {path} is still being loaded: your first message waits for it, {end}")
         except asyncio.CancelledError:
             loading.give_up("kaa ends")
             raise

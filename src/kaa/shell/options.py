@@ -132,11 +132,13 @@ class HostOptions(msgspec.Struct, frozen=True):
         extensions: Python files or folders to load besides the user's own.
         discover_extensions: whether to load the user's own, which are in his folder and in the settings.
         flags: options that an extension must have, each with its value.
+        stop_key: stops extensions that take long to load, in the frontend; empty if no key does.
     """
 
     extensions: tuple[Path, ...] = ()
     discover_extensions: bool = True
     flags: dict[str, str | None] = {}
+    stop_key: str = ""
 
 
 class ConversationOptions(msgspec.Struct, frozen=True):

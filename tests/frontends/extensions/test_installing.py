@@ -521,6 +521,10 @@ def test_the_doctor_finds_changed_and_missing_files_and_missing_permissions(worl
     assert "its files changed after the installation" in world.out
     assert "it asks for permissions that it does not have: read and write the files of the project" in world.out
 
+    assert world.ext("doctor", "--json") == 1
+    checked = [json.loads(line) for line in world.out.splitlines()]
+    assert [(one["name"], one["kind"], len(one["problems"])) for one in checked] == [("greeter", "process", 2)]
+
     (world.home.extensions / "greeter").rename(world.sources / "away")
     assert world.ext("doctor", "greeter") == 1
     assert f"its files are gone: run kaa ext install {world.sources}/x" in world.out

@@ -62,7 +62,7 @@ def _ran(command: Subcommand, parsed: argparse.Namespace) -> int:
         return ExitCode.USAGE
 
 
-def _add_list(parser: argparse.ArgumentParser) -> None:
+def _add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
 
@@ -101,19 +101,24 @@ def _switch(*, enabled: bool) -> Callable[[argparse.Namespace, Home], int]:
 
 def _add_doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these extensions")
+    _add_json(parser)
 
 
 def _doctor(parsed: argparse.Namespace, home: Home) -> int:
     extensions = InstalledExtensions(home)
     found = [extensions.get(name) for name in parsed.names] or extensions.all()
     checked = [(one, extensions.problems(one)) for one in found]
-    deliver(sys.stdout, printable(doctor_lines(checked)))
+    if parsed.json:
+        objects = [{**facts(one), "problems": problems} for one, problems in checked]
+        deliver(sys.stdout, "".join(f"{msgspec.json.encode(one).decode()}\n" for one in objects))
+    else:
+        deliver(sys.stdout, printable(doctor_lines(checked)))
     return ExitCode.FAILED if any(problems for _, problems in checked) else ExitCode.DONE
 
 
 _SUBCOMMANDS = {
     "new": Subcommand("write the beginning of an extension", add_new_arguments, run_new),
-    "list": Subcommand("list the installed extensions", _add_list, _list),
+    "list": Subcommand("list the installed extensions", _add_json, _list),
     "install": Subcommand(
         "install an extension from a path, a git repository or the package index", add_install_arguments, run_install
     ),

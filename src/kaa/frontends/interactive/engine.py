@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
+import msgspec
+
 from kaa.core.messages import UserMessage
 from kaa.ext.asking import confirm
 from kaa.ext.invocation import invocation_in
@@ -63,7 +65,8 @@ class Engine:
         self._reopen = reopen
         self._served: tuple[EngineListener, QuestionPresenter] | None = None
         self._post = post
-        self._host = Host(command_line.host_options(), Home.of(os.environ), os.environ, self._notify, self, self)
+        options = msgspec.structs.replace(command_line.host_options(), stop_key="Esc")
+        self._host = Host(options, Home.of(os.environ), os.environ, self._notify, self, self)
         self._workspace = self._adopted(opened)
         self._hosted: HostedConversation | None = None
         self._reporter: Reporter | None = None
