@@ -17,7 +17,7 @@ from kaa.core.tool import ToolError, ToolResult, text_result
 from kaa.ext.acting import ConversationControl
 from kaa.ext.agents import AgentRunner
 from kaa.ext.api import CommandContext, CompactionRequest, PromptContext, Reply
-from kaa.ext.display import DisplayKind, DisplayUpdate, NoticeShown
+from kaa.ext.display import DisplayKind, DisplayUpdate, NoticeShown, StatusSection
 from kaa.ext.errors import CommandError, ExtensionError
 from kaa.ext.hooks import SessionEnd, SessionStart
 from kaa.ext.process.extension import process_extension
@@ -37,9 +37,11 @@ class _Seen:
 
     def __init__(self, seen: list[str]) -> None:
         self._seen = seen
+        self.updates: list[DisplayUpdate] = []
 
     def show(self, update: DisplayUpdate) -> None:
         """Remember it."""
+        self.updates.append(update)
         match update.change:
             case NoticeShown(text, level):
                 self._seen.append(f"{level}: {text}")
@@ -61,6 +63,7 @@ class Stage:
         self.pauses = (0.0, 0.0)
         self.registry = LoadedRegistry(self.failures.append)
         seen = _Seen(self.host.reports)
+        self.updates = seen.updates
         display = ConversationDisplay("", seen, self.failures.append)
         control = cast("ConversationControl", seen)
         self.registry.context.attach(lambda: control, lambda: cast("AgentRunner", None), lambda: display)
@@ -434,6 +437,48 @@ def test_messages_outside_of_commands_need_a_permission(tmp_path: Path) -> None:
         await stage.call("work")
 
         assert stage.host.reports == ["warning: done"]
+
+    play(tmp_path, scene)
+
+
+def test_what_a_process_shows_has_its_name(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            peer = Peer()
+            def answer(params):
+                peer.notify("notify", message="built", level="error")
+                peer.notify("showMessage", text="tested")
+                peer.notify("setStatus", key="ci", text="red")
+                return text("")
+            peer.serve([tool("work")], {"tool/execute": answer})
+        """)
+
+        await stage.call("work")
+
+        assert [(one.author, one.change) for one in stage.updates] == [
+            ("probe", NoticeShown("built", "error")),
+            ("probe", NoticeShown("tested")),
+            ("probe", StatusSection("ci", "red")),
+        ]
+
+    play(tmp_path, scene)
+
+
+def test_empty_texts_show_nothing(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            peer = Peer()
+            def answer(params):
+                peer.notify("notify", message="  ")
+                peer.notify("showMessage", text="")
+                peer.notify("notify", message="done")
+                return text("")
+            peer.serve([tool("work")], {"tool/execute": answer})
+        """)
+
+        await stage.call("work")
+
+        assert stage.host.reports == ["info: done"]
 
     play(tmp_path, scene)
 

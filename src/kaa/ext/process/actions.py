@@ -37,6 +37,11 @@ class _Shown(msgspec.Struct, frozen=True):
     text: str = ""
     level: str = ""
 
+    @property
+    def words(self) -> str:
+        """What is shown."""
+        return self.message or self.text
+
 
 class _Sent(msgspec.Struct, frozen=True):
     """`sendMessage` and `steer`."""
@@ -117,16 +122,15 @@ class Actions:
     def _without_conversation(self, method: str, params: Mapping[str, Json]) -> None:
         if method not in ("notify", "showMessage"):
             raise CommandError("no conversation is open")
-        shown = wire.parse(params, _Shown)
-        self._supervisor.report((shown.message or shown.text)[:_MAX_CHARACTERS])
+        self._supervisor.report(_shown(params).words[:_MAX_CHARACTERS])
 
     def _carry_out(self, method: str, params: Mapping[str, Json], context: ConversationContext) -> None:
         match method:
             case "notify":
-                shown = wire.parse(params, _Shown)
-                context.show.notice(shown.message, _LEVELS.get(shown.level, "info"))
+                shown = _shown(params)
+                context.show.notice(shown.words, _LEVELS.get(shown.level, "info"))
             case "showMessage":
-                text = wire.parse(params, _Shown).text
+                text = _shown(params).words
                 replies = self._replies.get(context.conversation_id)
                 if replies is None:
                     context.show.notice(text)
@@ -161,6 +165,18 @@ class Actions:
                 context.steer(wire.parse(params, _Sent).content)
             case _:
                 context.naming.set_name(wire.parse(params, _Title).title)
+
+
+def _shown(params: Mapping[str, Json]) -> _Shown:
+    """What `notify` and `showMessage` show.
+
+    Raises:
+        CommandError: nothing, which would be an empty notice.
+    """
+    shown = wire.parse(params, _Shown)
+    if not shown.words.strip():
+        raise CommandError("the text is empty, so kaa shows nothing")
+    return shown
 
 
 _LEVELS: dict[str, Level] = {"warn": "warning", "warning": "warning", "error": "error"}
