@@ -43,8 +43,8 @@ def test_a_python_extension_loads_and_passes_its_tests(project: Path) -> None:
     registry = LoadedRegistry(lambda failure: None)
     registry.load("words", load_extension(project / "words"))
     (scope,) = (one for one in registry.extensions.scopes() if one.owner == "words")
-    assert list(scope.tools) == ["count_words"]
-    assert list(scope.commands) == ["hello"]
+    assert list(scope.tools) == ["words_words"]
+    assert list(scope.commands) == ["words"]
     tested = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(project / "words")],
         cwd=project,
@@ -72,9 +72,9 @@ def test_a_process_registers_its_tool_and_answers_a_call(project: Path, language
         registry.load("words", process_extension(project / "words", host))
         try:
             await registry.session.started(SessionStart("startup", "session", None))
-            (scope,) = (one for one in registry.extensions.scopes() if "count_words" in one.tools)
-            assert list(scope.commands) == ["hello"]
-            bound = registry.context.bind(scope.tools["count_words"].tool, scope)
+            (scope,) = (one for one in registry.extensions.scopes() if "words_words" in one.tools)
+            assert list(scope.commands) == ["words"]
+            bound = registry.context.bind(scope.tools["words_words"].tool, scope)
             result = await bound.run({"text": "one two three"}, RecordedRun())
             assert not failures
             (content,) = result.content

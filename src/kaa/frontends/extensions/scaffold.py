@@ -57,6 +57,7 @@ def _written(folder: Path, parsed: argparse.Namespace) -> list[Path]:
     written: list[Path] = []
     for source in sorted(template.glob(f"*{_SUFFIX}")):
         file = folder / source.name.removesuffix(_SUFFIX)
-        file.write_text(source.read_text("utf-8").replace("NAME", parsed.name), "utf-8")
+        text = source.read_text("utf-8").replace("NAME_", f"{parsed.name.replace('.', '_')}_")
+        file.write_text(text.replace("NAME", parsed.name), "utf-8")
         written.append(file)
     return written
