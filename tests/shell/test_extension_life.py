@@ -558,6 +558,24 @@ class TestChanges:
         assert stage.notices[0] == f"extension {path} was loaded again"
         assert "Its previous version stays loaded" in stage.notices[1]
 
+    def test_are_in_force_with_the_next_slash_command(self, stage: Stage) -> None:
+        source = """
+def extend(kaa):
+    @kaa.command
+    async def greet(arguments, context):
+        "Greet."
+        return "ANSWER"
+"""
+        path = install(stage, "mine.py", source)
+
+        async def scene(host: Host) -> None:
+            conversation = await opened(host)
+            path.write_text(source.replace("ANSWER", "hello") + "\n    kaa.command(name='wave')(greet)\n")
+            assert await conversation.submit("/greet") == CommandReply("hello")
+            assert await conversation.submit("/wave") == CommandReply("hello")
+
+        play(stage, scene)
+
     def test_by_an_extension_that_rewrites_itself_are_bounded(self, stage: Stage) -> None:
         path = install(stage, "mine.py", _REWRITING)
 

@@ -385,6 +385,8 @@ class Conversation:
         """
         if isinstance(message, str):
             message = user_message(message)
+        if not self._agent.is_running:
+            await self._session.follow_extensions()
         called = invocation_in(message) if message.note is None else None
         if called is not None:
             answer = await self._run_called(called)
@@ -398,7 +400,6 @@ class Conversation:
 
     async def _say(self, message: UserMessage) -> AgentEnd:
         self._session.recorder.require_writable()
-        await self._session.follow_extensions()
         if message.note is None:
             message = await self._registry.run.user_message(message)
         return await self._agent.run(message)
