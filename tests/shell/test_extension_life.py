@@ -558,6 +558,28 @@ class TestChanges:
         assert stage.notices[0] == f"extension {path} was loaded again"
         assert "Its previous version stays loaded" in stage.notices[1]
 
+    def test_that_fail_are_tried_again_by_reload(self, stage: Stage) -> None:
+        path = install(stage, "mine.py", "def extend(kaa): pass\n")
+        lines: list[str] = []
+
+        async def scene(host: Host) -> None:
+            conversation = await opened(host)
+            path.write_text("import missing_module\ndef extend(kaa): pass\n")
+            for command in ("/reload", "/extensions", "/reload"):
+                reply = await conversation.submit(command)
+                assert isinstance(reply, CommandReply)
+                lines.append(reply.text)
+            path.write_text("def extend(kaa): pass\n")
+            await conversation.submit("/reload")
+            reply = await conversation.submit("/extensions")
+            assert isinstance(reply, CommandReply)
+            lines.append(reply.text)
+
+        play(stage, scene)
+
+        assert ["No module named 'missing_module'" in text for text in lines] == [True, True, True, False]
+        assert stage.notices == []
+
     def test_are_in_force_with_the_next_slash_command(self, stage: Stage) -> None:
         source = """
 def extend(kaa):

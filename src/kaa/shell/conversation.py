@@ -385,9 +385,9 @@ class Conversation:
         """
         if isinstance(message, str):
             message = user_message(message)
-        if not self._agent.is_running:
-            await self._session.follow_extensions()
         called = invocation_in(message) if message.note is None else None
+        if not self._agent.is_running and (called is None or called.name != "reload"):  # which does it, and more
+            await self._session.follow_extensions()
         if called is not None:
             answer = await self._run_called(called)
             if not isinstance(answer, Submit):

@@ -102,6 +102,7 @@ class LoadedExtensions:
         self._fingerprints: dict[str, Fingerprint] = {}  # of the user's own, as they were when they were loaded
         self._problems: dict[str, str] = {}  # why some are not loaded, which was reported
         self._switched: dict[str, bool] = {}  # on or off, by the user in this process, whatever the records say
+        self._outdated: dict[str, str] = {}  # why newer versions of loaded extensions are not used
         self._renewals: dict[str, int] = {}  # how often in a row extensions had changed before a message
         self._slow: list[Loading] = []  # those that were announced
         self._one_at_a_time = asyncio.Lock()
@@ -160,10 +161,11 @@ class LoadedExtensions:
             The names of the extensions that the conversation uses now, and what that did, a line for each.
         """
         self._renewals.clear()
-        lines = await self._renew([name for name in names if self._has_changed(name)], names)
+        lines = await self._renew([name for name in names if name in self._outdated or self._has_changed(name)], names)
         for name in names:
             if name in self._fingerprints and not entry_file(Path(name)).is_file():
                 self.loaded.unload(name)
+                self._outdated.pop(name, None)
                 del self._fingerprints[name]
                 lines.append(f"extension {name} was unloaded: its file was removed")
         self._problems.clear()
@@ -205,7 +207,7 @@ class LoadedExtensions:
             name = label(str(path))
             enabled = self._switched.get(str(path), explicit or name not in disabled)
             required = explicit or not {name, str(path)}.isdisjoint(settings.required_extensions)
-            found[path] = KnownExtension(path, source, enabled, required, self._problems.get(str(path), ""))
+            found[path] = KnownExtension(path, source, enabled, required, self._problem_of(str(path)))
 
         if options.discover_extensions:
             for path in discover(self._home.extensions):
@@ -237,6 +239,9 @@ class LoadedExtensions:
         self.stop_loading()
         self.loaded.close()
 
+    def _problem_of(self, name: str) -> str:
+        return self._problems.get(name) or self._outdated.get(name, "")
+
     def _has_changed(self, name: str) -> bool:
         return name in self._fingerprints and fingerprint(Path(name)) not in (self._fingerprints[name], ())
 
@@ -260,9 +265,11 @@ class LoadedExtensions:
                     continue
                 try:
                     await self._finish(await self._begun(path), names)
+                    self._outdated.pop(name, None)
                     lines.append(f"extension {name} was loaded again")
                 except ExtensionError as error:
-                    lines.append(f"{error}. Its previous version stays loaded")
+                    self._outdated[name] = f"{error}. Its previous version stays loaded"
+                    lines.append(self._outdated[name])
         return lines
 
     def _built_in(self) -> list[str]:
