@@ -558,6 +558,32 @@ class TestChanges:
         assert stage.notices[0] == f"extension {path} was loaded again"
         assert "Its previous version stays loaded" in stage.notices[1]
 
+    def test_must_pass_the_checks_of_the_extension(self, stage: Stage) -> None:
+        source = """
+def extend(kaa):
+    @kaa.command
+    async def greet(arguments, context):
+        "Greet."
+        return "ANSWER"
+
+    @kaa.before_replacing
+    async def check():
+        CHECK
+"""
+        path = install(stage, "mine.py", source.replace("CHECK", "raise ValueError('not at the first start')"))
+        answers: list[object] = []
+
+        async def scene(host: Host) -> None:
+            conversation = await opened(host)
+            for check in ("raise ValueError('no server')", "pass"):
+                path.write_text(source.replace("ANSWER", check).replace("CHECK", check))
+                answers.append(await conversation.submit("/greet"))
+
+        play(stage, scene)
+
+        assert answers == [CommandReply("ANSWER"), CommandReply("pass")]
+        assert "ValueError: no server. Its previous version stays loaded" in stage.notices[0]
+
     def test_that_fail_are_tried_again_by_reload(self, stage: Stage) -> None:
         path = install(stage, "mine.py", "def extend(kaa): pass\n")
         lines: list[str] = []

@@ -1,10 +1,12 @@
 """The extensions of a process: each is loaded once, whatever number of conversations use it."""
 
+import asyncio
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from logging import DEBUG, INFO
 from typing import Literal, get_args
 
+from kaa.ext.calling import awaitable
 from kaa.ext.costs import MOST_FAILURES
 from kaa.ext.errors import ExtensionError, RegistrationError
 from kaa.ext.extension_api import Extension, ExtensionAPI
@@ -13,6 +15,8 @@ from kaa.ext.places import label
 from kaa.ext.registration.base import NamedKind
 from kaa.ext.scope import Scope
 from kaa.host.log import LOG
+
+_CHECK_SECONDS = 60
 
 
 class Extensions:
@@ -93,6 +97,23 @@ class Extensions:
         scope.costs.on_failure = lambda: self._limit_failures(scope)
         LOG.log(DEBUG if scope.built_in else INFO, "extension %s loaded", name)
         self.tell()
+
+    async def try_out(self, scope: Scope) -> None:
+        """Run what an extension registered to be checked before it replaces its previous version.
+
+        Raises:
+            ExtensionError: it does not work. Nothing of what it registered stays.
+        """
+        for check in scope.checks:
+            try:
+                async with asyncio.timeout(_CHECK_SECONDS):
+                    await awaitable(check())
+            except ExtensionError:
+                self.drop(scope)
+                raise
+            except (Exception, SystemExit) as error:  # isolation boundary: names the extension
+                self.drop(scope)
+                raise load_failure(scope.owner, error) from error
 
     def drop(self, scope: Scope) -> None:
         """Take back what an extension registered in a scope that is not in use. It can register nothing more there."""

@@ -1,6 +1,6 @@
 """What one extension registered. Whoever registers something owns it: unloading takes all of it back."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -74,6 +74,7 @@ class Scope:
         self.settings: type[Struct] | None = None
         self.flags: dict[str, Flag] = {}
         self.services: list[Service] = []
+        self.checks: list[Callable[[], Awaitable[None]]] = []
         self.closers: list[Callable[[], None]] = []
 
     @property

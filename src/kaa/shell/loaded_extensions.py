@@ -331,7 +331,10 @@ class LoadedExtensions:
             ExtensionError: it cannot be used.
         """
         try:
-            self.loaded.admit(await loading.finished(), beside)
+            scope = await loading.finished()
+            if scope.owner in self.loaded.names:
+                await self.loaded.try_out(scope)
+            self.loaded.admit(scope, beside)
         finally:
             if loading in self._slow:
                 self._slow.remove(loading)

@@ -21,6 +21,7 @@ from kaa.ext.display import DisplayKind, DisplayUpdate, NoticeShown, StatusSecti
 from kaa.ext.errors import CommandError, ExtensionError
 from kaa.ext.hooks import SessionEnd, SessionStart
 from kaa.ext.process.extension import process_extension
+from kaa.ext.scope import Scope
 from kaa.ext.showing import ConversationDisplay
 from tests.support.agents import MODEL
 from tests.support.process_host import UnconfinedHost, write_extension
@@ -700,6 +701,22 @@ def test_an_extension_that_is_unloaded_before_its_permission_never_starts(tmp_pa
         await stage.host.close()
 
         assert stage.host.started == []
+
+    play(tmp_path, scene)
+
+
+def test_a_version_that_does_not_start_is_not_in_use(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        folder = write_extension(stage.folder, "def broken(:", "")
+        scope = Scope(str(folder))
+        stage.registry.extensions.register(scope, process_extension(folder, stage.host, stage.pauses))
+
+        with pytest.raises(ExtensionError, match="Extension probe does not start"):
+            await stage.registry.extensions.try_out(scope)
+
+        [report] = stage.host.reports
+        assert "It printed: SyntaxError: " in report
+        assert not scope.is_open
 
     play(tmp_path, scene)
 

@@ -89,6 +89,7 @@ class Bridge:
         self._kaa.on_session_end(self._ended)
         self._kaa.on_user_message(self._awaited)  # an extension that is loaded again sees no start
         self._kaa.on_close(self._disconnect)
+        self._kaa.before_replacing(self._supervisor.prove)
 
     def _disconnect(self) -> None:
         """The extension is unloaded: what its process offers while it ends is registered no more."""

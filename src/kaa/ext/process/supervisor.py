@@ -74,6 +74,7 @@ class Supervisor:
         self._connection: Connection | None = None  # after the handshake
         self._live_connection: Connection | None = None
         self.permissions = Permissions()
+        self._printed = OutputLog(manifest.name, "stderr")  # of the process that was started last
         self._settled = asyncio.Event()
         self._has_ended = ""  # why it is not running, and will not be
         self._asker: asyncio.Future[Asker] = asyncio.get_running_loop().create_future()
@@ -97,6 +98,18 @@ class Supervisor:
         if not self._asker.done():
             self._asker.set_result(asker)
         await self._has_been_settled.wait()
+
+    async def prove(self) -> None:
+        """Wait whether the process works. Nothing is known of one whose permissions the user has still to grant.
+
+        Raises:
+            NotRunningError: it does not; the user knows why.
+        """
+        if self._host.granted(self._manifest) is None:
+            return
+        await self._has_been_settled.wait()
+        if self._has_ended:
+            raise NotRunningError(f"Extension {self._manifest.name} does not start")
 
     async def call(
         self, method: str, params: Mapping[str, Json], context: ConversationContext | None, *, may_cancel: bool = True
@@ -172,7 +185,7 @@ class Supervisor:
             try:
                 problem = await self._run_once()
             except ExtensionError as error:  # a start that fails fails again
-                self._give_up(str(error))
+                self._give_up(f"{error}. It printed: {self._printed.last}" if self._printed.last else str(error))
                 return
             except Exception as error:  # noqa: BLE001 isolation boundary: whatever the start of a process meets
                 LOG.exception("extension %s cannot be started", self._manifest.name)
@@ -218,6 +231,7 @@ class Supervisor:
         process = await self._host.start(self._manifest, self.permissions)
         ended = asyncio.create_task(process.wait())
         channels = Channels(self._manifest.name, self._manifest.transport)
+        self._printed = channels.errors
         await channels.open(process)
         connection = Connection(self._manifest.name, channels.ways, self)
         self._live_connection = connection

@@ -1,6 +1,6 @@
 """Registers functions that only watch."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import TypeVar, cast, get_args, overload
 
@@ -15,6 +15,8 @@ EventHandlerT = TypeVar("EventHandlerT", bound=EventHandler)
 SomeHandlerT = TypeVar("SomeHandlerT", bound=Callable[..., None])
 NotificationHandlerT = TypeVar("NotificationHandlerT", bound=NotificationHandler)
 CallbackT = TypeVar("CallbackT", bound=Callable[[], None])
+
+CheckT = TypeVar("CheckT", bound=Callable[[], Awaitable[None]])
 
 
 class ObserverRegistrations(Registrar):
@@ -70,6 +72,15 @@ class ObserverRegistrations(Registrar):
         kaa does not call the handler again.
         """
         return self._add(self._open_scope().notification_handlers.append, handler)
+
+    def before_replacing(self, check: CheckT) -> CheckT:
+        """Run an async function before a changed version of the extension replaces the one that is loaded.
+
+        If it raises, the previous version stays, and the user sees the error.
+        """
+        require_function(check)
+        self._open_scope().checks.append(check)
+        return check
 
     def on_close(self, callback: CallbackT) -> CallbackT:
         """Run a plain function when the extension is unloaded: after `/reload` loaded a new version, and when kaa ends.
