@@ -71,6 +71,16 @@ class KnownExtension(NamedTuple):
     problem: str
 
 
+def load_built_in(extensions: Extensions) -> list[str]:
+    """Load kaa's own extensions, as far as they are not loaded yet. Returns their names."""
+    names: list[str] = []
+    for module in _BUILT_IN:
+        if module.__name__ not in extensions.names:
+            extensions.load(module.__name__, module.extend, built_in=True, beside=names)
+        names.append(module.__name__)
+    return names
+
+
 class LoadedExtensions:
     """Loads what conversations need and keeps it until the process ends.
 
@@ -121,7 +131,7 @@ class LoadedExtensions:
             ExtensionError: one cannot be loaded that was given on the command line or is required.
         """
         async with self._one_at_a_time:
-            names = self._built_in()
+            names = load_built_in(self.loaded)
             wanted = [one for one in self.known(settings, project) if one.is_enabled]
             begun = [(one, await self._begin(one)) for one in wanted]
             missing: ExtensionError | None = None
@@ -271,14 +281,6 @@ class LoadedExtensions:
                     self._outdated[name] = f"{error}. Its previous version stays loaded"
                     lines.append(self._outdated[name])
         return lines
-
-    def _built_in(self) -> list[str]:
-        names: list[str] = []
-        for module in _BUILT_IN:
-            if module.__name__ not in self.loaded.names:
-                self.loaded.load(module.__name__, module.extend, built_in=True, beside=names)
-            names.append(module.__name__)
-        return names
 
     def _disabled(self) -> set[str]:
         """The names that `kaa ext disable` turned off."""

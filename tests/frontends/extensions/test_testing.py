@@ -34,6 +34,26 @@ def test_an_extension_that_fails_to_load_says_why(project: Path, capsys: pytest.
     assert "ZeroDivisionError: division by zero" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("kind", "name"), [("tool", "read"), ("command", "undo")], ids=["of a tool", "of a slash command"]
+)
+def test_a_name_of_kaa_s_own_is_taken(project: Path, capsys: pytest.CaptureFixture[str], kind: str, name: str) -> None:
+    source = f"def extend(kaa):\n    @kaa.{kind}(name={name!r})\n    async def own(*, context=None):\n        'Own.'\n"
+    write(project, {"own.py": source})
+
+    assert run(["ext", "test", "own.py"]) == 1
+
+    assert f"a {kind} named {name!r} is already registered by kaa.builtin" in capsys.readouterr().err
+
+
+def test_a_test_file_beside_the_extension_is_run(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write(project, {"own.py": PYTHON, "test_own.py": "def test_own():\n    assert False\n"})
+
+    assert run(["ext", "test", "own.py"]) == 1
+
+    assert "1 failed" in capfd.readouterr().out
+
+
 @pytest.mark.parametrize(("outcome", "code"), [("True", 0), ("False", 1)])
 def test_the_tests_of_an_extension_decide(
     project: Path, capfd: pytest.CaptureFixture[str], outcome: str, code: int

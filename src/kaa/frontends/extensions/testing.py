@@ -17,6 +17,7 @@ from kaa.shell.extensions.control import added_by
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.extensions.needs import missing_needs
 from kaa.shell.home import Home, expanded
+from kaa.shell.loaded_extensions import load_built_in
 
 
 def add_test_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +36,9 @@ def run_test(parsed: argparse.Namespace, home: Home) -> int:
     if not path.exists():
         raise InstallationError(f"{path} does not exist")
     candidate = examine(path)
+    beside = path.with_name(f"test_{path.name}")
+    if path.is_file() and beside.is_file():
+        return _tested(beside)
     if any(Path(name).name.startswith("test_") and name.endswith(".py") for name in candidate.files):
         return _tested(path)
     if problems := missing_needs(path):
@@ -50,7 +54,9 @@ def _tested(path: Path) -> int:
             f" {sys.executable} -m pip install pytest"
         )
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)], cwd=path, check=False
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)],
+        cwd=path if path.is_dir() else path.parent,
+        check=False,
     )
     return ExitCode.DONE if done.returncode == 0 else ExitCode.FAILED
 
@@ -59,8 +65,8 @@ def _registered(path: Path) -> list[str]:
     failures: list[str] = []
     extensions = Extensions(failures.append)
     try:
-        extensions.load(str(path), load_extension(path))
-        added = [line for scope in extensions.scopes() for line in added_by(scope)]
+        extensions.load(str(path), load_extension(path), beside=load_built_in(extensions))
+        added = [line for scope in extensions.scopes([str(path)]) for line in added_by(scope)]
     finally:
         extensions.close()
     return [f"{path}: loaded", *(f"  {line}" for line in added or ["registers nothing"]), *failures]

@@ -155,5 +155,8 @@ def added_by(scope: Scope) -> list[str]:
         *(f"tool {name}" for name in scope.tools),
         *(f"/{name}" for name in scope.commands),
         *(f"prompt section {name}" for name in scope.sections),
+        *(f"provider {name}" for name in scope.providers),
+        *(f"option --{name}" for name in scope.flags),
+        *(["settings"] if scope.settings is not None else []),
         *(f"{title}" if count == 1 else f"{count} {title}s" for count, title in hooks if count),
     ]
