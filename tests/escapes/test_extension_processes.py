@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 
-from kaa.workspace.sandbox.program import ProjectAccess, UnconfinedError
+from kaa.workspace.sandbox.program import ProgramRights, ProjectAccess, UnconfinedError
 from tests.support.extension_program import Ground, Puppet
 
 T = TypeVar("T")
@@ -234,3 +234,38 @@ def test_the_weaker_tier_holds_files_and_has_no_network(
         found = _with(ground, work, needs=("landlock",), access=access, hosts=("example.com",))
 
     assert found == ([False] * 3, [reads, writes], [True, False], [False, False], [False], [False])
+
+
+def test_what_the_user_hides_is_hidden(ground: Ground) -> None:
+    for name in ("vault", "open"):
+        (ground.project / name).mkdir()
+        (ground.project / name / "file").write_text("secret")
+
+    async def look(puppet: Puppet) -> list[bool]:
+        return [await puppet.can("read", str(ground.project / name / "file")) for name in ("vault", "open")]
+
+    hidden = (str(ground.project / "vault"),)
+    assert _with(ground, look, access="write", hidden=hidden) == [False, True]
+
+
+def test_code_that_kaa_loads_is_not_written(ground: Ground) -> None:
+    for name in ("kit", "other"):
+        (ground.project / name).mkdir()
+        (ground.project / name / "__init__.py").write_text("")
+
+    async def plant(puppet: Puppet) -> list[bool]:
+        paths = ("kit/__init__.py", "kit/planted.py", "other/__init__.py", "other/planted.py")
+        return [await puppet.can("write", str(ground.project / path)) for path in paths]
+
+    loaded = (str(ground.project / "kit"),)
+    assert _with(ground, plant, access="write", loaded=loaded) == [False, False, True, True]
+
+
+@pytest.mark.parametrize("name", ["on", "registries"])
+def test_a_host_that_is_called_like_a_state_of_the_network_opens_nothing_else(ground: Ground, name: str) -> None:
+    rights = ProgramRights("probe", str(ground.code), str(ground.data), str(ground.project), hosts=(name,))
+
+    network = rights.options(str(ground.home)).network
+
+    assert not network.public
+    assert [rule.host for rule in network.rules] == [name]

@@ -5,11 +5,11 @@ from typing import Literal, Protocol, TypeAlias, get_args
 
 import msgspec
 
+from kaa.workspace.network.allow_list import NetworkRule, NetworkRuleError
+
 Access: TypeAlias = Literal["none", "read", "write"]
 """`write` includes `read`."""
 
-# A host name, or `*.` and a domain, with an optional port.
-_HOST = re.compile(r"(\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?(:[0-9]{1,5})?")
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -32,8 +32,10 @@ class Permissions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 
     def __post_init__(self) -> None:
         for host in self.hosts:
-            if not _HOST.fullmatch(host):
-                raise ValueError(f"invalid host {host!r} in `hosts`: use a name such as example.com or *.example.com")
+            try:
+                NetworkRule.parse(host)
+            except NetworkRuleError as error:
+                raise ValueError(f"invalid host {host!r} in `hosts`: {error}") from error
         for key in self.keys:
             if not _KEY.fullmatch(key):
                 raise ValueError(f"invalid key {key!r} in `keys`: use the name of a provider, such as openai")
@@ -61,6 +63,8 @@ class Permissions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         words.append(f"connect to {', '.join(self.hosts)}" if self.hosts else "")
         words.append(f"read your keys of {', '.join(self.keys)}" if self.keys else "")
         words.append("call models at your cost" if self.models else "")
+        runs_agents = self.models and self.project != "none"
+        words.append("run agents, which read what commands can read" if runs_agents else "")
         return tuple(filter(None, words))
 
 
@@ -71,8 +75,8 @@ _PROJECT: dict[Access, str] = {
 }
 _SESSION: dict[Access, str] = {
     "none": "",
-    "read": "read the conversation and your sessions",
-    "write": "read and change the conversation, and read your sessions",
+    "read": "read the conversation with its tool calls, and your sessions",
+    "write": "read and change the conversation and its tool calls, and read your sessions",
 }
 
 

@@ -274,6 +274,7 @@ class Host:
             self._tell,
             self.workspaces.are_open_to_all,
             self._extensions.loaded.scopes,
+            lambda: self.workspaces.options(project),
         )
 
     def _tell(self, text: str) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 import msgspec
 
 from kaa.shell.home import Home
-from kaa.shell.safety import SandboxFlags, is_protected, start_workspace
+from kaa.shell.safety import SandboxFlags, is_protected, sandbox_options, start_workspace
 from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.sandbox.options import SandboxOptions
 
 
 class Workspaces:
@@ -50,6 +51,14 @@ class Workspaces:
         if key not in self._open:
             self._open[key] = start_workspace(*key, self._home, self._environ)
         return self._open[key]
+
+    def options(self, directory: str) -> SandboxOptions:
+        """The sandbox of a directory where nothing was chosen for it.
+
+        Raises:
+            SettingsError: the user's settings have a mistake.
+        """
+        return sandbox_options(self._home, self._complete(SandboxFlags()), directory)
 
     def protect(self, extension: Path) -> bool:
         """Whether commands cannot change an extension, and could not since the workspaces were opened."""

@@ -7,11 +7,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
 
+import msgspec
 import pytest
 
 from kaa.core.events import AgentEnd, MessageEnd, ToolExecutionStart
 from kaa.core.hooks import Block, ReplaceArguments, ReplaceMessages
-from kaa.core.messages import AssistantMessage, ImageContent, TextContent, ToolCall, Usage, user_message
+from kaa.core.messages import AssistantMessage, ImageContent, TextContent, ToolCall, Usage, UserMessage, user_message
 from kaa.core.provider import Request
 from kaa.core.tool import ToolError, ToolResult, text_result
 from kaa.ext.acting import ConversationControl
@@ -28,6 +29,7 @@ from tests.support.process_host import UnconfinedHost, write_extension
 from tests.support.registries import LoadedRegistry
 from tests.support.toolbox import RecordedRun, text_of
 
+_CONVERSATION = "permissions: {session: write}"
 _START = SessionStart("startup", "session", None)
 
 
@@ -290,7 +292,8 @@ def test_registrations_after_the_handshake(tmp_path: Path) -> None:
 
 def test_interceptors_block_change_and_see_results_by_priority(tmp_path: Path) -> None:
     async def scene(stage: Stage) -> None:
-        await stage.begin("""
+        await stage.begin(
+            """
             def before(params):
                 args = params["args"]
                 if args.get("command") == "rm -rf /":
@@ -303,7 +306,9 @@ def test_interceptors_block_change_and_see_results_by_priority(tmp_path: Path) -
             Peer().serve([("register/interceptor", {"name": "low"}),
                           ("register/interceptor", {"name": "high", "priority": 2000})],
                          {"interceptor/before": before, "interceptor/after": after})
-        """)
+        """,
+            _CONVERSATION,
+        )
         [before], [after] = stage.registry.run.before, stage.registry.run.after
 
         assert await before(ToolCall("1", "bash", {"command": "ls"})) == ReplaceArguments(
@@ -319,10 +324,13 @@ def test_interceptors_block_change_and_see_results_by_priority(tmp_path: Path) -
 
 def test_a_failing_interceptor_keeps_the_tool_from_running(tmp_path: Path) -> None:
     async def scene(stage: Stage) -> None:
-        await stage.begin("""
+        await stage.begin(
+            """
             Peer().serve([("register/interceptor", {"name": "guard"})],
                          {"interceptor/before": lambda params: os._exit(3)})
-        """)
+        """,
+            _CONVERSATION,
+        )
         [before] = stage.registry.run.before
 
         blocked = await before(ToolCall("1", "bash", {"command": "ls"}))
@@ -336,13 +344,16 @@ def test_a_failing_interceptor_keeps_the_tool_from_running(tmp_path: Path) -> No
 
 def test_events_are_filtered_named_as_piglet_names_them_and_answered_with_actions(tmp_path: Path) -> None:
     async def scene(stage: Stage) -> None:
-        await stage.begin("""
+        await stage.begin(
+            """
             def dispatch(params):
                 told = f"{params['type']} {params['data'].get('ToolName', len(params['data'].get('Messages', ())))}"
                 return {"action": {"type": "notify", "payload": {"message": told}}}
             Peer().serve([("register/eventHandler", {"name": "watch", "events": ["EventToolEnd", "EventAgentEnd"]})],
                          {"event/dispatch": dispatch})
-        """)
+        """,
+            _CONVERSATION,
+        )
         reply = AssistantMessage((TextContent("hi"),), "a", "p", "m", Usage(), "stop")
 
         stage.registry.notify(ToolExecutionStart(tool_call_id="1", tool_name="read", args={}))
@@ -358,10 +369,13 @@ def test_events_are_filtered_named_as_piglet_names_them_and_answered_with_action
 
 def test_message_hooks_inject_for_one_run_only(tmp_path: Path) -> None:
     async def scene(stage: Stage) -> None:
-        await stage.begin("""
+        await stage.begin(
+            """
             Peer().serve([("register/messageHook", {"name": "time"})],
                          {"messageHook/onMessage": lambda params: {"injection": "It rains: " + params["message"]}})
-        """)
+        """,
+            _CONVERSATION,
+        )
         message = user_message("hello")
 
         assert await stage.registry.run.user_message(message) == message
@@ -377,14 +391,70 @@ def test_message_hooks_inject_for_one_run_only(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
+def test_injections_of_several_processes_do_not_mix(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        source = """
+            Peer().serve([("register/messageHook", {"name": "time"})],
+                         {"messageHook/onMessage": lambda params: {"injection": "from NAME"}})
+        """
+        for name in ("one", "two"):
+            folder = write_extension(stage.folder.with_name(name), source.replace("NAME", name), _CONVERSATION)
+            stage.registry.load(str(folder), process_extension(folder, stage.host, stage.pauses))
+        await stage.registry.session.started(_START)
+        message = user_message("hello")
+        request = Request(MODEL, "", (message,))
+
+        await stage.registry.run.user_message(message)
+        for before in stage.registry.run.before_request:
+            replaced = await before(request)
+            assert isinstance(replaced, ReplaceMessages)
+            request = msgspec.structs.replace(request, messages=replaced.messages)
+
+        [changed] = request.messages
+        assert isinstance(changed, UserMessage)
+        assert changed.text == "hello\nfrom one\nfrom two"
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize(
+    ("kind", "permissions", "needed"),
+    [
+        ("interceptor", "{session: read}", "write"),
+        ("messageHook", "{session: read}", "write"),
+        ("inputTransformer", "{}", "write"),
+        ("compactor", "{session: read}", "write"),
+        ("eventHandler", "{}", "read"),
+    ],
+)
+def test_what_sees_the_conversation_needs_a_permission(
+    tmp_path: Path, kind: str, permissions: str, needed: str
+) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin(
+            f'Peer().serve([("register/{kind}", {{"name": "spy"}})], {{}})', f"permissions: {permissions}"
+        )
+
+        assert stage.host.reports == [
+            f"Extension probe: register/{kind} needs the permission `session: {needed}` in the manifest"
+        ]
+        assert not stage.registry.run.before
+        assert not stage.registry.run.before_request
+
+    play(tmp_path, scene)
+
+
 def test_a_compactor_writes_the_summary(tmp_path: Path) -> None:
     async def scene(stage: Stage) -> None:
-        await stage.begin("""
+        await stage.begin(
+            """
             def compact(params):
                 told = " | ".join(one["data"]["content"] for one in params["messages"])
                 return {"messages": [{"type": "user", "data": {"content": "Summary of " + told}}]}
             Peer().serve([("register/compactor", {"name": "short", "threshold": 5})], {"compact/execute": compact})
-        """)
+        """,
+            _CONVERSATION,
+        )
 
         condensed = await stage.registry.session.condense(
             CompactionRequest((user_message("do it"),), "earlier", "", "manual", 10)
@@ -583,12 +653,15 @@ def test_a_death_during_a_call_is_an_error_and_the_process_starts_again(tmp_path
 
 def test_a_process_that_crashes_again_and_again_is_given_up_and_its_tools_are_taken_back(tmp_path: Path) -> None:
     async def scene(stage: Stage) -> None:
-        await stage.begin("""
+        await stage.begin(
+            """
             def die(params):
                 os._exit(7)
             Peer().serve([tool("work"), ("register/command", {"name": "work"}), ("register/interceptor", {"name": "i"}),
                           ("register/promptSection", {"title": "Work", "content": "hard"})], {"tool/execute": die})
-        """)
+        """,
+            _CONVERSATION,
+        )
         assert stage.prompt() != []
 
         for _ in range(3):

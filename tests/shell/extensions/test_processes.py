@@ -16,6 +16,7 @@ from kaa.ext.questions import AnswerT, Confirmation, Confirmed, Dismissed, Quest
 from kaa.shell.extensions.processes import ExtensionProcesses
 from kaa.shell.extensions.records import ExtensionRecords
 from kaa.shell.home import Home
+from kaa.workspace.sandbox.options import SandboxOptions
 
 _ASKS = Permissions(project="read", hosts=("api.example.com",), keys=("openai",), models=True)
 
@@ -46,7 +47,9 @@ def _manifest(tmp_path: Path, permissions: Permissions = _ASKS, folder: str = "h
 
 
 def _processes(tmp_path: Path) -> ExtensionProcesses:
-    return ExtensionProcesses(Home(tmp_path / "home"), {}, str(tmp_path), lambda _: None, lambda: False, tuple)
+    return ExtensionProcesses(
+        Home(tmp_path / "home"), {}, str(tmp_path), lambda _: None, lambda: False, tuple, SandboxOptions
+    )
 
 
 def test_the_first_start_asks_in_words_and_keeps_the_yes(tmp_path: Path) -> None:
@@ -173,7 +176,9 @@ def test_a_process_is_started_with_its_keys_on_descriptors_3_and_4(tmp_path: Pat
     home = Home(tmp_path / "home")
 
     async def ask() -> dict[str, str | None]:
-        processes = ExtensionProcesses(home, environ, str(tmp_path), lambda _: None, lambda: False, tuple)
+        processes = ExtensionProcesses(
+            home, environ, str(tmp_path), lambda _: None, lambda: False, tuple, SandboxOptions
+        )
         try:
             started = await processes.start(manifest, permissions)
         except NotPermittedError:

@@ -68,10 +68,10 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path / "project")
 
 
-def _attempt(stage: Stage, *paths: Path) -> dict[str, Any]:
+def _attempt(stage: Stage, *paths: Path, permissions: str = "{session: write}") -> dict[str, Any]:
     """What the command of the process could do."""
     stage.environ |= {"PATH": os.environ["PATH"], "HOME": str(stage.home.parent), "OPENAI_API_KEY": "sk-1"}
-    write_extension(stage.home / "extensions" / "probe", _SOURCE, "permissions: {session: write}")
+    write_extension(stage.home / "extensions" / "probe", _SOURCE, f"permissions: {permissions}")
 
     async def scene(hosted: HostedConversation) -> None:
         await hosted.work.command(f"/attempt {json.dumps([str(path) for path in paths])}")
@@ -101,6 +101,19 @@ def test_it_is_asked_about_once_and_has_its_permissions_only(stage: Stage, confi
     assert answers["sessionStats"]["result"]["model"] == "openai/m"
     assert answers["auth.getKey"]["error"]["code"] == -32001
     assert answers["unknown"]["error"]["code"] == -32601
+
+
+def test_what_the_user_hides_is_hidden_from_it_too(stage: Stage, tmp_path: Path, confined: None) -> None:
+    stage.asker = Person(yes=True)
+    stage.home.mkdir(exist_ok=True, parents=True)
+    (stage.home / "settings.json").write_text('{"sandbox": {"hidden": ["vault"]}}')
+    vault, open_ = tmp_path / "project" / "vault", tmp_path / "project" / "open"
+    for file in (vault, open_):
+        file.write_text("secret")
+
+    found = _attempt(stage, vault, open_, permissions="{project: write}")
+
+    assert found["read"] == {str(vault): False, str(open_): True}
 
 
 def test_without_a_yes_nothing_of_it_runs(stage: Stage) -> None:

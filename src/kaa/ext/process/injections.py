@@ -25,13 +25,6 @@ class _Transformed(msgspec.Struct, frozen=True):
     handled: bool = False
 
 
-class _Injected:
-    """The texts for the user's messages of the run, by the time of the message."""
-
-    def __init__(self) -> None:
-        self.texts: dict[int, str] = {}
-
-
 class Injections:
     """The message hooks and input transformers of one process, as hooks of kaa.
 
@@ -41,6 +34,7 @@ class Injections:
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
+        self._texts: dict[tuple[str, int], str] = {}  # for messages of runs, by conversation and time of the message
 
     async def on_user_message(self, message: UserMessage, context: ConversationContext) -> UserMessage | Block | None:
         """Let the process change a message, and ask it for context."""
@@ -55,12 +49,12 @@ class Injections:
         if offers.has(MessageHookOffer):
             answer = await self._supervisor.call("messageHook/onMessage", {"message": changed.text}, context)
             if text := wire.parse(answer, _Injection).injection:
-                context.state(_Injected, _Injected).texts[message.timestamp] = text
+                self._texts[context.conversation_id, message.timestamp] = text
         return None if changed is message else changed
 
     async def before_request(self, request: Request, context: ConversationContext) -> ReplaceMessages | None:
         """Add the context to the messages that it is for. The conversation itself does not change."""
-        texts = context.state(_Injected, _Injected).texts
+        texts = {time: text for (id_, time), text in self._texts.items() if id_ == context.conversation_id}
         if not texts:
             return None
         return ReplaceMessages(tuple(_added(message, texts) for message in request.messages))
@@ -68,7 +62,7 @@ class Injections:
     def observe(self, event: Event, context: ConversationContext) -> None:
         """Forget the context at the end of the run."""
         if isinstance(event, AgentEnd) and event.agent is None:
-            context.state(_Injected, _Injected).texts.clear()
+            self._texts = {key: text for key, text in self._texts.items() if key[0] != context.conversation_id}
 
 
 def _added(message: Message, texts: dict[int, str]) -> Message:

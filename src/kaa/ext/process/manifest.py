@@ -32,8 +32,10 @@ _IMPLIED: dict[str, Permissions] = {
     "prompt": Permissions(project="read"),
     "promptSections": Permissions(project="read"),
     "eventHandlers": Permissions(session="read"),
-    "messageHooks": Permissions(session="read"),
-    "compactor": Permissions(session="read"),
+    "interceptors": Permissions(session="write"),
+    "messageHooks": Permissions(session="write"),
+    "inputTransformers": Permissions(session="write"),
+    "compactor": Permissions(session="write"),
 }
 
 
@@ -104,9 +106,10 @@ class Manifest(msgspec.Struct, frozen=True):
         if self.permissions is not None:
             return self.permissions
         implied = [_IMPLIED[name] for name in self.capabilities if name in _IMPLIED]
+        sessions = {one.session for one in implied}
         return Permissions(
             project="read" if any(one.project == "read" for one in implied) else "none",
-            session="read" if any(one.session == "read" for one in implied) else "none",
+            session="write" if "write" in sessions else "read" if "read" in sessions else "none",
         )
 
 

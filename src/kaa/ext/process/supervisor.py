@@ -11,7 +11,7 @@ from kaa.core.messages import Json
 from kaa.ext.asking import Asker
 from kaa.ext.context import ConversationContext
 from kaa.ext.errors import ExtensionError, RegistrationError
-from kaa.ext.permissions import Permissions
+from kaa.ext.permissions import Access, Permissions
 from kaa.ext.process import wire
 from kaa.ext.process.calls import Calls
 from kaa.ext.process.channels import Channels
@@ -160,6 +160,10 @@ class Supervisor:
         self._settled.clear()
 
     def _register(self, method: str, params: Mapping[str, Json]) -> None:
+        needed = Permissions(session=_SESSION_OF.get(method, "none"))
+        if needed.beyond(self.permissions) != Permissions():
+            self.refuse(f"{method} needs the permission `session: {needed.session}` in the manifest")
+            return
         try:
             self.offers.add(method, params)
         except RegistrationError as error:
@@ -290,6 +294,14 @@ class Supervisor:
         self._settle("")
 
 
+# What sees or changes the conversation and its tool calls.
+_SESSION_OF: dict[str, Access] = {
+    "register/eventHandler": "read",
+    "register/interceptor": "write",
+    "register/messageHook": "write",
+    "register/inputTransformer": "write",
+    "register/compactor": "write",
+}
 _SEE_LOG = "KAA_LOG=FILE logs what it prints"
 
 

@@ -10,8 +10,10 @@ from pathlib import Path
 
 from kaa.ext.errors import ExtensionError
 from kaa.ext.permissions import Applicant, Permissions
-from kaa.shell.extensions.records import ExtensionRecords, ExtensionRecordsError
+from kaa.shell.extensions.records import ExtensionRecords, ExtensionRecordsError, check_name
 from kaa.shell.home import Home
+
+_MOST_DESCRIPTION = 300
 
 
 class GrantedPermissions:
@@ -53,7 +55,10 @@ class GrantedPermissions:
             ExtensionError: that cannot be kept.
         """
         try:
+            check_name(self.key(extension))
             self._records.grant(self.key(extension), extension.requested)
+        except ValueError as error:
+            raise ExtensionError(f"{extension.folder}: {error}: rename the folder") from error
         except ExtensionRecordsError as error:
             raise ExtensionError(str(error)) from error
 
@@ -75,7 +80,8 @@ class GrantedPermissions:
         """
         known = self.known(extension)
         asked = extension.requested.beyond(known or Permissions()).sentences
-        lines = [f"{extension.folder}", *([extension.description] if extension.description else []), ""]
+        description = " ".join(extension.description.split())[:_MOST_DESCRIPTION]
+        lines = [f"{extension.folder}", *([f'It says: "{description}"'] if description else []), ""]
         if known is not None:
             lines += ["It has changed and now also asks to:"]
         elif asked:

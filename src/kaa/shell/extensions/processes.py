@@ -22,6 +22,8 @@ from kaa.shell.extensions.granted_keys import GrantedKeys
 from kaa.shell.extensions.permitting import GrantedPermissions
 from kaa.shell.extensions.piped_program import Pipes
 from kaa.shell.home import Home
+from kaa.shell.settings import SettingsError
+from kaa.workspace.sandbox.options import SandboxOptions
 from kaa.workspace.sandbox.program import ConfinedProgram, ProgramRights, UnconfinedError
 
 _DECLINED = "Extension {} is not started: you did not permit what it asks for"
@@ -37,6 +39,7 @@ class ExtensionProcesses:
         report: told, in a sentence, of what the user should know.
         is_full_access: whether the user chose to do without a sandbox.
         scopes: gives what the loaded extensions registered.
+        sandbox: gives the sandbox of the project's commands; what is hidden or protected there is so for processes too.
 
     Attributes:
         project: the same.
@@ -52,6 +55,7 @@ class ExtensionProcesses:
         report: Callable[[str], None],
         is_full_access: Callable[[], bool],
         scopes: Callable[[], Sequence[Scope]],
+        sandbox: Callable[[], SandboxOptions],
     ) -> None:
         self.project = project
         self.scopes = scopes
@@ -60,6 +64,7 @@ class ExtensionProcesses:
         self._environ = environ
         self._report = report
         self._is_full_access = is_full_access
+        self._sandbox = sandbox
         self._permissions = GrantedPermissions(home)
         self._keys = GrantedKeys(home, environ)
         self._asking = asyncio.Lock()
@@ -119,6 +124,10 @@ class ExtensionProcesses:
         """See `ProcessHost`."""
         real = _resolved(manifest)
         argv = [program_of(real), *real.arguments]
+        try:
+            ordinary = self._sandbox()
+        except SettingsError as error:
+            raise ExtensionError(f"Extension {manifest.name} cannot be started: {error}") from error
         rights = ProgramRights(
             name=self._permissions.key(manifest),
             code=real.folder,
@@ -129,6 +138,8 @@ class ExtensionProcesses:
             # It tells Piglet's SDKs to use the descriptors 3 and 4.
             variables={**await self._keys.variables(permissions), "PIGLET_FD": "1"},
             private=(str(self._home.path),),
+            hidden=ordinary.hidden,
+            loaded=ordinary.loaded,
         )
         with Pipes() as pipes:
             try:

@@ -19,7 +19,7 @@ from kaa.host.paths import is_below
 from kaa.host.programs import host_programs
 from kaa.workspace.blocked import Blocked
 from kaa.workspace.commands import CommandRunner, Ending, OwnStreams
-from kaa.workspace.network.allow_list import NetworkState
+from kaa.workspace.network.allow_list import NetworkRule, NetworkState
 from kaa.workspace.places import Places
 from kaa.workspace.sandbox.options import SandboxOptions
 from kaa.workspace.sandbox.sandbox import Sandbox
@@ -48,6 +48,8 @@ class ProgramRights(msgspec.Struct, frozen=True):
         hosts: what it may connect to, each as `--net` takes it.
         variables: environment variables besides the ordinary ones: named keys.
         private: directories that it cannot read whatever else it may: kaa's own.
+        hidden: paths that the user hides from everything that runs in a sandbox, as `SandboxOptions` takes them.
+        loaded: what kaa loads code from besides `code`: it cannot be written.
     """
 
     name: str
@@ -58,6 +60,8 @@ class ProgramRights(msgspec.Struct, frozen=True):
     hosts: tuple[str, ...] = ()
     variables: Mapping[str, str] = {}
     private: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    loaded: tuple[str, ...] = ()
 
     def options(self, home: str) -> SandboxOptions:
         """The sandbox that allows this and nothing else.
@@ -70,14 +74,14 @@ class ProgramRights(msgspec.Struct, frozen=True):
         # Where the whole home is the project, it is read as commands read it.
         closes_home = not is_below(os.path.realpath(home), sees)
         return SandboxOptions(
-            network=NetworkState.parse(",".join(self.hosts) or "off"),
+            network=NetworkState(rules=tuple(map(NetworkRule.parse, self.hosts))),
             root_writable=writes,
             writable=(self.data,),
-            hidden=(f"!{_escaped(self.code)}", *(() if sees else (_escaped(project),))),
+            hidden=(*self.hidden, f"!{_escaped(self.code)}", *(() if sees else (_escaped(project),))),
             closed=(home,) if closes_home else (),
             listed=sees,
             private=self.private,
-            loaded=(self.code,),
+            loaded=(self.code, *self.loaded),
         )
 
 
