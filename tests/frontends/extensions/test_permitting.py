@@ -67,3 +67,11 @@ def test_a_component_is_permitted_what_its_description_names(home: Home, capsys:
 
     assert "It is a WebAssembly component and asks to:\n- call models at your cost\n" in capsys.readouterr().out
     assert ExtensionRecords(home).read()["words"].granted == Permissions(models=True)
+
+
+def test_a_folder_whose_name_cannot_be_recorded_is_refused(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    (home.extensions / "hello").rename(home.extensions / "my tool")
+
+    assert run(["ext", "permit", "--yes", "my tool"]) == 1
+    assert "invalid extension name 'my tool'" in capsys.readouterr().err
+    assert run(["ext", "list"]) == 0

@@ -63,7 +63,8 @@ def test_the_first_start_asks_in_words_and_keeps_the_yes(tmp_path: Path) -> None
     assert question.details == (
         f"{manifest.folder}\n\nIt is a program that runs in a sandbox and asks to:\n"
         "- read the files of the project\n- connect to api.example.com\n- read your keys of openai\n"
-        "- call models at your cost"
+        "- call models at your cost\n"
+        "- run agents, which read what commands can read"
     )
     assert _processes(tmp_path).granted(manifest) == _ASKS
 
