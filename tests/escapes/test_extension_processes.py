@@ -3,7 +3,7 @@
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 from unittest import mock
@@ -11,6 +11,7 @@ from unittest import mock
 import pytest
 
 from kaa.workspace.sandbox.program import ProgramRights, ProjectAccess, UnconfinedError
+from tests.support.elsewhere import folder_elsewhere
 from tests.support.extension_program import Ground, Puppet
 
 T = TypeVar("T")
@@ -20,6 +21,13 @@ _EFFECTIVE = ("full", "bwrap")
 @pytest.fixture
 def ground(tmp_path: Path) -> Ground:
     return Ground(tmp_path)
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[Path]:
+    """Not below a temporary directory: a project there is invisible to who only reads it."""
+    with folder_elsewhere() as folder:
+        yield folder
 
 
 def _with(
@@ -73,9 +81,9 @@ def test_its_folder_is_read_and_its_data_written(tmp_path: Path, agent: str) -> 
 )
 @pytest.mark.parametrize("project", ["project", "home/work/project"])
 def test_the_project_is_what_the_permission_says(
-    tmp_path: Path, project: str, access: ProjectAccess, reads: bool, writes: bool
+    elsewhere: Path, project: str, access: ProjectAccess, reads: bool, writes: bool
 ) -> None:
-    ground = Ground(tmp_path, project)
+    ground = Ground(elsewhere, project)
 
     async def work(puppet: Puppet) -> tuple[bool, bool, bool]:
         file, new = str(ground.project / "file"), str(ground.project / "new")
@@ -213,8 +221,9 @@ def test_it_ends_by_itself_and_leaves_nothing(ground: Ground) -> None:
     ("access", "reads", "writes"), [("none", False, False), ("read", True, False), ("write", True, True)]
 )
 def test_the_weaker_tier_holds_files_and_has_no_network(
-    ground: Ground, access: ProjectAccess, reads: bool, writes: bool
+    elsewhere: Path, access: ProjectAccess, reads: bool, writes: bool
 ) -> None:
+    ground = Ground(elsewhere)
     file, data, outside = ground.project / "file", ground.data / "notes", ground.home / "planted"
 
     async def work(puppet: Puppet) -> tuple[list[bool], ...]:
