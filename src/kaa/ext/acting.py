@@ -212,14 +212,16 @@ class ConversationActions(Protocol):
         return self._controlled().deferred_tools
 
     async def call_tool(self, name: str, arguments: "dict[str, Json]") -> "ToolResult":
-        """Call a hidden tool of any extension. It works in the workspace of this context.
+        """Call a tool. It works in the workspace of this context.
 
-        Tools that the model can have are not called so: hooks and approvals judge their calls.
+        A tool that the model has, or a deferred one, runs as a call of the model's: hooks and approvals judge it,
+        questions and events name the extension, and the result says what went wrong. A hidden tool of any extension
+        runs at once. The time counts for no limit of a hook.
 
         Raises:
-            RegistrationError: there is no hidden tool of this name.
-            ArgumentError: the arguments do not fit its schema.
-            ToolError: it could not do its work.
+            RegistrationError: no tool of this name is active, deferred or hidden.
+            ArgumentError: the arguments do not fit the schema of a hidden tool.
+            ToolError: a hidden tool could not do its work, or calls are within each other too deep.
         """
         ...
 

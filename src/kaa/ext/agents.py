@@ -1,4 +1,4 @@
-"""An agent that a tool call runs: what it is to do, and what came of it. See `ToolContext.run_agent`."""
+"""What an extension has kaa run: agents (`run_agent`) and tools (`call_tool`), and what came of them."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,7 +7,8 @@ import msgspec
 
 from kaa.core.budget import Budget, BudgetUsage
 from kaa.core.events import RunEndReason
-from kaa.core.tool import ToolError
+from kaa.core.messages import Json
+from kaa.core.tool import ToolError, ToolResult
 
 
 class AgentTask(msgspec.Struct, frozen=True):
@@ -22,6 +23,22 @@ class AgentTask(msgspec.Struct, frozen=True):
     writable: Sequence[str] | None
     hosts: Sequence[str] | None
     budget: Budget | None
+
+
+class ToolTask(msgspec.Struct, frozen=True):
+    """A tool call that an extension asks for.
+
+    Attributes:
+        extension: its name, which events and questions carry.
+        call_id: the call of a tool in which it asks; empty if there is none.
+        name: of the tool.
+        arguments: of the call.
+    """
+
+    extension: str
+    call_id: str
+    name: str
+    arguments: dict[str, Json]
 
 
 class AgentResult(msgspec.Struct, frozen=True):
@@ -54,12 +71,20 @@ class AgentError(ToolError):
 
 
 class AgentRunner(Protocol):
-    """Runs agents; kaa has one for each conversation and for each agent in it."""
+    """Runs agents, and tools for extensions; kaa has one for each conversation and for each agent in it."""
 
     async def run(self, task: AgentTask) -> AgentResult:
         """Run an agent to its end. Cancelling the call stops it.
 
         Raises:
             AgentError: it did not finish.
+        """
+        ...
+
+    async def call(self, task: ToolTask) -> ToolResult:
+        """Run a tool as a call of the model's: between the same hooks and approvals. Cancelling the call stops it.
+
+        Raises:
+            AgentError: it was not run, because too many calls are within each other.
         """
         ...

@@ -211,7 +211,10 @@ class _Clock:
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """Stop the clock meanwhile."""
+        """Stop the clock meanwhile; it has no limit any more once the hook has ended."""
+        if self._work.has_ended:
+            yield
+            return
         loop = asyncio.get_running_loop()
         if not self._stops:
             self._began = loop.time()
@@ -225,7 +228,7 @@ class _Clock:
             self._stops -= 1
             if not self._stops:
                 self._work.waited += loop.time() - self._began
-                if not (self._limit.expired() or self._work.is_stopped):
+                if not (self._limit.expired() or self._work.is_stopped or self._work.has_ended):
                     self._limit.reschedule(loop.time() + self._left)
 
 

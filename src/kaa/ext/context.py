@@ -114,7 +114,13 @@ class ConversationContext(ConversationActions):
 
     async def call_tool(self, name: str, arguments: dict[str, Json]) -> ToolResult:
         """See `ConversationActions`."""
-        found, scope = self._controlled().hidden_tool(name)
+        control = self._controlled()
+        if self._agents is not None and (name in control.active_tools or name in control.deferred_tools):
+            from kaa.ext.agents import ToolTask  # lazy: few extensions call tools
+
+            with self._untimed():
+                return await self._agents().call(ToolTask(self.extension, self._call_id, name, arguments))
+        found, scope = control.hidden_tool(name)
         return await self.bind(found.tool, scope).run(arguments, _InnerRun(self._call_id))
 
     def bind(self, tool: Tool["ToolContext"], scope: "Scope | None" = None) -> Tool[ToolRun]:

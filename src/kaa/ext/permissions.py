@@ -11,6 +11,10 @@ Access: TypeAlias = Literal["none", "read", "write"]
 """`write` includes `read`."""
 
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_TOOL = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+READING_TOOLS = ("find", "grep", "ls", "read")
+"""Tools of kaa that only read."""
 
 
 class Permissions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -22,6 +26,7 @@ class Permissions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         hosts: hosts it may connect to: `example.com`, `*.example.com`, each with an optional `:port`.
         keys: providers whose keys it may read, such as `openai`.
         models: whether it may call models at the user's cost.
+        tools: tools that it may have kaa run, judged as the model's calls are.
     """
 
     project: Access = "none"
@@ -29,6 +34,7 @@ class Permissions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     hosts: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     models: bool = False
+    tools: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for host in self.hosts:
@@ -39,6 +45,9 @@ class Permissions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         for key in self.keys:
             if not _KEY.fullmatch(key):
                 raise ValueError(f"invalid key {key!r} in `keys`: use the name of a provider, such as openai")
+        for tool in self.tools:
+            if not _TOOL.fullmatch(tool):
+                raise ValueError(f"invalid tool {tool!r} in `tools`: use the name of a tool, such as grep")
 
     def beyond(self, granted: "Permissions") -> "Permissions":
         """What these include and those that were granted do not."""
@@ -48,12 +57,13 @@ class Permissions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
             hosts=tuple(host for host in self.hosts if host not in granted.hosts),
             keys=tuple(key for key in self.keys if key not in granted.keys),
             models=self.models and not granted.models,
+            tools=tuple(tool for tool in self.tools if tool not in granted.tools),
         )
 
     @property
     def risk(self) -> Literal["read", "granted"]:
         """The risk of a tool of an extension that the kernel confines to these."""
-        reads_only = Permissions(project="read", session="read")
+        reads_only = Permissions(project="read", session="read", tools=READING_TOOLS)
         return "read" if self.beyond(reads_only) == Permissions() else "granted"
 
     @property
@@ -63,6 +73,7 @@ class Permissions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         words.append(f"connect to {', '.join(self.hosts)}" if self.hosts else "")
         words.append(f"read your keys of {', '.join(self.keys)}" if self.keys else "")
         words.append("call models at your cost" if self.models else "")
+        words.append(f"run the tools {', '.join(self.tools)} as the model does" if self.tools else "")
         runs_agents = self.models and self.project != "none"
         words.append("run agents, which read what commands can read" if runs_agents else "")
         return tuple(filter(None, words))

@@ -22,6 +22,7 @@ class Work:
         limit: the same.
         is_stopped: the person stopped it.
         waited: the seconds that it waited for the person.
+        has_ended: it is over, though an extension may still use its context.
     """
 
     def __init__(self, owner: str, name: str, limit: asyncio.Timeout) -> None:
@@ -31,6 +32,7 @@ class Work:
         self.is_stopped = False
         self.waited = 0.0
         self.is_announced = False
+        self.has_ended = False
         self.timer: asyncio.TimerHandle | None = None
 
     @property
@@ -66,6 +68,7 @@ class RunningWork:
         try:
             yield work
         finally:
+            work.has_ended = True
             self._works.remove(work)
             self._disarm(work)
 

@@ -1,17 +1,22 @@
-"""Runs agents for extensions: a fresh context, a narrowed workspace, the conversation's budget, models and asker."""
+"""Runs agents and tools for extensions, between the same hooks and approvals as the calls of the conversation's agent.
+
+An agent has a fresh context, a narrowed workspace, and the conversation's budget and models.
+"""
 
 import secrets
 from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 
 from kaa.core.agent import Agent
 from kaa.core.budget import Budget, Ledger
 from kaa.core.events import AgentEnd, Event, MessageEnd
+from kaa.core.execution import ToolExecutor
 from kaa.core.hooks import Block, FixedHooks
 from kaa.core.messages import AssistantMessage, ToolCall, user_message
-from kaa.core.tool import Permit
-from kaa.ext.agents import AgentError, AgentResult, AgentTask
+from kaa.core.tool import Permit, ToolResult
+from kaa.ext.agents import AgentError, AgentResult, AgentTask, ToolTask
 from kaa.ext.asking import Asker, AttributingAsker
 from kaa.ext.errors import CommandError, RegistrationError
 from kaa.ext.registry import Registry
@@ -61,6 +66,13 @@ class AgentOrigin(msgspec.Struct, frozen=True):
     notify: Callable[[str], None]
 
 
+class _Guard(NamedTuple):
+    """What judges calls: the extensions with their hooks, and the approvals."""
+
+    registry: Registry
+    gate: Gatekeeper
+
+
 class AgentRuns:
     """Runs agents for the tool calls of a conversation, or of an agent in it (`kaa.ext.agents.AgentRunner`).
 
@@ -85,6 +97,7 @@ class AgentRuns:
         self._ledger = ledger
         self._emit = emit
         self._depth = depth
+        self._callers: dict[str, _Guard] = {}
 
     async def run(self, task: AgentTask) -> AgentResult:
         """See `AgentRunner`."""
@@ -93,11 +106,7 @@ class AgentRuns:
                 f"The agent was not run: {task.name[:_MAX_NAME_CHARACTERS]!a} is no name for it. Use one line of at"
                 f" most {_MAX_NAME_CHARACTERS} printable characters."
             )
-        if self._depth >= _MOST_NESTED:
-            raise AgentError(
-                f"The agent was not run: it would be the {_MOST_NESTED + 1}th within another one, and the limit is"
-                f" {_MOST_NESTED}. A hook that runs an agent is called for the agent's calls, too."
-            )
+        self._check_depth("The agent", "A hook that runs an agent is called for the agent's calls, too.")
         if task.writable is None and task.hosts is None:
             return await self._run(task, self._workspace)
         try:
@@ -108,6 +117,31 @@ class AgentRuns:
             return await self._run(task, workspace)
         finally:
             await workspace.close()
+
+    async def call(self, task: ToolTask) -> ToolResult:
+        """See `AgentRunner`."""
+        self._check_depth(task.name, "A tool or hook that calls a tool is called for that call, too.")
+        author, call = f"extension {task.extension}", ToolCall(secrets.token_hex(8), task.name, task.arguments)
+        if (guard := self._callers.get(author)) is None:  # kept, with the answers that hold for the session
+            runner = AgentRuns(self._origin, self._workspace, self._ledger, self._emit, self._depth + 1)
+            guard = self._callers[author] = self._guard(author, self._workspace, runner)
+        tool = guard.registry.bound(task.name)
+        tools = {} if tool is None else {task.name: tool}
+        hooks = self._hooks(guard, task.call_id or call.id)
+        executor = ToolExecutor(tools, hooks, lambda event: self._pass_on(event, author), max_parallel=1)
+        try:
+            [message] = await executor.run([call])
+        finally:
+            if not task.call_id:
+                self._origin.checkpoints.agent_ended(call.id)
+        return ToolResult(message.content, message.details, message.is_error)
+
+    def _check_depth(self, what: str, why: str) -> None:
+        if self._depth >= _MOST_NESTED:
+            raise AgentError(
+                f"{what} was not run: it would be the {_MOST_NESTED + 1}th agent or call within another one, and the"
+                f" limit is {_MOST_NESTED}. {why}"
+            )
 
     async def _run(self, task: AgentTask, workspace: Workspace) -> AgentResult:
         agent_id = f"{task.name}-{secrets.token_hex(3)}"
@@ -128,7 +162,21 @@ class AgentRuns:
     async def _build(self, task: AgentTask, agent_id: str, workspace: Workspace, ledger: Ledger) -> Agent:
         origin = self._origin
         runner = AgentRuns(origin, workspace, ledger.child, self._emit, self._depth + 1)
-        asker = AttributingAsker(origin.asker, agent=agent_id)
+        guard = self._guard(agent_id, workspace, runner)
+        spec = await self._spec(task, guard.registry)
+        hooks = self._hooks(guard, task.call_id or agent_id)
+        return build_agent(spec, hooks, notify=origin.notify, asker=guard.registry.context.asker).agent
+
+    def _guard(self, author: str, workspace: Workspace, runner: "AgentRuns") -> _Guard:
+        """Extensions and approvals for calls that are not the conversation's own.
+
+        Args:
+            author: who calls, for questions.
+            workspace: where the calls work.
+            runner: runs agents and tools for them.
+        """
+        origin = self._origin
+        asker = AttributingAsker(origin.asker, agent=author)
         registry = origin.registry.of_agent(workspace, asker, lambda: runner)
         gate = create_gatekeeper(
             origin.gate.choice,
@@ -142,6 +190,11 @@ class AgentRuns:
             keeps=origin.checkpoints.keeps,
             notify=origin.notify,
         )
+        return _Guard(registry, gate)
+
+    def _hooks(self, guard: _Guard, call_id: str) -> FixedHooks:
+        """What stands around calls whose changes belong to the call `call_id` of the conversation."""
+        origin, (registry, gate) = self._origin, guard
 
         async def judge(call: ToolCall) -> Block | Permit | None:
             gate.follow(origin.gate)  # mode and rules may change while the agent runs
@@ -149,15 +202,13 @@ class AgentRuns:
 
         async def before_change(call: ToolCall) -> None:
             if registry.risk_of(call.name) != "read":  # what it changes belongs to the call that runs the agent
-                await origin.checkpoints.before_change(call_id=task.call_id or agent_id)
+                await origin.checkpoints.before_change(call_id=call_id)
 
-        hooks = FixedHooks(
+        return FixedHooks(
             before=(*registry.run.before, judge, before_change),
             after=(gate.after, *registry.run.after),
             before_request=tuple(registry.run.before_request),
         )
-        spec = await self._spec(task, registry)
-        return build_agent(spec, hooks, notify=origin.notify, asker=registry.context.asker).agent
 
     async def _spec(self, task: AgentTask, registry: Registry) -> AgentSpec:
         """That of the conversation's agent, with a session, a prompt, tools and a model of its own."""

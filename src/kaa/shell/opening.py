@@ -228,6 +228,7 @@ async def open_conversation(
         )
         events, display = AgentEvents(), _display(registry, at, closing)
 
+        @cache
         def agents() -> "AgentRunner":
             from kaa.shell.agents import AgentOrigin, AgentRuns  # lazy: few tools run agents
 

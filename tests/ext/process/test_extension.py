@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
@@ -16,12 +16,13 @@ from kaa.core.messages import AssistantMessage, ImageContent, TextContent, ToolC
 from kaa.core.provider import Request
 from kaa.core.tool import ToolError, ToolResult, text_result
 from kaa.ext.acting import ConversationControl
-from kaa.ext.agents import AgentRunner
+from kaa.ext.agents import AgentRunner, ToolTask
 from kaa.ext.api import CommandContext, CompactionRequest, PromptContext, Reply
 from kaa.ext.display import DisplayKind, DisplayUpdate, NoticeShown, StatusSection
 from kaa.ext.errors import CommandError, ExtensionError
 from kaa.ext.hooks import SessionEnd, SessionStart
 from kaa.ext.process.extension import process_extension
+from kaa.ext.process.process_run import Timing
 from kaa.ext.scope import Scope
 from kaa.ext.showing import ConversationDisplay
 from tests.support.agents import MODEL
@@ -51,6 +52,19 @@ class _Seen:
             case change:
                 self._seen.append(str(change))
 
+    active_tools = ("read",)
+    deferred_tools: Mapping[str, str] = {}
+
+    async def call(self, task: ToolTask) -> ToolResult:
+        """Run a tool without an end, and remember how it was stopped."""
+        self._seen.append(f"{task.extension} in {task.call_id}: {task.name} {task.arguments}")
+        try:
+            await asyncio.Event().wait()
+            return text_result("")
+        except asyncio.CancelledError:
+            self._seen.append("the tool was stopped")
+            raise
+
     def send(self, extension: str, text: str, *, steer: bool) -> None:
         """Remember it."""
         self._seen.append(f"{'steer' if steer else 'send'}: {text}")
@@ -63,18 +77,18 @@ class Stage:
         self.folder = folder
         self.host = UnconfinedHost(folder.parent)
         self.failures: list[str] = []
-        self.pauses = (0.0, 0.0)
+        self.timing = Timing(pauses=(0.0, 0.0))
         self.registry = LoadedRegistry(self.failures.append)
         seen = _Seen(self.host.reports)
         self.updates = seen.updates
         display = ConversationDisplay("", seen, self.failures.append)
         control = cast("ConversationControl", seen)
-        self.registry.context.attach(lambda: control, lambda: cast("AgentRunner", None), lambda: display)
+        self.registry.context.attach(lambda: control, lambda: cast("AgentRunner", seen), lambda: display)
 
     def load(self, source: str, manifest: str = "") -> None:
         """Start the extension."""
         folder = write_extension(self.folder, source, manifest)
-        self.registry.load(str(folder), process_extension(folder, self.host, self.pauses))
+        self.registry.load(str(folder), process_extension(folder, self.host, self.timing))
 
     async def begin(self, source: str, manifest: str = "") -> None:
         """Start the extension and wait for its registrations."""
@@ -399,7 +413,7 @@ def test_injections_of_several_processes_do_not_mix(tmp_path: Path) -> None:
         """
         for name in ("one", "two"):
             folder = write_extension(stage.folder.with_name(name), source.replace("NAME", name), _CONVERSATION)
-            stage.registry.load(str(folder), process_extension(folder, stage.host, stage.pauses))
+            stage.registry.load(str(folder), process_extension(folder, stage.host, stage.timing))
         await stage.registry.session.started(_START)
         message = user_message("hello")
         request = Request(MODEL, "", (message,))
@@ -626,6 +640,89 @@ def test_a_call_that_is_aborted_is_cancelled_in_the_process(tmp_path: Path) -> N
     play(tmp_path, scene)
 
 
+def test_a_tool_that_a_process_has_kaa_run_is_stopped_with_the_call_that_wants_it(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin(
+            """
+            peer = Peer()
+            for message in peer.messages():
+                if message["method"] == "initialize":
+                    peer.notify(*tool("slow")[:1], **tool("slow")[1])
+                    peer.send(id=message["id"], result={})
+                elif message["method"] == "tool/execute":
+                    call = {"name": "read", "args": {"path": "a"}, "callId": message["params"]["callId"]}
+                    peer.send(id=1, method="host/executeTool", params=call)
+            """,
+            "permissions: {tools: [read]}",
+        )
+
+        task = asyncio.create_task(stage.call("slow"))
+        await stage.until(lambda: "probe in call-1: read {'path': 'a'}" in stage.host.reports)
+        task.cancel()
+        await stage.until(lambda: "the tool was stopped" in stage.host.reports)
+
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    play(tmp_path, scene)
+
+
+def test_what_a_process_asks_for_in_a_conversation_ends_with_the_conversation(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin(
+            """
+            peer = Peer()
+            def begin(params):
+                peer.send(id=1, method="host/executeTool", params={"name": "read"})
+                return text("begun")
+            peer.serve([tool("start")], {"tool/execute": begin})
+            """,
+            "permissions: {tools: [read]}",
+        )
+
+        assert text_of(await stage.call("start")) == "begun"
+        await stage.until(lambda: any("read {}" in one for one in stage.host.reports))
+        await stage.registry.session.ended(SessionEnd("quit", "session", None))
+        await stage.until(lambda: "the tool was stopped" in stage.host.reports)
+
+    play(tmp_path, scene)
+
+
+def test_a_process_can_ask_when_no_call_is_under_way(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin(
+            """
+            peer = Peer()
+            for message in peer.messages():
+                if message["method"] == "initialize":
+                    peer.notify(*tool("rest")[:1], **tool("rest")[1])
+                    peer.send(id=message["id"], result={})
+                elif message["method"] == "tool/execute":
+                    peer.send(id=message["id"], result=text("answered"))
+                    peer.send(id=1, method="host/executeTool", params={"name": "read"})
+            """,
+            "permissions: {tools: [read]}",
+        )
+
+        await stage.call("rest")
+        await stage.until(lambda: "probe in : read {}" in stage.host.reports)
+
+        assert "info: runs read {}" in stage.host.reports
+
+    play(tmp_path, scene)
+
+
+def test_a_process_that_does_not_answer_the_handshake_is_not_used(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        stage.timing = Timing(handshake=0.0)
+        await stage.begin("log('waiting'); time.sleep(600)")
+
+        [report] = stage.host.reports
+        assert "its process did not answer `initialize` within 0 seconds" in report
+
+    play(tmp_path, scene)
+
+
 def test_a_death_during_a_call_is_an_error_and_the_process_starts_again(tmp_path: Path) -> None:
     async def scene(stage: Stage) -> None:
         await stage.begin("""
@@ -638,14 +735,17 @@ def test_a_death_during_a_call_is_an_error_and_the_process_starts_again(tmp_path
         """)
 
         with pytest.raises(
-            ToolError, match="work failed: extension probe did not answer tool/execute: its process ended"
+            ToolError,
+            match=r"(?s)work failed: extension probe did not answer tool/execute: its process ended with exit code 7"
+            r".*out of cheese.*KAA_LOG",
         ):
             await stage.call("work", die=True)
         after = text_of(await stage.call("work"))
 
         assert after == str(stage.host.started[1])
         assert stage.host.reports == [
-            "Extension probe ended: its process ended with exit code 7 (out of cheese). kaa starts it again"
+            "Extension probe ended, and kaa starts it again: its process ended with exit code 7. It printed:\nout of"
+            " cheese\nKAA_LOG=FILE writes a log"
         ]
 
     play(tmp_path, scene)
@@ -670,8 +770,8 @@ def test_a_process_that_crashes_again_and_again_is_given_up_and_its_tools_are_ta
         await stage.until(lambda: stage.registry.tool("work") is None)
 
         assert stage.host.reports[-1] == (
-            "Extension probe ended 3 times, the last time because its process ended with exit code 7. kaa does not"
-            " start it again: correct it and use /reload, or remove it"
+            "Extension probe ended 3 times, and kaa does not start it again: correct it and use /reload, or remove it."
+            " The last time, its process ended with exit code 7. KAA_LOG=FILE writes a log"
         )
         assert "work" not in stage.registry.commands
         assert stage.prompt() == []
@@ -782,13 +882,14 @@ def test_a_version_that_does_not_start_is_not_in_use(tmp_path: Path) -> None:
     async def scene(stage: Stage) -> None:
         folder = write_extension(stage.folder, "def broken(:", "")
         scope = Scope(str(folder))
-        stage.registry.extensions.register(scope, process_extension(folder, stage.host, stage.pauses))
+        stage.registry.extensions.register(scope, process_extension(folder, stage.host, stage.timing))
 
         with pytest.raises(ExtensionError, match="Extension probe does not start"):
             await stage.registry.extensions.try_out(scope)
 
         [report] = stage.host.reports
-        assert "It printed: SyntaxError: " in report
+        assert "It printed:" in report
+        assert "SyntaxError: " in report
         assert not scope.is_open
 
     play(tmp_path, scene)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kaa.ext.errors import ExtensionError
-from kaa.ext.permissions import Permissions
+from kaa.ext.permissions import READING_TOOLS, Permissions
 from kaa.ext.process.manifest import DefaultFile, Manifest, read_manifest
 
 
@@ -100,8 +100,8 @@ permissions:
     [
         ("[]", Permissions()),
         ("[shortcuts]", Permissions()),
-        ("[tools, unknown]", Permissions(project="read")),
-        ("[tools, eventHandlers]", Permissions(project="read", session="read")),
+        ("[tools, unknown]", Permissions(project="read", tools=READING_TOOLS)),
+        ("[eventHandlers, prompt]", Permissions(project="read", session="read")),
     ],
 )
 def test_capabilities_imply_permissions_to_read(tmp_path: Path, capabilities: str, permissions: Permissions) -> None:

@@ -436,6 +436,7 @@ def test_other_files_are_refused_at_once(tmp_path: Path, content: bytes, expecte
     [
         ("component = ", "extension.toml is invalid: Invalid value"),
         ("", "extension.toml is invalid: Object missing required field `component`"),
+        ('component = "it.wasm"\n[permissions]\ntools = ["read"]', "components cannot run tools of kaa"),
         ('component = "../it.wasm"', "name a .wasm file in the same folder"),
         ('component = "it.txt"', "component is 'it.txt': name a .wasm file in the same folder"),
         ('component = "no.wasm"', "cannot read no.wasm: No such file"),

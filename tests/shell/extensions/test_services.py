@@ -13,7 +13,7 @@ from kaa.ext.permissions import Permissions
 from kaa.ext.process.event_bus import EventBus
 from kaa.ext.process.host import ProcessHost
 from kaa.ext.process.manifest import Manifest
-from kaa.ext.process.services import SERVICES, Caller
+from kaa.ext.process.services import Caller, answer
 from kaa.ext.process.wire import INTERNAL_ERROR, NOT_PERMITTED, RpcError
 from kaa.ext.questions import AnswerT, Choice, Chosen, Dismissed, Question
 from kaa.ext.scope import Scope
@@ -66,7 +66,7 @@ def _answers(stage: Stage, *asked: tuple[str, Mapping[str, Json]], permissions: 
         caller = _caller(_plain(context), permissions)
         for method, params in asked:
             try:
-                found.append(await SERVICES[method](params, caller))
+                found.append(await answer(method, params, caller))
             except RpcError as error:
                 found.append(error.message)
 
@@ -99,6 +99,7 @@ _NEEDS: dict[str, tuple[Permissions, Mapping[str, Json]]] = {
     "host/switchModel": (Permissions(session="write"), {"modelId": "m"}),
     "host/triggerCompact": (Permissions(session="write", models=True), {}),
     "host/undoSnapshots": (Permissions(project="read"), {}),
+    "host/executeTool": (Permissions(tools=("bash",)), {"name": "bash", "args": {"command": "true"}}),
 }
 
 
@@ -114,7 +115,7 @@ def test_nothing_is_answered_without_the_permission_for_it(method: str) -> None:
 
 
 async def _awaited(method: str, params: Mapping[str, Json], caller: Caller) -> Json:
-    return await SERVICES[method](params, caller)
+    return await answer(method, params, caller)
 
 
 def test_an_agent_that_may_write_needs_the_permission_to_write() -> None:
@@ -124,9 +125,7 @@ def test_an_agent_that_may_write_needs_the_permission_to_write() -> None:
         asyncio.run(_awaited("host/agent.run", {"task": "change it", "tools": "all"}, _caller(None, reads)))
 
 
-@pytest.mark.parametrize(
-    "method", ["host/executeTool", "host/setConversationMessages", "host/loadSession", "host/abort"]
-)
+@pytest.mark.parametrize("method", ["host/setConversationMessages", "host/loadSession", "host/abort"])
 def test_what_kaa_refuses_has_a_reason(method: str) -> None:
     with pytest.raises(RpcError) as caught:
         asyncio.run(_awaited(method, {}, _caller(None)))
@@ -326,3 +325,47 @@ def test_subscriptions_end_with_the_process_and_have_a_limit() -> None:
     assert bus.subscribe("/a", "x", lambda *event: told.append(event)) is not None
     bus.publish("x", None)
     assert len(told) == 1
+
+
+_TOOLS = Permissions(tools=("read", "secret", "sing", "write"))
+
+
+def test_tools_are_executed_as_permitted(stage: Stage) -> None:
+    read = {"name": "read", "args": {"path": "notes.txt"}}
+
+    answers = _answers(
+        stage,
+        ("host/executeTool", read),
+        ("host/executeTool", {"name": "read", "args": {"path": "missing.txt"}}),
+        ("host/executeTool", {"name": "bash", "args": {"command": "true"}}),
+        ("host/executeTool", {"name": "sing"}),
+        ("host/executeTool", {"name": "../read"}),
+        ("host/executeTool", {"name": "read", "args": ["notes.txt"]}),
+        permissions=_TOOLS,
+    )
+
+    assert answers[0] == {"content": [{"type": "text", "text": "remember the milk"}], "isError": False}
+    assert answers[1]["isError"]
+    assert answers[2].startswith("extension hello has no permission to run the tools bash as the model does")
+    assert answers[3].startswith("no tool 'sing' can be called here: there are read, ")
+    assert answers[4].startswith("invalid tool '../read'")
+    assert answers[5].startswith("expected `object`, got `array`")
+
+
+def test_hidden_tools_are_not_executed_for_processes(stage: Stage) -> None:
+    found: list[str] = []
+
+    def hides(kaa: ExtensionAPI) -> None:
+        @kaa.tool(exposure="hidden")
+        async def secret() -> str:
+            """Tell a secret."""
+            return "the secret"
+
+    async def work(context: CommandContext) -> None:
+        with pytest.raises(RpcError) as caught:
+            await answer("host/executeTool", {"name": "secret"}, _caller(_plain(context), _TOOLS))
+        found.append(caught.value.message)
+
+    in_a_command(stage, work, hides)
+
+    assert found[0].startswith("no tool 'secret' can be called here")

@@ -32,7 +32,8 @@ from kaa.ext.process.offers import (
     ShortcutOffer,
     ToolOffer,
 )
-from kaa.ext.process.supervisor import NotRunningError, Supervisor
+from kaa.ext.process.process_run import NotRunningError
+from kaa.ext.process.supervisor import Supervisor
 from kaa.ext.process.wire import RpcError
 from kaa.ext.prompt_sections import PromptContext
 
@@ -203,7 +204,7 @@ class Bridge:
     async def _after_tool(self, call: ToolCall, result: ToolResult, context: ConversationContext) -> ToolResult | None:
         changed = result
         for one in self._supervisor.offers.interceptors:
-            params = {"name": one.name, "toolName": call.name, "details": conversion.result_details(changed)}
+            params = {"name": one.name, "toolName": call.name, "details": conversion.result_json(changed)}
             answer = wire.parse(await self._supervisor.call("interceptor/after", params, context), _Details)
             changed = conversion.changed_result(changed, answer.details) or changed
         return None if changed is result else changed

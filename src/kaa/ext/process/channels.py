@@ -45,9 +45,12 @@ class Channels:
             case None:
                 self.ways = (Channel(replies, messages), Channel(stdout, stdin, self._printed))
 
+    async def settle(self, seconds: float) -> None:
+        """Wait for the rest of what the process printed; it says why the process ended."""
+        await asyncio.wait(self._logging, timeout=seconds)
+
     async def close(self) -> None:
         """Stop logging, when the process has ended."""
-        await asyncio.wait(self._logging, timeout=1)  # the rest of what it printed says why
         for task in self._logging:
             task.cancel()
         await asyncio.gather(*self._logging, return_exceptions=True)

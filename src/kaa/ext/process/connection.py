@@ -1,9 +1,9 @@
 """Exchanges messages with a process: ids, cancellation, and limits, whose violation ends the connection."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from itertools import count
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from kaa.core.messages import Json
 from kaa.ext.process import wire
@@ -20,6 +20,10 @@ _MAX_UNREAD_BYTES = 16 * 1024 * 1024
 _MAX_REQUESTS = 64
 
 
+Notify: TypeAlias = Callable[[str, Json], None]
+"""Sends a notification to a process: a method and its parameters. Nothing happens once it has ended."""
+
+
 class ConnectionEndedError(Exception):
     """The process is gone, or kaa ended the connection; the message says why."""
 
@@ -31,8 +35,8 @@ class Receiver(Protocol):
         """A notification. It must return at once."""
         ...
 
-    async def requested(self, method: str, params: Mapping[str, Json]) -> Json:
-        """The answer to a request.
+    async def requested(self, method: str, params: Mapping[str, Json], notify: "Notify") -> Json:
+        """The answer to a request. `notify` sends notifications to the process that asks.
 
         Raises:
             RpcError: it cannot be answered.
@@ -81,6 +85,7 @@ class Connection:
         self._messages = Allowance(_MESSAGES_A_SECOND, _BURST_MESSAGES)
         self._bytes = Allowance(_BYTES_A_SECOND, _BURST_BYTES)
         self._ended = ""
+        self._is_lost = False
         self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def request(self, method: str, params: Json, *, may_cancel: bool = True) -> Json:
@@ -115,32 +120,37 @@ class Connection:
         except ConnectionEndedError as error:
             LOG.debug("extension %s: %s was not sent: %s", self._name, method, error)
 
-    async def run(self) -> str:
-        """Receive messages until the process ends. Returns what it did wrong; empty if it closed its side."""
+    async def receive(self) -> str:
+        """Receive messages until the process closes its side. Returns what it did wrong; empty for nothing."""
         readers = [asyncio.create_task(self._receive(channel)) for channel in self._channels]
         try:
-            problem = await self._over
-            self.close(problem or "its process ended")
-            return problem
+            return await self._over
         finally:
-            self.close("kaa ends it")
             for task in readers:
                 task.cancel()
-            await asyncio.gather(*readers, *self._answering.values(), return_exceptions=True)
+            await asyncio.gather(*readers, return_exceptions=True)
 
-    def close(self, reason: str) -> None:
+    def lost(self) -> None:
+        """The process ends: the receiver sends nothing new. What waits for an answer learns the reason by `close`."""
+        if not self._is_lost:
+            self._is_lost = True
+            self._receiver.disconnected()
+
+    async def close(self, reason: str) -> None:
         """End it: what waits for an answer fails with `reason`, what the process waits for is given up."""
+        self.lost()
         if self._ended:
             return
         self._ended = reason
-        self._receiver.disconnected()
         for channel in self._channels:
             channel.writer.close()
         for answer in self._waiting.values():
             if not answer.done():
                 answer.set_exception(ConnectionEndedError(reason))
-        for task in self._answering.values():
+        answering = tuple(self._answering.values())
+        for task in answering:
             task.cancel()
+        await asyncio.gather(*answering, return_exceptions=True)
 
     async def _receive(self, channel: Channel) -> None:
         """Receive what arrives on one way until its end."""
@@ -227,7 +237,7 @@ class Connection:
 
     async def _work(self, request: Request) -> None:
         try:
-            result = await self._receiver.requested(request.method, request.params)
+            result = await self._receiver.requested(request.method, request.params, self.notify)
             self._answer(wire.encode_result(request.id, result))
         except asyncio.CancelledError:
             if self._ended:

@@ -91,18 +91,18 @@ def _coded(text: str, code: str, hint: str) -> str:
     return f"[error:{code}] {text}" + (f"\nhint: {hint}" if hint else "")
 
 
-def result_details(result: ToolResult) -> Json:
-    """A result for `interceptor/after`."""
+def result_json(result: ToolResult) -> Json:
+    """A result for `interceptor/after`, and as the answer to `host/executeTool`."""
     return {"content": [_block(one) for one in result.content], "isError": result.is_error}
 
 
 def changed_result(result: ToolResult, details: Json) -> ToolResult | None:
-    """The result that an interceptor made of `result_details`; None if it changed nothing.
+    """The result that an interceptor made of `result_json`; None if it changed nothing.
 
     Raises:
         RpcError: it has another shape.
     """
-    if details is None or details == result_details(result):
+    if details is None or details == result_json(result):
         return None
     if isinstance(details, str):
         return msgspec.structs.replace(result, content=(TextContent(details),))
@@ -150,12 +150,15 @@ class _Data(msgspec.Struct, frozen=True):
     content: str | list[Json] | None = None
 
 
-def message_json(message: Message) -> Json:
+def message_json(message: Message) -> dict[str, Json]:
     """A message as Piglet encodes it."""
     timestamp = datetime.fromtimestamp(message.timestamp / 1000, UTC).isoformat().replace("+00:00", "Z")
     match message:
         case UserMessage():
-            return {"content": message.text, "timestamp": timestamp}
+            blocks = () if isinstance(message.content, str) else message.content
+            only_text = all(isinstance(block, TextContent) for block in blocks)
+            said: dict[str, Json] = {"content": message.text, "timestamp": timestamp}
+            return said if only_text else {**said, "blocks": [_stored_block(block) for block in blocks]}
         case AssistantMessage():
             usage = message.usage
             return {

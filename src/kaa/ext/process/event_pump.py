@@ -7,7 +7,8 @@ from kaa.core.events import Event
 from kaa.ext.context import ConversationContext
 from kaa.ext.process import conversion, wire
 from kaa.ext.process.actions import ActionAnswer, Actions
-from kaa.ext.process.supervisor import NotRunningError, Supervisor
+from kaa.ext.process.process_run import NotRunningError
+from kaa.ext.process.supervisor import Supervisor
 from kaa.ext.process.wire import RpcError
 from kaa.host.log import LOG
 

@@ -1,16 +1,16 @@
 """Makes the `extend` function of an extension process."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from kaa.ext.extension_api import Extension, ExtensionAPI
 from kaa.ext.process.bridge import Bridge
 from kaa.ext.process.host import ProcessHost
 from kaa.ext.process.manifest import read_manifest
-from kaa.ext.process.supervisor import PAUSES, Supervisor
+from kaa.ext.process.process_run import Timing
+from kaa.ext.process.supervisor import Supervisor
 
 
-def process_extension(folder: Path, host: ProcessHost, pauses: Sequence[float] = PAUSES) -> Extension:
+def process_extension(folder: Path, host: ProcessHost, timing: Timing | None = None) -> Extension:
     """The function that starts the process of a folder with a `manifest.yaml` and registers what it offers.
 
     It returns before the process has started; messages of the user wait for the registrations.
@@ -18,7 +18,7 @@ def process_extension(folder: Path, host: ProcessHost, pauses: Sequence[float] =
     Args:
         folder: of the extension.
         host: starts processes and answers their requests.
-        pauses: before each start after a crash, in seconds.
+        timing: how long to wait for the process; None for what suits people.
 
     Raises:
         ExtensionError: the manifest cannot be read.
@@ -26,7 +26,7 @@ def process_extension(folder: Path, host: ProcessHost, pauses: Sequence[float] =
     manifest = read_manifest(folder)
 
     def extend(kaa: ExtensionAPI) -> None:
-        supervisor = Supervisor(manifest, host, pauses)
+        supervisor = Supervisor(manifest, host, timing or Timing())
         Bridge(kaa, manifest, supervisor).connect()
         supervisor.begin()
         kaa.on_close(supervisor.end)

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from kaa.ext.errors import ExtensionError
-from kaa.ext.permissions import Permissions
+from kaa.ext.permissions import READING_TOOLS, Permissions
 
 FILE_NAME = "manifest.yaml"
 
@@ -27,8 +27,8 @@ _RUNTIMES = {
 }
 # What an extension of Piglet's needs at least for what it says it registers. Its manifests know no permissions.
 _IMPLIED: dict[str, Permissions] = {
-    "tools": Permissions(project="read"),
-    "commands": Permissions(project="read"),
+    "tools": Permissions(project="read", tools=READING_TOOLS),
+    "commands": Permissions(project="read", tools=READING_TOOLS),
     "prompt": Permissions(project="read"),
     "promptSections": Permissions(project="read"),
     "eventHandlers": Permissions(session="read"),
@@ -110,6 +110,7 @@ class Manifest(msgspec.Struct, frozen=True):
         return Permissions(
             project="read" if any(one.project == "read" for one in implied) else "none",
             session="write" if "write" in sessions else "read" if "read" in sessions else "none",
+            tools=READING_TOOLS if any(one.tools for one in implied) else (),
         )
 
 

@@ -138,7 +138,7 @@ def encode_error(id: MessageId | None, error: RpcError) -> bytes:  # noqa: A002 
     return _line({"jsonrpc": "2.0", "id": id, "error": {"code": error.code, "message": error.message}})
 
 
-def parse(params: Json, kind: type[StructT]) -> StructT:
+def parse(params: object, kind: type[StructT]) -> StructT:
     """Parameters or a result as a struct.
 
     Names are matched without regard to case, and null counts as absent: Go's encoder writes the names of fields as they

@@ -159,6 +159,8 @@ def find_component(path: Path) -> ComponentFile:
             raise ExtensionError(f"Extension {path}: {_DESCRIPTION} is longer than {_MAX_DESCRIPTION_BYTES >> 10} KiB")
         described = msgspec.toml.decode(text, type=Description)
         described.settings_kind()
+        if described.permissions.tools:
+            raise ValueError("`permissions.tools` has no effect: components cannot run tools of kaa")
     except OSError as error:
         raise ExtensionError(f"Extension {path}: cannot read {_DESCRIPTION}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # the parser's own and msgspec's

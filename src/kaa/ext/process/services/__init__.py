@@ -1,6 +1,6 @@
 """What extension processes can ask of kaa: the methods `host/…`, by subject."""
 
-from kaa.ext.process.services.caller import Caller, Service
-from kaa.ext.process.services.table import SERVICES
+from kaa.ext.process.services.caller import Caller
+from kaa.ext.process.services.table import SERVICES, answer
 
-__all__ = ["SERVICES", "Caller", "Service"]
+__all__ = ["SERVICES", "Caller", "answer"]

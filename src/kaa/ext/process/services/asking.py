@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from kaa.core.messages import Json
-from kaa.ext.asking import NobodyToAskError
 from kaa.ext.process.services.caller import Caller
-from kaa.ext.process.wire import INTERNAL_ERROR, INVALID_PARAMS, RpcError, parse
+from kaa.ext.process.wire import INVALID_PARAMS, RpcError, parse
 from kaa.ext.questions import Choice, Chosen
 
 _MOST_OPTIONS = 1000
@@ -32,7 +31,7 @@ class _Question(msgspec.Struct, frozen=True):
 
 async def pick(params: Mapping[str, Json], caller: Caller) -> Json:
     """Which item; empty if the user closes the list. Its id is `selected` (Piglet's SDKs) and `id` (its document)."""
-    asked = parse(dict(params), _Picker)
+    asked = parse(params, _Picker)
     labels = _distinct([(item.label or item.id, item.id) for item in asked.items])
     descriptions = tuple(item.desc or item.description for item in asked.items)
     chosen = await _choose(caller, asked.title or "Choose", labels, descriptions if any(descriptions) else ())
@@ -42,7 +41,7 @@ async def pick(params: Mapping[str, Json], caller: Caller) -> Json:
 
 async def ask(params: Mapping[str, Json], caller: Caller) -> Json:
     """Which choice."""
-    asked = parse(dict(params), _Question)
+    asked = parse(params, _Question)
     chosen = await _choose(caller, asked.prompt or "Choose", list(dict.fromkeys(asked.choices)))
     return {"selected": chosen or "", "cancelled": chosen is None}
 
@@ -52,10 +51,7 @@ async def _choose(caller: Caller, title: str, options: Sequence[str], descriptio
         raise RpcError(INVALID_PARAMS, f"give 1 to {_MOST_OPTIONS} choices, none of them empty; got {len(options)}")
     line = " ".join(f"{caller.manifest.name}: {title}".split())
     question = Choice(line, tuple(options), descriptions=descriptions, requested=caller.is_in_command)
-    try:
-        answer = await caller.in_conversation().asker.ask(question)
-    except NobodyToAskError as error:
-        raise RpcError(INTERNAL_ERROR, str(error)) from error
+    answer = await caller.in_conversation().asker.ask(question)
     return answer.option if isinstance(answer, Chosen) else None
 
 

@@ -16,14 +16,14 @@ class _Topic(msgspec.Struct, frozen=True):
 
 async def publish(params: Mapping[str, Json], caller: Caller) -> Json:
     """Tell all extensions that subscribed to a topic, also the one that publishes."""
-    event = parse(dict(params), _Topic)
+    event = parse(params, _Topic)
     caller.host.bus.publish(event.topic, event.data)
     return {}
 
 
 async def subscribe(params: Mapping[str, Json], caller: Caller) -> Json:
     """Hear of a topic, or of all that a pattern with `*` matches."""
-    topic = parse(dict(params), _Topic).topic
+    topic = parse(params, _Topic).topic
     if not topic:
         raise RpcError(INVALID_PARAMS, "`topic` is empty: use a name such as memory:updated")
     number = caller.host.bus.subscribe(caller.manifest.folder, topic, caller.notify)

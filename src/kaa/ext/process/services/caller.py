@@ -72,7 +72,7 @@ class Caller(msgspec.Struct, frozen=True):
 
 
 Service: TypeAlias = Callable[[Mapping[str, Json], Caller], Awaitable[Json]]
-"""Gets the parameters, returns the result. Raises `RpcError` for what it cannot do.
+"""Gets the parameters, returns the result. Raises `RpcError`, or the errors of kaa that `answer` translates.
 
 Cancelled if the extension sends `$/cancelRequest`, and when its process ends."""
 

@@ -7,12 +7,9 @@ import msgspec
 from kaa.core.budget import Budget
 from kaa.core.messages import AssistantMessage, Json, Message, StopReason, TextContent, Usage, user_message
 from kaa.core.provider import Model
-from kaa.ext.agents import AgentError
-from kaa.ext.completions import CompletionError
-from kaa.ext.errors import CommandError
 from kaa.ext.permissions import Permissions
 from kaa.ext.process.services.caller import WRITES_SESSION, Caller
-from kaa.ext.process.wire import INTERNAL_ERROR, INVALID_PARAMS, RpcError, parse
+from kaa.ext.process.wire import INVALID_PARAMS, RpcError, parse
 
 _CALLS = Permissions(models=True)
 _STOPPED: StopReason = "stop"
@@ -52,53 +49,40 @@ async def available(_params: Mapping[str, Json], caller: Caller) -> Json:
 async def switch(params: Mapping[str, Json], caller: Caller) -> Json:
     """Use another model from the next request on."""
     caller.require(WRITES_SESSION)
-    try:
-        await caller.in_conversation().models.switch(parse(dict(params), _Switch).model_id)
-    except CommandError as error:
-        raise RpcError(INTERNAL_ERROR, str(error)) from error
+    await caller.in_conversation().models.switch(parse(params, _Switch).model_id)
     return {}
 
 
 async def chat(params: Mapping[str, Json], caller: Caller) -> Json:
     """One answer of a model, without tools."""
     caller.require(_CALLS)
-    asked = parse(dict(params), _Chat)
-    try:
-        answer = await caller.in_conversation().complete(
-            tuple(map(_message, asked.messages)),
-            system=asked.system,
-            model=_model(asked.model),
-            max_tokens=asked.max_tokens or 4096,
-        )
-    except ValueError as error:
-        raise RpcError(INVALID_PARAMS, str(error)) from error
-    except CompletionError as error:
-        raise RpcError(INTERNAL_ERROR, str(error)) from error
+    asked = parse(params, _Chat)
+    answer = await caller.in_conversation().complete(
+        tuple(map(_message, asked.messages)),
+        system=asked.system,
+        model=_model(asked.model),
+        max_tokens=asked.max_tokens or 4096,
+    )
     return {"text": answer.text, "usage": {"input": answer.usage.input, "output": answer.usage.output}}
 
 
 async def run_agent(params: Mapping[str, Json], caller: Caller) -> Json:
     """An agent with its own context. What it reads and writes of the project needs the same permission as by itself."""
-    asked = parse(dict(params), _Agent)
+    asked = parse(params, _Agent)
     writes = asked.tools == "all"
     if asked.tools not in ("", "all", "background_safe"):
         raise RpcError(INVALID_PARAMS, f"invalid tools {asked.tools!r}: use all or background_safe")
     caller.require(Permissions(project="write" if writes else "read", models=True))
     reading = (tool for scope in caller.host.scopes() for tool in scope.tools.values() if tool.risk == "read")
-    try:
-        result = await caller.in_conversation().run_agent(
-            asked.task,
-            name=caller.manifest.name,
-            system_prompt=asked.system or None,
-            model=_model(asked.model),
-            tools=None if writes else [tool.name for tool in reading],
-            writable=None if writes else (),
-            budget=Budget(turns=asked.max_turns) if asked.max_turns > 0 else None,
-        )
-    except ValueError as error:
-        raise RpcError(INVALID_PARAMS, str(error)) from error
-    except AgentError as error:
-        raise RpcError(INTERNAL_ERROR, str(error)) from error
+    result = await caller.in_conversation().run_agent(
+        asked.task,
+        name=caller.manifest.name,
+        system_prompt=asked.system or None,
+        model=_model(asked.model),
+        tools=None if writes else [tool.name for tool in reading],
+        writable=None if writes else (),
+        budget=Budget(turns=asked.max_turns) if asked.max_turns > 0 else None,
+    )
     used = result.used
     return {"text": result.text, "turns": int(used.turns), "usage": {"input": int(used.tokens), "output": 0}}
 

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 import msgspec
 
 from kaa.core.messages import Json
-from kaa.ext.errors import CommandError
 from kaa.ext.permissions import Permissions
 from kaa.ext.process.services.caller import READS_SESSION, WRITES_SESSION, Caller
 from kaa.ext.process.wire import INTERNAL_ERROR, RpcError, parse
@@ -72,25 +71,19 @@ async def tree(_params: Mapping[str, Json], caller: Caller) -> Json:
 async def label(params: Mapping[str, Json], caller: Caller) -> Json:
     """Give an entry a name; by default the last one. An empty text takes the name away."""
     caller.require(WRITES_SESSION)
-    asked = parse(dict(params), _Label)
+    asked = parse(params, _Label)
     session = caller.in_conversation().session
     target = asked.target_id or (await session.outline()).leaf_id
     if target is None:
         raise RpcError(INTERNAL_ERROR, "the session has no entry yet")
-    try:
-        session.label(target, asked.label or None)
-    except CommandError as error:
-        raise RpcError(INTERNAL_ERROR, str(error)) from error
+    session.label(target, asked.label or None)
     return {}
 
 
 async def branch(params: Mapping[str, Json], caller: Caller) -> Json:
     """Go on from an entry. Files stay as they are."""
     caller.require(WRITES_SESSION)
-    try:
-        await caller.in_command().navigation.travel(parse(dict(params), _EntryId).entry_id)
-    except CommandError as error:
-        raise RpcError(INTERNAL_ERROR, str(error)) from error
+    await caller.in_command().navigation.travel(parse(params, _EntryId).entry_id)
     return {}
 
 
@@ -113,10 +106,7 @@ async def statistics(_params: Mapping[str, Json], caller: Caller) -> Json:
 async def compact(_params: Mapping[str, Json], caller: Caller) -> Json:
     """Compact the conversation."""
     caller.require(Permissions(session="write", models=True))
-    try:
-        ended = await caller.in_command().compaction.compact()
-    except CommandError as error:
-        raise RpcError(INTERNAL_ERROR, str(error)) from error
+    ended = await caller.in_command().compaction.compact()
     if ended.error:
         raise RpcError(INTERNAL_ERROR, f"the conversation was not compacted: {ended.error}")
     return {"before": ended.tokens_before or 0, "after": ended.tokens_after or 0}

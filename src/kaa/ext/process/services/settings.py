@@ -33,12 +33,12 @@ async def get(params: Mapping[str, Json], caller: Caller) -> Json:
     known: dict[str, Json] = {"defaultModel": model, "smallModel": model}
     if caller.is_in_command:
         known["agent.compactAt"] = caller.in_command().compaction.threshold or 0
-    return {"values": {key: known[key] for key in parse(dict(params), _Keys).keys if key in known}}
+    return {"values": {key: known[key] for key in parse(params, _Keys).keys if key in known}}
 
 
 async def read_extension(params: Mapping[str, Json], caller: Caller) -> Json:
     """The file NAME.md in the extension's own folder for data; empty if there is none."""
-    name = parse(dict(params), _Name).name
+    name = parse(params, _Name).name
     if name != caller.manifest.name:
         raise RpcError(NOT_PERMITTED, f"extension {caller.manifest.name} cannot read the settings of {name!r}")
     file = os.path.join(caller.host.data_folder(caller.manifest), f"{name}.md")
@@ -70,7 +70,7 @@ def _without_links(path: str, flags: int) -> int:
 
 async def get_key(params: Mapping[str, Json], caller: Caller) -> Json:
     """The user's key of a provider that the permissions name; empty if the user has none."""
-    provider = parse(dict(params), _Provider).provider
+    provider = parse(params, _Provider).provider
     if provider not in caller.permissions.keys:
         raise RpcError(
             NOT_PERMITTED, f"extension {caller.manifest.name} has no permission to read your key of {provider!r}"

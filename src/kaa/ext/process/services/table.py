@@ -1,18 +1,18 @@
-"""All services by the names of their methods; docs/extension-processes.md lists them."""
+"""All services by the names of their methods, and their errors; docs/extension-processes.md lists them."""
 
 from collections.abc import Mapping
 
+from kaa.core.arguments import ArgumentError
+from kaa.core.messages import Json
+from kaa.core.tool import ToolError
+from kaa.ext.errors import CommandError, ExtensionError, RegistrationError
 from kaa.ext.process.services import asking, bus, conversation, models, sessions, settings, tools
-from kaa.ext.process.services.caller import Service, refusing
+from kaa.ext.process.services.caller import Caller, Service, refusing
+from kaa.ext.process.wire import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 
 _ONLY_USER = "kaa leaves this to the user"
 
-
 _REFUSED = {
-    "host/executeTool": (
-        "kaa executes tools only for a model, so that approvals see who asked: use host/agent.run, or work on the"
-        " project's files with the permission `project`"
-    ),
     "host/setToolFilter": f"{_ONLY_USER}: --tools and the settings select tools; host/activateTool adds one",
     "host/llmSnapshot": "the system prompt is kaa's own: use host/conversationMessages and host/listTools",
     "host/setConversationMessages": (
@@ -42,6 +42,7 @@ SERVICES: Mapping[str, Service] = {
     "host/listTools": tools.listed,
     "host/toolDefs": tools.described,
     "host/activateTool": tools.activate,
+    "host/executeTool": tools.execute,
     "host/commands": tools.commands,
     "host/promptSections": tools.prompt_sections,
     "host/hasCompactor": tools.has_compactor,
@@ -71,3 +72,20 @@ SERVICES: Mapping[str, Service] = {
     "host/isBackgroundRunning": models.has_background,
     **{method: refusing(reason) for method, reason in _REFUSED.items()},
 }
+
+
+async def answer(method: str, params: Mapping[str, Json], caller: Caller) -> Json:
+    """What kaa answers to a request.
+
+    Raises:
+        RpcError: there is no such method, or it cannot be answered.
+    """
+    service = SERVICES.get(method)
+    if service is None:
+        raise RpcError(METHOD_NOT_FOUND, f"kaa does not know the method {method!r}")
+    try:
+        return await service(params, caller)
+    except (ArgumentError, RegistrationError, ValueError) as error:
+        raise RpcError(INVALID_PARAMS, str(error)) from error
+    except (CommandError, ExtensionError, ToolError) as error:
+        raise RpcError(INTERNAL_ERROR, str(error)) from error

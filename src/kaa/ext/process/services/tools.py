@@ -1,18 +1,28 @@
-"""Tools, commands and extensions that are there: `host/listTools`, `host/activateTool`, `host/extInfos`."""
+"""Tools, commands and extensions that are there: `host/listTools`, `host/executeTool`, `host/extInfos`."""
 
 from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from kaa.core.messages import Json
-from kaa.ext.errors import RegistrationError
+from kaa.ext.context import ToolContext
+from kaa.ext.permissions import Permissions
+from kaa.ext.process.conversion import result_json
 from kaa.ext.process.services.caller import WRITES_SESSION, Caller
 from kaa.ext.process.wire import INVALID_PARAMS, RpcError, parse
 from kaa.ext.tools import RegisteredTool
 
+# Of a call, in what users see of it.
+_SHOWN_CHARACTERS = 200
+
 
 class _Filter(msgspec.Struct, frozen=True):
     filter: str = "all"
+
+
+class _Call(msgspec.Struct, frozen=True):
+    name: str
+    args: dict[str, Json] = {}
 
 
 class _Name(msgspec.Struct, frozen=True):
@@ -21,7 +31,7 @@ class _Name(msgspec.Struct, frozen=True):
 
 async def listed(params: Mapping[str, Json], caller: Caller) -> Json:
     """All tools with their schemas; `background_safe` are those that only read."""
-    chosen = parse(dict(params), _Filter).filter or "all"
+    chosen = parse(params, _Filter).filter or "all"
     if chosen not in ("all", "background_safe"):
         raise RpcError(INVALID_PARAMS, f"invalid filter {chosen!r}: use all or background_safe")
     active = caller.in_conversation().active_tools
@@ -47,11 +57,25 @@ async def described(_params: Mapping[str, Json], caller: Caller) -> Json:
 async def activate(params: Mapping[str, Json], caller: Caller) -> Json:
     """Let the model call a tool from the next request on."""
     caller.require(WRITES_SESSION)
-    try:
-        caller.in_conversation().activate_tool(parse(dict(params), _Name).name)
-    except RegistrationError as error:
-        raise RpcError(INVALID_PARAMS, str(error)) from error
+    caller.in_conversation().activate_tool(parse(params, _Name).name)
     return {}
+
+
+async def execute(params: Mapping[str, Json], caller: Caller) -> Json:
+    """Run a tool that the model has or could have, with the approvals that its call would need."""
+    asked = parse(params, _Call)
+    caller.require(Permissions(tools=(asked.name,)))
+    conversation = caller.in_conversation()
+    usable = (*conversation.active_tools, *conversation.deferred_tools)
+    if asked.name not in usable:
+        raise RpcError(INVALID_PARAMS, f"no tool {asked.name!r} can be called here: there are {', '.join(usable)}")
+    shown = f"{asked.name} {msgspec.json.encode(asked.args).decode()}"[:_SHOWN_CHARACTERS]
+    if isinstance(conversation, ToolContext):
+        conversation.update(f"{shown}\n")
+    else:
+        conversation.show.notice(f"runs {shown}")
+    result = await conversation.call_tool(asked.name, asked.args)
+    return result_json(result)
 
 
 async def commands(_params: Mapping[str, Json], caller: Caller) -> Json:
