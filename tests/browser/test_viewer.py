@@ -249,3 +249,42 @@ def test_a_telephone_shows_long_labels_and_names_without_scrolling_sideways(
 
     assert widths[0] <= widths[1]
     assert beyond == []
+
+
+def test_display_values_of_extensions_are_drawn_and_damaged_ones_are_not(
+    page: Page, tmp_path: Path, exported: Export
+) -> None:
+    values: list[JsonObject] = [
+        {"type": "table", "columns": ["build"], "rows": [["<b>unit</b>"]]},
+        {"type": "fields", "fields": [["branch", "main"]]},
+        {"type": "diff", "text": "+added"},
+        {"type": "code", "text": "x = 1", "language": "py"},
+        {"type": "text", "text": "plain"},
+    ]
+    odd = {"display": [*values, {"type": "constructor"}]}
+    path = write_session(
+        tmp_path / "s.jsonl",
+        user("a", None, "go"),
+        entry(
+            "custom_message",
+            "b",
+            "a",
+            customType="ci",
+            content="for the model",
+            display=True,
+            details={"display": values},
+        ),
+        entry("custom_message", "c", "b", customType="ci", content="in its place", display=True, details=odd),
+        entry("custom", "d", "c", customType="ci:seen", display=[{"type": "markdown", "text": "**kept**"}]),
+        entry("custom", "e", "d", customType="ci:seen", display=[{"type": "markdown"}]),
+    )
+
+    page.open(exported(path))
+
+    shown = page.evaluate("[...document.querySelectorAll('.entry.custom')].map((e) => e.innerText)")
+
+    assert len(shown) == 3
+    assert all(part in shown[0] for part in ("<b>unit</b>", "branch", "main", "+added", "x = 1", "plain"))
+    assert "for the model" not in shown[0]
+    assert "in its place" in shown[1]
+    assert "kept" in shown[2]

@@ -52,7 +52,7 @@ def test_json_mode_names_the_extension(kaa: Kaa, server: ModelServer) -> None:
 
     ended = [event["message"] for event in done.events if event["type"] == "message_end"]
     (sent,) = [message for message in ended if str(message["content"]).count("And the tests?")]
-    assert (sent["origin"], sent["note"]) == ("extension", {"extension": "ci"})
+    assert (sent["role"], sent["customType"], sent["display"]) == ("custom", "ci", True)
 
 
 def test_rpc_mode_settles_after_the_run_of_an_extension(kaa: Kaa, server: ModelServer) -> None:

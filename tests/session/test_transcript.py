@@ -32,17 +32,20 @@ def test_other_branches_and_what_is_not_for_people_are_left_out(tmp_path: Path) 
         user_entry("b", "a", "left"),
         entry("label", "l", "b", targetId="a", label="here"),
         entry("custom_message", "h", "a", customType="t", content="hidden", display=False),
-        entry("custom_message", "v", "h", customType="t", content="visible", display=True),
+        entry("custom", "k", "h", customType="t", data={"display": True}),
+        entry("custom", "d", "k", customType="t", display=[{"type": "text"}]),
+        entry("custom", "s", "d", customType="t", display=[{"type": "text", "text": "seen"}]),
+        entry("custom_message", "v", "s", customType="t", content="visible", display=True),
     )
 
     with opened(path) as store:
         transcript = Transcript(store)
         ids = [shown.id for shown in transcript]
 
-        assert ids == ["m", "a", "v"]
+        assert ids == ["m", "a", "s", "v"]
         assert isinstance(transcript[0], ModelChange)
         assert isinstance(transcript[-1], CustomMessage)
-        assert [shown.id for shown in transcript[1:]] == ["a", "v"]
+        assert [shown.id for shown in transcript[1:]] == ["a", "s", "v"]
 
 
 def test_what_nobody_understands_keeps_its_place(tmp_path: Path) -> None:

@@ -354,6 +354,22 @@ class SessionInfoChanged(_Event, tag="session_info_changed", frozen=True):
     name: str | None
 
 
+class ExtensionEntry(_Event, tag="extension_entry", frozen=True):
+    """An extension added an entry that the user sees, but not the model.
+
+    Attributes:
+        entry_id: of the session.
+        extension: its name.
+        kind: its own name for this kind of entry; may be empty.
+        display: what the user sees: display values, as the session has them.
+    """
+
+    entry_id: str
+    extension: str
+    kind: str
+    display: Json
+
+
 CacheMissCause = Literal[
     "model",
     "tools",
@@ -487,6 +503,7 @@ Event: TypeAlias = (
     | ModelChanged
     | ThinkingLevelChanged
     | SessionInfoChanged
+    | ExtensionEntry
     | CacheMiss
     | BranchChanged
     | CheckpointTaken

@@ -59,10 +59,10 @@ from kaa.ext.tools import Exposure, RegisteredTool, Risk
 from kaa.workspace.protocol import CommandRequest
 
 if TYPE_CHECKING:
+    from kaa.core.display_values import Code, Diff, DisplayValue, Fields, Markdown, Table, Text
     from kaa.ext.agents import AgentError, AgentResult
     from kaa.ext.completions import Completion, CompletionError
     from kaa.ext.conversation_session import ConversationSession, OwnEntry
-    from kaa.ext.display import Code, Diff, DisplayValue, Fields, Markdown, Table, Text
     from kaa.ext.questions import Choice, Chosen, Confirmation, Confirmed, Dismissed, Editing, Entered, TextInput
     from kaa.ext.showing import display_result
     from kaa.ext.stores import Store, StoreError, StoreScope
@@ -164,12 +164,18 @@ __all__ = [
 
 
 if not TYPE_CHECKING:
-    _LAZY = ("questions", "agents", "completions", "conversation_session", "stores", "display", "showing")
+    _LAZY = (
+        *(
+            f"ext.{part}"
+            for part in ("questions", "agents", "completions", "conversation_session", "stores", "showing")
+        ),
+        "core.display_values",
+    )
 
     def __getattr__(name: str) -> object:
         """Load with the first use what few extensions use."""
         for module in _LAZY if name in __all__ else ():
-            found = getattr(import_module(f"kaa.ext.{module}"), name, None)
+            found = getattr(import_module(f"kaa.{module}"), name, None)
             if found is not None:
                 return found
         raise AttributeError(f"kaa.ext.api has no name {name!r}: use one of {', '.join(__all__)}")

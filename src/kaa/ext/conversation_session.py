@@ -8,6 +8,7 @@ import msgspec
 from kaa.core.messages import Json, Message
 
 if TYPE_CHECKING:
+    from kaa.ext.showing import DisplayContent
     from kaa.session.outline import Outline
 
 
@@ -26,19 +27,24 @@ class ConversationSession(Protocol):
     So data is restored when a session is resumed, and changes with the branch when the user rewinds.
     """
 
-    def append(self, data: Json, kind: str = "") -> str:
+    def append(self, data: Json, kind: str = "", *, display: "DisplayContent" = "") -> str:
         """Add an entry that the model does not see. Returns its id.
 
         Args:
             data: a JSON value, at most 256 KiB.
             kind: the extension's name for this kind of entry: letters, digits, `_`, `-` and `.`.
+            display: texts and display values that the user sees in its place; by default the user does not see it.
 
         Raises:
             CommandError: `data` is not JSON or too large, `kind` is invalid, or the session cannot be written.
+            TypeError: `display` is something else.
+            ValueError: `display` is too long.
         """
         ...
 
-    def add_message(self, text: str, kind: str = "", *, display: bool = True, details: Json = None) -> None:
+    def add_message(
+        self, text: str, kind: str = "", *, display: "bool | DisplayContent" = True, details: Json = None
+    ) -> None:
         """Add a message that the model sees with its next request. It starts no run.
 
         While tools of a reply run, the message waits until they are done.
@@ -46,11 +52,14 @@ class ConversationSession(Protocol):
         Args:
             text: the message, not empty.
             kind: as in `append`.
-            display: the user sees it too.
-            details: a JSON value that the model does not see, at most 256 KiB.
+            display: what the user sees: the text (True), nothing (False), or these texts and display values.
+            details: a JSON value that the model does not see, at most 256 KiB. With display values it is an object,
+                which keeps them as `display`.
 
         Raises:
             CommandError: as `append` does.
+            TypeError: `display` is something else, or `details` is no object.
+            ValueError: `display` is too long.
         """
         ...
 

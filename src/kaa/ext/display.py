@@ -1,63 +1,15 @@
-"""What extensions show: a closed set of values that every frontend draws in its own way, and the changes of a display.
+"""What extensions show beside the conversation, as changes. `kaa.ext.showing` checks and passes them on."""
 
-Values are plain data without escape sequences. `kaa.ext.showing` checks and passes them on.
-"""
-
-from collections.abc import Sequence
 from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
+from kaa.core.display_values import DisplayValue, Role, plain_lines
 from kaa.ext.places import label
-
-Role: TypeAlias = Literal["text", "muted", "dim", "accent", "success", "warning", "error"]
-"""What a text is for; the theme gives it a colour."""
 
 Level: TypeAlias = Literal["info", "warning", "error"]
 Placement: TypeAlias = Literal["above", "below"]
 DisplayKind: TypeAlias = Literal["notice", "status", "widget", "editor", "title", "working"]
-
-
-class Text(msgspec.Struct, tag="text", frozen=True):
-    """Plain text in one role. It is wrapped at words."""
-
-    text: str
-    role: Role = "text"
-
-
-class Markdown(msgspec.Struct, tag="markdown", frozen=True):
-    """Markdown."""
-
-    text: str
-
-
-class Diff(msgspec.Struct, tag="diff", frozen=True):
-    """A unified diff."""
-
-    text: str
-
-
-class Code(msgspec.Struct, tag="code", frozen=True):
-    """Code. `language`: its name or the ending of its files, such as `python` or `py`."""
-
-    text: str
-    language: str = ""
-
-
-class Fields(msgspec.Struct, tag="fields", frozen=True):
-    """Names with values, one in each line."""
-
-    fields: tuple[tuple[str, str], ...]
-
-
-class Table(msgspec.Struct, tag="table", frozen=True):
-    """Rows below a heading; each row has as many cells as there are columns."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-DisplayValue: TypeAlias = Text | Markdown | Diff | Code | Fields | Table
 
 
 class NoticeShown(msgspec.Struct, tag_field="kind", tag="notice", frozen=True):
@@ -160,18 +112,3 @@ def is_removal(change: LastingChange) -> bool:
 def plain_text_of(change: DisplayChange) -> str:
     """What a change shows, as text."""
     return "\n".join(plain_lines(change.content)) if isinstance(change, Widget) else change.text
-
-
-def plain_lines(content: Sequence[DisplayValue]) -> list[str]:
-    """Display values as lines of text, for frontends that have no styles."""
-    return [line for value in content for line in _lines_of(value)]
-
-
-def _lines_of(value: DisplayValue) -> list[str]:
-    match value:
-        case Text(text=text) | Markdown(text=text) | Diff(text=text) | Code(text=text):
-            return text.removesuffix("\n").split("\n")
-        case Fields(fields=fields):
-            return [f"{name}: {text}" for name, text in fields]
-        case Table(columns=columns, rows=rows):
-            return [" | ".join(row) for row in (columns, *rows)]

@@ -7,20 +7,19 @@ from typing import Protocol, TypeAlias, get_args
 
 import msgspec
 
+from kaa.core.display_values import MOST_STORED_CHARACTERS, DisplayValue, Role, Text, characters_of
+from kaa.core.messages import Json
 from kaa.core.tool import ToolResult, text_result
 from kaa.ext.display import (
     DisplayChange,
     DisplayKind,
     DisplayUpdate,
-    DisplayValue,
     EditorText,
     LastingChange,
     Level,
     NoticeShown,
     Placement,
-    Role,
     StatusSection,
-    Text,
     Widget,
     WindowTitle,
     WorkingMessage,
@@ -42,8 +41,6 @@ _STATUS_CHARACTERS = 80
 _TITLE_CHARACTERS = 200
 _WIDGET_CHARACTERS = 20_000
 _EDITOR_CHARACTERS = 200_000
-# The session keeps it.
-_RESULT_CHARACTERS = 100_000
 # What lasts is passed on this often: a person sees no more, and a flood of changes costs a frontend nothing.
 _INTERVAL_SECONDS = 0.1
 # So many notices and texts of an extension are passed on in one interval; the others are dropped.
@@ -58,7 +55,7 @@ _NAMES: dict[DisplayKind, str] = {
     "working": "working messages",
 }
 
-WidgetContent: TypeAlias = str | DisplayValue | Sequence[str | DisplayValue]
+DisplayContent: TypeAlias = str | DisplayValue | Sequence[str | DisplayValue]
 
 
 class DisplayOutput(Protocol):
@@ -200,7 +197,7 @@ class Show:
         _require_one_of(role, Role)
         return self._change(StatusSection(_named(key), _line(text, _STATUS_CHARACTERS), role))
 
-    def widget(self, key: str, content: WidgetContent, placement: Placement = "above") -> bool:
+    def widget(self, key: str, content: DisplayContent, placement: Placement = "above") -> bool:
         """Show lines above or below the editor, at most ten.
 
         Args:
@@ -231,7 +228,7 @@ class Show:
         return self._display is not None and self._display.show(self._scope, change)
 
 
-def display_result(text: str, content: WidgetContent) -> ToolResult:
+def display_result(text: str, content: DisplayContent) -> ToolResult:
     """The result of a tool: the model gets the text, the user sees the display values, also in a resumed session.
 
     Args:
@@ -242,7 +239,18 @@ def display_result(text: str, content: WidgetContent) -> ToolResult:
         TypeError: the content is something else.
         ValueError: it is too long.
     """
-    return text_result(text, details={"display": msgspec.to_builtins(checked_values(content, _RESULT_CHARACTERS))})
+    return text_result(text, details={"display": storable(content)})
+
+
+def storable(content: DisplayContent) -> list[Json]:
+    """Texts and display values as JSON, for the session.
+
+    Raises:
+        TypeError: they are something else.
+        ValueError: they are too long.
+    """
+    values: list[Json] = msgspec.json.decode(msgspec.json.encode(checked_values(content, MOST_STORED_CHARACTERS)))
+    return values
 
 
 def checked_values(content: object, most: int = _WIDGET_CHARACTERS) -> tuple[DisplayValue, ...]:
@@ -256,7 +264,7 @@ def checked_values(content: object, most: int = _WIDGET_CHARACTERS) -> tuple[Dis
     if not isinstance(found, list | tuple):
         raise TypeError(f"{shortened(content)} cannot be shown: use a text, a display value or a list of them")
     values = tuple(_value(one) for one in found if one != "")
-    if (size := sum(map(_size, values))) > most:
+    if (size := characters_of(values)) > most:
         raise ValueError(f"{size:,} characters cannot be shown: shorten them to {most:,}")
     return values
 
@@ -285,18 +293,6 @@ def _clean(value: object) -> object:
             return {name: _clean(one) for name, one in value.items()}
         case _:
             return value
-
-
-def _size(value: object) -> int:
-    match value:
-        case str():
-            return len(value)
-        case tuple():
-            return sum(map(_size, value))
-        case msgspec.Struct():
-            return sum(_size(getattr(value, field)) for field in value.__struct_fields__)
-        case _:
-            return 0
 
 
 def _key_of(change: LastingChange) -> str:

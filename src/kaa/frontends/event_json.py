@@ -12,6 +12,7 @@ from kaa.core.events import (
     CompactionEnd,
     Event,
     MessageEnd,
+    MessageStart,
     MessageUpdate,
     SessionInfoChanged,
     TextDelta,
@@ -25,10 +26,11 @@ from kaa.core.events import (
     TurnEnd,
     UserCommandUpdate,
 )
-from kaa.core.messages import AssistantMessage, Message, Usage
+from kaa.core.messages import AssistantMessage, Message, Usage, UserMessage
 from kaa.core.spending import IsFree, is_price_unknown
 from kaa.core.usage import prompt_tokens
 from kaa.ext.errors import ExtensionFailedError
+from kaa.session.as_user_message import custom_entry
 
 if TYPE_CHECKING:
     from kaa.ext.display import DisplayUpdate
@@ -49,6 +51,22 @@ def extension_error(failure: ExtensionFailedError) -> dict[str, object]:
     """The event for the failure of an extension."""
     path, part, problem = failure.extension, failure.part, failure.problem
     return {"type": "extension_error", "extensionPath": path, "event": part, "error": problem}
+
+
+def message_json(message: Message) -> object:
+    """A message as pi has it: one of an extension has a role of its own."""
+    if not isinstance(message, UserMessage) or message.note is None:
+        return message
+    entry = custom_entry(message)
+    details = {} if entry.details is None else {"details": entry.details}
+    return {
+        "role": "custom",
+        "customType": entry.custom_type,
+        "content": message.content,
+        "display": entry.display,
+        **details,
+        "timestamp": message.timestamp,
+    }
 
 
 def display_event(update: "DisplayUpdate") -> dict[str, object]:
@@ -78,10 +96,9 @@ class EventJson:
     def of(self, event: Event) -> object:
         """The event as it is to be encoded. The cost of what has an unknown price is null: 0 would pass for a price."""
         match event:
-            case MessageEnd(message=message) | TurnEnd(message=message) if self._is_unpriced(message):
-                told = msgspec.to_builtins(event)
-                told["message"]["usage"]["cost"] = None
-                return told
+            case MessageStart(message=message) | MessageEnd(message=message) | TurnEnd(message=message):
+                written = self._message(message)
+                return event if written is message else msgspec.to_builtins(event) | {"message": written}
             case MessageUpdate():
                 return self._update(event)
             case ToolExecutionUpdate(delta=delta):
@@ -133,9 +150,14 @@ class EventJson:
     def _end(self, event: AgentEnd) -> dict[str, Any]:
         told: dict[str, Any] = msgspec.to_builtins(event)
         told["willRetry"] = False  # what is tried again is tried again within the run
-        for message, written in zip(event.messages, told["messages"], strict=True):
-            if self._is_unpriced(message):
-                written["usage"]["cost"] = None
+        told["messages"] = [self._message(message) for message in event.messages]
+        return told
+
+    def _message(self, message: Message) -> object:
+        if not self._is_unpriced(message):
+            return message_json(message)
+        told = msgspec.to_builtins(message)
+        told["usage"]["cost"] = None
         return told
 
     def _compaction(self, event: CompactionEnd) -> dict[str, Any]:

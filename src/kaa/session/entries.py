@@ -172,10 +172,11 @@ class RequestUsage(Entry, tag="usage", kw_only=True, frozen=True):
 
 
 class Custom(Entry, tag="custom", kw_only=True, frozen=True):
-    """State of an extension, never shown to the model."""
+    """State of an extension, never shown to the model. `display`: what the user sees of it, kaa's addition."""
 
     custom_type: str = ""
     data: Json = None
+    display: Json = None
 
 
 class CustomMessage(Entry, tag="custom_message", kw_only=True, frozen=True):

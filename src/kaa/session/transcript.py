@@ -5,15 +5,16 @@ from typing import TypeAlias, get_args, overload
 
 from kaa.session.entries import (
     ENTRY_KINDS,
-    AnyEntry,
     BranchSummary,
     Compaction,
+    Custom,
     CustomMessage,
     Entry,
     MessageEntry,
     ModelChange,
     ThinkingLevelChange,
 )
+from kaa.session.file.decoding import decode_entry
 from kaa.session.store import SessionStore, read_entry
 from kaa.session.tree import Node
 
@@ -23,12 +24,12 @@ class Unreadable(Entry, tag="unreadable", kw_only=True, frozen=True):
 
 
 DisplayEntry: TypeAlias = (
-    MessageEntry | Compaction | BranchSummary | CustomMessage | ModelChange | ThinkingLevelChange | Unreadable
+    MessageEntry | Compaction | BranchSummary | Custom | CustomMessage | ModelChange | ThinkingLevelChange | Unreadable
 )
 
 _SHOWN = frozenset(tag for tag, kind in ENTRY_KINDS.items() if kind in get_args(DisplayEntry))
 # Of these the place does not tell whether people are to see them.
-_PERHAPS_HIDDEN = frozenset({"custom_message"})
+_PERHAPS_HIDDEN = frozenset({"custom_message", "custom"})
 
 
 class Transcript(Sequence[DisplayEntry]):
@@ -68,6 +69,7 @@ class Transcript(Sequence[DisplayEntry]):
                 MessageEntry()
                 | Compaction()
                 | BranchSummary()
+                | Custom()
                 | CustomMessage()
                 | ModelChange()
                 | ThinkingLevelChange() as entry
@@ -77,8 +79,17 @@ class Transcript(Sequence[DisplayEntry]):
                 return Unreadable(id=node.id)
 
     def _is_hidden(self, node: Node) -> bool:
-        return node.type in _PERHAPS_HIDDEN and not _is_displayed(read_entry(self._store, node))
+        if node.type not in _PERHAPS_HIDDEN:
+            return False
+        line = self._store.line(node)
+        if node.type == "custom" and b'"display"' not in line:
+            return True
+        match decode_entry(line):
+            case CustomMessage(display=is_displayed):
+                return not is_displayed
+            case Custom(display=values):
+                from kaa.core.display_values import stored_values  # lazy: few entries are shown
 
-
-def _is_displayed(entry: AnyEntry | None) -> bool:
-    return not isinstance(entry, CustomMessage) or entry.display
+                return not stored_values(values)
+            case _:
+                return node.type == "custom"

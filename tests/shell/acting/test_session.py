@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from kaa.core.messages import AssistantMessage, UserMessage, user_message
-from kaa.ext.api import CommandContext, ConversationContext, ExtensionAPI
+from kaa.core.messages import AssistantMessage, Json, UserMessage, user_message
+from kaa.ext.api import CommandContext, ConversationContext, ExtensionAPI, Text
 from kaa.ext.conversation_session import OwnEntry
 from kaa.ext.errors import CommandError
 from kaa.shell.host import HostedConversation
@@ -179,3 +179,39 @@ def test_a_value_that_contains_itself_is_refused(stage: Stage) -> None:
             context.session.append(value)
 
     in_a_command(stage, work)
+
+
+@pytest.mark.parametrize(
+    ("display", "details", "problem"),
+    [
+        (object(), None, "cannot be shown: use a text, a display value"),
+        ("x" * 100_001, None, "characters cannot be shown: shorten them to 100,000"),
+        (Text("seen"), [1], "only an object has room for `display`"),
+    ],
+)
+def test_display_values_that_cannot_be_kept_are_refused(
+    stage: Stage, display: Text, details: Json, problem: str
+) -> None:
+    raised: list[str] = []
+
+    async def work(context: CommandContext) -> None:
+        try:
+            context.session.add_message("for the model", display=display, details=details)
+        except (TypeError, ValueError) as error:
+            raised.append(str(error))
+        context.session.append(1)
+
+    in_a_command(stage, work)
+
+    assert problem in raised[0]
+    assert [entry["type"] for entry in entries(stage)].count("custom_message") == 0
+
+
+def test_details_of_a_message_stay_beside_its_display_values(stage: Stage) -> None:
+    async def work(context: CommandContext) -> None:
+        context.session.add_message("for the model", display=[Text("seen")], details={"build": 3})
+
+    in_a_command(stage, work)
+
+    (entry,) = [entry for entry in entries(stage) if entry["type"] == "custom_message"]
+    assert entry["details"] == {"build": 3, "display": [{"type": "text", "text": "seen", "role": "text"}]}

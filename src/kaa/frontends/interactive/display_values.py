@@ -1,6 +1,6 @@
 """Display values of extensions as components of the terminal."""
 
-from kaa.ext.display import Code, Diff, DisplayValue, Fields, Markdown, Table, Text
+from kaa.core.display_values import Code, Diff, DisplayValue, Fields, Markdown, Table, Text, table_lines
 from kaa.tui.component import Component
 from kaa.tui.components import markdown
 from kaa.tui.components.code import Code as CodeView
@@ -26,7 +26,7 @@ def component_of(value: DisplayValue, context: Context) -> Component:
         case Fields():
             return _FieldsView(context, value)
         case Table():
-            return markdown.Markdown(context, _table(value))
+            return markdown.Markdown(context, "\n".join(table_lines(value)))
 
 
 class _FieldsView(Display):
@@ -45,13 +45,3 @@ class _FieldsView(Display):
                 [(text, palette["text"])], width, [(f"{name:<{indent}}", palette["muted"])], [(" " * indent, "")]
             )
         return lines
-
-
-def _table(table: Table) -> str:
-    """The table in Markdown."""
-    rule = ["---"] * len(table.columns)
-    return "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in (table.columns, rule, *table.rows))
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")

@@ -43,7 +43,8 @@ class ClientDisplay:
 def _method(update: "DisplayUpdate") -> dict[str, object]:
     """The method and its arguments. What is removed has no text and no lines. Keys begin with the extension's name."""
     # Lazily: few extensions show something.
-    from kaa.ext.display import EditorText, NoticeShown, StatusSection, Widget, WindowTitle, plain_lines
+    from kaa.core.display_values import plain_lines
+    from kaa.ext.display import EditorText, NoticeShown, StatusSection, Widget, WindowTitle
 
     match update.change:
         case NoticeShown(text=text, level=level):

@@ -12,7 +12,7 @@ from kaa.core.messages import AssistantMessage, ToolResultMessage, UserMessage, 
 from kaa.core.provider import Model, ThinkingLevel
 from kaa.ext.commands import Command
 from kaa.ext.invocation import invocation_in
-from kaa.frontends.event_json import EventJson, entry_appended
+from kaa.frontends.event_json import EventJson, entry_appended, message_json
 from kaa.frontends.failures import FORESEEN, error_text
 from kaa.frontends.json_text import encoded
 from kaa.frontends.rpc import commands as rpc
@@ -231,7 +231,7 @@ class RpcSession:
             case rpc.GetState():
                 return self._state()
             case rpc.GetMessages():
-                return {"messages": list(conversation.messages)}
+                return {"messages": list(map(message_json, conversation.messages))}
             case rpc.GetSessionStats():
                 return self._stats()
             case rpc.GetForkMessages():

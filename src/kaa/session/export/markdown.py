@@ -7,6 +7,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from kaa.core.display_values import Code, Diff, DisplayValue, Fields, Markdown, Table, Text, table_lines, values_in
 from kaa.core.messages import Json
 from kaa.core.terminal_text import plain_text
 from kaa.session.compaction import undoing
@@ -70,7 +71,9 @@ def _parts(entry: Picked, selection: ExportSelection, results: _Results) -> Iter
         case {"type": "branch_summary", "summary": str() as summary}:
             yield _folded("Summary of a branch that was left", summary)
         case {"type": "custom_message", "display": True, "content": content} as note:
-            yield f"## {_one_line(note.get('customType') or 'Extension')}\n\n{_said(content)}"
+            yield _by_extension(note, _displayed(note.get("details")) or _said(content))
+        case {"type": "custom", "display": values} as note if shown := _displayed({"display": values}):
+            yield _by_extension(note, shown)
         case _:
             return
 
@@ -119,7 +122,7 @@ def _call(call: Mapping[str, Json], result: Mapping[str, Json] | None) -> str:
         details = result.get("details")
         if isinstance(details, dict) and isinstance(diff := details.get("diff"), str):
             parts.append(_fenced(diff, "diff"))
-        parts.append(_result(result))
+        parts.append(_displayed(details) or _result(result))
     return _folded(f"{call.get('name')}{subject}{state}", "\n\n".join(part for part in parts if part))
 
 
@@ -138,6 +141,29 @@ def _json(value: dict[str, Json]) -> str:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:  # unpaired surrogates
         return "{}"
+
+
+def _by_extension(note: Mapping[str, Json], text: str) -> str:
+    return f"## {_one_line(note.get('customType') or 'Extension')}\n\n{text}"
+
+
+def _displayed(details: Json) -> str:
+    """The display values of an extension; empty without valid ones."""
+    return "\n\n".join(filter(None, map(_display_value, values_in(details))))
+
+
+def _display_value(value: DisplayValue) -> str:
+    match value:
+        case Text(text=text) | Markdown(text=text):
+            return text.strip()
+        case Diff(text=text):
+            return _fenced(text, "diff")
+        case Code(text=text, language=language):
+            return _fenced(text, re.sub(r"[^\w.+#-]", "", language))
+        case Fields(fields=fields):
+            return "\n".join(f"- {_one_line(name)}: {_one_line(text)}" for name, text in fields)
+        case Table():
+            return "\n".join(table_lines(value))
 
 
 def _result(result: Mapping[str, Json]) -> str:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from kaa.core.display_values import plain_lines, stored_values
 from kaa.core.messages import Json
 from kaa.core.terminal_text import plain_text
 
@@ -41,6 +42,8 @@ def row_of(fields: Mapping[str, Json]) -> ExportRow:
         case {"type": "custom_message"}:
             text = _text_of(fields.get("content"))
             return ExportRow("custom" if fields.get("display", True) else "other", _line(text))
+        case {"type": "custom", "display": list(values)} if shown := stored_values(values):
+            return ExportRow("custom", _line(" ".join(plain_lines(shown))))
         case {"type": "model_change"}:
             return ExportRow("setting", _line(f"{fields.get('provider')}/{fields.get('modelId')}"))
         case {"type": "thinking_level_change"}:

@@ -36,6 +36,7 @@ _SCRIPTS = (
     "ansi.js",
     "markdown.js",
     "tools.js",
+    "display.js",
     "entries.js",
     "transcript.js",
     "tree.js",

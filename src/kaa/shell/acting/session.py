@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kaa.core.agent import Agent
+from kaa.core.events import ExtensionEntry
 from kaa.core.messages import ExtensionNote, Json, Message
 from kaa.ext.conversation_session import OwnEntry
 from kaa.ext.errors import CommandError
+from kaa.ext.results import shortened
 from kaa.session.as_user_message import type_of
 from kaa.session.entries import Custom
 from kaa.session.errors import SessionError
@@ -21,6 +23,7 @@ from kaa.shell.acting.messages import ExtensionMessages, written_by
 from kaa.shell.acting.values import as_json
 
 if TYPE_CHECKING:
+    from kaa.ext.showing import DisplayContent
     from kaa.shell.navigating import Navigation
 
 _KIND = re.compile(r"[A-Za-z0-9_.-]{0,64}")
@@ -55,18 +58,32 @@ class ExtensionSession:
         self._messages = messages
         self._navigation = navigation
 
-    def append(self, data: Json, kind: str = "") -> str:
+    def append(self, data: Json, kind: str = "", *, display: "DisplayContent" = "") -> str:
         """See `ConversationSession.append`."""
-        entry = Custom(custom_type=type_of(self._extension, _checked(kind)), data=self._value(data))
+        values = _storable(display)
+        entry = Custom(
+            custom_type=type_of(self._extension, _checked(kind)), data=self._value(data), display=values or None
+        )
         try:
-            return self._recorder.note(entry)
+            entry_id = self._recorder.note(entry)
         except SessionError as error:
             raise CommandError(str(error)) from error
+        if values:
+            self._agent.emit(ExtensionEntry(entry_id, self._extension, kind, values))
+        return entry_id
 
-    def add_message(self, text: str, kind: str = "", *, display: bool = True, details: Json = None) -> None:
+    def add_message(
+        self, text: str, kind: str = "", *, display: "bool | DisplayContent" = True, details: Json = None
+    ) -> None:
         """See `ConversationSession.add_message`."""
-        note = ExtensionNote(self._extension, _checked(kind), display, self._value(details))
-        message = written_by(note, text)
+        details = self._value(details)
+        if not isinstance(display, bool):
+            if not isinstance(details, dict | None):
+                raise TypeError(
+                    f"the details {shortened(details)} are no object: only an object has room for `display`"
+                )
+            details, display = {**(details or {}), "display": _storable(display)}, True
+        message = written_by(ExtensionNote(self._extension, _checked(kind), display, details), text)
         try:
             self._recorder.require_writable()
             self._messages.add(message)
@@ -104,6 +121,12 @@ class ExtensionSession:
 
     def _value(self, data: Json) -> Json:
         return msgspec.json.decode(as_json(data, _MOST_BYTES, f"the data of extension {self._extension}"))
+
+
+def _storable(display: "DisplayContent") -> list[Json]:
+    from kaa.ext.showing import storable  # lazy: few extensions show something
+
+    return storable(display) if display != "" else []
 
 
 def _checked(kind: object) -> str:

@@ -7,6 +7,7 @@ from typing import overload
 from kaa.core.messages import AssistantMessage, ToolResultMessage, UserMessage
 from kaa.frontends.interactive.footer import short_count
 from kaa.frontends.interactive.transcript.command_card import CommandCard, CommandEnd
+from kaa.frontends.interactive.transcript.displayed import ExtensionBlock
 from kaa.frontends.interactive.transcript.message_content import split_content
 from kaa.frontends.interactive.transcript.notices import Notice, ending
 from kaa.frontends.interactive.transcript.reply import ReplyBlocks
@@ -15,7 +16,15 @@ from kaa.frontends.interactive.transcript.tool_card import ToolCard
 from kaa.frontends.interactive.transcript.user_message import UserMessageBlock
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.session.compaction.undoing import leaves_nothing_out
-from kaa.session.entries import BashExecution, BranchSummary, Compaction, CustomMessage, CustomNote, MessageEntry
+from kaa.session.entries import (
+    BashExecution,
+    BranchSummary,
+    Compaction,
+    Custom,
+    CustomMessage,
+    CustomNote,
+    MessageEntry,
+)
 from kaa.session.errors import SessionReadError
 from kaa.session.transcript import DisplayEntry, Unreadable
 from kaa.tui.document import Block
@@ -105,9 +114,10 @@ class StoredBlocks:
                 card = CommandCard(view, run.command, in_context=not run.exclude_from_context)
                 card.end(CommandEnd(run.output, run.exit_code, run.cancelled, run.full_output_path))
                 self._blocks.append(card)
-            case MessageEntry(message=CustomNote(display=True) as note) | (CustomMessage(display=True) as note):
-                text, _ = split_content(note.content)
-                self._blocks.append(SummaryBlock(view, note.custom_type.removeprefix("kaa.") or "note", text))
+            case MessageEntry(message=CustomNote(display=True) as said) | (
+                CustomMessage(display=True) | Custom() as said
+            ):
+                self._blocks.append(_said_by_extension(view, said))
             case Compaction() if leaves_nothing_out(entry):
                 self._blocks.append(Notice(view, "The compaction was undone: nothing is left out."))
             case Compaction(tokens_before=tokens):
@@ -139,9 +149,9 @@ class StoredBlocks:
     def _is_call_before(self, start: int, index: int, call_id: str) -> bool:
         """Whether the call of a result is in a reply before `start`, whose card has the result too."""
         first = start
-        while first > 0 and _result(self._entries[first]) is not None:
+        while first > 0 and _stands_among_results(self._entries[first]):
             first -= 1
-        if first == start or any(_result(entry) is None for entry in self._entries[start:index]):
+        if first == start or not all(map(_stands_among_results, self._entries[start:index])):
             return False
         match self._entries[first]:
             case MessageEntry(message=AssistantMessage() as message):
@@ -153,10 +163,11 @@ class StoredBlocks:
         """Give the calls of the last reply their results, which follow it."""
         index = stop
         while self._cards and index < len(self._entries):
-            result = _result(self._entries[index])
-            if result is None:
+            entry = self._entries[index]
+            if not _stands_among_results(entry):
                 break
-            if result.tool_call_id in self._cards:
+            result = _result(entry)
+            if result is not None and result.tool_call_id in self._cards:
                 self._cards.pop(result.tool_call_id).end(result)
             index += 1
         self._give_up()
@@ -214,6 +225,18 @@ def _result(entry: DisplayEntry) -> ToolResultMessage | None:
             return result
         case _:
             return None
+
+
+def _stands_among_results(entry: DisplayEntry) -> bool:
+    """Whether it is a result, or an entry that an extension can add while tools run."""
+    return isinstance(entry, Custom) or _result(entry) is not None
+
+
+def _said_by_extension(view: ViewOptions, said: CustomNote | CustomMessage | Custom) -> Block:
+    label = said.custom_type.removeprefix("kaa.") or "note"
+    if isinstance(said, Custom):
+        return ExtensionBlock(view, label, "", {"display": said.display})
+    return ExtensionBlock(view, label, split_content(said.content)[0], said.details)
 
 
 def last_answer_in(entries: Sequence[DisplayEntry]) -> str:

@@ -38,11 +38,13 @@ class SummaryBlock(Piece):
     def layout(self, width: int) -> list[str]:
         """The label, then the text."""
         palette = self.context.palette
-        excerpt = head(self._text, ALL_LINES if self.view.expanded else _LINES)
-        lines = wrap([(f"[{harmless(self._label)}]", palette["customMessageLabel"])], width)
-        for line in excerpt.lines:
-            lines += wrap([(line, palette["customMessageText"])], width, [("  ", "")])
-        if excerpt.hidden:
-            lines.append(more(self.view, excerpt, width))
+        lines = [*wrap([(f"[{harmless(self._label)}]", palette["customMessageLabel"])], width), *self.content(width)]
         background = "" if self.view.linear else palette["customMessageBg"]
         return [pad(line, width, background) for line in lines] if background else lines
+
+    def content(self, width: int) -> list[str]:
+        """The lines below the label."""
+        excerpt = head(self._text, ALL_LINES if self.view.expanded else _LINES)
+        style = self.context.palette["customMessageText"]
+        lines = [row for line in excerpt.lines for row in wrap([(line, style)], width, [("  ", "")])]
+        return [*lines, more(self.view, excerpt, width)] if excerpt.hidden else lines

@@ -11,6 +11,7 @@ from kaa.core.events import (
     CacheMiss,
     CompactionEnd,
     Event,
+    ExtensionEntry,
     MessageEnd,
     MessageStart,
     MessageUpdate,
@@ -169,8 +170,8 @@ class TranscriptView:
         match message:
             case UserMessage(note=ExtensionNote(display=False)):
                 pass
-            case UserMessage(content=content, note=ExtensionNote(extension=name, kind=kind)):
-                self.add(SummaryBlock(self._view, f"{name}:{kind}" if kind else name, split_content(content)[0]))
+            case UserMessage(content=content, note=ExtensionNote() as note):
+                self._add_extension_block(note, split_content(content)[0])
             case UserMessage(content=content, origin=origin) if origin != "person":
                 self.add(SummaryBlock(self._view, origin, split_content(content)[0]))
             case UserMessage() if self._view.linear:
@@ -186,6 +187,13 @@ class TranscriptView:
                     self._last_answer = message.text
             case ToolResultMessage():  # the end of the tool's execution has it too
                 pass
+
+    def _add_extension_block(self, note: ExtensionNote, text: str = "") -> None:
+        # Lazily, as above.
+        from kaa.frontends.interactive.transcript.displayed import ExtensionBlock
+
+        label = f"{note.extension}:{note.kind}" if note.kind else note.extension
+        self.add(ExtensionBlock(self._view, label, text, note.details))
 
     def _card(self, call_id: str, tool: str) -> "ToolCard":
         """The card of a call; a new one if nobody has heard of the call."""
@@ -211,6 +219,8 @@ class TranscriptView:
         match event:
             case AutoRetryStart() | AutoRetryEnd():
                 self._show_retry(event)
+            case ExtensionEntry(extension=extension, kind=kind, display=display):
+                self._add_extension_block(ExtensionNote(extension, kind, details={"display": display}))
             case CompactionEnd():
                 self._show_compaction(event)
             case ModelFallback():

@@ -25,7 +25,9 @@ function partsOf(entry, position, isOpen, resultFor) {
       return summaryParts("Summary of a branch that was left", entry, isOpen, "");
     case "custom_message":
       if (entry.display === false) return null;
-      return { kind: "custom", name: asText(entry.customType) || "Extension", body: [...said(entry.content, isOpen)] };
+      return extensionParts(entry, isOpen);
+    case "custom":
+      return displayed(entry.display) ? extensionParts({ ...entry, details: entry }, isOpen) : null;
     case "model_change":
       return noteParts(`Model: ${asText(entry.provider)}/${asText(entry.modelId)}`);
     case "thinking_level_change":
@@ -52,7 +54,7 @@ function messageParts(message, position, isOpen, resultFor) {
       return { kind: "user", name: "You", body: said(message.content, isOpen) };
     case "custom":
       if (message.display === false) return null;
-      return { kind: "custom", name: asText(message.customType) || "Extension", body: said(message.content, isOpen) };
+      return extensionParts(message, isOpen);
     case "assistant":
       return replyParts(message, position, isOpen, resultFor);
     case "toolResult":
@@ -62,6 +64,11 @@ function messageParts(message, position, isOpen, resultFor) {
     default:
       return null;
   }
+}
+
+function extensionParts(message, isOpen) {
+  const shown = displayed(asObject(message.details).display);
+  return { kind: "custom", name: asText(message.customType) || "Extension", body: shown ? [shown] : said(message.content, isOpen) };
 }
 
 function said(content, isOpen) {

@@ -38,10 +38,11 @@ function searchableText(entry) {
   const withTools = !document.body.classList.contains("no-tools");
   const message = asObject(entry.type === "message" ? entry.message : entry);
   if (message.role === "toolResult") {
-    return withTools ? [textOf(message.content), asText(asObject(message.details).diff)].join("\n") : "";
+    return withTools ? [textOf(message.content), asText(asObject(message.details).diff), strings(asObject(message.details).display)].join("\n") : "";
   }
-  if (entry.type === "custom" || message.display === false) return "";
-  const texts = [textOf(message.content), asText(message.summary), asText(message.command), asText(message.output), asText(message.errorMessage)];
+  if (entry.type === "custom") return displayed(entry.display) ? strings(entry.display) : "";
+  if (message.display === false) return "";
+  const texts = [textOf(message.content), asText(message.summary), asText(message.command), asText(message.output), asText(message.errorMessage), strings(asObject(message.details).display)];
   for (const block of asList(message.content).map(asObject)) {
     if (block.type === "thinking" && withThinking) texts.push(asText(block.thinking));
     if (block.type === "toolCall" && withTools) texts.push(asText(block.name), strings(block.arguments));

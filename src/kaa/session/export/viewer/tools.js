@@ -49,8 +49,10 @@ function toolCard(call, result, position, isOpen) {
   }
   if (call.argumentsError) card.append(element("p", "problem", asText(call.argumentsError)));
   const outcome = element("div", "result");
+  const values = failed ? null : displayed(asObject(result && result.message.details).display);
+  if (values) outcome.append(values);
   const isFile = name === "read" && !failed && language;
-  if (shown && (!diff || failed)) {
+  if (shown && !values && (!diff || failed)) {
     outcome.append(copiable(plainText(shown), longText(shown, isOpen, isFile ? (text) => codeIn(language)(plainText(text)) : terminalBlock)));
   }
   outcome.append(...images(result ? result.message.content : []));

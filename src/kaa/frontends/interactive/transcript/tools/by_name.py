@@ -22,7 +22,8 @@ from kaa.tui.components.text import harmless
 from kaa.tui.style import Span
 
 if TYPE_CHECKING:
-    from kaa.frontends.interactive.transcript.tools.displayed import DisplayedResult
+    from kaa.core.messages import ToolResultMessage
+    from kaa.frontends.interactive.transcript.displayed import DisplayedValues
 
 _ARGUMENT_CHARACTERS = 200
 _ALL_ARGUMENT_CHARACTERS = 10_000
@@ -33,7 +34,7 @@ class GenericRenderer:
 
     def __init__(self, view: ViewOptions) -> None:
         self._view = view
-        self._displayed: DisplayedResult | None = None
+        self._displayed: tuple[ToolResultMessage, DisplayedValues] | None = None
 
     def title(self, call: ShownCall) -> Sequence[Span]:
         """The name and the arguments."""
@@ -51,11 +52,12 @@ class GenericRenderer:
             return error_lines(self._view, text, width)
         if call.detail("display") is not None:
             # Lazily: few tools have display values.
-            from kaa.frontends.interactive.transcript.tools.displayed import DisplayedResult
+            from kaa.core.display_values import values_in
+            from kaa.frontends.interactive.transcript.displayed import DisplayedValues
 
-            if self._displayed is None or self._displayed.result is not call.result:
-                self._displayed = DisplayedResult(self._view, call.result)
-            if lines := self._displayed.lines(width):
+            if self._displayed is None or self._displayed[0] is not call.result:
+                self._displayed = call.result, DisplayedValues(self._view, values_in(call.result.details))
+            if lines := self._displayed[1].lines(width):
                 return lines
         return first_lines(self._view, text, OUTPUT_LINES, width)
 
