@@ -377,3 +377,12 @@ def test_the_root_is_absolute(any_workspace: RunAny) -> None:
         assert info.path == workspace.root
 
     any_workspace(scenario, {})
+
+
+def test_a_kept_output_can_be_read(any_workspace: RunAny) -> None:
+    async def scenario(workspace: Workspace) -> bytes:
+        path = await workspace.keep("much\n")
+        assert path is not None
+        return (await workspace.read(path)).data
+
+    assert any_workspace(scenario, {}) == b"much\n"

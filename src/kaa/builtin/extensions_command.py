@@ -30,7 +30,7 @@ def lines_about(one: ExtensionReport) -> list[str]:
         lines.append(f"  adds {', '.join(one.adds)}")
     if one.state != "not loaded" and one.load_seconds:
         lines.append(f"  costs {', '.join(_costs_of(one))}")
-    if one.failures:
+    if one.failures and one.state != "failed":
         lines.append(f"  {counted(one.failures, 'failure')}, the last one: {one.problem}")
     elif one.problem:
         lines.append(f"  {one.problem}")

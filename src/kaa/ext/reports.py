@@ -4,7 +4,7 @@ from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
-ExtensionState: TypeAlias = Literal["loaded", "disabled", "disabled after failures", "not loaded"]
+ExtensionState: TypeAlias = Literal["loaded", "disabled", "disabled after failures", "not loaded", "failed"]
 
 
 class ExtensionReport(msgspec.Struct, frozen=True):
@@ -17,7 +17,7 @@ class ExtensionReport(msgspec.Struct, frozen=True):
         source: where kaa knows it from.
         version: as it says itself; empty if it does not.
         state: whether kaa uses it. Hooks that protect are left of one that is disabled after failures.
-        problem: why it is not loaded, or its last failure; empty if there is none.
+        problem: why it is not loaded or does not work, or its last failure; empty if there is none.
         adds: what it registered, such as `tool look` or `2 before_tool hooks`.
         load_seconds: how long it took to load.
         calls: how often its hooks and observers ran.

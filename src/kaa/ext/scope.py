@@ -44,6 +44,7 @@ class Scope:
     Attributes:
         costs: what it costs.
         version: as its module says; empty if it does not.
+        problem: why it does not work, as it says itself; empty if it works.
     """
 
     def __init__(self, owner: str, *, built_in: bool = False, everywhere: bool = False) -> None:
@@ -52,6 +53,7 @@ class Scope:
         self.everywhere = everywhere
         self.costs = Costs()
         self.version = ""
+        self.problem = ""
         self.is_open = True
         self.tools: dict[str, RegisteredTool] = {}
         self.commands: dict[str, Command] = {}

@@ -10,6 +10,7 @@ import msgspec
 from kaa.core.display_values import MOST_STORED_CHARACTERS, DisplayValue, Role, Text, characters_of
 from kaa.core.messages import Json
 from kaa.core.tool import ToolResult, text_result
+from kaa.ext.allowance import Allowance
 from kaa.ext.display import (
     DisplayChange,
     DisplayKind,
@@ -43,8 +44,8 @@ _WIDGET_CHARACTERS = 20_000
 _EDITOR_CHARACTERS = 200_000
 # What lasts is passed on this often: a person sees no more, and a flood of changes costs a frontend nothing.
 _INTERVAL_SECONDS = 0.1
-# So many notices and texts of an extension are passed on in one interval; the others are dropped.
-_MOST_AT_ONCE = 10
+# Notices and texts for the editor that an extension can send a second, and at once; the others are dropped.
+_RATES: dict[DisplayKind, tuple[float, float]] = {"notice": (1, 20), "editor": (100, 10)}
 
 _NAMES: dict[DisplayKind, str] = {
     "notice": "notices",
@@ -86,7 +87,8 @@ class ConversationDisplay:
         self._notify = notify
         self._shown: dict[tuple[str, DisplayKind, str], tuple[Scope | None, LastingChange]] = {}
         self._pending: dict[tuple[str, DisplayKind, str], LastingChange] = {}
-        self._sent: dict[str, int] = {}  # of each extension in this interval
+        self._allowances: dict[tuple[str, DisplayKind], Allowance] = {}
+        self._dropped: dict[str, int] = {}  # notices of each extension, which the user is told of
         self._recent: set[tuple[str, DisplayKind, str]] = set()  # was changed in this interval
         self._told: set[tuple[str, DisplayKind]] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -102,11 +104,12 @@ class ConversationDisplay:
             return False
         match change:
             case NoticeShown() | EditorText():
-                self._sent[owner] = self._sent.get(owner, 0) + 1
-                if self._sent[owner] > _MOST_AT_ONCE:
+                if not self._may_send(owner, kind):
+                    if kind == "notice":
+                        self._dropped[owner] = self._dropped.get(owner, 0) + 1
+                        self._arm()
                     return False
                 self._send(owner, change)
-                self._arm()
             case _:
                 self._keep((owner, kind, _key_of(change)), scope, change)
         return True
@@ -122,6 +125,8 @@ class ConversationDisplay:
     def close(self) -> None:
         """The conversation ends: remove everything, and show nothing more."""
         self._is_closed = True
+        for owner in tuple(self._dropped):
+            self._tell_dropped(owner)
         for slot, (_, change) in self._shown.items():
             self._pending[slot] = removal_of(change)
         self._flush()
@@ -154,11 +159,22 @@ class ConversationDisplay:
 
     def _tick(self) -> None:
         self._timer = None
-        self._sent.clear()
         self._recent = set(self._pending)
+        for owner in tuple(self._dropped):
+            if self._may_send(owner, "notice"):
+                self._tell_dropped(owner)
         if self._pending:
             self._flush()
+        if self._recent or self._dropped:
             self._arm()
+
+    def _may_send(self, owner: str, kind: DisplayKind) -> bool:
+        return self._allowances.setdefault((owner, kind), Allowance(*_RATES[kind])).take(1)
+
+    def _tell_dropped(self, owner: str) -> None:
+        number = self._dropped.pop(owner)
+        notices = "1 notice is" if number == 1 else f"{number:,} notices are"
+        self._send(owner, NoticeShown(f"{notices} not shown: the extension sent too many at once", "warning"))
 
     def _flush(self) -> None:
         pending, self._pending = self._pending, {}

@@ -33,6 +33,7 @@ from kaa.shell.containment import contain
 from kaa.shell.gatekeeper import Gatekeeper, create_gatekeeper
 from kaa.shell.home import Home
 from kaa.shell.models.link import ModelLink
+from kaa.shell.result_limit import limiting
 from kaa.workspace.protocol import WiderError, Workspace
 
 # The kind of the entries that say what an agent used.
@@ -195,6 +196,7 @@ class AgentRuns:
     def _hooks(self, guard: _Guard, call_id: str) -> FixedHooks:
         """What stands around calls whose changes belong to the call `call_id` of the conversation."""
         origin, (registry, gate) = self._origin, guard
+        limit = limiting(registry.context.workspace)
 
         async def judge(call: ToolCall) -> Block | Permit | None:
             gate.follow(origin.gate)  # mode and rules may change while the agent runs
@@ -206,7 +208,7 @@ class AgentRuns:
 
         return FixedHooks(
             before=(*registry.run.before, judge, before_change),
-            after=(gate.after, *registry.run.after),
+            after=(gate.after, limit, *registry.run.after, limit),
             before_request=tuple(registry.run.before_request),
         )
 

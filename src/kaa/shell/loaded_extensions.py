@@ -171,7 +171,7 @@ class LoadedExtensions:
             The names of the extensions that the conversation uses now, and what that did, a line for each.
         """
         self._renewals.clear()
-        lines = await self._renew([name for name in names if name in self._outdated or self._has_changed(name)], names)
+        lines = await self._renew([name for name in names if self._is_due(name)], names)
         for name in names:
             if name in self._fingerprints and not entry_file(Path(name)).is_file():
                 self.loaded.unload(name)
@@ -251,6 +251,11 @@ class LoadedExtensions:
 
     def _problem_of(self, name: str) -> str:
         return self._problems.get(name) or self._outdated.get(name, "")
+
+    def _is_due(self, name: str) -> bool:
+        """Whether `/reload` loads an extension again: it has changed, or does not work."""
+        failed = name in self._fingerprints and name in self.loaded.names and bool(self.loaded.scope(name).problem)
+        return failed or name in self._outdated or self._has_changed(name)
 
     def _has_changed(self, name: str) -> bool:
         return name in self._fingerprints and fingerprint(Path(name)) not in (self._fingerprints[name], ())

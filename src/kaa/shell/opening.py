@@ -49,6 +49,7 @@ from kaa.shell.project_files import PROJECT_SETTINGS, ProjectFiles
 from kaa.shell.project_trust import ProjectTrust
 from kaa.shell.prompt_profile import profile_for
 from kaa.shell.reloading import Reloading
+from kaa.shell.result_limit import limiting
 from kaa.shell.session_choice import discard_copy, name_session, open_session
 from kaa.shell.session_parts import AgentEvents, SessionParts
 from kaa.shell.settings import Settings, load_settings
@@ -191,7 +192,9 @@ async def open_conversation(
         closing.push_async_callback(models.link.close)
         prompt = _prompt(options, project, session, models, at)
         spec = _agent_spec(options, project, session, models, registry, prompt, select)
-        built = build_agent(spec, _Hooks(registry, gate, before_change), notify=at.notify, asker=at.asker)
+        built = build_agent(
+            spec, _Hooks(registry, gate, before_change, limiting(at.workspace)), notify=at.notify, asker=at.asker
+        )
         built.agent.subscribe(partial(_say_where_files_are, containment, at.notify))
         closing.callback(registry.subscribe(partial(_follow_registrations, registry, spec.tools, built.agent)))
 
@@ -517,10 +520,11 @@ class _Hooks:
     What was approved is what runs, and what was blocked is seen first.
     """
 
-    def __init__(self, registry: Registry, gate: Gatekeeper, before_change: BeforeTool) -> None:
+    def __init__(self, registry: Registry, gate: Gatekeeper, before_change: BeforeTool, limit: AfterTool) -> None:
         self._registry = registry
         self._gate = gate
         self._before_change = before_change
+        self._limit = limit
 
     @property
     def before_request(self) -> Sequence[BeforeRequest]:
@@ -532,7 +536,7 @@ class _Hooks:
 
     @property
     def after(self) -> Sequence[AfterTool]:
-        return (self._gate.after, *self._registry.run.after)
+        return (self._gate.after, self._limit, *self._registry.run.after, self._limit)
 
     @property
     def before_end(self) -> Sequence[BeforeEnd]:

@@ -404,6 +404,16 @@ class LocalWorkspace:
         """See `Workspace.processes`."""
         return self._processes
 
+    async def keep(self, output: str) -> str | None:
+        """See `Workspace.keep`."""
+        return await asyncio.to_thread(self._keep, output.encode(errors="replace"))
+
+    def _keep(self, output: bytes) -> str | None:
+        collector = OutputCollector(0, logs=self._logs(), on_output=None)
+        collector.feed(output)
+        collector.close()
+        return collector.log_path
+
     def checkpoints(
         self, folder: str, session_id: str, limits: CheckpointLimits, permit: Permit | None = None
     ) -> Checkpoints:

@@ -254,6 +254,12 @@ class MemoryWorkspace:
         """See `Workspace.processes`."""
         return self._processes
 
+    async def keep(self, output: str) -> str | None:
+        """See `Workspace.keep`."""
+        path = f"/output/{len(self._files)}.log"
+        self._store(path, output.encode(errors="replace"), _FILE_MODE)
+        return path
+
     def checkpoints(
         self, folder: str, session_id: str, limits: CheckpointLimits, permit: Permit | None = None
     ) -> MemoryCheckpoints:

@@ -172,6 +172,10 @@ class PermittedWorkspace:
         """See `Workspace.processes`; the same as inside the sandbox."""
         return self._unconfined.processes
 
+    async def keep(self, output: str) -> str | None:
+        """See `Workspace.keep`."""
+        return await self._unconfined.keep(output)
+
     def checkpoints(
         self, folder: str, session_id: str, limits: CheckpointLimits, permit: Permit | None = None
     ) -> Checkpoints:

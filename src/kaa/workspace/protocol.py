@@ -433,6 +433,10 @@ class Workspace(Protocol):
         """What was started in the background."""
         ...
 
+    async def keep(self, output: str) -> str | None:
+        """Keep a long output for a week in a file that tools can read. Returns its path; None if there is no place."""
+        ...
+
     def checkpoints(
         self, folder: str, session_id: str, limits: CheckpointLimits, permit: Permit | None = None
     ) -> Checkpoints:

@@ -800,6 +800,43 @@ def test_a_process_that_floods_is_ended_with_a_message(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
+def test_a_flood_of_invalid_registrations_is_reported_in_a_few_sentences(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin("""
+            Peer().serve([tool("bad name")] * 3000 + [tool("good")], {"tool/execute": lambda params: text("fine")})
+        """)
+
+        assert text_of(await stage.call("good")) == "fine"
+        assert len(stage.host.reports) < 100
+        assert any("reports too much: kaa shows no more now" in one for one in stage.host.reports)
+
+    play(tmp_path, scene)
+
+
+def test_requests_that_wait_hold_a_limited_amount_of_memory(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin(
+            """
+            peer = Peer()
+            def answer(params):
+                for number in range(1, 7):
+                    call = {"name": "read", "args": {"path": "x" * 3_000_000}}
+                    peer.send(id=number, method="host/executeTool", params=call)
+                return text(str(next(peer.messages())))
+            peer.serve([tool("hoard")], {"tool/execute": answer})
+        """,
+            "permissions: {tools: [read]}",
+        )
+
+        answer = text_of(await stage.call("hoard"))
+
+        assert "'code': -32000" in answer
+        assert "'id': 6" in answer
+        assert "the requests that wait have over 16 MiB" in answer
+
+    play(tmp_path, scene)
+
+
 def test_a_message_that_is_too_large_ends_the_process(tmp_path: Path) -> None:
     async def scene(stage: Stage) -> None:
         await stage.begin("""

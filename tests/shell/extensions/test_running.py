@@ -9,6 +9,7 @@ import pytest
 
 from kaa.ext.errors import CommandError
 from kaa.ext.questions import AnswerT, Confirmation, Confirmed, Dismissed, Question
+from kaa.shell.conversation import CommandReply
 from kaa.shell.host import HostedConversation
 from kaa.shell.options import ConversationOptions
 from tests.support.extended import play
@@ -123,3 +124,28 @@ def test_without_a_yes_nothing_of_it_runs(stage: Stage) -> None:
         _attempt(stage)
 
     assert not (stage.home / "extension-data" / "probe" / "result").exists()
+
+
+def test_a_process_that_does_not_work_is_listed_as_failed_until_a_reload_repairs_it(
+    stage: Stage, confined: None
+) -> None:
+    stage.asker = Person(yes=True)
+    stage.environ |= {"PATH": os.environ["PATH"], "HOME": str(stage.home.parent)}
+    folder = write_extension(stage.home / "extensions" / "probe", _SOURCE)
+    run = folder / "run"
+    replies: list[str] = []
+
+    async def scene(hosted: HostedConversation) -> None:
+        for command in ("/extensions", "/reload", "/extensions"):
+            reply = await hosted.conversation.submit(command)
+            assert isinstance(reply, CommandReply)
+            replies.append(reply.text)
+            run.chmod(0o755)
+
+    run.chmod(0o644)
+    play(stage, scene, options=ConversationOptions(model="m"))
+
+    assert replies[0].startswith("probe: failed, process")
+    assert "run is not executable: run chmod +x" in replies[0]
+    assert replies[2].startswith("probe: loaded, process")
+    assert "adds /attempt" in replies[2]

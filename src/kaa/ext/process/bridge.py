@@ -110,6 +110,7 @@ class Bridge:
 
     def _update(self) -> None:
         """Bring the registrations in line with what the process offers now."""
+        self._kaa.set_problem(self._supervisor.problem)
         offers = self._supervisor.offers
         tools = {one.name: one for one in offers.tools}
         for name in [name for name, known in self._tools.items() if tools.get(name) != known]:

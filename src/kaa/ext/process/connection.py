@@ -6,8 +6,8 @@ from itertools import count
 from typing import Protocol, TypeAlias
 
 from kaa.core.messages import Json
+from kaa.ext.allowance import Allowance
 from kaa.ext.process import wire
-from kaa.ext.process.allowance import Allowance
 from kaa.ext.process.output import OutputLog
 from kaa.ext.process.wire import Answer, MalformedMessageError, MessageId, Notification, Request, RpcError
 from kaa.host.log import LOG
@@ -18,6 +18,8 @@ _BYTES_A_SECOND, _BURST_BYTES = 4.0 * 1024 * 1024, 64.0 * 1024 * 1024
 # What kaa keeps for a process that does not read.
 _MAX_UNREAD_BYTES = 16 * 1024 * 1024
 _MAX_REQUESTS = 64
+# Of the requests that kaa has not answered.
+_MAX_REQUEST_BYTES = 16 * 1024 * 1024
 
 
 Notify: TypeAlias = Callable[[str, Json], None]
@@ -82,6 +84,7 @@ class Connection:
         self._ids = count(1)
         self._waiting: dict[MessageId, asyncio.Future[Json]] = {}
         self._answering: dict[MessageId, asyncio.Task[None]] = {}
+        self._answering_bytes = 0
         self._messages = Allowance(_MESSAGES_A_SECOND, _BURST_MESSAGES)
         self._bytes = Allowance(_BYTES_A_SECOND, _BURST_BYTES)
         self._ended = ""
@@ -205,7 +208,7 @@ class Connection:
             case Notification(method=method, params=params):
                 self._receiver.notified(method, params)
             case Request():
-                self._respond(message)
+                self._respond(message, len(line))
 
     def _choose(self, channel: Channel) -> None:
         """Use this way from now on. The process finds the input of the others at its end."""
@@ -223,17 +226,26 @@ class Connection:
         else:
             waiting.set_exception(answer.error)
 
-    def _respond(self, request: Request) -> None:
+    def _respond(self, request: Request, size: int) -> None:
         if request.id in self._answering:
             error = RpcError(wire.INVALID_REQUEST, f"request {request.id!r} is not answered yet: use another id")
             self._answer(wire.encode_error(request.id, error))
         elif len(self._answering) >= _MAX_REQUESTS:
             error = RpcError(wire.TOO_MANY_REQUESTS, f"{_MAX_REQUESTS} requests wait already: wait for an answer")
             self._answer(wire.encode_error(request.id, error))
+        elif self._answering_bytes + size > _MAX_REQUEST_BYTES:
+            limit = f"{_MAX_REQUEST_BYTES // 1024**2} MiB"
+            error = RpcError(wire.TOO_MANY_REQUESTS, f"the requests that wait have over {limit}: wait for an answer")
+            self._answer(wire.encode_error(request.id, error))
         else:
             task = asyncio.create_task(self._work(request))
             self._answering[request.id] = task
-            task.add_done_callback(lambda _: self._answering.pop(request.id, None))
+            self._answering_bytes += size
+            task.add_done_callback(lambda _: self._answered_to(request, size))
+
+    def _answered_to(self, request: Request, size: int) -> None:
+        del self._answering[request.id]
+        self._answering_bytes -= size
 
     async def _work(self, request: Request) -> None:
         try:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from kaa.core.messages import Json
+from kaa.ext.allowance import Allowance
 from kaa.ext.asking import Asker
 from kaa.ext.context import ConversationContext
 from kaa.ext.errors import ExtensionError, RegistrationError
@@ -18,7 +19,10 @@ from kaa.ext.process.manifest import Manifest
 from kaa.ext.process.offers import Offers
 from kaa.ext.process.process_run import NotRunningError, Timing, run_process
 from kaa.ext.process.services import Caller, answer
-from kaa.host.log import LOG
+from kaa.host.log import LOG, log_hint
+
+# Invalid registrations, and notices without a conversation.
+_REPORTS_A_SECOND, _BURST_REPORTS = 0.2, 20.0
 
 
 class Supervisor:
@@ -32,6 +36,7 @@ class Supervisor:
     Attributes:
         permissions: that the user granted.
         offers: what the process that runs has registered.
+        problem: why the process is not running, and will not be; empty if it is, or is being started.
         calls: which conversations use it.
         on_offers: called after a handshake, and when the process registers something later.
         on_notification: called with the notifications of the process: method, parameters, context of the conversation.
@@ -50,9 +55,10 @@ class Supervisor:
         self._connection: Connection | None = None  # after the handshake
         self.permissions = Permissions()
         self._settled = asyncio.Event()
-        self._has_ended = ""  # why it is not running, and will not be
+        self.problem = ""
         self._asker: asyncio.Future[Asker] = asyncio.get_running_loop().create_future()
         self._ending = asyncio.Event()
+        self._reports, self._floods = Allowance(_REPORTS_A_SECOND, _BURST_REPORTS), False
         self._has_been_settled = asyncio.Event()
 
     def begin(self) -> None:
@@ -82,7 +88,7 @@ class Supervisor:
         if self._host.granted(self._manifest) is None:
             return
         await self._has_been_settled.wait()
-        if self._has_ended:
+        if self.problem:
             raise NotRunningError(f"Extension {self._manifest.name} does not start")
 
     def _greeted(self, connection: Connection) -> None:
@@ -108,7 +114,7 @@ class Supervisor:
         """
         await self._settled.wait()
         if self._connection is None:
-            raise NotRunningError(f"extension {self._manifest.name} is not running: {self._has_ended}")
+            raise NotRunningError(f"extension {self._manifest.name} is not running: {self.problem}")
         with self.calls.during(context) as about:
             try:
                 return await self._connection.request(method, {**params, **about}, may_cancel=may_cancel)
@@ -161,8 +167,13 @@ class Supervisor:
         self.report(problem)
 
     def report(self, text: str) -> None:
-        """Show the user a text of this extension."""
-        self._host.report(f"Extension {self._manifest.name}: {text}")
+        """Show the user a text of this extension; of a flood the beginning, and that there is more."""
+        if self._reports.take(1):
+            self._floods = False
+            self._host.report(f"Extension {self._manifest.name}: {text}")
+        elif not self._floods:
+            self._floods = True
+            self._host.report(f"Extension {self._manifest.name} reports too much: kaa shows no more now. {log_hint()}")
 
     async def _live(self) -> None:
         """Start the process, and again after a crash, until `end` or too many crashes."""
@@ -207,7 +218,7 @@ class Supervisor:
         self.on_given_up()
 
     def _settle(self, problem: str) -> None:
-        self._has_ended = problem
+        self.problem = problem
         self._settled.set()
         self._has_been_settled.set()
 

@@ -88,3 +88,7 @@ class ObserverRegistrations(Registrar):
         Callbacks run in reverse order of registration. Failure: the other callbacks run.
         """
         return self._add(self._open_scope().closers.append, callback)
+
+    def set_problem(self, problem: str) -> None:
+        """Show in `/extensions` that the extension does not work: why, and what to do. The empty text takes it back."""
+        self._scope.problem = problem

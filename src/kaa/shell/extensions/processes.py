@@ -26,7 +26,7 @@ from kaa.shell.settings import SettingsError
 from kaa.workspace.sandbox.options import SandboxOptions
 from kaa.workspace.sandbox.program import ConfinedProgram, ProgramRights, UnconfinedError
 
-_DECLINED = "Extension {} is not started: you did not permit what it asks for"
+_DECLINED = "Extension {} is not started: you did not permit what it asks for. `kaa ext permit {}` permits it"
 
 
 class ExtensionProcesses:
@@ -97,7 +97,7 @@ class ExtensionProcesses:
                 return granted
             key, requested = self._permissions.key(manifest), manifest.requested
             if self._declined.get(key) == requested:
-                raise NotPermittedError(_DECLINED.format(manifest.name))
+                raise NotPermittedError(_DECLINED.format(manifest.name, self._name_of(manifest)))
             details = self._permissions.details(manifest)
             try:
                 permitted = await confirm(asker, f"Permit extension {manifest.name}?", details)
@@ -105,7 +105,7 @@ class ExtensionProcesses:
                 raise NotPermittedError(self._undecided(manifest)) from error
             if not permitted:
                 self._declined[key] = requested
-                raise NotPermittedError(_DECLINED.format(manifest.name))
+                raise NotPermittedError(_DECLINED.format(manifest.name, self._name_of(manifest)))
             self._permissions.grant(manifest)
             return requested
 
@@ -169,12 +169,16 @@ class ExtensionProcesses:
 
     def _undecided(self, manifest: Manifest) -> str:
         asked = manifest.requested.beyond(self._permissions.known(manifest) or Permissions()).sentences
-        folder = Path(manifest.folder)
-        name = folder.name if folder.parent == self._home.extensions.absolute() else str(folder)
         return (
             f"Extension {manifest.name} is not started: you have not permitted what it asks for"
-            f" ({'; '.join(asked) or 'nothing but its own data'}). `kaa ext permit {shlex.quote(name)}` permits it"
+            f" ({'; '.join(asked) or 'nothing but its own data'}). `kaa ext permit {self._name_of(manifest)}` permits"
+            " it"
         )
+
+    def _name_of(self, manifest: Manifest) -> str:
+        """What `kaa ext permit` calls an extension."""
+        folder = Path(manifest.folder)
+        return shlex.quote(folder.name if folder.parent == self._home.extensions.absolute() else str(folder))
 
     def _tell_once(self, *sentences: str) -> None:
         for sentence in sentences:
