@@ -25,11 +25,13 @@ class Measured(msgspec.Struct, frozen=True):
     Attributes:
         wall: seconds until the program exited.
         cpu: seconds of user and system time, of the program and all its descendants.
+        started_ns: when, on the monotonic clock of the machine, in nanoseconds.
         pss: the most memory at one time, in bytes, shared pages counted in part; 0 if not sampled.
     """
 
     wall: float
     cpu: float
+    started_ns: int
     pss: int = 0
 
 
@@ -52,7 +54,7 @@ def run(command: Sequence[str], *, cwd: Path, env: Mapping[str, str], sample_mem
     """
     cpu_before = _children_cpu()
     with tempfile.TemporaryFile() as complaints:  # a pipe could fill up while memory is sampled
-        started = time.perf_counter()
+        started_ns = time.monotonic_ns()
         process = subprocess.Popen(
             command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=complaints
         )
@@ -63,13 +65,13 @@ def run(command: Sequence[str], *, cwd: Path, env: Mapping[str, str], sample_mem
             process.kill()
             process.wait()
             raise RunFailedError(f"{command[0]} took longer than {_TIMEOUT_SECONDS} s") from error
-        wall = time.perf_counter() - started
+        wall = (time.monotonic_ns() - started_ns) / 1e9
         if code:
             complaints.seek(0)
             last_words = complaints.read().decode("utf-8", "replace")[-500:]
             raise RunFailedError(f"{command[0]} exited with {code}: {last_words}")
     _reap_orphans()
-    return Measured(wall, _children_cpu() - cpu_before, pss)
+    return Measured(wall, _children_cpu() - cpu_before, started_ns, pss)
 
 
 def _children_cpu() -> float:

@@ -1,56 +1,57 @@
-"""The start with 20 Python extensions, beside the start without: the screen and typing must not wait for them."""
+"""The start with 25 extensions, beside the start without: the screen and typing must not wait for them."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from statistics import median
 
 from benchmarks.bench import Bench, Result, Runner, percentile
+from benchmarks.extension_sets import IN_PROCESS, PROCESSES, SETS
 from tests.support.model_server import say
 
-_EXTENSIONS = 20
 _KEYS_WHILE_LOADING = 60
 _BETWEEN_KEYS_SECONDS = 0.015
 
-# As small extensions are: imports of the standard library, a hook, a command, a section of the prompt.
-_SOURCE = """
-import asyncio
-import json
-import re
-
-async def hook(call, context):
-    return None
-
-async def command(arguments, context):
-    return None
-
-def extend(kaa):
-    kaa.before_tool(hook)
-    kaa.register_command("command-NUMBER", "Do something.", command)
-    kaa.add_prompt_section("section-NUMBER", lambda _: None)
-"""
+_WITHOUT, _WITH = "without extensions", f"with {IN_PROCESS + PROCESSES} extensions"
 
 
 def measure(bench: Bench) -> list[Result]:
-    runners = [runner for runner in bench.runners if runner.name == "kaa"]
+    runners = [runner for runner in bench.runners if runner.name in SETS]
+    flags = {runner.name: _write_set(runner) for runner in runners}
+
+    def start(runner: Runner) -> Mapping[str, Sequence[float]]:
+        return {
+            f"{key}, {title}": values
+            for title, arguments in ((_WITHOUT, ()), (_WITH, flags[runner.name]))
+            for key, values in _start(runner, arguments).items()
+        }
+
+    taken = bench.collect(start, runners)
     results: list[Result] = []
-    for count in (0, _EXTENSIONS):
-        taken = bench.collect(partial(_start, count), runners)
-        title = f"with {count} extensions" if count else "without extensions"
-        for key, name in (("painted", "exec to input box"), ("request", "a run of one turn")):
-            results.append(Result(f"{name}, {title}", "ms", percentile(taken[key], 50)))
-        results.append(Result(f"key shown while loading, p99, {title}", "ms", percentile(taken["echo"], 99)))
+    for title in (_WITHOUT, _WITH):
+        for name in ("exec to input box", "exec to first key shown", "exec to first request"):
+            by_agent = taken[f"{name}, {title}"]
+            results.append(Result(f"{name}, {title}", "ms", {agent: median(by_agent[agent]) for agent in by_agent}))
+        echoes = percentile(taken[f"echo, {title}"], 99)
+        results.append(Result(f"key shown while loading, p99, {title}", "ms", echoes))
     return results
 
 
-def _start(count: int, runner: Runner) -> Mapping[str, Sequence[float]]:
+def _write_set(runner: Runner) -> Sequence[str]:
     folder = runner.project.parent / "extensions"
-    folder.mkdir(exist_ok=True)
-    flags: list[str] = []
-    for number in range(count):
-        path = folder / f"extension_{number}.py"
-        path.write_text(_SOURCE.replace("NUMBER", str(number)))
-        flags += ["-e", str(path)]
+    folder.mkdir()
+    return SETS[runner.name](runner, folder)
+
+
+def _start(runner: Runner, flags: Sequence[str]) -> Mapping[str, Sequence[float]]:
     with runner.open(*flags) as seat:
-        painted = seat.wait_for_box()
+        painted, echoed = seat.wait_for_box(), seat.type_until_shown()
+    with runner.open(*flags) as seat:
+        seat.wait_for_box()
         echo = seat.type_steadily(_KEYS_WHILE_LOADING, _BETWEEN_KEYS_SECONDS)
     measured = runner.prompt([say("Hello.")], flags=flags)
-    return {"painted": [painted], "echo": echo, "request": [measured.wall * 1000]}
+    asked = (runner.requests()[0].arrived_ns - measured.started_ns) / 1e6
+    return {
+        "exec to input box": [painted],
+        "exec to first key shown": [echoed],
+        "exec to first request": [asked],
+        "echo": echo,
+    }
