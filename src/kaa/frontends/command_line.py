@@ -1,6 +1,7 @@
 """From the command line's arguments to the options of a conversation, for every frontend."""
 
 import argparse
+import os
 from pathlib import Path
 
 from kaa.core.budget import Budget
@@ -53,10 +54,14 @@ class CommandLine:
     def host_options(self) -> HostOptions:
         """What holds for the process."""
         return HostOptions(
-            extensions=tuple(Path(self._directory or "", expanded(path)) for path in self._arguments.extension),
+            extensions=tuple(map(self._extension, self._arguments.extension)),
             discover_extensions=not self._arguments.no_extensions,
             flags=self._arguments.flags,
         )
+
+    def _extension(self, path: str) -> Path:
+        """One of `-e`, spelled as `kaa ext permit` spells it: permissions are kept by path."""
+        return Path(os.path.normpath(Path(self._directory or "", expanded(path))))
 
     def conversation_options(self) -> ConversationOptions:
         """What was chosen for the first conversation. Each call looks again for the files that are named.
