@@ -151,6 +151,8 @@ class LoadedExtensions:
                         missing = missing or error
                     else:
                         self._report(f"{error}. kaa continues without it: correct it and enter /reload")
+            for sentence in await self._modifications([one.path for one, loading in begun if loading is not None]):
+                self._report(sentence)
             if missing is not None:
                 self._problems.clear()  # the next conversation is told again
                 raise missing
@@ -285,11 +287,29 @@ class LoadedExtensions:
                 except ExtensionError as error:
                     self._outdated[name] = f"{error}. Its previous version stays loaded"
                     lines.append(self._outdated[name])
+            lines += await self._modifications([Path(name) for name in changed])
         return lines
+
+    async def _modifications(self, paths: Sequence[Path]) -> list[str]:
+        """Which of these extensions, just loaded, are not as they were installed, in sentences."""
+        here = {path for path in paths if path.parent == self._home.extensions}
+        if not here or not self._has_records:
+            return []
+        from kaa.shell.extensions.errors import InstallationError  # lazy, as below
+        from kaa.shell.extensions.installed import InstalledExtensions
+
+        try:
+            return await asyncio.to_thread(InstalledExtensions(self._home).modifications, here)
+        except (OSError, InstallationError) as error:
+            return [f"kaa cannot check whether extensions are as they were installed: {error}"]
+
+    @property
+    def _has_records(self) -> bool:
+        return (self._home.path / "extensions.json").exists()
 
     def _disabled(self) -> set[str]:
         """The names that `kaa ext disable` turned off."""
-        if not (self._home.path / "extensions.json").exists():
+        if not self._has_records:
             return set()
         # Lazy: few users have installed or disabled extensions.
         from kaa.shell.extensions.records import ExtensionRecords, ExtensionRecordsError

@@ -3,7 +3,7 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import msgspec
@@ -14,7 +14,7 @@ from kaa.shell.extensions.candidate import examine
 from kaa.shell.extensions.digest import tree_digest
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.extensions.needs import missing_needs
-from kaa.shell.extensions.records import ExtensionRecord, ExtensionRecords, check_name
+from kaa.shell.extensions.records import ExtensionRecord, ExtensionRecords, Installation, check_name
 from kaa.shell.home import Home
 
 
@@ -104,15 +104,27 @@ class InstalledExtensions:
             return [f"its files are gone: run kaa ext install {installation.source if installation else ''}"]
         problems: list[str] = []
         try:
-            if installation is not None and installation.tree and tree_digest(path) != installation.tree:
-                again = f"kaa ext install {installation.source}"
-                problems.append(f"its files changed after the installation: check them, or run {again}")
+            problems += _modification(path, installation)
             wanted = examine(path).permissions
         except (OSError, InstallationError) as error:
             return [*problems, str(error)]
         if wanted is not None and (missing := wanted.beyond(record.granted or Permissions()).sentences):
             problems.append(f"it asks for permissions that it does not have: {', '.join(missing)}")
         return [*problems, *missing_needs(path)]
+
+    def modifications(self, paths: Collection[Path]) -> list[str]:
+        """Which of these extensions are not as they were installed, in sentences with the remedy. Reads their files.
+
+        Raises:
+            OSError: the files cannot be read.
+            InstallationError: the records cannot be read.
+        """
+        return [
+            f"extension {one.name}: {sentence}"
+            for one in self.all()
+            if one.path is not None and one.path in paths
+            for sentence in _modification(one.path, one.record.installation)
+        ]
 
     def _of(self, name: str, path: Path | None, records: Mapping[str, ExtensionRecord]) -> InstalledExtension:
         return InstalledExtension(name, path, kind_of(path) if path else None, records.get(name, ExtensionRecord()))
@@ -122,3 +134,10 @@ class InstalledExtensions:
         away = Path(tempfile.mkdtemp(prefix=".removed-", dir=self._folder))
         os.rename(path, away / path.name)
         shutil.rmtree(away, ignore_errors=True)
+
+
+def _modification(path: Path, installation: Installation | None) -> list[str]:
+    """Whether the files are not those that were installed: a sentence, or none. Raises OSError."""
+    if installation is None or not installation.tree or tree_digest(path) == installation.tree:
+        return []
+    return [f"its files changed after the installation: check them, or run kaa ext install {installation.source}"]
