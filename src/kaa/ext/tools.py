@@ -34,6 +34,7 @@ class RegisteredTool(msgspec.Struct, frozen=True):
         exposure: who can call it.
         owner: the extension; empty for kaa's own.
         output_schema: JSON Schema of `details` in its results; None if they have no certain structure.
+        title: what its calls are titled, as a template of its parameters (`kaa.ext.call_titles`); may be empty.
     """
 
     tool: Tool[ToolContext]
@@ -42,6 +43,7 @@ class RegisteredTool(msgspec.Struct, frozen=True):
     owner: str = ""
     risk: Risk = "outside"
     output_schema: dict[str, Json] | None = None
+    title: str = ""
 
     @property
     def built_in(self) -> bool:

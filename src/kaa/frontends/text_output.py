@@ -19,7 +19,7 @@ from kaa.core.events import (
     ToolExecutionUpdate,
     WorkStart,
 )
-from kaa.core.messages import AssistantMessage, Json
+from kaa.core.messages import AssistantMessage
 from kaa.frontends import getting_started
 from kaa.frontends.delivery import deliver
 from kaa.llm.models.registry import NoModelError
@@ -57,6 +57,7 @@ class TextOutput:
         self._verbose = verbose
         self.shows: Collection[DisplayKind] = ["notice"]
         self._clean = sanitize if out.isatty() else _unchanged
+        self._conversation: Conversation | None = None
         self._line_open = False
         self._err_line_open = False
 
@@ -68,7 +69,7 @@ class TextOutput:
             case MessageEnd(message=AssistantMessage()):
                 self._end_line()
             case ToolExecutionStart():
-                self.progress(f"> {event.tool_name} {_summary(event.args)}")
+                self.progress(f"> {event.tool_name} {self._subject(event)}")
             case ToolExecutionUpdate() if self._verbose:
                 deliver(self._err, sanitize(event.delta))
                 self._err_line_open = not event.delta.endswith("\n")
@@ -94,6 +95,7 @@ class TextOutput:
 
     def begin(self, conversation: Conversation) -> None:
         """Show what happens in a conversation from now on."""
+        self._conversation = conversation
         conversation.subscribe(self.event)
 
     def notice(self, notice: HostNotice) -> None:
@@ -131,6 +133,16 @@ class TextOutput:
         if text:
             self._line_open = not text.endswith("\n")
 
+    def _subject(self, call: ToolExecutionStart) -> str:
+        """What a call is about: the title that its extension gave, or the argument that says most."""
+        titles = {} if self._conversation is None else self._conversation.call_titles
+        if call.tool_name in titles:
+            from kaa.ext.call_titles import filled_title  # lazy: few extensions give titles
+
+            return _shorten(filled_title(titles[call.tool_name], call.args))
+        telling = next((call.args[name] for name in _TELLING if name in call.args), None)
+        return _shorten(str(telling)) if telling is not None else ""
+
     def _tell_result(self, end: ToolExecutionEnd) -> None:
         """Say why a call failed, or what the sandbox stopped in one that ended well."""
         if end.is_error:
@@ -162,11 +174,6 @@ class TextOutput:
 
 def _unchanged(text: str) -> str:
     return text
-
-
-def _summary(arguments: dict[str, Json]) -> str:
-    telling = next((arguments[name] for name in _TELLING if name in arguments), None)
-    return _shorten(str(telling)) if telling is not None else ""
 
 
 def _last_line(text: str) -> str:

@@ -321,6 +321,11 @@ class Conversation:
         """All slash commands."""
         return tuple(self._registry.commands.values())
 
+    @property
+    def call_titles(self) -> dict[str, str]:
+        """The titles of tool calls that extensions gave, by tool, as templates (`kaa.ext.call_titles`)."""
+        return {tool.name: tool.title for tool in self._registry.tools if tool.title}
+
     def author_of(self, command: str) -> str:
         """The extension that a slash command is from, as its file if it has one; empty for kaa's own."""
         return self._registry.author_of(command)

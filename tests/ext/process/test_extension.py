@@ -143,7 +143,7 @@ def test_tools_commands_and_prompt_sections(tmp_path: Path) -> None:
             peer = Peer()
             peer.serve(
                 [
-                    tool("greet", promptHint="Greet\\npeople", parameters={
+                    tool("greet", promptHint="Greet\\npeople", title="to {name}", parameters={
                         "type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}),
                     tool("rare", deferred=True),
                     ("register/command", {"name": "wave", "description": "Waves", "immediate": True}),
@@ -160,7 +160,7 @@ def test_tools_commands_and_prompt_sections(tmp_path: Path) -> None:
 
         greet = stage.registry.tool("greet")
         assert greet is not None
-        assert greet.snippet == "Greet people"
+        assert (greet.snippet, greet.title) == ("Greet people", "to {name}")
         assert greet.tool.schema.parameters["required"] == ["name"]
         assert [one.name for one in stage.registry.select_tools()] == ["greet"]
         root = stage.registry.context.workspace.root

@@ -367,6 +367,16 @@ def test_the_risk_of_tools_follows_from_the_permissions(tmp_path: Path, permissi
     run(use())
 
 
+def test_extension_toml_titles_the_calls_of_tools(tmp_path: Path) -> None:
+    async def use() -> None:
+        loaded = await _Loaded(tmp_path, tools_component(), '[titles]\nsay = "says something"').begin()
+
+        (tool,) = [tool for tool in loaded.registry.tools if tool.name == "say"]
+        assert tool.title == "says something"
+
+    run(use())
+
+
 @pytest.mark.parametrize(
     ("component", "expected"),
     [

@@ -1,6 +1,6 @@
 """What the terminal is told of a conversation."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from kaa.core.events import Event
@@ -33,6 +33,9 @@ class Listener:
 
     def show_commands(self, commands: Sequence[Command]) -> None:
         self.commands.append(commands)
+
+    def show_call_titles(self, titles: Mapping[str, str]) -> None:
+        pass
 
     def show_notice(self, text: str) -> None:
         pass

@@ -142,6 +142,7 @@ class Bridge:
                     self._kaa.register_tool(
                         tool,
                         snippet=hint,
+                        title=offer.title,
                         risk=self._supervisor.permissions.risk,
                         exposure="deferred" if offer.deferred else "default",
                     )

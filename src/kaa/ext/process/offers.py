@@ -30,6 +30,7 @@ class ToolOffer(_Offer, frozen=True):
     name: _Name
     description: Annotated[str, Meta(max_length=_MAX_DESCRIPTION)] = ""
     parameters: dict[str, Json] = {}
+    title: str = ""  # kaa's addition
     prompt_hint: Annotated[str, Meta(max_length=_MAX_DESCRIPTION)] = ""
     deferred: bool = False
     interrupt_behavior: Literal["", "cancel", "block"] = "cancel"

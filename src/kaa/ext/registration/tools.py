@@ -28,6 +28,7 @@ class ToolRegistrations(Registrar):
         name: str = "",
         description: str = "",
         snippet: str = "",
+        title: str = "",
         exposure: Exposure = "default",
         risk: Risk = "outside",
         sequential: bool = False,
@@ -42,6 +43,7 @@ class ToolRegistrations(Registrar):
         name: str = "",
         description: str = "",
         snippet: str = "",
+        title: str = "",
         exposure: Exposure = "default",
         risk: Risk = "outside",
         sequential: bool = False,
@@ -58,6 +60,7 @@ class ToolRegistrations(Registrar):
             name: as the model calls it; empty for the name of the function.
             description: for the model; empty for the docstring without its sections.
             snippet: as for `register_tool`.
+            title: likewise.
             exposure: likewise.
             risk: likewise.
             sequential: the calls of a reply that contains a call of this tool run one after another.
@@ -77,6 +80,7 @@ class ToolRegistrations(Registrar):
             self.register_tool(
                 made,
                 snippet=snippet,
+                title=title,
                 exposure=exposure,
                 risk=risk,
                 output_schema=made.output_schema if output_schema is None else output_schema,
@@ -90,6 +94,7 @@ class ToolRegistrations(Registrar):
         tool: Tool[ToolContext],
         *,
         snippet: str = "",
+        title: str = "",
         exposure: Exposure = "default",
         risk: Risk = "outside",
         output_schema: dict[str, Json] | None = None,
@@ -99,6 +104,8 @@ class ToolRegistrations(Registrar):
         Args:
             tool: the tool, for example a `TypedTool`.
             snippet: one line for the system prompt.
+            title: what the user sees of a call behind the name of the tool, instead of its arguments as JSON: text with
+                names of parameters, such as `{path} ({count})`.
             exposure: `default`: the model has it. `deferred`: the model has it after the user or an extension activated
                 it. `hidden`: only extensions can call it.
             risk: the most that a call can do. It decides when kaa asks the user, so it must be true: the sandbox
@@ -106,8 +113,8 @@ class ToolRegistrations(Registrar):
             output_schema: JSON Schema of `details` in its results, for other extensions; the model does not get it.
 
         Raises:
-            RegistrationError: the name is taken or invalid, the risk or the exposure is unknown, or `tool` is not a
-                tool.
+            RegistrationError: the name is taken or invalid, the risk or the exposure is unknown, `title` names
+                no parameter, or `tool` is not a tool.
         """
         scope = self._open_scope()
         if not isinstance(tool, Tool):
@@ -124,8 +131,12 @@ class ToolRegistrations(Registrar):
             raise RegistrationError(f"invalid risk {risk!r}: use {', '.join(get_args(Risk))}")
         if exposure not in get_args(Exposure):
             raise RegistrationError(f"invalid exposure {exposure!r}: use {', '.join(get_args(Exposure))}")
+        if title:
+            from kaa.ext.call_titles import checked_title  # lazy: kaa's own tools have none
+
+            checked_title(title, tool.schema.parameters)
         self._registrations.require_free(scope, "tool", name)
-        scope.tools[name] = RegisteredTool(tool, snippet, exposure, scope.author, risk, output_schema)
+        scope.tools[name] = RegisteredTool(tool, snippet, exposure, scope.author, risk, output_schema, title)
         self._registrations.changed(scope)
 
     def unregister_tool(self, name: str) -> None:

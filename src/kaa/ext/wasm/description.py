@@ -50,6 +50,7 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         component: the file, relative to the folder.
         name: for people; empty for the name of the folder.
         permissions: what the host functions do for it. Without permissions it can compute, and nothing else.
+        titles: of the calls of its tools, by the name of the tool.
     """
 
     component: str
@@ -57,6 +58,7 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     permissions: Permissions = Permissions()
     limits: Limits = Limits()
     settings: dict[str, Setting] = {}
+    titles: dict[str, str] = {}
 
     def settings_kind(self) -> type[msgspec.Struct]:
         """The settings as a class, for `ExtensionAPI.settings`.

@@ -31,7 +31,9 @@ def register(kaa: ExtensionAPI, machine: Machine, offer: Offer, found: Component
     """
     risk = found.described.permissions.risk
     for tool in offer.tools:
-        kaa.register_tool(_Tool(machine, offer.execute, tool.schema, found.name), snippet=tool.snippet, risk=risk)
+        made = _Tool(machine, offer.execute, tool.schema, found.name)
+        title = found.described.titles.get(tool.schema.name, "")
+        kaa.register_tool(made, snippet=tool.snippet, title=title, risk=risk)
     for command in offer.commands:
         handler = _handler(machine, offer, command.name)
         hint = command.argument_hint or "[TEXT]"

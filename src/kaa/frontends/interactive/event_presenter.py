@@ -1,7 +1,7 @@
 """Shows what the core tells, and what else there is to say: in the transcript, around the editor, and in the footer."""
 
 import shlex
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -138,6 +138,10 @@ class EventPresenter:
     def show_display(self, update: "DisplayUpdate") -> None:
         """An extension shows this."""
         self.on_display(update)
+
+    def show_call_titles(self, titles: Mapping[str, str]) -> None:
+        """Tools have these titles for their calls."""
+        self._main_view.view.title_calls(titles)
 
     def show_commands(self, commands: Sequence[Command]) -> None:
         """The conversation has these commands."""

@@ -1,7 +1,7 @@
 """Tells the user interface what happens in a conversation, and how it stands; runs on the core's event loop."""
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
@@ -33,6 +33,10 @@ class CoreListener(Protocol):
 
     def show_commands(self, commands: Sequence[Command]) -> None:
         """These are the slash commands of the conversation now."""
+        ...
+
+    def show_call_titles(self, titles: Mapping[str, str]) -> None:
+        """These are the titles of tool calls now (`Conversation.call_titles`)."""
         ...
 
     def show_notice(self, text: str) -> None:
@@ -127,8 +131,9 @@ class Reporter:
             self._post(lambda: self._listener.show_events(events))
 
     def _tell_commands(self) -> None:
-        commands = self._conversation.commands
+        commands, titles = self._conversation.commands, self._conversation.call_titles
         self._post(lambda: self._listener.show_commands(commands))
+        self._post(lambda: self._listener.show_call_titles(titles))
 
     async def _tell_status(self) -> None:
         await asyncio.sleep(0)  # what happens at this moment belongs to it

@@ -77,6 +77,7 @@ class TranscriptViewer:
         view = ViewOptions(
             context, expanded=True, images=self._ui.main_view.view.images, cwd=self._ui.main_view.view.cwd
         )
+        view.title_calls(self._ui.main_view.view.call_titles)
         document = Document(Truncated(context, _HINT, "dim"))
         document.earlier = EarlierBlocks(view, entries, len(entries))
         self._ui.main_view.app.look_at(context, document)

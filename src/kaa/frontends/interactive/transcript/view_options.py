@@ -1,6 +1,6 @@
 """How the transcript is looked at: what all blocks share and the user switches."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kaa.tui.context import Context
@@ -29,6 +29,7 @@ class ViewOptions:
     Attributes:
         image_columns: how wide images are drawn at most, in cells.
         cache_misses: whether it is told what the provider's cache did not give.
+        call_titles: templates of the titles of calls, by tool.
         pasted: gives the long texts that were pasted since the start; messages show them folded.
     """
 
@@ -50,6 +51,7 @@ class ViewOptions:
         self.image_columns = _IMAGE_COLUMNS
         self.linear = linear
         self.cache_misses = False
+        self.call_titles: Mapping[str, str] = {}
         self.pasted: Callable[[], Sequence[str]] = lambda: ()
         self.cwd = cwd
         self.version = 0
@@ -69,6 +71,12 @@ class ViewOptions:
     def graphics(self) -> "Graphics | None":
         """How the terminal draws images; None if it cannot, or is not known to."""
         return self._graphics
+
+    def title_calls(self, titles: Mapping[str, str]) -> None:
+        """Title the calls of these tools like this from now on (`kaa.ext.call_titles`)."""
+        if titles != self.call_titles:
+            self.call_titles = titles
+            self.version += 1
 
     def draw_with(self, graphics: "Graphics") -> None:
         """Draw images like this from now on; to be told again when more is known of the terminal."""

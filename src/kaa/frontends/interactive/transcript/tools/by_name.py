@@ -37,8 +37,15 @@ class GenericRenderer:
         self._displayed: tuple[ToolResultMessage, DisplayedValues] | None = None
 
     def title(self, call: ShownCall) -> Sequence[Span]:
-        """The name and the arguments."""
+        """The name, and what its extension says of the call, or the arguments."""
         palette = self._view.context.palette
+        template = self._view.call_titles.get(call.name)
+        if template is not None and call.arguments and not self._view.expanded:
+            # Lazily: few extensions give titles.
+            from kaa.ext.call_titles import filled_title
+
+            title = filled_title(template, call.arguments)
+            return [(harmless(call.name), palette["toolTitle"]), (f" {title}", palette["muted"])]
         most = _ALL_ARGUMENT_CHARACTERS if self._view.expanded else _ARGUMENT_CHARACTERS
         arguments = beginning(encoded(call.arguments).decode(), most) if call.arguments else ""
         return [(harmless(call.name), palette["toolTitle"]), (f" {arguments}" if arguments else "", palette["muted"])]
