@@ -351,11 +351,11 @@ class TestCommand:
             assert "ZeroDivisionError" in broken
             lines = f"mine{mine}".splitlines()
             assert lines[:3] == [
-                "mine 1.2: loaded, python, extensions folder",
+                "mine 1.2: loaded, python, API 1, extensions folder",
                 f"  {path}",
                 "  adds tool look, prompt section mine, before_tool hook",
             ]
-            assert " to load, " in lines[3]
+            assert " to start, " in lines[3]
             assert " in 1 hook call (slowest: before_tool hook, " in lines[3]
             assert lines[3].endswith(" tokens in each request")
 

@@ -25,7 +25,8 @@ async def extensions(arguments: str, context: CommandContext) -> Reply:
 def lines_about(one: ExtensionReport) -> list[str]:
     """What a user is told of one extension."""
     title = " ".join(part for part in (one.name, one.version) if part)
-    lines = [f"{title}: {', '.join(part for part in (one.state, one.kind, one.source) if part)}", f"  {one.path}"]
+    facts = ", ".join(part for part in (one.state, one.kind, one.interface, one.source) if part)
+    lines = [f"{title}: {facts}", f"  {one.path}"]
     if one.adds:
         lines.append(f"  adds {', '.join(one.adds)}")
     if one.state != "not loaded" and one.load_seconds:
@@ -34,11 +35,11 @@ def lines_about(one: ExtensionReport) -> list[str]:
         lines.append(f"  {counted(one.failures, 'failure')}, the last one: {one.problem}")
     elif one.problem:
         lines.append(f"  {one.problem}")
-    return lines
+    return [*lines, *(f"  {problem}" for problem in one.refused)]
 
 
 def _costs_of(one: ExtensionReport) -> list[str]:
-    costs = [f"{_duration(one.load_seconds)} to load"]
+    costs = [f"{_duration(one.load_seconds)} to start"]
     if one.calls:
         costs.append(
             f"{_duration(one.call_seconds)} in {counted(one.calls, 'hook call')}"

@@ -66,7 +66,9 @@ class Extensions:
         Raises:
             ExtensionError: it raised; `drop` the scope.
         """
-        scope.version = str(getattr(sys.modules.get(getattr(extension, "__module__", "")), "__version__", ""))
+        module = sys.modules.get(getattr(extension, "__module__", ""))
+        scope.version = str(getattr(module, "__version__", ""))
+        scope.interface = f"API {getattr(module, 'API_VERSION', 1)}"
         try:
             run: Callable[[ExtensionAPI], object] = extension
             refuse_coroutine(run(ExtensionAPI(scope, self)), "extend")

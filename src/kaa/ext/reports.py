@@ -4,7 +4,9 @@ from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
-ExtensionState: TypeAlias = Literal["loaded", "disabled", "disabled after failures", "not loaded", "failed"]
+ExtensionState: TypeAlias = Literal[
+    "loaded", "disabled", "disabled after failures", "not loaded", "failed", "not trusted"
+]
 
 
 class ExtensionReport(msgspec.Struct, frozen=True):
@@ -19,13 +21,15 @@ class ExtensionReport(msgspec.Struct, frozen=True):
         state: whether kaa uses it. Hooks that protect are left of one that is disabled after failures.
         problem: why it is not loaded or does not work, or its last failure; empty if there is none.
         adds: what it registered, such as `tool look` or `2 before_tool hooks`.
-        load_seconds: how long it took to load.
+        load_seconds: how long it took to start.
         calls: how often its hooks and observers ran.
         call_seconds: how long that took, without questions to the user.
         slowest: the hook that took longest once; empty if none ran.
         slowest_seconds: how long.
         prompt_tokens: of its prompt sections and active tools in each request, estimated.
         failures: how often something failed.
+        interface: of kaa that it is written for, such as `API 1`; empty if that is not known.
+        refused: why some of what it registered has no effect, in sentences.
     """
 
     name: str
@@ -43,6 +47,8 @@ class ExtensionReport(msgspec.Struct, frozen=True):
     slowest_seconds: float = 0.0
     prompt_tokens: int = 0
     failures: int = 0
+    interface: str = ""
+    refused: tuple[str, ...] = ()
 
 
 class SessionExtensions(Protocol):

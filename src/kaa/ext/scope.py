@@ -43,7 +43,8 @@ class Scope:
 
     Attributes:
         costs: what it costs.
-        version: as its module says; empty if it does not.
+        version: as it says itself; empty if it does not.
+        interface: of kaa that it is written for; empty for kaa's own.
         problem: why it does not work, as it says itself; empty if it works.
     """
 
@@ -54,6 +55,7 @@ class Scope:
         self.costs = Costs()
         self.version = ""
         self.problem = ""
+        self.interface = ""
         self.is_open = True
         self.tools: dict[str, RegisteredTool] = {}
         self.commands: dict[str, Command] = {}

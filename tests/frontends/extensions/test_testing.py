@@ -7,6 +7,7 @@ import pytest
 
 from kaa.cli import run
 from tests.support.extension_sources import MANIFEST, PYTHON, write
+from tests.support.process_host import write_extension
 
 
 @pytest.fixture(autouse=True)
@@ -22,8 +23,7 @@ def test_what_an_extension_registers_is_reported(project: Path, capsys: pytest.C
 
     assert run(["ext", "test", "going.py"]) == 0
 
-    assert capsys.readouterr().out.splitlines() == [f"{project}/going.py: loaded", "  /go"]
-    assert not (project / "home").exists()
+    assert capsys.readouterr().out.splitlines() == [f"{project}/going.py: loaded (API 1)", "  /go"]
 
 
 def test_an_extension_that_fails_to_load_says_why(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,9 +69,51 @@ def test_a_process_without_its_program_is_reported(project: Path, capsys: pytest
     folder = write(project / "x", {"manifest.yaml": MANIFEST.replace("runtime: python", "runtime: ./missing")})
 
     assert run(["ext", "test", str(folder)]) == 1
+    assert f"`kaa ext permit {folder}` permits it" in capsys.readouterr().err
+
+    assert run(["ext", "permit", str(folder), "--yes"]) == 0
+    assert run(["ext", "test", str(folder)]) == 1
     assert "missing does not exist: build or install it" in capsys.readouterr().err
 
-    write(folder, {"missing": "#!/bin/sh\n"})
-    os.chmod(folder / "missing", 0o755)
-    assert run(["ext", "test", str(folder)]) == 0
-    assert "asks for: read the files of the project; connect to api.example.com" in capsys.readouterr().out
+
+_GREETER = """
+    peer = Peer()
+    peer.serve([("register/tool", {"name": "greet", "description": "Greet", "parameters": {"type": "object"}})], {})
+"""
+
+
+def test_a_process_is_started_and_ended(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_extension(project / "home/extensions/greeter", _GREETER, "version: 1.0\npermissions: {}\n")
+    assert run(["ext", "permit", "greeter", "--yes"]) == 0
+    (project / "work").mkdir()
+    os.chdir(project / "work")
+    capsys.readouterr()
+
+    assert run(["ext", "test", "greeter"]) == 0, capsys.readouterr()
+
+    out = capsys.readouterr().out
+    assert f"{folder}: loaded (protocol 4)" in out
+    assert "  tool greet" in out
+
+
+def test_a_hook_that_is_not_async_is_refused_with_its_line(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(project, {"own.py": "def extend(kaa):\n    @kaa.before_tool\n    def check(call, context): ...\n"})
+
+    assert run(["ext", "test", "own.py"]) == 1
+
+    assert "(line 2): RegistrationError: check must be an async function" in capsys.readouterr().err
+
+
+def test_a_start_hook_that_fails_is_reported(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = "def extend(kaa):\n    @kaa.on_session_start\n    async def begin(start, context): 1 / 0\n"
+    write(project, {"own.py": source})
+
+    assert run(["ext", "test", "own.py"]) == 1
+
+    assert "division by zero" in capsys.readouterr().err
+
+
+def test_a_name_that_is_not_installed_is_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["ext", "test", "nothing"]) == 1
+
+    assert "there is no extension 'nothing'" in capsys.readouterr().err

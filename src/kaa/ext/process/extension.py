@@ -6,8 +6,9 @@ from kaa.ext.extension_api import Extension, ExtensionAPI
 from kaa.ext.process.bridge import Bridge
 from kaa.ext.process.host import ProcessHost
 from kaa.ext.process.manifest import read_manifest
-from kaa.ext.process.process_run import Timing
+from kaa.ext.process.process_run import PROTOCOL_VERSION, Timing
 from kaa.ext.process.supervisor import Supervisor
+from kaa.ext.registration.base import scope_of
 
 
 def process_extension(folder: Path, host: ProcessHost, timing: Timing | None = None) -> Extension:
@@ -26,7 +27,9 @@ def process_extension(folder: Path, host: ProcessHost, timing: Timing | None = N
     manifest = read_manifest(folder)
 
     def extend(kaa: ExtensionAPI) -> None:
-        supervisor = Supervisor(manifest, host, timing or Timing())
+        scope = scope_of(kaa)
+        scope.version, scope.interface = manifest.version, f"protocol {PROTOCOL_VERSION}"
+        supervisor = Supervisor(manifest, host, timing or Timing(), scope.costs)
         Bridge(kaa, manifest, supervisor).connect()
         supervisor.begin()
         kaa.on_close(supervisor.end)

@@ -71,7 +71,7 @@ async def run_process(
         ready: called after the handshake.
 
     Returns:
-        Why it ended.
+        Why it ended; empty if kaa asked for it.
 
     Raises:
         ExtensionError: it cannot be started, or the handshake fails.
@@ -93,7 +93,7 @@ async def run_process(
             connection.notify("shutdown")
             await connection.close("kaa ends it")
             await asyncio.wait((ended,), timeout=timing.shutdown)
-            return "kaa ended it"
+            return "" if ended.done() else f"its process did not end {timing.shutdown:g} seconds after `shutdown`"
         return await over
     finally:
         await _clear(process, ended, connection, over)

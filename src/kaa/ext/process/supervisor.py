@@ -9,6 +9,7 @@ from kaa.core.messages import Json
 from kaa.ext.allowance import Allowance
 from kaa.ext.asking import Asker
 from kaa.ext.context import ConversationContext
+from kaa.ext.costs import Costs
 from kaa.ext.errors import ExtensionError, RegistrationError
 from kaa.ext.permissions import Access, Permissions
 from kaa.ext.process import wire
@@ -32,6 +33,7 @@ class Supervisor:
         manifest: of the extension.
         host: starts processes and answers their requests.
         timing: how long to wait for it.
+        costs: get the time of its start, and what went wrong.
 
     Attributes:
         permissions: that the user granted.
@@ -43,7 +45,7 @@ class Supervisor:
         on_given_up: called when it is not started again.
     """
 
-    def __init__(self, manifest: Manifest, host: ProcessHost, timing: Timing) -> None:
+    def __init__(self, manifest: Manifest, host: ProcessHost, timing: Timing, costs: Costs) -> None:
         self.offers = Offers()
         self.calls = Calls()
         self.on_offers: Callable[[], None] = lambda: None
@@ -52,6 +54,7 @@ class Supervisor:
         self._manifest = manifest
         self._host = host
         self._timing = timing
+        self._costs = costs
         self._connection: Connection | None = None  # after the handshake
         self.permissions = Permissions()
         self._settled = asyncio.Event()
@@ -59,10 +62,12 @@ class Supervisor:
         self._asker: asyncio.Future[Asker] = asyncio.get_running_loop().create_future()
         self._ending = asyncio.Event()
         self._reports, self._floods = Allowance(_REPORTS_A_SECOND, _BURST_REPORTS), False
+        self._began = 0.0
         self._has_been_settled = asyncio.Event()
 
     def begin(self) -> None:
         """Start the process, without waiting for it."""
+        self._began = time.monotonic()
         self._host.keep(asyncio.create_task(self._live()))
 
     def end(self) -> None:
@@ -95,6 +100,8 @@ class Supervisor:
         """What the process registered is in force now."""
         self._connection = connection
         self.on_offers()
+        if not self._has_been_settled.is_set():
+            self._costs.load_seconds += time.monotonic() - self._began
         self._settle("")
 
     async def call(
@@ -164,6 +171,7 @@ class Supervisor:
     def refuse(self, problem: str) -> None:
         """Tell the user and the log of a registration that has no effect."""
         LOG.warning("extension %s: %s", self._manifest.name, problem)
+        self._costs.refused(problem)
         self.report(problem)
 
     def report(self, text: str) -> None:
@@ -193,6 +201,8 @@ class Supervisor:
                 self._give_up(f"Extension {self._manifest.name} cannot be started: {type(error).__name__}: {error}")
                 return
             if self._ending.is_set():
+                if problem:
+                    self._costs.refused(problem)
                 self._settle("it was unloaded")
                 return
             if time.monotonic() - began >= self._timing.stable:

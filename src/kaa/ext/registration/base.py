@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Callable
+from inspect import iscoroutinefunction, unwrap
+from types import FunctionType, MethodType
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from kaa.ext.errors import RegistrationError
@@ -49,10 +51,27 @@ class Registrar:
         add(function)
         return function
 
+    def _add_hook(self, add: Callable[[FunctionT], None], hook: FunctionT) -> FunctionT:
+        require_async(hook)
+        add(hook)
+        return hook
+
     def _open_scope(self) -> Scope:
         if not self._scope.is_open:
             raise RegistrationError(f"extension {self._scope.owner} is unloaded and can register nothing more")
         return self._scope
+
+
+def scope_of(registrar: Registrar) -> Scope:
+    """The scope that an extension registers in, for kaa's own code: its costs, and what reports say of it."""
+    return registrar._scope
+
+
+def require_async(function: object) -> None:
+    """Make sure that a function is async, when it is registered and not when it is called."""
+    require_function(function)
+    if isinstance(function, FunctionType | MethodType) and not iscoroutinefunction(unwrap(function)):
+        raise RegistrationError(f"{function.__name__} must be an async function: write async def")
 
 
 def require_function(function: object) -> None:

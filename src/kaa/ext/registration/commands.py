@@ -7,7 +7,7 @@ from kaa.ext.command_context import CommandContext
 from kaa.ext.commands import Command, CommandAction, CommandAvailability, CommandCompleter, CommandHandler
 from kaa.ext.errors import RegistrationError
 from kaa.ext.invocation import is_command_name
-from kaa.ext.registration.base import Registrar, require_function
+from kaa.ext.registration.base import Registrar, require_async, require_function
 
 ShortcutHandler: TypeAlias = Callable[[CommandContext], Awaitable[CommandAction | None]]
 HandlerT = TypeVar("HandlerT", bound=ShortcutHandler)
@@ -61,7 +61,7 @@ class CommandRegistrations(Registrar):
         """
 
         def register(handler: CommandHandlerT) -> CommandHandlerT:
-            require_function(handler)
+            require_async(handler)
             called = name or getattr(handler, "__name__", "")
             said = description or " ".join((handler.__doc__ or "").strip().partition("\n\n")[0].split())
             if not said:
@@ -117,7 +117,8 @@ class CommandRegistrations(Registrar):
             raise RegistrationError(
                 f"invalid command name {name!r}: use letters, digits, : _ . and -, first a letter or digit"
             )
-        for function in (handler, *(one for one in (complete, available) if one is not None)):
+        require_async(handler)
+        for function in (one for one in (complete, available) if one is not None):
             require_function(function)
         if name in scope.commands:
             raise RegistrationError(f"a command named {name!r} is already registered")
@@ -161,11 +162,11 @@ class CommandRegistrations(Registrar):
             raise RegistrationError("a shortcut needs a key, such as 'ctrl+alt+t'")
 
         def register(handler: HandlerT) -> HandlerT:
-            require_function(handler)
+            require_async(handler)
             called = name or getattr(handler, "__name__", "").strip("_").replace("_", "-")
 
-            def run(_arguments: str, context: CommandContext) -> Awaitable[CommandAction | None]:
-                return handler(context)
+            async def run(_arguments: str, context: CommandContext) -> CommandAction | None:
+                return await handler(context)
 
             self.register_command(called, description, run, argument_hint=None, while_running=while_running, key=key)
             return handler

@@ -23,14 +23,14 @@ class CompactionRegistrations(Registrar):
         and later hooks and compactors do not run. Automatic compaction then waits until the user's next message; if the
         conversation exceeds the model's window, the run ends with that error. Failure: counts as None.
         """
-        return self._add(self._open_scope().before_compactions.append, hook)
+        return self._add_hook(self._open_scope().before_compactions.append, hook)
 
     def after_compaction(self, hook: AfterCompactionT) -> AfterCompactionT:
         """Run after each successful compaction, before the next request.
 
         The hook gets the `CompactionEnd` event and returns None. Failure: has no consequences.
         """
-        return self._add(self._open_scope().after_compactions.append, hook)
+        return self._add_hook(self._open_scope().after_compactions.append, hook)
 
     def register_compactor(self, compactor: CompactorT) -> CompactorT:
         """Write summaries instead of kaa.
@@ -39,7 +39,7 @@ class CompactionRegistrations(Registrar):
         summary to the next compactor or kaa. kaa appends the user's own sentences and the carried texts. It has no time
         limit. Failure: counts as None.
         """
-        return self._add(self._open_scope().compactors.append, compactor)
+        return self._add_hook(self._open_scope().compactors.append, compactor)
 
     @overload
     def carry_through_compaction(self, name: str, section: CarriedSectionT) -> CarriedSectionT: ...

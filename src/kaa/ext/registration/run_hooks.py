@@ -14,7 +14,7 @@ from kaa.ext.hooks import (
     InputTransformer,
     UserMessageHook,
 )
-from kaa.ext.registration.base import Registrar, require_function
+from kaa.ext.registration.base import Registrar, require_async
 
 AfterToolT = TypeVar("AfterToolT", bound=AfterToolHook)
 BeforeEndT = TypeVar("BeforeEndT", bound=BeforeEndHook)
@@ -34,7 +34,7 @@ class RunHookRegistrations(Registrar):
         `Block(reason)`: the message is not sent, the user sees the reason, and later hooks do not run. Failure: the
         message is not sent. Slash commands and messages of hooks do not reach it.
         """
-        return self._add(self._open_scope().message_hooks.append, hook)
+        return self._add_hook(self._open_scope().message_hooks.append, hook)
 
     def transform_input(self, transformer: InputTransformerT) -> InputTransformerT:
         """Change what the user writes before it becomes a message.
@@ -43,12 +43,12 @@ class RunHookRegistrations(Registrar):
         origin of the message stay. It runs in the order of the `on_user_message` hooks. Slash commands and texts that
         commands, hooks and extensions send do not reach it. Failure: the message is not sent.
         """
-        require_function(transformer)
+        require_async(transformer)
 
         async def transform(message: UserMessage, context: ConversationContext) -> UserMessage | None:
             return await _transformed(transformer, message, context) if message.origin == "person" else None
 
-        self._add(self._open_scope().message_hooks.append, transform)
+        self._add_hook(self._open_scope().message_hooks.append, transform)
         return transformer
 
     def before_request(self, hook: BeforeRequestT) -> BeforeRequestT:
@@ -60,7 +60,7 @@ class RunHookRegistrations(Registrar):
         request before are not read from the provider's cache. Failure: the request is not sent, and the run ends with
         the error. The hook does not see requests for summaries and titles.
         """
-        return self._add(self._open_scope().before_requests.append, hook)
+        return self._add_hook(self._open_scope().before_requests.append, hook)
 
     def before_tool(self, hook: BeforeToolT) -> BeforeToolT:
         """Run before each call of an existing tool with readable arguments.
@@ -75,7 +75,7 @@ class RunHookRegistrations(Registrar):
         kaa's approvals run after all hooks, so they judge what will run. Failure: the tool does not run, and the model
         gets the reason.
         """
-        return self._add(self._open_scope().before_tools.append, hook)
+        return self._add_hook(self._open_scope().before_tools.append, hook)
 
     def after_tool(self, hook: AfterToolT) -> AfterToolT:
         """Run after each tool call, before the model gets the result.
@@ -91,7 +91,7 @@ class RunHookRegistrations(Registrar):
         kaa's approvals run before all hooks. The hook does not run for calls that were blocked. Failure: the model gets
         the reason instead of the result.
         """
-        return self._add(self._open_scope().after_tools.append, hook)
+        return self._add_hook(self._open_scope().after_tools.append, hook)
 
     def before_end(self, hook: BeforeEndT) -> BeforeEndT:
         """Run when a run would end because the model has nothing more to do.
@@ -101,7 +101,7 @@ class RunHookRegistrations(Registrar):
         without a message of the user, the run ends as `max_continuations`. Failure: counts as None. The hook does not
         run if the run is aborted, fails, reaches a limit, or needed something that was not permitted.
         """
-        return self._add(self._open_scope().before_ends.append, hook)
+        return self._add_hook(self._open_scope().before_ends.append, hook)
 
 
 async def _transformed(

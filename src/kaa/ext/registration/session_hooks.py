@@ -3,7 +3,7 @@
 from typing import TypeVar
 
 from kaa.ext.hooks import BeforeNavigationHook, Service, SessionEndHook, SessionStartHook
-from kaa.ext.registration.base import Registrar, require_function
+from kaa.ext.registration.base import Registrar, require_async
 
 BeforeNavigationT = TypeVar("BeforeNavigationT", bound=BeforeNavigationHook)
 SessionEndT = TypeVar("SessionEndT", bound=SessionEndHook)
@@ -19,7 +19,7 @@ class SessionHookRegistrations(Registrar):
         The hook gets a `SessionStart`. After a switch, the previous session is closed already. It returns None.
         Failure: the conversation continues.
         """
-        return self._add(self._open_scope().session_starts.append, hook)
+        return self._add_hook(self._open_scope().session_starts.append, hook)
 
     def on_session_end(self, hook: SessionEndT) -> SessionEndT:
         """Run once for each conversation, after the agent stopped and before kaa closes the session.
@@ -27,7 +27,7 @@ class SessionHookRegistrations(Registrar):
         The hook gets a `SessionEnd` and returns None. It cannot ask the user. Its time limit is 5 seconds. Failure: kaa
         closes the session. The hook does not run if kaa is killed.
         """
-        return self._add(self._open_scope().session_ends.append, hook)
+        return self._add_hook(self._open_scope().session_ends.append, hook)
 
     def before_navigation(self, hook: BeforeNavigationT) -> BeforeNavigationT:
         """Run before `/tree`, `/rewind`, `/undo` and `/redo` move, and before kaa opens another session.
@@ -36,7 +36,7 @@ class SessionHookRegistrations(Registrar):
         reason, and later hooks do not run. Failure: counts as None. The hook does not run for the first session of the
         process and when kaa ends.
         """
-        return self._add(self._open_scope().before_navigations.append, hook)
+        return self._add_hook(self._open_scope().before_navigations.append, hook)
 
     def service(self, function: Service) -> Service:
         """Run an async function in the background of each conversation, also as a decorator: `@kaa.service`.
@@ -47,7 +47,7 @@ class SessionHookRegistrations(Registrar):
         reports it and does not start the function again.
         """
         scope = self._open_scope()
-        require_function(function)
+        require_async(function)
         scope.services.append(function)
         self._registrations.changed(scope)
         return function

@@ -9,6 +9,7 @@ from pathlib import Path
 from kaa.ext.errors import ExtensionError
 from kaa.ext.extension_api import Extension, ExtensionAPI
 from kaa.ext.permissions import Applicant, Permissions
+from kaa.ext.registration.base import scope_of
 from kaa.ext.wasm.description import find_component
 from kaa.ext.wasm.errors import ComponentError
 
@@ -56,6 +57,7 @@ def component_extension(path: Path, cache: Path, granted: Callable[[Applicant], 
         raise ExtensionError(f"Extension {path} cannot be used: {error}") from error
 
     def extend(kaa: ExtensionAPI) -> None:
+        scope_of(kaa).interface = offer.world
         kaa.on_close(machine.close)
         if described.settings:
             kaa.settings(settings)

@@ -11,7 +11,7 @@ from kaa.core.messages import Json
 from kaa.core.provider import ToolSchema
 from kaa.ext.permissions import Permissions
 from kaa.ext.wasm.errors import ComponentError
-from kaa.ext.wasm.host_functions import PACKAGE
+from kaa.ext.wasm.host_functions import PACKAGE, VERSION
 from kaa.ext.wasm.machine import Machine
 from kaa.ext.wasm.values import bounded, fields
 
@@ -83,6 +83,7 @@ class Offer(msgspec.Struct, frozen=True):
         hooks: the exports of hooks, by the name of the interface.
         section: of the system prompt; None for none.
         events: the types of events that it wants.
+        world: that it is built for.
     """
 
     tools: tuple[OfferedTool, ...] = ()
@@ -92,6 +93,7 @@ class Offer(msgspec.Struct, frozen=True):
     hooks: dict[str, str] = {}
     section: str | None = None
     events: frozenset[str] = frozenset()
+    world: str = f"{PACKAGE} {VERSION}"
 
 
 async def read_offer(machine: Machine, permissions: Permissions) -> Offer:
@@ -146,7 +148,9 @@ async def _rab_offer(machine: Machine, exports: dict[str, str]) -> Offer:
         await _self_test(machine, "self-test")
     tools = [_tool(one["name"], one["description"], one["parameters"]) for one in await _records(machine, "tools")]
     commands = await _records(machine, "commands") if "commands" in exports else []
-    return Offer(_distinct(tools), "execute-tool", _distinct([OfferedCommand(**one) for one in commands]))
+    return Offer(
+        _distinct(tools), "execute-tool", _distinct([OfferedCommand(**one) for one in commands]), world="rab:plugin"
+    )
 
 
 async def _kaa_offer(machine: Machine, own: dict[str, dict[str, str]], permissions: Permissions) -> Offer:

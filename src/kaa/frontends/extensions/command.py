@@ -11,15 +11,17 @@ import msgspec
 from kaa.ext.errors import ExtensionError
 from kaa.frontends.delivery import deliver, while_delivered
 from kaa.frontends.exit_codes import ExitCode
+from kaa.frontends.extensions.doctor import add_doctor_arguments, run_doctor
 from kaa.frontends.extensions.installation import add_install_arguments, run_install
 from kaa.frontends.extensions.permitting import add_permit_arguments, run_permit
-from kaa.frontends.extensions.report import doctor_lines, facts, list_lines, printable
+from kaa.frontends.extensions.report import facts, list_lines, printable
 from kaa.frontends.extensions.scaffold import add_new_arguments, run_new
 from kaa.frontends.extensions.testing import add_test_arguments, run_test
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.extensions.installed import InstalledExtensions
 from kaa.shell.home import Home
 from kaa.shell.settings import SettingsError
+from kaa.shell.trust.configuration import TrustError
 from kaa.tui.sanitize import sanitize
 
 
@@ -54,7 +56,7 @@ def _ran(command: Subcommand, parsed: argparse.Namespace) -> int:
         return command.run(parsed, Home.of(os.environ))
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
-    except (InstallationError, ExtensionError) as error:
+    except (InstallationError, ExtensionError, TrustError, OSError) as error:
         deliver(sys.stderr, f"kaa: {sanitize(str(error))}\n")
         return ExitCode.FAILED
     except SettingsError as error:
@@ -99,23 +101,6 @@ def _switch(*, enabled: bool) -> Callable[[argparse.Namespace, Home], int]:
     return run
 
 
-def _add_doctor(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", nargs="*", metavar="NAME", help="only these extensions")
-    _add_json(parser)
-
-
-def _doctor(parsed: argparse.Namespace, home: Home) -> int:
-    extensions = InstalledExtensions(home)
-    found = [extensions.get(name) for name in parsed.names] or extensions.all()
-    checked = [(one, extensions.problems(one)) for one in found]
-    if parsed.json:
-        objects = [{**facts(one), "problems": problems} for one, problems in checked]
-        deliver(sys.stdout, "".join(f"{msgspec.json.encode(one).decode()}\n" for one in objects))
-    else:
-        deliver(sys.stdout, printable(doctor_lines(checked)))
-    return ExitCode.FAILED if any(problems for _, problems in checked) else ExitCode.DONE
-
-
 _SUBCOMMANDS = {
     "new": Subcommand("write the beginning of an extension", add_new_arguments, run_new),
     "list": Subcommand("list the installed extensions", _add_json, _list),
@@ -126,6 +111,8 @@ _SUBCOMMANDS = {
     "enable": Subcommand("load extensions again that were disabled", _add_names, _switch(enabled=True)),
     "disable": Subcommand("keep extensions, but do not load them", _add_names, _switch(enabled=False)),
     "permit": Subcommand("permit what extension processes ask for", add_permit_arguments, run_permit),
-    "test": Subcommand("run the tests of an extension, or load it and report", add_test_arguments, run_test),
-    "doctor": Subcommand("check whether the extensions are as installed and can run", _add_doctor, _doctor),
+    "test": Subcommand("load an extension as a session does, and run its tests", add_test_arguments, run_test),
+    "doctor": Subcommand(
+        "load the extensions as a session does, and report costs and problems", add_doctor_arguments, run_doctor
+    ),
 }

@@ -6,6 +6,7 @@ import sys
 
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
+from kaa.frontends.extensions.confirming import confirmed
 from kaa.frontends.extensions.report import change_lines, preview_lines, printable
 from kaa.shell.extensions.changes import changes
 from kaa.shell.extensions.errors import InstallationError
@@ -44,7 +45,8 @@ def run_install(parsed: argparse.Namespace, home: Home) -> int:
     installer = Installer(home, os.environ)
     with installer.prepare(parse_source(parsed.source, parsed.directory), link=parsed.link) as prepared:
         _show(prepared, with_diff=parsed.diff)
-        if not parsed.yes and not _confirmed(prepared):
+        word = "Replace" if prepared.replaces is not None else "Install"
+        if not parsed.yes and not confirmed(f"{word} {prepared.name}?"):
             deliver(sys.stderr, "nothing is installed\n")
             return ExitCode.DENIED
         installer.install(prepared, prepared.candidate.permissions)
@@ -61,11 +63,3 @@ def _show(prepared: Prepared, *, with_diff: bool) -> None:
             raise InstallationError(f"{error.filename} cannot be read ({error.strerror})") from error
         lines += change_lines(prepared, difference, with_diff=with_diff)
     deliver(sys.stdout, printable(lines))
-
-
-def _confirmed(prepared: Prepared) -> bool:
-    if not sys.stdin.isatty():
-        raise InstallationError("nobody can be asked: give --yes to install it without a question")
-    word = "Replace" if prepared.replaces is not None else "Install"
-    deliver(sys.stderr, f"{word} {sanitize(prepared.name)}? [y/N] ")
-    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -83,15 +83,6 @@ def change_lines(prepared: Prepared, difference: Difference, *, with_diff: bool)
     return [*lines, *(difference.diff.split("\n") if with_diff and difference.diff else [])]
 
 
-def doctor_lines(checked: Sequence[tuple[InstalledExtension, Sequence[str]]]) -> list[str]:
-    """What is wrong with each extension."""
-    lines: list[str] = []
-    for extension, problems in checked:
-        lines.append(f"{extension.name}: {'ok' if not problems else f'{len(problems)} problems'}")
-        lines += [f"  {problem}" for problem in problems]
-    return lines or ["no extensions are installed"]
-
-
 def _state(extension: InstalledExtension) -> str:
     if extension.path is None:
         return "missing"

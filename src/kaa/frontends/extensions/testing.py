@@ -1,50 +1,82 @@
-"""`kaa ext test`: runs the tests of an extension, or loads it and reports what it registers. That executes its code."""
+"""`kaa ext test`: loads an extension as a session would, says what it registers, and runs its tests."""
 
 import argparse
+import asyncio
 import importlib.util
+import os
 import subprocess
 import sys
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from kaa.ext.errors import ExtensionError
-from kaa.ext.extensions import Extensions
-from kaa.ext.loader import load_extension
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.extensions.report import printable
-from kaa.shell.extensions.candidate import Candidate, examine
-from kaa.shell.extensions.control import added_by
+from kaa.shell.extensions.candidate import examine
 from kaa.shell.extensions.errors import InstallationError
-from kaa.shell.extensions.needs import missing_needs
+from kaa.shell.extensions.installed import InstalledExtensions
+from kaa.shell.extensions.trial import try_extensions
 from kaa.shell.home import Home, expanded
-from kaa.shell.loaded_extensions import load_built_in
+from kaa.shell.options import HostOptions
 
 
 def add_test_arguments(parser: argparse.ArgumentParser) -> None:
     """Of `kaa ext test`."""
-    parser.add_argument("path", metavar="PATH", help="the file or folder of an extension")
+    parser.add_argument("path", metavar="NAME_OR_PATH", help="an installed extension, or the file or folder of one")
 
 
 def run_test(parsed: argparse.Namespace, home: Home) -> int:
-    """Test an extension. Returns the exit code: that of its tests if it has any.
+    """Test an extension. That executes its code. Returns the exit code.
 
     Raises:
         InstallationError: it is no extension, or its tests cannot be run.
-        ExtensionError: it cannot be loaded, or something that it needs is missing.
+        ExtensionError: it cannot be loaded.
     """
-    path = Path(parsed.directory, expanded(parsed.path))
-    if not path.exists():
-        raise InstallationError(f"{path} does not exist")
+    path = _place(parsed.path, parsed.directory, home)
     candidate = examine(path)
+    problems = _tried(path, parsed.directory, home)
     beside = path.with_name(f"test_{path.name}")
     if path.is_file() and beside.is_file():
-        return _tested(beside)
-    if any(Path(name).name.startswith("test_") and name.endswith(".py") for name in candidate.files):
-        return _tested(path)
-    if problems := missing_needs(path):
-        raise ExtensionError(" ".join(problems))
-    deliver(sys.stdout, printable(_registered(path) if candidate.kind == "python" else _described(path, candidate)))
-    return ExitCode.DONE
+        return _tested(beside) or problems
+    if any(_is_test(PurePath(name)) for name in candidate.files):
+        return _tested(path) or problems
+    return problems
+
+
+def _place(given: str, directory: str, home: Home) -> Path:
+    """The extension that is meant: a path, or the name of an installed one.
+
+    Raises:
+        InstallationError: there is neither.
+    """
+    path = Path(os.path.abspath(Path(directory, expanded(given))))
+    if path.exists():
+        return path
+    if os.sep in given:
+        raise InstallationError(f"{path} does not exist")
+    installed = InstalledExtensions(home).get(given)
+    if installed.path is None:
+        raise InstallationError(InstalledExtensions(home).problems(installed)[0])
+    return installed.path
+
+
+def _tried(path: Path, directory: str, home: Home) -> int:
+    """Load it in a conversation that is thrown away, and print what it registers."""
+    options = HostOptions(extensions=(path,), discover_extensions=False)
+    trial = asyncio.run(try_extensions(options, home, os.environ, directory))
+    if trial.failure:
+        raise ExtensionError(trial.failure)
+    (report,) = trial.reports
+    problems = [*([report.problem] if report.problem else []), *report.refused]
+    word = report.interface or report.kind
+    adds = [f"  {line}" for line in report.adds] or ["  registers nothing"]
+    deliver(sys.stdout, printable([f"{path}: loaded ({word})", *adds]))
+    deliver(sys.stderr, printable([f"kaa: {line}" for line in (*problems, *trial.notices)]))
+    return ExitCode.FAILED if problems else ExitCode.DONE
+
+
+def _is_test(file: PurePath) -> bool:
+    return file.match("test_*.py") and not any(part.startswith(".") for part in file.parts)
 
 
 def _tested(path: Path) -> int:
@@ -59,19 +91,3 @@ def _tested(path: Path) -> int:
         check=False,
     )
     return ExitCode.DONE if done.returncode == 0 else ExitCode.FAILED
-
-
-def _registered(path: Path) -> list[str]:
-    failures: list[str] = []
-    extensions = Extensions(failures.append)
-    try:
-        extensions.load(str(path), load_extension(path), beside=load_built_in(extensions))
-        added = [line for scope in extensions.scopes([str(path)]) for line in added_by(scope)]
-    finally:
-        extensions.close()
-    return [f"{path}: loaded", *(f"  {line}" for line in added or ["registers nothing"]), *failures]
-
-
-def _described(path: Path, candidate: Candidate) -> list[str]:
-    wanted = candidate.permissions.sentences if candidate.permissions is not None else ()
-    return [f"{path}: kaa starts it with a conversation", f"  asks for: {'; '.join(wanted) or 'no permissions'}"]

@@ -1,11 +1,10 @@
 """Reports on the user's extensions, and switches them on and off for the time that kaa runs."""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from kaa.core.usage import size_of_schema, tokens_in
-from kaa.ext.errors import CommandError, ExtensionError
+from kaa.ext.errors import CommandError
 from kaa.ext.places import kind_of, label
 from kaa.ext.registry import Registry
 from kaa.ext.reports import ExtensionReport, ExtensionState
@@ -126,7 +125,7 @@ def report_on(
         name,
         kind,
         known.source,
-        _manifest_version(known) if kind == "process" else scope.version,
+        scope.version,
         "failed" if scope.problem and disabled is None else _STATES[disabled],
         known.problem or scope.problem or costs.last_failure,
         tuple(added_by(scope)),
@@ -137,15 +136,9 @@ def report_on(
         costs.slowest_seconds,
         0 if disabled else prompt_tokens(scope),
         costs.failures,
+        scope.interface,
+        tuple(costs.refusals),
     )
-
-
-def _manifest_version(known: KnownExtension) -> str:
-    from kaa.ext.process.manifest import read_manifest  # lazy: few extensions are processes
-
-    with suppress(ExtensionError):  # it changed since it was loaded
-        return read_manifest(known.path).version
-    return ""
 
 
 def added_by(scope: Scope) -> list[str]:

@@ -8,12 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from kaa.ext.permissions import Permissions
 from kaa.ext.places import Kind, discover, kind_of, label
-from kaa.shell.extensions.candidate import examine
 from kaa.shell.extensions.digest import tree_digest
 from kaa.shell.extensions.errors import InstallationError
-from kaa.shell.extensions.needs import missing_needs
 from kaa.shell.extensions.records import ExtensionRecord, ExtensionRecords, Installation, check_name
 from kaa.shell.home import Home
 
@@ -97,20 +94,16 @@ class InstalledExtensions:
                 self._discard(path)
 
     def problems(self, extension: InstalledExtension) -> list[str]:
-        """What is wrong with an extension, in sentences, with the remedy."""
-        record, path = extension.record, extension.path
-        installation = record.installation
+        """What is wrong with the files of an extension, in sentences, with the remedy."""
+        path, installation = extension.path, extension.record.installation
         if path is None:
             return [f"its files are gone: run kaa ext install {installation.source if installation else ''}"]
         problems: list[str] = []
         try:
             problems += _modification(path, installation)
-            wanted = examine(path).permissions
-        except (OSError, InstallationError) as error:
-            return [*problems, str(error)]
-        if wanted is not None and (missing := wanted.beyond(record.granted or Permissions()).sentences):
-            problems.append(f"it asks for permissions that it does not have: {', '.join(missing)}")
-        return [*problems, *missing_needs(path)]
+        except OSError as error:
+            problems.append(f"{error.filename} cannot be read ({error.strerror})")
+        return problems
 
     def modifications(self, paths: Collection[Path]) -> list[str]:
         """Which of these extensions are not as they were installed, in sentences with the remedy. Reads their files.

@@ -10,10 +10,31 @@ from pathlib import Path
 
 from kaa.ext.errors import ExtensionError
 from kaa.ext.permissions import Applicant, Permissions
+from kaa.ext.places import kind_of
 from kaa.shell.extensions.records import ExtensionRecords, ExtensionRecordsError, check_name
 from kaa.shell.home import Home
 
 _MOST_DESCRIPTION = 300
+
+
+def applicant_at(path: Path) -> Applicant | None:
+    """The process or component at a path; None for Python, which runs with the user's rights.
+
+    Raises:
+        ExtensionError: its manifest or description cannot be read.
+    """
+    # Lazy, both: a run loads only the kinds that its extensions have.
+    match kind_of(path):
+        case "python":
+            return None
+        case "component":
+            from kaa.ext.wasm.description import find_component
+
+            return find_component(path)
+        case _:
+            from kaa.ext.process.manifest import read_manifest
+
+            return read_manifest(path)
 
 
 class GrantedPermissions:
