@@ -103,3 +103,16 @@ def test_arguments_of_a_command_that_was_loaded_live_are_completed(seat: Seat) -
         program.wait_for("about apricot")
         program.press("tab")
         program.wait_for("/pick apple")
+
+
+def test_a_command_that_is_written_while_the_terminal_idles_is_completed(seat: Seat) -> None:
+    path = seat.home / "extensions" / "fruit.py"
+    path.parent.mkdir()
+    with seat.open() as program:
+        program.wait_for(is_idle)
+        path.write_text("def extend(kaa): pass\n")
+        program.wait_for("was loaded")
+        path.write_text(_KEYS)
+        program.wait_for("was loaded again")
+        program.type("/pick ap")
+        program.wait_for("about apricot")

@@ -637,4 +637,7 @@ def extend(kaa):
 
         assert stage.notices.count(f"extension {path} was loaded again") == 5
         assert len(stage.notices) == 6
-        assert "changed before each of the last 5 messages: it is loaded again by /reload only" in stage.notices[-1]
+        assert (
+            "changed each of the last 5 times when it was loaded: it is loaded again by /reload only"
+            in stage.notices[-1]
+        )

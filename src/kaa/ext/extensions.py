@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from logging import DEBUG, INFO
 from typing import Literal, get_args
 
@@ -36,6 +36,7 @@ class Extensions:
         self._scopes: dict[str, Scope] = {}
         self._disabled: dict[str, Literal["user", "failures"]] = {}
         self._observers: list[Callable[[], None]] = []
+        self._farewells: list[Callable[[Scope], Awaitable[None]]] = []
 
     def load(
         self, name: str, extension: Extension, *, built_in: bool = False, beside: Iterable[str] | None = None
@@ -86,11 +87,7 @@ class Extensions:
             ExtensionError: it registered a tool or a command of another extension. The previous version stays.
         """
         name = scope.owner
-        try:
-            self._check_names(scope, beside)
-        except RegistrationError as error:
-            self.drop(scope)
-            raise load_failure(name, error) from error
+        self._require_free_names(scope, beside)
         before, self._scopes[name] = self._scopes.get(name), scope
         if before is not None:
             self.drop(before)
@@ -100,12 +97,24 @@ class Extensions:
         LOG.log(DEBUG if scope.built_in else INFO, "extension %s loaded", name)
         self.tell()
 
-    async def try_out(self, scope: Scope) -> None:
-        """Run what an extension registered to be checked before it replaces its previous version.
+    async def replace(self, scope: Scope, beside: Iterable[str]) -> None:
+        """Use the next version of a loaded extension, if it works; see `admit`.
 
         Raises:
-            ExtensionError: it does not work. Nothing of what it registered stays.
+            ExtensionError: it does not work. Nothing of what it registered stays, and the previous version does.
         """
+        await self._try_out(scope)
+        self._require_free_names(scope, beside)
+        await self.say_farewell(scope.owner)
+        self.admit(scope, beside)
+
+    async def say_farewell(self, name: str) -> None:
+        """Let conversations end their use of an extension that is about to be unloaded."""
+        if (scope := self._scopes.get(name)) is not None:
+            for farewell in tuple(self._farewells):
+                await farewell(scope)
+
+    async def _try_out(self, scope: Scope) -> None:
         for check in scope.checks:
             try:
                 async with asyncio.timeout(_CHECK_SECONDS):
@@ -209,10 +218,25 @@ class Extensions:
             except FlagError as error:
                 raise ExtensionError(f"{error}. See kaa --help.") from error
 
-    def subscribe(self, observer: Callable[[], None]) -> Callable[[], None]:
-        """Call `observer` after each change. Returns a function that ends this."""
+    def subscribe(
+        self, observer: Callable[[], None], farewell: Callable[[Scope], Awaitable[None]] | None = None
+    ) -> Callable[[], None]:
+        """Call `observer` after each change. Returns a function that ends this.
+
+        Args:
+            observer: is called.
+            farewell: is awaited before an extension is unloaded or replaced.
+        """
         self._observers.append(observer)
-        return lambda: self._observers.remove(observer)
+        if farewell is not None:
+            self._farewells.append(farewell)
+
+        def end() -> None:
+            self._observers.remove(observer)
+            if farewell is not None:
+                self._farewells.remove(farewell)
+
+        return end
 
     def tell(self) -> None:
         """Tell observers of a change."""
@@ -234,6 +258,14 @@ class Extensions:
 
     def _is_loaded(self, scope: Scope) -> bool:
         return self._scopes.get(scope.owner) is scope
+
+    def _require_free_names(self, scope: Scope, beside: Iterable[str] | None) -> None:
+        """Drop an extension that registered a tool or a command of another one, which is an `ExtensionError`."""
+        try:
+            self._check_names(scope, beside)
+        except RegistrationError as error:
+            self.drop(scope)
+            raise load_failure(scope.owner, error) from error
 
     def _check_names(self, scope: Scope, beside: Iterable[str] | None) -> None:
         """Tools and commands of different extensions must not have the same name."""

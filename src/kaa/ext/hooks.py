@@ -15,15 +15,16 @@ from kaa.ext.context import ConversationContext
 SwitchKind: TypeAlias = Literal["new", "resume", "fork", "view"]
 """How kaa opens another session: a new one, an existing one, a copy, or one that is only viewed."""
 
-StartReason: TypeAlias = Literal["startup"] | SwitchKind
-SessionEndReason: TypeAlias = Literal["quit"] | SwitchKind
+StartReason: TypeAlias = Literal["startup", "reload"] | SwitchKind
+SessionEndReason: TypeAlias = Literal["quit", "reload"] | SwitchKind
 
 
 class SessionStart(msgspec.Struct, frozen=True):
-    """A conversation starts.
+    """A conversation starts, or begins to use the extension.
 
     Attributes:
-        reason: `startup` for the first session of the process, otherwise how the user switched to it.
+        reason: `startup` for the first session of the process; `reload` if the extension was loaded or enabled during
+            the conversation; otherwise how the user switched to it.
         session_id: id of the session.
         path: file of the session; None with `--no-session`.
     """
@@ -34,10 +35,11 @@ class SessionStart(msgspec.Struct, frozen=True):
 
 
 class SessionEnd(msgspec.Struct, frozen=True):
-    """A conversation ends.
+    """A conversation ends, or does without the extension from now on.
 
     Attributes:
-        reason: `quit` if kaa ends, otherwise how the user switches to another session.
+        reason: `quit` if kaa ends; `reload` if the extension is unloaded, disabled, or replaced by its next version;
+            otherwise how the user switches to another session.
         session_id: id of the session.
         path: file of the session; None with `--no-session`.
     """

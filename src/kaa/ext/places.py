@@ -74,12 +74,42 @@ def fingerprint(path: Path) -> Fingerprint:
     return tuple(found)
 
 
+def last_change(path: Path) -> float:
+    """When the code of an extension was changed last, in Unix time; not by the times that copies keep."""
+    changes = [0.0]
+    for file, _, _ in fingerprint(path):
+        with suppress(OSError):
+            changes.append(os.stat(file).st_ctime)
+    return max(changes)
+
+
+def nearest_folder(place: Path) -> Path:
+    """A folder, or the first one above it that exists."""
+    return next((folder for folder in (place, *place.parents) if folder.is_dir()), place)
+
+
+def folders_of(path: Path) -> Iterator[Path]:
+    """The folders in which something changes when the code of an extension changes, or when it comes or goes."""
+    yield nearest_folder(path.parent)
+    if (file := entry_file(path)).is_symlink():
+        yield file.resolve().parent
+    if package(file) is not None:
+        for folder, _ in _walk(path):
+            yield Path(folder)
+
+
+def _walk(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """The folders with code of an extension in a folder, and their files."""
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in _LEFT_OUT and (name[0] != "." or name == _LIBRARY))
+        yield place, sorted(files)
+
+
 def _code_in(folder: Path, entry: Path) -> Iterator[str]:
     kind = _ENTRIES[entry.name]
     yield str(entry)
-    for place, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in _LEFT_OUT and (name[0] != "." or name == _LIBRARY))
-        for name in sorted(files):
+    for place, files in _walk(folder):
+        for name in files:
             file = os.path.join(place, name)
             is_program = kind == "process" and os.access(file, os.X_OK)
             if file != str(entry) and (is_program or os.path.splitext(name)[1] in _CODE[kind]):

@@ -1,7 +1,7 @@
 """What the extensions of a conversation registered, as it is at the moment: tools, commands, prompt sections, hooks."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
@@ -94,12 +94,11 @@ class Registry:
             self._names = changed
             self._extensions.tell()
 
-    def subscribe(self, observer: Callable[[], None]) -> Callable[[], None]:
-        """Call `observer` after extensions, or their tools, commands or prompt sections, came or went.
-
-        Returns a function that ends this.
-        """
-        return self._extensions.subscribe(observer)
+    def subscribe(
+        self, observer: Callable[[], None], farewell: Callable[[Scope], Awaitable[None]] | None = None
+    ) -> Callable[[], None]:
+        """Call `observer` after extensions, or what they registered, came or went. See `Extensions.subscribe`."""
+        return self._extensions.subscribe(observer, farewell)
 
     @property
     def tools(self) -> tuple[RegisteredTool, ...]:

@@ -52,8 +52,12 @@ class Services:
             if not task.done():
                 problem = f"did not end within {_END_SECONDS} seconds of its cancellation"
                 self._report(ExtensionFailedError(scope.owner, _title(service), problem))
+        await self.settled(max(0.0, deadline - loop.time()))
+
+    async def settled(self, seconds: float = _END_SECONDS) -> None:
+        """Wait for those that were cancelled, but not long."""
         if self._ending:
-            await asyncio.wait(self._ending, timeout=max(0.0, deadline - loop.time()))
+            await asyncio.wait(self._ending, timeout=seconds)
 
     async def _run(self, scope: Scope, service: Service) -> None:
         try:

@@ -1,5 +1,6 @@
 """What happens to a session, for the hooks of extensions: start and end, compaction, navigation, notifications."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, TypeVar
@@ -48,7 +49,9 @@ class SessionHooks:
     def __init__(self, scopes: Callable[[], list[Scope]], context: ConversationContext, report: Report) -> None:
         self._scopes = scopes
         self._tell_user = report
-        self._has_started = False
+        self._start: SessionStart | None = None  # between `started` and `ended`
+        self._begun: list[Scope] = []  # those whose hooks for the start have returned
+        self._following: asyncio.Task[None] | None = None
         self._services: Services | None = None
         self.context = context.asking(_AnnouncingAsker(context, self.announce))
 
@@ -74,35 +77,102 @@ class SessionHooks:
         return announced
 
     async def started(self, start: SessionStart) -> None:
-        """Call the hooks for the start of the session."""
-        hooks = self._hooks(lambda scope: scope.session_starts)
-        await self._first(hooks, "on_session_start hook", NoneType, start)
-        self._has_started = True
-        self.refresh_services()
+        """Call the hooks for the start of the session, then start services."""
+        self._begun = self._scopes()
+        for scope in self._begun:
+            await self._call_start(scope, start)
+        self._start = start
+        self.follow()
 
-    def refresh_services(self) -> None:
-        """Start services that are new and cancel those that are gone, between `started` and `ended`."""
-        if not self._has_started:
+    def follow(self) -> None:
+        """Follow a change of the extensions or what they registered, between `started` and `ended`.
+
+        Services that are new are started, those that are gone are cancelled. The hooks for the start or the end of
+        extensions that came or went are called in a task; see `settled`.
+        """
+        if self._start is None:
             return
-        if self._services is None:
-            if not any(scope.services for scope in self._scopes()):
-                return
-            from kaa.ext.services import Services  # lazy: few extensions have services
+        if self._following is None and any(self._changes()):
+            self._following = asyncio.ensure_future(self._follow(self._start))
+        self._refresh_services()
 
-            self._services = Services(self._scopes, self.context, self.report)
-        self._services.refresh()
+    async def settled(self) -> None:
+        """Wait for the hooks that `follow` calls."""
+        while self._following is not None:
+            await asyncio.wait((self._following,))
+
+    async def leave(self, scope: Scope) -> None:
+        """End the services of an extension that is about to be unloaded, then call its hooks for the end."""
+        await self.settled()
+        if self._start is not None and scope in self._begun:
+            await self._end(scope, SessionEnd("reload", self._start.session_id, self._start.path))
 
     async def ended(self, end: SessionEnd) -> None:
         """End services, then call the hooks for the end of the session, each for a few seconds.
 
         Nobody can be asked any more.
         """
-        self._has_started = False
+        self._start = None
+        if (following := self._following) is not None:
+            following.cancel()
+            await asyncio.wait((following,))
         if self._services is not None:
             await self._services.close()
-        hooks, context = self._hooks(lambda scope: scope.session_ends), self.context.asking(NOBODY)
+        for scope in self._scopes():
+            if scope in self._begun:
+                await self._call_end(scope, end)
+
+    def _changes(self) -> tuple[list[Scope], list[Scope]]:
+        """The extensions that went, and those that came. One of which failures left the guards has not gone."""
+        used = self._scopes()
+        now, before = {id(scope.costs) for scope in used}, {id(scope.costs) for scope in self._begun}
+        gone = [scope for scope in self._begun if id(scope.costs) not in now]
+        return gone, [scope for scope in used if id(scope.costs) not in before]
+
+    async def _follow(self, start: SessionStart) -> None:
+        try:
+            while any(changes := self._changes()):
+                gone, new = changes
+                for scope in gone:
+                    await self._end(scope, SessionEnd("reload", start.session_id, start.path))
+                for scope in new:
+                    await self._call_start(scope, SessionStart("reload", start.session_id, start.path))
+                    self._begun.append(scope)
+                    self._refresh_services()
+        finally:
+            self._following = None
+            self._refresh_services()
+
+    async def _end(self, scope: Scope, end: SessionEnd) -> None:
+        self._begun.remove(scope)
+        if self._services is not None:
+            self._services.refresh()
+            await self._services.settled()
+        await self._call_end(scope, end)
+
+    async def _call_start(self, scope: Scope, start: SessionStart) -> None:
+        hooks = [(scope, hook) for hook in scope.session_starts]
+        await self._first(hooks, "on_session_start hook", NoneType, start)
+
+    async def _call_end(self, scope: Scope, end: SessionEnd) -> None:
+        hooks, context = [(scope, hook) for hook in scope.session_ends], self.context.asking(NOBODY)
         what = "on_session_end hook"
         await first_verdict(hooks, what, NoneType, end, context=context, report=self.report, seconds=_END_SECONDS)
+
+    def _with_services(self) -> Iterable[Scope]:
+        """The extensions whose services run."""
+        return [scope for scope in self._scopes() if scope in self._begun]
+
+    def _refresh_services(self) -> None:
+        if self._start is None:
+            return
+        if self._services is None:
+            if not any(scope.services for scope in self._with_services()):
+                return
+            from kaa.ext.services import Services  # lazy: few extensions have services
+
+            self._services = Services(self._with_services, self.context, self.report)
+        self._services.refresh()
 
     async def before_compaction(self, request: CompactionRequest) -> str | None:
         """Why the first hook that does not want a compaction does not want it; None if none objects."""

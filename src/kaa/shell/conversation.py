@@ -393,6 +393,7 @@ class Conversation:
         called = invocation_in(message) if message.note is None else None
         if not self._agent.is_running and (called is None or called.name != "reload"):  # which does it, and more
             await self._session.follow_extensions()
+            await self._registry.session.settled()
         if called is not None:
             answer = await self._run_called(called)
             if not isinstance(answer, Submit):
@@ -416,6 +417,10 @@ class Conversation:
     async def run_idle_work(self, extension: str, work: IdleWork) -> None:
         """Call a function that an extension left for when nothing is under way; its failure is reported."""
         await self._registry.run_idle_work(extension, work, self)
+
+    async def refresh_extensions(self) -> None:
+        """Load changed and new extensions, drop removed ones, and say so."""
+        await self._session.refresh_extensions()
 
     async def steer(self, message: UserMessage) -> None:
         """Give the model this message as soon as the running tools are done.
@@ -458,7 +463,9 @@ class Conversation:
 
     async def reload(self) -> str:
         """Read settings, rules, models, keys, instructions and changed extensions again. See `Reloading.reload`."""
-        return "\n".join([await self._reloading.reload(), *await self._trust.renew(self._tools, self._agent)])
+        lines = [await self._reloading.reload(), *await self._trust.renew(self._tools, self._agent)]
+        await self._registry.session.settled()
+        return "\n".join(lines)
 
     def abort_command(self) -> None:
         """Stop a command of the user's own."""

@@ -194,6 +194,15 @@ class Host:
         self._conversations[name] = hosted
         return hosted
 
+    def watch_extensions(self) -> None:
+        """Load changed and new extensions while conversations wait for the user. Call it when the user sees kaa."""
+
+        def changed() -> None:
+            for hosted in self.conversations:
+                hosted.work.refresh_extensions()
+
+        self._extensions.watch(changed)
+
     def stop_loading(self) -> bool:
         """Do without the extensions that take long to load. Returns whether there are any."""
         return self._extensions.stop_loading()

@@ -1,8 +1,10 @@
 """The extensions of a process: kaa's own and the user's, each loaded once for all conversations."""
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +21,17 @@ from kaa.builtin import (
 )
 from kaa.ext.errors import ExtensionError
 from kaa.ext.extensions import Extensions
-from kaa.ext.places import Fingerprint, discover, entry_file, fingerprint, label
+from kaa.ext.places import (
+    Fingerprint,
+    discover,
+    entry_file,
+    fingerprint,
+    folders_of,
+    label,
+    last_change,
+    nearest_folder,
+)
+from kaa.host.log import LOG
 from kaa.shell.home import Home, expanded
 from kaa.shell.options import HostOptions
 from kaa.shell.settings import Settings
@@ -27,6 +39,7 @@ from kaa.shell.settings import Settings
 if TYPE_CHECKING:
     from kaa.ext.loading import Loading
     from kaa.ext.process.host import ProcessHost
+    from kaa.shell.extensions.folder_watch import FolderWatch
 
 # First, so that the user's extensions can replace prompt sections and see every hook after them.
 _BUILT_IN = (
@@ -47,8 +60,10 @@ _UNPROTECTED = (
 )
 # A person wonders after about this time.
 _SLOW_SECONDS = 0.5
-# After so many in a row before messages, an extension seems to rewrite itself.
-_MOST_RENEWALS = 5
+# An extension that writes its files while it is loaded, or so long after, seems to change itself.
+_OWN_CHANGE_SECONDS = 0.5
+# After so many in a row it is loaded again by `reload` only.
+_MOST_OWN_CHANGES = 5
 # Imports of large libraries take seconds; after that, something hangs.
 _LOAD_SECONDS = 20.0
 
@@ -113,7 +128,10 @@ class LoadedExtensions:
         self._problems: dict[str, str] = {}  # why some are not loaded, which was reported
         self._switched: dict[str, bool] = {}  # on or off, by the user in this process, whatever the records say
         self._outdated: dict[str, str] = {}  # why newer versions of loaded extensions are not used
-        self._renewals: dict[str, int] = {}  # how often in a row extensions had changed before a message
+        self._load_ends: dict[str, float] = {}  # when extensions were loaded, in Unix time
+        self._own_changes: dict[str, int] = {}  # how often in a row extensions seemed to change themselves
+        self._settled: set[str] = set()  # those that only `reload` loads again
+        self._watch: FolderWatch | None = None
         self._slow: list[Loading] = []  # those that were announced
         self._one_at_a_time = asyncio.Lock()
 
@@ -157,6 +175,7 @@ class LoadedExtensions:
                 self._problems.clear()  # the next conversation is told again
                 raise missing
             self.loaded.check_flags(names)
+            self._watch_folders()
             return tuple(names)
 
     async def reload(
@@ -172,27 +191,48 @@ class LoadedExtensions:
         Returns:
             The names of the extensions that the conversation uses now, and what that did, a line for each.
         """
-        self._renewals.clear()
-        lines = await self._renew([name for name in names if self._is_due(name)], names)
-        for name in names:
-            if name in self._fingerprints and not entry_file(Path(name)).is_file():
-                self.loaded.unload(name)
-                self._outdated.pop(name, None)
-                del self._fingerprints[name]
-                lines.append(f"extension {name} was unloaded: its file was removed")
+        self._settled.clear()
+        self._own_changes.clear()
         self._problems.clear()
+        for name in filter(self._has_failed, names):
+            self._fingerprints[name] = ()  # tries it again
+        return await self.refresh(names, settings, project)
+
+    async def refresh(
+        self, names: Sequence[str], settings: Settings, project: Sequence[Path] = ()
+    ) -> tuple[tuple[str, ...], list[str]]:
+        """Follow what changed on the disk: as `reload`, but what failed before is tried again only if it changed.
+
+        An extension that is required stays loaded if its file was removed.
+        """
+        for name in [name for name in self._problems if self._has_changed(name)]:
+            del self._problems[name]
+        lines = await self.follow(names)
+        kept: list[str] = []
+        for name in names:
+            if name not in self._fingerprints or entry_file(Path(name)).is_file():
+                continue
+            if self._is_required(name, settings):
+                kept.append(name)
+                continue
+            await self.loaded.say_farewell(name)
+            self.loaded.unload(name)
+            self._outdated.pop(name, None)
+            self._fingerprints.pop(name, None)
+            lines.append(f"extension {name} was unloaded: its file was removed")
         try:
             used = await self.load(settings, project)
         except ExtensionError as error:
             return tuple(name for name in names if name in self.loaded.names), [*lines, str(error)]
+        used = (*used, *(name for name in kept if name not in used))
         lines += [f"extension {name} was loaded" for name in used if name not in names]
         gone = (name for name in names if name not in used and name in self.loaded.names)
         return used, [*lines, *(f"extension {name} is not used any more" for name in gone)]
 
     async def follow(self, names: Sequence[str]) -> list[str]:
-        """Load extensions again that changed since the last message. See `_renew`.
+        """Load extensions again that changed. See `_renew`.
 
-        One that changed before each of the last messages is left to `reload`.
+        One that seems to change itself is left to `reload`.
 
         Args:
             names: the extensions of the conversation.
@@ -200,15 +240,41 @@ class LoadedExtensions:
         Returns:
             What that did, a line for each.
         """
-        changed = [name for name in names if self._has_changed(name)]
-        self._renewals = {name: self._renewals.get(name, 0) + 1 for name in changed}
-        due = [name for name in changed if self._renewals[name] <= _MOST_RENEWALS]
-        restless = [name for name in changed if self._renewals[name] == _MOST_RENEWALS + 1]
-        return await self._renew(due, names) + [
-            f"extension {name} changed before each of the last {_MOST_RENEWALS} messages: it is loaded again by /reload"
-            " only. Check whether it rewrites its own files"
-            for name in restless
-        ]
+        lines: list[str] = []
+        renewed: list[Path] = []
+        async with self._one_at_a_time:
+            for name in names:
+                if name in self._settled or not self._has_changed(name):
+                    continue
+                is_own = last_change(Path(name)) <= self._load_ends.get(name, 0.0) + _OWN_CHANGE_SECONDS
+                self._own_changes[name] = self._own_changes.get(name, 0) + 1 if is_own else 0
+                if self._own_changes[name] <= _MOST_OWN_CHANGES:
+                    lines.append(await self._renew(name, names))
+                    renewed.append(Path(name))
+                    continue
+                self._settled.add(name)
+                lines.append(
+                    f"extension {name} changed each of the last {_MOST_OWN_CHANGES} times when it was loaded: it is"
+                    " loaded again by /reload only. Check whether it writes its own files"
+                )
+            return lines + await self._modifications(renewed)
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        """Call `changed` when extensions may have changed, until `close`. Some systems cannot report that.
+
+        Only the first call counts.
+        """
+        if self._watch is not None:
+            return
+        # Lazy: a run without a user ends soon.
+        from kaa.shell.extensions.folder_watch import FolderWatch
+
+        try:
+            self._watch = FolderWatch(changed)
+        except OSError as error:
+            LOG.info("extensions are not watched: %s", error)
+            return
+        self._watch_folders()
 
     def known(self, settings: Settings, project: Sequence[Path] = ()) -> list[KnownExtension]:
         """All extensions of the user and of a project, as `load` takes them, in the order in which they are loaded."""
@@ -218,7 +284,7 @@ class LoadedExtensions:
         def add(path: Path, source: str, *, explicit: bool = False) -> None:
             name = label(str(path))
             enabled = self._switched.get(str(path), explicit or name not in disabled)
-            required = explicit or not {name, str(path)}.isdisjoint(settings.required_extensions)
+            required = self._is_required(str(path), settings)
             found[path] = KnownExtension(path, source, enabled, required, self._problem_of(str(path)))
 
         if options.discover_extensions:
@@ -248,47 +314,54 @@ class LoadedExtensions:
 
     def close(self) -> None:
         """Unload all."""
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
         self.stop_loading()
         self.loaded.close()
+
+    def _is_required(self, name: str, settings: Settings) -> bool:
+        if Path(name) in self._options.extensions:
+            return True
+        return not {label(name), name}.isdisjoint(settings.required_extensions)
 
     def _problem_of(self, name: str) -> str:
         return self._problems.get(name) or self._outdated.get(name, "")
 
-    def _is_due(self, name: str) -> bool:
-        """Whether `/reload` loads an extension again: it has changed, or does not work."""
-        failed = name in self._fingerprints and name in self.loaded.names and bool(self.loaded.scope(name).problem)
-        return failed or name in self._outdated or self._has_changed(name)
+    def _has_failed(self, name: str) -> bool:
+        """Whether a loaded extension of the user's, or its next version, does not work."""
+        if name not in self._fingerprints or name not in self.loaded.names:
+            return False
+        return name in self._outdated or bool(self.loaded.scope(name).problem)
 
     def _has_changed(self, name: str) -> bool:
         return name in self._fingerprints and fingerprint(Path(name)) not in (self._fingerprints[name], ())
 
-    async def _renew(self, changed: Sequence[str], names: Sequence[str]) -> list[str]:
-        """Load changed extensions again. One that fails to load, or is not protected, stays as it was.
+    async def _renew(self, name: str, names: Sequence[str]) -> str:
+        """Load an extension again. One that fails to load, or is not protected, stays as it was.
 
         Args:
-            changed: these.
+            name: its name.
             names: the extensions of the conversation.
 
         Returns:
-            What that did, a line for each.
+            What that did, in a line.
         """
-        lines: list[str] = []
-        async with self._one_at_a_time:
-            for name in changed:
-                path = Path(name)
-                if not self._protected(path):
-                    self._renewals[name] = _MOST_RENEWALS + 1  # said once
-                    lines.append(f"extension {name} is not loaded again: {_UNPROTECTED}")
-                    continue
-                try:
-                    await self._finish(await self._begun(path), names)
-                    self._outdated.pop(name, None)
-                    lines.append(f"extension {name} was loaded again")
-                except ExtensionError as error:
-                    self._outdated[name] = f"{error}. Its previous version stays loaded"
-                    lines.append(self._outdated[name])
-            lines += await self._modifications([Path(name) for name in changed])
-        return lines
+        if not self._protected(Path(name)):
+            self._settled.add(name)  # said once
+            return f"extension {name} is not loaded again: {_UNPROTECTED}"
+        try:
+            await self._finish(await self._begun(Path(name)), names)
+        except ExtensionError as error:
+            self._outdated[name] = f"{error}. Its previous version stays loaded"
+            return self._outdated[name]
+        self._outdated.pop(name, None)
+        return f"extension {name} was loaded again"
+
+    def _watch_folders(self) -> None:
+        if self._watch is not None:
+            found = (folders_of(path) for path in map(Path, self._fingerprints))
+            self._watch.set({nearest_folder(self._home.extensions), *chain.from_iterable(found)})
 
     async def _modifications(self, paths: Sequence[Path]) -> list[str]:
         """Which of these extensions, just loaded, are not as they were installed, in sentences."""
@@ -360,8 +433,10 @@ class LoadedExtensions:
         try:
             scope = await loading.finished()
             if scope.owner in self.loaded.names:
-                await self.loaded.try_out(scope)
-            self.loaded.admit(scope, beside)
+                await self.loaded.replace(scope, beside)
+            else:
+                self.loaded.admit(scope, beside)
         finally:
+            self._load_ends[loading.name] = time.time()
             if loading in self._slow:
                 self._slow.remove(loading)

@@ -1,7 +1,7 @@
 """Opens a conversation: settings, project files, session, model, extensions and prompt, put together."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cache, partial
 from logging import INFO
@@ -196,7 +196,7 @@ async def open_conversation(
             spec, _Hooks(registry, gate, before_change, limiting(at.workspace)), notify=at.notify, asker=at.asker
         )
         built.agent.subscribe(partial(_say_where_files_are, containment, at.notify))
-        closing.callback(registry.subscribe(partial(_follow_registrations, registry, spec.tools, built.agent)))
+        closing.callback(_follow_registrations(registry, spec.tools, built.agent))
 
         @cache
         def jobs() -> "Jobs":
@@ -227,7 +227,7 @@ async def open_conversation(
             built.models,
             built.fallback,
             built.budgeting,
-            partial(_reload_extensions, at.extensions, registry, project.files.extensions),
+            partial(_refresh_extensions, at.extensions.reload, registry, project.files.extensions),
         )
         events, display = AgentEvents(), _display(registry, at, closing)
 
@@ -261,9 +261,14 @@ async def open_conversation(
     return conversation
 
 
-def _follow_registrations(registry: Registry, tools: ActiveTools, agent: Agent) -> None:
-    tools.refresh(agent)
-    registry.session.refresh_services()
+def _follow_registrations(registry: Registry, tools: ActiveTools, agent: Agent) -> Callable[[], None]:
+    """Follow what extensions register, and their coming and going. Returns a function that ends this."""
+
+    def follow() -> None:
+        tools.refresh(agent)
+        registry.session.follow()
+
+    return registry.subscribe(follow, registry.session.leave)
 
 
 async def _follow_extensions(extensions: LoadedExtensions, registry: Registry, notify: Callable[[str], None]) -> None:
@@ -272,11 +277,14 @@ async def _follow_extensions(extensions: LoadedExtensions, registry: Registry, n
         notify(line)
 
 
-async def _reload_extensions(
-    extensions: LoadedExtensions, registry: Registry, project: Sequence[Path], settings: Settings
+async def _refresh_extensions(
+    load: Callable[[Sequence[str], Settings, Sequence[Path]], Coroutine[None, None, tuple[tuple[str, ...], list[str]]]],
+    registry: Registry,
+    project: Sequence[Path],
+    settings: Settings,
 ) -> list[str]:
-    """Load changed and new extensions. Returns what that did, in lines."""
-    names, lines = await extensions.reload(registry.names, settings, project)
+    """Load changed and new extensions, and drop removed ones. Returns what that did, in lines."""
+    names, lines = await load(registry.names, settings, project)
     registry.use(names)
     return lines
 
@@ -446,6 +454,16 @@ def _session_parts(
         )
         return Acting(on, at.notify, unasked)
 
+    async def refresh_extensions() -> None:
+        load, settings = at.extensions.refresh, reloading.settings
+        try:
+            lines = await _refresh_extensions(load, registry, at.project_extensions, settings)
+        except OSError as error:
+            lines = [f"changed extensions were not loaded: {error}"]
+        for line in lines:
+            at.notify(line)
+        await registry.session.settled()
+
     naming = Naming(agent, store, recorder, summarizer, lambda: reloading.settings.auto_title)
     return SessionParts(
         store,
@@ -460,6 +478,7 @@ def _session_parts(
         OtherSessions(at.home, at.workspace.root, folder),
         agents,
         partial(_follow_extensions, at.extensions, registry, at.notify),
+        refresh_extensions,
         extensions,
         acting,
     )

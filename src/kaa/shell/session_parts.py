@@ -60,6 +60,7 @@ class SessionParts(msgspec.Struct, frozen=True):
         others: the other sessions there are.
         agents: tells of the agents that tools run in it.
         follow_extensions: loads extensions again that changed.
+        refresh_extensions: loads new extensions, too, and drops removed ones.
         extensions: gives what reports on the user's extensions and switches them; loaded when it is used.
         acting: makes what carries out what extensions do; it gets what starts runs for them, once that is there.
     """
@@ -76,5 +77,6 @@ class SessionParts(msgspec.Struct, frozen=True):
     others: OtherSessions
     agents: AgentEvents
     follow_extensions: Callable[[], Awaitable[None]]
+    refresh_extensions: Callable[[], Awaitable[None]]
     extensions: "Callable[[], ExtensionControl]"
     acting: "Callable[[Callable[[], Unasked | None]], Acting]"

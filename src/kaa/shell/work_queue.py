@@ -6,6 +6,7 @@ Extensions have the conversation do things, too, which nobody waits for: they ha
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
 from kaa.core.events import AgentEnd
@@ -19,7 +20,7 @@ from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation, Su
 
 ResultT = TypeVar("ResultT")
 
-# Functions of extensions that wait until the agent is idle.
+# Functions, mostly of extensions, that wait until the agent is idle.
 _MOST_IDLE_WORK = 100
 
 
@@ -46,7 +47,7 @@ class WorkQueue:
         self._has_begun = False
         self._has_ended = False
         self._held: list[tuple[UserMessage, bool]] = []  # what extensions sent before the conversation began
-        self._idle: deque[tuple[str, IdleWork]] = deque()
+        self._idle: deque[Callable[[], Awaitable[None]]] = deque()
         self._begun: set[asyncio.Task[None]] = set()  # what nobody waits for
         self._begun_observers: list[Callable[[asyncio.Task[None]], None]] = []
         self._unasked_end: AgentEnd | None = None
@@ -118,8 +119,14 @@ class WorkQueue:
         """
         if len(self._idle) >= _MOST_IDLE_WORK:
             raise CommandError(f"{_MOST_IDLE_WORK} functions wait already until the agent is idle, which is the limit")
-        self._idle.append((extension, work))
+        self._idle.append(partial(self._conversation.run_idle_work, extension, work))
         self._proceed()
+
+    def refresh_extensions(self) -> None:
+        """Load changed and new extensions as soon as nothing is under way."""
+        if (refresh := self._conversation.refresh_extensions) not in self._idle:
+            self._idle.append(refresh)
+            self._proceed()
 
     async def settled(self) -> AgentEnd | None:
         """Wait until all is done that extensions want done. Returns how the last run ended that they started."""
@@ -220,8 +227,7 @@ class WorkQueue:
 
     async def _do_idle_work(self) -> None:
         while self._idle and not (self._has_ended or self.is_busy or self._work):
-            extension, work = self._idle.popleft()
-            await self._working(self._conversation.run_idle_work(extension, work))
+            await self._working(self._idle.popleft()())
             self._changed()
             for message in [] if self._conversation.is_running else self._conversation.clear_queues():
                 await self._say_unasked(message)

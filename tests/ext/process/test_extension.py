@@ -922,7 +922,7 @@ def test_a_version_that_does_not_start_is_not_in_use(tmp_path: Path) -> None:
         stage.registry.extensions.register(scope, process_extension(folder, stage.host, stage.timing))
 
         with pytest.raises(ExtensionError, match="Extension probe does not start"):
-            await stage.registry.extensions.try_out(scope)
+            await stage.registry.extensions.replace(scope, ())
 
         [report] = stage.host.reports
         assert "It printed:" in report

@@ -6,7 +6,7 @@ import msgspec
 
 from kaa.core.events import Event
 from kaa.core.hooks import Block, ReplaceArguments
-from kaa.core.messages import Json, ToolCall, UserMessage
+from kaa.core.messages import Json, ToolCall
 from kaa.core.provider import ToolSchema
 from kaa.core.tool import ToolError, ToolResult
 from kaa.ext.command_context import CommandContext
@@ -88,7 +88,6 @@ class Bridge:
         self._supervisor.on_notification = self._actions.notified
         self._kaa.on_session_start(self._started)
         self._kaa.on_session_end(self._ended)
-        self._kaa.on_user_message(self._awaited)  # an extension that is loaded again sees no start
         self._kaa.on_close(self._disconnect)
         self._kaa.before_replacing(self._supervisor.prove)
 
@@ -98,10 +97,6 @@ class Bridge:
         self._supervisor.on_offers = self._supervisor.on_given_up = lambda: None
 
     async def _started(self, _: SessionStart, context: ConversationContext) -> None:
-        self._supervisor.calls.opened(context)
-        await self._supervisor.ready(context.asker)
-
-    async def _awaited(self, _: UserMessage, context: ConversationContext) -> None:
         self._supervisor.calls.opened(context)
         await self._supervisor.ready(context.asker)
 

@@ -17,13 +17,15 @@ class SessionHookRegistrations(Registrar):
         """Run once for each conversation, after kaa opened it and before its first message, which waits.
 
         The hook gets a `SessionStart`. After a switch, the previous session is closed already. It returns None.
-        Failure: the conversation continues.
+        Failure: the conversation continues. In a conversation that is open already when the extension is loaded or
+        enabled, the hook runs then, with the reason `reload`, and the next message waits for it.
         """
         return self._add_hook(self._open_scope().session_starts.append, hook)
 
     def on_session_end(self, hook: SessionEndT) -> SessionEndT:
         """Run once for each conversation, after the agent stopped and before kaa closes the session.
 
+        If the extension is unloaded, disabled or replaced before, the hook runs then, with the reason `reload`.
         The hook gets a `SessionEnd` and returns None. It cannot ask the user. Its time limit is 5 seconds. Failure: kaa
         closes the session. The hook does not run if kaa is killed.
         """
@@ -41,10 +43,10 @@ class SessionHookRegistrations(Registrar):
     def service(self, function: Service) -> Service:
         """Run an async function in the background of each conversation, also as a decorator: `@kaa.service`.
 
-        The function gets the `ConversationContext`. It starts after the hooks for the start of the session, or at once
-        in conversations that have begun. kaa cancels it when the conversation is closed or the extension is unloaded or
-        disabled, the last one first, and waits at most 5 seconds for all. It may also return before. Failure: kaa
-        reports it and does not start the function again.
+        The function gets the `ConversationContext`. It starts after the hooks of the extension for the start of the
+        session, or at once if they have run. kaa cancels it when the conversation is closed or the extension is
+        unloaded or disabled, the last one first, and waits at most 5 seconds for all. It may also return before.
+        Failure: kaa reports it and does not start the function again.
         """
         scope = self._open_scope()
         require_async(function)

@@ -175,8 +175,9 @@ class Engine:
         return [] if self._hosted is None else await self._hosted.work.abort()
 
     async def prepare(self) -> None:
-        """Have ready what the first reply needs, while nobody waits."""
+        """Have ready what the first reply needs, while nobody waits, and follow changes of extensions from now on."""
         await asyncio.to_thread(preload)
+        self._host.watch_extensions()
 
     async def close(self) -> None:
         """Stop what is under way and let go of everything."""

@@ -73,6 +73,7 @@ class RpcSession:
         self._was_aborted = False
         self._serve(hosted)
         self._begun = asyncio.ensure_future(hosted.begin())  # beside, so that `abort` can stop its hooks
+        host.watch_extensions()
 
     async def wait_until_begun(self) -> None:
         """Wait for the hooks for the start of the session."""
