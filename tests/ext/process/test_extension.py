@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
@@ -10,10 +10,20 @@ from typing import cast
 import msgspec
 import pytest
 
+from kaa.core.errors import MalformedStreamError, NetworkError, ProviderError
 from kaa.core.events import AgentEnd, MessageEnd, ToolExecutionStart
 from kaa.core.hooks import Block, ReplaceArguments, ReplaceMessages
 from kaa.core.messages import AssistantMessage, ImageContent, TextContent, ToolCall, Usage, UserMessage, user_message
-from kaa.core.provider import Request
+from kaa.core.provider import (
+    ArgumentsChunk,
+    CallChunkStart,
+    ReplyInfo,
+    Request,
+    StreamDone,
+    StreamEvent,
+    TextChunk,
+    ThinkingChunk,
+)
 from kaa.core.tool import ToolError, ToolResult, text_result
 from kaa.ext.acting import ConversationControl
 from kaa.ext.agents import AgentRunner, ToolTask
@@ -23,6 +33,7 @@ from kaa.ext.errors import CommandError, ExtensionError
 from kaa.ext.hooks import SessionEnd, SessionStart
 from kaa.ext.process.extension import process_extension
 from kaa.ext.process.process_run import Timing
+from kaa.ext.providers import ProviderAccess
 from kaa.ext.scope import Scope
 from kaa.ext.showing import ConversationDisplay
 from tests.support.agents import MODEL
@@ -242,6 +253,7 @@ def test_invalid_registrations_are_refused_and_the_rest_works(tmp_path: Path) ->
                 ("register/command", {"name": "a b"}),
                 ("register/command", {}),
                 ("register/provider", {"api": "openai"}),
+                ("register/provider", {"api": "a b", "models": [{"id": "m"}]}),
                 ("register/theme", {"name": "x"}),
                 ("register/promptSection", {"title": "x"}),
             ], {"tool/execute": lambda params: text("fine")})
@@ -259,12 +271,12 @@ def test_invalid_registrations_are_refused_and_the_rest_works(tmp_path: Path) ->
             "`parameters.properties` must be an object of schemas",
             "invalid command name 'a b'",
             "register/command is invalid: object missing required field `name`",
-            "register/provider: kaa does not support providers of extension processes yet",
+            "register/provider needs the permission `session: write` in the manifest",
             "register/theme: kaa does not know this kind of registration",
             "register/promptSection is invalid: object missing required field `content`",
         ):
             assert problem in problems
-        assert len(stage.host.reports) == 11
+        assert len(stage.host.reports) == 12
 
     play(tmp_path, scene)
 
@@ -438,6 +450,7 @@ def test_injections_of_several_processes_do_not_mix(tmp_path: Path) -> None:
         ("messageHook", "{session: read}", "write"),
         ("inputTransformer", "{}", "write"),
         ("compactor", "{session: read}", "write"),
+        ("provider", "{session: read}", "write"),
         ("eventHandler", "{}", "read"),
     ],
 )
@@ -476,6 +489,98 @@ def test_a_compactor_writes_the_summary(tmp_path: Path) -> None:
 
         assert condensed is not None
         assert condensed.text == "Summary of earlier | do it"
+
+    play(tmp_path, scene)
+
+
+_PROVIDER = """
+    peer = Peer()
+    def stream(params):
+        number, asked = params["requestId"], params["messages"][-1]["content"]
+        if asked == "fail":
+            return {"message": None, "error": "no such model"}
+        if asked == "die":
+            os._exit(3)
+        if asked == "shapeless":
+            return {"message": {"content": ["hello"]}}
+        for kind, delta in (("thinking_delta", "Hm."), ("text_delta", "Hel"), ("text_delta", "lo"), ("other", "")):
+            peer.notify("provider/delta", requestId=number, type=kind, index=0, delta=delta)
+        peer.notify("provider/delta", requestId=999, type="text_delta", delta="of nobody")
+        peer.notify("provider/delta", requestId="x")
+        content = [{"thinking": "Hm."}, {"text": "Hello"}, {"id": "c1", "name": "read", "arguments": {"path": "a"}}]
+        usage = {"inputTokens": 7, "outputTokens": 3, "cacheReadTokens": 2}
+        return {"message": {"content": content, "usage": usage, "stopReason": "toolUse"}}
+    models = [{"id": "m", "contextWindow": 9000, "cost": {"input": 1}}]
+    peer.serve([("register/provider", {"api": "acme", "models": models})], {"provider/stream": stream})
+"""
+
+
+def _streamed(stage: Stage, text: str) -> AsyncGenerator[StreamEvent, None]:
+    [provider] = [one for scope in stage.registry.extensions.scopes() for one in scope.providers.values()]
+    assert provider.stream is not None
+    return provider.stream(Request(MODEL, "Be brief.", (user_message(text),)), ProviderAccess("", None))
+
+
+def test_a_provider_streams_a_reply(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin(_PROVIDER, _CONVERSATION)
+        events = [event async for event in _streamed(stage, "hello")]
+
+        assert events == [
+            ThinkingChunk("thinking-0", "Hm."),
+            TextChunk(0, "Hel"),
+            TextChunk(0, "lo"),
+            CallChunkStart("call-2", "c1", "read"),
+            ArgumentsChunk("call-2", '{"path":"a"}'),
+            ReplyInfo(usage=Usage(input=7, output=3, cache_read=2)),
+            StreamDone("toolUse"),
+        ]
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("fail", ProviderError, "no such model"),
+        ("die", NetworkError, "its process ended with exit code 3"),
+        ("shapeless", MalformedStreamError, "expected an object, got 'hello'"),
+    ],
+)
+def test_errors_of_a_provider_are_those_of_a_model(
+    tmp_path: Path, text: str, error: type[ProviderError], message: str
+) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin(_PROVIDER, _CONVERSATION)
+
+        with pytest.raises(error, match=message):
+            [event async for event in _streamed(stage, text)]
+
+    play(tmp_path, scene)
+
+
+def test_a_reply_that_is_stopped_is_cancelled_in_the_process(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.begin(
+            """
+            peer = Peer()
+            for message in peer.messages():
+                if message["method"] == "initialize":
+                    peer.notify("register/provider", api="acme", models=[{"id": "m"}])
+                    peer.send(id=message["id"], result={})
+                elif message["method"] == "provider/stream":
+                    number = message["params"]["requestId"]
+                    peer.notify("provider/delta", requestId=number, type="text_delta", delta="Hel")
+                elif message["method"] == "$/cancelRequest":
+                    peer.notify("notify", message="cancelled")
+            """,
+            _CONVERSATION,
+        )
+        reply = _streamed(stage, "hello")
+
+        assert await anext(reply) == TextChunk(0, "Hel")
+        await reply.aclose()
+        await stage.until(lambda: "info: cancelled" in stage.host.reports)
 
     play(tmp_path, scene)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kaa.core.messages import AssistantMessage
 from kaa.ext.errors import CommandError
 from kaa.ext.questions import AnswerT, Confirmation, Confirmed, Dismissed, Question
 from kaa.shell.conversation import CommandReply
@@ -149,3 +150,29 @@ def test_a_process_that_does_not_work_is_listed_as_failed_until_a_reload_repairs
     assert "run is not executable: run chmod +x" in replies[0]
     assert replies[2].startswith("probe: loaded, process")
     assert "adds /attempt" in replies[2]
+
+
+def test_a_model_of_a_process_answers(stage: Stage, confined: None) -> None:
+    stage.asker = Person(yes=True)
+    stage.environ |= {"PATH": os.environ["PATH"], "HOME": str(stage.home.parent)}
+    source = """
+        def stream(params):
+            said = params["messages"][-1]["content"]
+            peer.notify("provider/delta", requestId=params["requestId"], type="text_delta", delta="You said " + said)
+            return {"message": {"content": [], "usage": {"inputTokens": 7, "outputTokens": 3}, "stopReason": "stop"}}
+
+        peer = Peer()
+        models = [{"id": "m", "contextWindow": 90000, "cost": {"input": 2, "output": 4}}]
+        peer.serve([("register/provider", {"api": "acme", "models": models})], {"provider/stream": stream})
+    """
+    write_extension(stage.home / "extensions" / "probe", source, "permissions: {session: write}")
+
+    async def scene(hosted: HostedConversation) -> None:
+        await hosted.conversation.models.switch("acme/m")
+        await hosted.conversation.submit("hello")
+        [reply] = [message for message in hosted.conversation.messages if isinstance(message, AssistantMessage)]
+        assert reply.text == "You said hello"
+        assert reply.usage.input == 7
+        assert reply.usage.cost.total == pytest.approx(26e-6)
+
+    play(stage, scene)

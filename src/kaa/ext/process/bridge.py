@@ -7,16 +7,14 @@ import msgspec
 from kaa.core.events import Event
 from kaa.core.hooks import Block, ReplaceArguments
 from kaa.core.messages import Json, ToolCall
-from kaa.core.provider import ToolSchema
-from kaa.core.tool import ToolError, ToolResult
-from kaa.ext.command_context import CommandContext
-from kaa.ext.commands import CommandAction, Reply
-from kaa.ext.context import ConversationContext, ToolContext
-from kaa.ext.errors import CommandError, RegistrationError
+from kaa.core.tool import ToolResult
+from kaa.ext.context import ConversationContext
+from kaa.ext.errors import RegistrationError
 from kaa.ext.extension_api import ExtensionAPI
 from kaa.ext.hooks import CompactionRequest, CondensedText, SessionEnd, SessionStart
 from kaa.ext.process import conversion, wire
-from kaa.ext.process.actions import ActionAnswer, Actions
+from kaa.ext.process.actions import Actions
+from kaa.ext.process.called import CommandCall, ProcessTool, ShortcutCall
 from kaa.ext.process.event_pump import EventPump
 from kaa.ext.process.injections import Injections
 from kaa.ext.process.manifest import Manifest
@@ -28,14 +26,16 @@ from kaa.ext.process.offers import (
     InterceptorOffer,
     MessageHookOffer,
     Offer,
+    ProviderOffer,
     SectionOffer,
     ShortcutOffer,
     ToolOffer,
 )
-from kaa.ext.process.process_run import NotRunningError
+from kaa.ext.process.providers import ProcessModels
 from kaa.ext.process.supervisor import Supervisor
 from kaa.ext.process.wire import RpcError
 from kaa.ext.prompt_sections import PromptContext
+from kaa.host.log import LOG
 
 
 class _Verdict(msgspec.Struct, frozen=True):
@@ -76,6 +76,8 @@ class Bridge:
         self._actions = Actions(manifest.name, supervisor)
         self._events = EventPump(supervisor, self._actions)
         self._injections = Injections(supervisor)
+        self._models = ProcessModels(supervisor)
+        self._providers: dict[str, ProviderOffer] = {}
         self._tools: dict[str, ToolOffer] = {}
         self._commands: dict[str, CommandOffer | ShortcutOffer] = {}
         self._sections: list[SectionOffer] = []
@@ -85,11 +87,20 @@ class Bridge:
         """Register what every extension process needs, and the rest when it is offered."""
         self._supervisor.on_offers = self._update
         self._supervisor.on_given_up = self._update
-        self._supervisor.on_notification = self._actions.notified
+        self._supervisor.on_notification = self._notified
         self._kaa.on_session_start(self._started)
         self._kaa.on_session_end(self._ended)
         self._kaa.on_close(self._disconnect)
         self._kaa.before_replacing(self._supervisor.prove)
+
+    def _notified(self, method: str, params: Mapping[str, Json], context: ConversationContext | None) -> None:
+        if method != "provider/delta":
+            self._actions.notified(method, params, context)
+            return
+        try:
+            self._models.delta(params)
+        except RpcError as error:
+            LOG.warning("extension %s: %s: %s", self._name, method, error)
 
     def _disconnect(self) -> None:
         """The extension is unloaded: what its process offers while it ends is registered no more."""
@@ -116,6 +127,13 @@ class Bridge:
         for name in [name for name, known in self._commands.items() if commands.get(name) != known]:
             self._kaa.unregister_command(name)
             del self._commands[name]
+        providers = {one.api: one for one in offers.providers}
+        for name in [name for name, known in self._providers.items() if providers.get(name) != known]:
+            self._kaa.unregister_provider(name)
+            del self._providers[name]
+        for api, provider in providers.items():
+            if api not in self._providers and self._accept(provider):
+                self._providers[api] = provider
         for tool in tools.values():
             if tool.name not in self._tools and self._accept(tool):
                 self._tools[tool.name] = tool
@@ -127,12 +145,12 @@ class Bridge:
             self._kaa.add_prompt_section(self._name, self._prompt)
         self._hook()
 
-    def _accept(self, offer: ToolOffer | CommandOffer | ShortcutOffer) -> bool:
-        """Register a tool or a command, unless another extension has one of this name."""
+    def _accept(self, offer: ToolOffer | CommandOffer | ShortcutOffer | ProviderOffer) -> bool:
+        """Register a tool, a command or a provider, unless another extension has one of this name."""
         try:
             match offer:
                 case ToolOffer():
-                    tool = _ProcessTool(offer, self._supervisor)
+                    tool = ProcessTool(offer, self._supervisor)
                     hint = " ".join(offer.prompt_hint.split())
                     self._kaa.register_tool(
                         tool,
@@ -141,11 +159,13 @@ class Bridge:
                         risk=self._supervisor.permissions.risk,
                         exposure="deferred" if offer.deferred else "default",
                     )
+                case ProviderOffer():
+                    self._kaa.register_provider(offer.api, offer.entry, self._models.stream(offer.api))
                 case CommandOffer():
-                    handler = _CommandHandler(offer.name, self._supervisor, self._actions)
+                    handler = CommandCall(offer.name, self._supervisor, self._actions)
                     self._kaa.register_command(offer.name, offer.description, handler, while_running=offer.immediate)
                 case ShortcutOffer():
-                    pressed = _ShortcutHandler(offer.key, self._supervisor, self._actions)
+                    pressed = ShortcutCall(offer.key, self._supervisor, self._actions)
                     name, key = self._shortcut_name(offer), offer.key
                     self._kaa.register_command(name, offer.description, pressed, key=key, while_running=True)
         except RegistrationError as error:
@@ -216,63 +236,3 @@ class Bridge:
         answer = wire.parse(await self._supervisor.call("compact/execute", {"messages": messages}, None), _Replacement)
         texts = [text for message in answer.messages if (text := conversion.text_of(message))]
         return CondensedText("\n\n".join(texts)) if texts else None
-
-
-class _ProcessTool:
-    """A tool of a process."""
-
-    sequential = False
-
-    def __init__(self, offer: ToolOffer, supervisor: Supervisor) -> None:
-        self.schema = ToolSchema(
-            offer.name, offer.description, {"type": "object", "properties": {}, **offer.parameters}
-        )
-        self._may_cancel = offer.interrupt_behavior != "block"
-        self._supervisor = supervisor
-
-    async def run(self, arguments: dict[str, Json], context: ToolContext) -> ToolResult:
-        params: Mapping[str, Json] = {"callId": context.call_id, "name": self.schema.name, "args": arguments}
-        try:
-            answer = await self._supervisor.call("tool/execute", params, context, may_cancel=self._may_cancel)
-            return conversion.tool_result(answer)
-        except (RpcError, NotRunningError) as error:
-            raise ToolError(f"{self.schema.name} failed: {error}") from error
-
-
-class _CommandHandler:
-    """A slash command of a process."""
-
-    def __init__(self, name: str, supervisor: Supervisor, actions: Actions) -> None:
-        self._name = name
-        self._supervisor = supervisor
-        self._actions = actions
-
-    async def __call__(self, arguments: str, context: CommandContext) -> CommandAction | None:
-        # Some requests of the process need what only a command may do.
-        conversation = context if isinstance(context, ConversationContext) else None
-        with self._actions.replies(context.conversation_id) as replies:
-            try:
-                params = {"name": self._name, "args": arguments}
-                await self._supervisor.call("command/execute", params, conversation)
-            except (RpcError, NotRunningError) as error:
-                raise CommandError(f"/{self._name} failed: {error}") from error
-        return Reply("\n".join(replies)) if replies else None
-
-
-class _ShortcutHandler:
-    """A key that a process handles."""
-
-    def __init__(self, key: str, supervisor: Supervisor, actions: Actions) -> None:
-        self._key = key
-        self._supervisor = supervisor
-        self._actions = actions
-
-    async def __call__(self, _: str, context: CommandContext) -> CommandAction | None:
-        conversation = context if isinstance(context, ConversationContext) else None
-        with self._actions.replies(context.conversation_id) as replies:
-            try:
-                answer = await self._supervisor.call("shortcut/handle", {"key": self._key}, conversation)
-                self._actions.perform(wire.parse(answer or {}, ActionAnswer).action, conversation)
-            except (RpcError, NotRunningError) as error:
-                raise CommandError(f"{self._key} failed: {error}") from error
-        return Reply("\n".join(replies)) if replies else None

@@ -186,6 +186,18 @@ def message_json(message: Message) -> dict[str, Json]:
             }
 
 
+def conversation_message(message: Message) -> dict[str, Json]:
+    """A message as Piglet encodes it, and whose it is."""
+    return {"role": _ROLES[type(message)], **message_json(message)}
+
+
+_ROLES: dict[type[Message], str] = {
+    UserMessage: "user",
+    AssistantMessage: "assistant",
+    ToolResultMessage: "toolResult",
+}
+
+
 def _reply_block(block: TextContent | ThinkingContent | ToolCall) -> Json:
     match block:
         case TextContent(text=text):

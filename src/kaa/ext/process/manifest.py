@@ -36,6 +36,7 @@ _IMPLIED: dict[str, Permissions] = {
     "messageHooks": Permissions(session="write"),
     "inputTransformers": Permissions(session="write"),
     "compactor": Permissions(session="write"),
+    "providers": Permissions(session="write"),
 }
 
 

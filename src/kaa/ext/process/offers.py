@@ -90,6 +90,34 @@ class CompactorOffer(_Offer, frozen=True):
     name: _Name
 
 
+class OfferedModel(msgspec.Struct, frozen=True, rename="camel"):
+    """A model of a process; the fields are those of models.json that say nothing about an address or a key."""
+
+    id: _Name
+    name: str = ""
+    reasoning: bool = False
+    input: tuple[Literal["text", "image"], ...] = ("text",)
+    context_window: Annotated[int, Meta(ge=1)] = 128_000
+    max_tokens: Annotated[int, Meta(ge=1)] = 16_384
+    cost: dict[str, float] | None = None
+
+
+class ProviderOffer(_Offer, frozen=True):
+    """`register/provider`, with the models that Piglet has from its settings."""
+
+    api: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
+    models: tuple[OfferedModel, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.models:
+            raise ValueError("`models` is empty: kaa needs the models of a provider with its registration")
+
+    @property
+    def entry(self) -> dict[str, Json]:
+        """As in models.json."""
+        return {"models": [{k: v for k, v in one.items() if v is not None} for one in msgspec.to_builtins(self.models)]}
+
+
 class ShortcutOffer(_Offer, frozen=True):
     """`register/shortcut`."""
 
@@ -106,6 +134,7 @@ Offer: TypeAlias = (
     | MessageHookOffer
     | InputTransformerOffer
     | CompactorOffer
+    | ProviderOffer
     | ShortcutOffer
 )
 
@@ -118,6 +147,7 @@ _KINDS: dict[str, type[Offer]] = {
     "register/messageHook": MessageHookOffer,
     "register/inputTransformer": InputTransformerOffer,
     "register/compactor": CompactorOffer,
+    "register/provider": ProviderOffer,
     "register/shortcut": ShortcutOffer,
 }
 
@@ -137,6 +167,11 @@ class Offers:
     def commands(self) -> list[CommandOffer]:
         """In the order of registration."""
         return [one for one in self._offers.values() if isinstance(one, CommandOffer)]
+
+    @property
+    def providers(self) -> list[ProviderOffer]:
+        """In the order of registration."""
+        return [one for one in self._offers.values() if isinstance(one, ProviderOffer)]
 
     @property
     def shortcuts(self) -> list[ShortcutOffer]:
@@ -172,7 +207,7 @@ class Offers:
             RegistrationError: it is invalid, a duplicate, or kaa does not support it.
         """
         if (kind := _KINDS.get(method)) is None:
-            raise RegistrationError(_unsupported(method))
+            raise RegistrationError(f"{method}: kaa does not know this kind of registration")
         try:
             offer = wire.parse(params, kind)
         except RpcError as error:
@@ -192,16 +227,10 @@ class Offers:
 
 def _name(offer: Offer) -> str:
     match offer:
-        case SectionOffer(title=name) | ShortcutOffer(key=name):
+        case SectionOffer(title=name) | ShortcutOffer(key=name) | ProviderOffer(api=name):
             return name
         case _:
             return offer.name
-
-
-def _unsupported(method: str) -> str:
-    if method == "register/provider":
-        return "register/provider: kaa does not support providers of extension processes yet; the rest works"
-    return f"{method}: kaa does not know this kind of registration"
 
 
 def _check_schema(schema: dict[str, Json]) -> None:

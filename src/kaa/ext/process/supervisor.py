@@ -251,4 +251,5 @@ _SESSION_OF: dict[str, Access] = {
     "register/messageHook": "write",
     "register/inputTransformer": "write",
     "register/compactor": "write",
+    "register/provider": "write",
 }

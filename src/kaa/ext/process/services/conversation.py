@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from kaa.core.messages import AssistantMessage, Json, Message, ToolResultMessage, UserMessage
+from kaa.core.messages import AssistantMessage, Json
 from kaa.ext.command_context import CommandContext
-from kaa.ext.process.conversion import message_json
+from kaa.ext.process.conversion import conversation_message
 from kaa.ext.process.services.caller import READS_SESSION, WRITES_SESSION, Caller
 from kaa.ext.process.wire import parse
 
@@ -32,7 +32,7 @@ async def messages(_params: Mapping[str, Json], caller: Caller) -> Json:
     """The conversation as the model sees it, each message as Piglet writes it, with its `role`."""
     caller.require(READS_SESSION)
     said = caller.in_conversation().session.messages
-    return {"messages": [{"role": _ROLES[type(one)], **message_json(one)} for one in said]}
+    return {"messages": [conversation_message(one) for one in said]}
 
 
 async def last_text(_params: Mapping[str, Json], caller: Caller) -> Json:
@@ -82,10 +82,3 @@ async def wait_for_idle(_params: Mapping[str, Json], caller: Caller) -> Json:
     caller.in_conversation().when_idle(tell)
     await idle.wait()
     return {}
-
-
-_ROLES: dict[type[Message], str] = {
-    UserMessage: "user",
-    AssistantMessage: "assistant",
-    ToolResultMessage: "toolResult",
-}
