@@ -1,11 +1,19 @@
 """Git commit: `/commit` writes a message for what is staged, lets the user edit it, and commits."""
 
+from typing import Annotated
+
+import msgspec
+
 from kaa.ext.api import CommandContext, CommandError, CommandRequest, Editing, Entered, ExtensionAPI
 
-_SYSTEM = (
-    "Write the message of a git commit: a subject in the imperative of at most 72 characters, and if the reason is not"
-    " obvious, an empty line and a short paragraph. Answer with the message only."
-)
+_SYSTEM = "Write the message of a git commit."
+
+
+class Draft(msgspec.Struct):
+    """The message."""
+
+    subject: Annotated[str, msgspec.Meta(max_length=72, description="in the imperative")]
+    reason: Annotated[str, msgspec.Meta(description="a short paragraph, if the reason is not obvious")] = ""
 
 
 async def git(context: CommandContext, *words: str) -> str:
@@ -29,8 +37,9 @@ def extend(kaa: ExtensionAPI) -> None:
         if not staged:
             raise CommandError("nothing is staged: use git add")
         hint = f"The user says: {arguments}\n\n" if arguments else ""
-        draft = await context.complete(f"{hint}{staged[:50_000]}", system=_SYSTEM, max_tokens=500)
-        answer = await context.asker.ask(Editing("Commit message", draft.text.strip()))
+        draft = await context.complete(f"{hint}{staged[:50_000]}", system=_SYSTEM, max_tokens=500, schema=Draft)
+        message = f"{draft.subject}\n\n{draft.reason}".strip()
+        answer = await context.asker.ask(Editing("Commit message", message))
         if not isinstance(answer, Entered) or not answer.text.strip():
             return "Nothing was committed."
         return await git(context, "commit", "--message", answer.text.strip())

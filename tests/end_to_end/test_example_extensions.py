@@ -166,7 +166,7 @@ def test_ask_user_without_a_user(kaa: Seat, server: ModelServer) -> None:
 
 
 def test_git_commit(kaa: Seat, server: ModelServer) -> None:
-    server.begin([say("Add a greeting")])
+    server.begin([say('{"subject": "Add a greeting"}')])
     for words in ("init -q", "config user.name n", "config user.email e@x"):
         assert os.system(f"cd '{kaa.project}' && git {words}") == 0
     (kaa.project / "hello").write_text("hi\n")

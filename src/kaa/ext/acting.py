@@ -3,7 +3,8 @@
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, overload
 
 if TYPE_CHECKING:
     from kaa.core.budget import Budget
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from kaa.ext.showing import ConversationDisplay, Show
     from kaa.ext.stores import Store, StoreScope
     from kaa.ext.tools import RegisteredTool
+
+ValueT = TypeVar("ValueT")
 
 _FOREIGN = re.compile(r"[^A-Za-z0-9_-]+")
 
@@ -240,6 +243,7 @@ class ConversationActions(Protocol):
         """Take a tool from the model, as `activate_tool` gives it. That it is not active is no error."""
         self._controlled().deactivate_tool(name)
 
+    @overload
     async def complete(
         self,
         prompt: "str | Sequence[Message]",
@@ -247,7 +251,29 @@ class ConversationActions(Protocol):
         system: str = "",
         model: str | None = None,
         max_tokens: int = 4096,
-    ) -> "Completion":
+        schema: None = None,
+    ) -> "Completion": ...
+
+    @overload
+    async def complete(
+        self,
+        prompt: "str | Sequence[Message]",
+        *,
+        system: str = "",
+        model: str | None = None,
+        max_tokens: int = 4096,
+        schema: type[ValueT],
+    ) -> ValueT: ...
+
+    async def complete(
+        self,
+        prompt: "str | Sequence[Message]",
+        *,
+        system: str = "",
+        model: str | None = None,
+        max_tokens: int = 4096,
+        schema: type[ValueT] | None = None,
+    ) -> "Completion | ValueT":
         """Ask a model once, without tools, and wait for its answer.
 
         The budgets of the run and the session pay; the session notes the usage with the name of the extension. The
@@ -258,10 +284,13 @@ class ConversationActions(Protocol):
             system: the system prompt.
             model: as `--model` takes it; None for the model in force.
             max_tokens: the most that the answer may have.
+            schema: a type that a parameter of a tool could have: the model answers with JSON that fits it, and the
+                result is the value. An answer that does not fit is sent back once, with what is wrong.
 
         Raises:
             ValueError: the prompt is empty.
-            CompletionError: the model cannot be asked, or the answer is empty or was cut off.
+            TypeError: `schema` has no JSON Schema.
+            CompletionError: the model cannot be asked, or the answer is empty, was cut off or does not fit.
         """
         from kaa.core.messages import user_message  # lazy, both: few extensions ask
         from kaa.ext.completions import CompletionTask
@@ -271,10 +300,16 @@ class ConversationActions(Protocol):
         if max_tokens < 1:
             raise ValueError(f"max_tokens of complete is {max_tokens}: use at least 1")
         messages = (user_message(prompt, origin="extension"),) if isinstance(prompt, str) else tuple(prompt)
+        task, ask = (
+            CompletionTask(messages, system, model, max_tokens),
+            partial(self._controlled().complete, self.extension),
+        )
         with self._untimed():
-            return await self._controlled().complete(
-                self.extension, CompletionTask(messages, system, model, max_tokens)
-            )
+            if schema is None:
+                return await ask(task)
+            from kaa.ext.structured_answers import structured_answer  # lazy, likewise
+
+            return await structured_answer(schema, task, ask)
 
     async def run_agent(
         self,

@@ -1,5 +1,6 @@
 """A single call of a model by an extension: the answer, the budget, the figures."""
 
+import msgspec
 import pytest
 
 from kaa.core.budget import Budget
@@ -145,3 +146,55 @@ def test_a_hook_that_runs_for_the_calls_of_its_own_agents_is_limited(stage: Stag
     play(stage, say_it, extend)
 
     assert any("the limit is 5" in notice for notice in stage.notices)
+
+
+class _Draft(msgspec.Struct):
+    subject: str
+    files: list[str] = []
+
+
+class TestAStructuredAnswer:
+    def test_is_a_value_of_the_type(self, stage: Stage) -> None:
+        stage.server.begin([say('```json\n{"subject": "Add tests", "files": ["a.py"]}\n```')])
+        drafts: list[_Draft] = []
+
+        async def work(context: CommandContext) -> None:
+            drafts.append(await context.complete("What changed?", system="Be brief.", schema=_Draft))
+
+        in_a_command(stage, work)
+
+        system = str(stage.server.requests[0].json["messages"][0])
+        assert "Be brief." in system
+        assert '"required":["subject"]' in system.replace("\\", "")
+        assert drafts == [_Draft("Add tests", ["a.py"])]
+
+    def test_that_does_not_fit_is_asked_for_once_more(self, stage: Stage) -> None:
+        stage.server.begin([say('{"files": []}'), say('{"subject": "Add tests"}')])
+        drafts: list[_Draft] = []
+
+        async def work(context: CommandContext) -> None:
+            drafts.append(await context.complete("What changed?", schema=_Draft))
+
+        in_a_command(stage, work)
+
+        assert "missing required field `subject`" in str(stage.server.requests[1].json["messages"])
+        assert drafts == [_Draft("Add tests")]
+        assert len([entry for entry in entries(stage) if entry["type"] == "usage"]) == 2
+
+    def test_that_does_not_fit_twice_is_an_error_that_says_why(self, stage: Stage) -> None:
+        stage.server.begin([say("no idea"), say('{"subject": ["x"]}')])
+
+        async def work(context: CommandContext) -> None:
+            with pytest.raises(CompletionError, match=r"openai/m does not fit the schema: Expected `str`.*subject"):
+                await context.complete("What changed?", schema=_Draft)
+
+        in_a_command(stage, work)
+
+    def test_of_a_type_without_a_schema_is_refused(self, stage: Stage) -> None:
+        async def work(context: CommandContext) -> None:
+            with pytest.raises(TypeError, match="which has no JSON Schema"):
+                await context.complete("What changed?", schema=complex)
+
+        in_a_command(stage, work)
+
+        assert stage.server.requests == []
