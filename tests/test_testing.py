@@ -1,9 +1,12 @@
 """`kaa.testing`: an extension is tested without a terminal, a network and a sandbox."""
 
+import asyncio
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from kaa.core.messages import Json
 from kaa.ext.api import (
     Block,
     Choice,
@@ -12,6 +15,7 @@ from kaa.ext.api import (
     ConversationContext,
     ExtensionAPI,
     Reply,
+    SessionStart,
     ToolCall,
     ToolContext,
 )
@@ -95,8 +99,57 @@ def test_an_extension_that_cannot_be_loaded_is_an_error() -> None:
 def test_a_script_and_answers_that_are_too_short_fail_the_test() -> None:
     with conversation(extend) as kaa, pytest.raises(AssertionError, match="the script has 0 items"):
         kaa.say("hi")
-    with conversation(extend) as kaa, pytest.raises(Exception, match="no answer is left for the question 'Where"):
+    with conversation(extend) as kaa, pytest.raises(AssertionError, match="no answer is left for the question 'Where"):
         kaa.say("/deploy api")
+
+
+def test_a_question_at_the_start_of_the_session_needs_an_answer() -> None:
+    def asking(kaa: ExtensionAPI) -> None:
+        @kaa.on_session_start
+        async def start(start: SessionStart, context: ConversationContext) -> None:
+            await context.asker.ask(Choice("Which?", ("one", "two")))
+
+    with pytest.raises(AssertionError, match="no answer is left for the question 'Which"), conversation(asking):
+        pass
+
+
+class _Settings(msgspec.Struct):
+    server: str = "none"
+
+
+def equipped(kaa: ExtensionAPI) -> None:
+    """Register settings, a flag, a shortcut that stores them, and a service."""
+    kaa.settings(_Settings)
+    kaa.flag("level", "A level", kind=int, default=1)
+
+    @kaa.shortcut("ctrl+alt+s", "Store")
+    async def store(context: CommandContext) -> Reply:
+        values: list[Json] = [context.settings(_Settings).server, context.flag("level")]
+        await context.store("user").set("values", values)
+        return Reply("stored")
+
+    @kaa.service
+    async def serve(context: ConversationContext) -> None:
+        await asyncio.sleep(0)
+        context.show.status("served", "serving")
+
+
+def test_settings_flags_shortcuts_stores_and_services() -> None:
+    with conversation(equipped, settings={"server": "ci"}, flags={"level": "3"}) as kaa:
+        assert kaa.press("Ctrl+Alt+S") == "stored"
+        assert kaa.stored("user") == {"values": ["ci", 3]}
+        kaa.wait_until(lambda: bool(kaa.shown))
+
+    with conversation(equipped) as kaa:
+        assert kaa.say("/store") == "stored"
+        assert kaa.stored("user") == {"values": ["none", 1]}
+        with pytest.raises(AssertionError, match=r"no command has the key 'f7' \(keys: ctrl\+alt\+s\)"):
+            kaa.press("f7")
+
+
+def test_an_option_that_the_extension_does_not_have_is_an_error() -> None:
+    with pytest.raises(ExtensionError, match="--speed"), conversation(equipped, flags={"speed": "1"}):
+        pass
 
 
 def test_a_tool_that_can_do_anything_is_asked_about() -> None:

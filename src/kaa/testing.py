@@ -4,26 +4,32 @@
 """
 
 import asyncio
+import json
 import tempfile
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from kaa.core.events import AgentEnd, Event
 from kaa.core.messages import AssistantMessage, Json, TextContent, ToolResultMessage
 from kaa.core.provider import Request, StreamEvent
+from kaa.ext.acting import extension_name
 from kaa.ext.asking import AnswerT
 from kaa.ext.display import ALL_KINDS, DisplayChange, DisplayKind, DisplayUpdate
 from kaa.ext.extension_api import Extension, ExtensionAPI
 from kaa.ext.loader import load_extension
 from kaa.ext.providers import ProviderAccess
 from kaa.ext.questions import AllowOnce, Answer, Deny, Dismissed, Question
+from kaa.ext.stores import StoreScope
 from kaa.llm.scripted import Pause, ScriptedProvider, ScriptedReply, ScriptItem, reply
+from kaa.shell.acting.settings import SECTION
 from kaa.shell.conversation import CommandNotRun, CommandReply, SessionToOpen
 from kaa.shell.home import Home
 from kaa.shell.host import Host, HostedConversation, HostNotice
 from kaa.shell.options import ConversationOptions, HostOptions, UnkeptSession
 from kaa.shell.settings import ApprovalPolicy
+from kaa.tui.key_notation import parse_key
 from kaa.workspace.memory import CommandHandler, MemoryWorkspace
 from kaa.workspace.protocol import CommandRequest, CommandResult
 
@@ -46,6 +52,9 @@ __all__ = [
 
 _MODEL: dict[str, Json] = {"id": "scripted", "contextWindow": 200_000}
 _HANG_SECONDS = 60
+_POLL_SECONDS = 0.01
+
+ResultT = TypeVar("ResultT")
 
 
 class ScriptedAsker:
@@ -93,8 +102,14 @@ class Talk:
     """
 
     def __init__(
-        self, model: ScriptedProvider, workspace: MemoryWorkspace, asker: ScriptedAsker, runner: asyncio.Runner
+        self,
+        extension: str,
+        model: ScriptedProvider,
+        workspace: MemoryWorkspace,
+        asker: ScriptedAsker,
+        runner: asyncio.Runner,
     ) -> None:
+        self._extension = extension
         self._runner = runner
         self.model = model
         self.workspace = workspace
@@ -123,7 +138,34 @@ class Talk:
             AssertionError: the script or the answers ended too early, or the run ended with an error.
             Exception: as `Conversation.submit` says.
         """
-        return self._runner.run(asyncio.wait_for(self._say(text), _HANG_SECONDS))
+        return self._run(self._say(text))
+
+    def press(self, key: str) -> str:
+        """Press the key of a shortcut, and wait for the end.
+
+        Raises:
+            AssertionError: no command has this key; else as `say` does.
+        """
+        keys = {command.key: command.name for command in self._open.conversation.commands if command.key}
+        assert parse_key(key) in keys, f"no command has the key {key!r} (keys: {', '.join(keys) or 'none'})"
+        return self.say(f"/{keys[parse_key(key)]}")
+
+    def stored(self, scope: StoreScope) -> dict[str, Json]:
+        """What the extension keeps in a store."""
+        return self._run(self._stored(scope))
+
+    def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Let services and other background work go on until `condition` is true.
+
+        Raises:
+            TimeoutError: it is not after a minute.
+        """
+
+        async def wait() -> None:
+            while not condition():  # noqa: ASYNC110 what a test waits for can be anything
+                await asyncio.sleep(_POLL_SECONDS)
+
+        self._run(wait())
 
     @property
     def results(self) -> list[str]:
@@ -137,6 +179,18 @@ class Talk:
         self._hosted = await host.open(options, self.workspace)
         self._hosted.conversation.subscribe(self.events.append)
         await self._hosted.begin()
+        self._require_answers()
+
+    def _run(self, work: Coroutine[None, None, ResultT]) -> ResultT:
+        return self._runner.run(asyncio.wait_for(work, _HANG_SECONDS))
+
+    def _require_answers(self) -> None:
+        if self.asker.unanswered:
+            raise AssertionError(self.asker.unanswered)
+
+    async def _stored(self, scope: StoreScope) -> dict[str, Json]:
+        store = self._open.conversation.acting().store(self._extension, scope)
+        return {key: await store.get(key) for key in await store.keys()}
 
     @property
     def _open(self) -> HostedConversation:
@@ -144,9 +198,13 @@ class Talk:
         return self._hosted
 
     async def _say(self, text: str) -> str:
-        outcome = await self._open.work.command(text)
-        await self._open.work.settled()
-        assert not self.asker.unanswered, self.asker.unanswered
+        try:
+            outcome = await self._open.work.command(text)
+            await self._open.work.settled()
+        except Exception:
+            self._require_answers()  # else the extension seems to have failed
+            raise
+        self._require_answers()
         match outcome:
             case AgentEnd(reason="error", error=error):
                 raise AssertionError(f"the run ended with an error: {error}")
@@ -166,6 +224,8 @@ def conversation(
     commands: CommandHandler | None = None,
     answers: Iterable[Answer] = (),
     approvals: ApprovalPolicy = "auto",
+    settings: Mapping[str, Json] | None = None,
+    flags: Mapping[str, str | None] | None = None,
 ) -> Iterator[Talk]:
     """Open a conversation that uses one extension besides kaa's own.
 
@@ -176,6 +236,8 @@ def conversation(
         commands: answers commands; without it every program is missing (exit code 127).
         answers: to questions, in order.
         approvals: as the setting; `ask` asks before calls of tools with the risk `outside`, `auto` does not here.
+        settings: of the extension.
+        flags: options of the command line with their values, as texts; None for one without a value.
 
     Raises:
         ExtensionError: the extension cannot be loaded.
@@ -191,13 +253,15 @@ def conversation(
         commands=commands,
     )
     with tempfile.TemporaryDirectory() as home, asyncio.Runner() as runner:
-        talk = Talk(model, workspace, ScriptedAsker(answers), runner)
-        options = HostOptions(discover_extensions=False)
+        talk = Talk(extension_name(name), model, workspace, ScriptedAsker(answers), runner)
+        options = HostOptions(discover_extensions=False, flags=dict(flags or {}))
+        own = Home(Path(home))
+        own.settings.write_text(json.dumps({SECTION: {extension_name(name): dict(settings or {})}}))
 
         def notify(notice: HostNotice) -> None:
             talk.notices.append(notice.text)
 
-        host = Host(options, Home(Path(home)), {"KAA_LOCAL_SERVERS": "none"}, notify, talk.asker, talk)
+        host = Host(options, own, {"KAA_LOCAL_SERVERS": "none"}, notify, talk.asker, talk)
         try:
             host.extensions.load("kaa.testing", _model_extension(model), built_in=True)
             host.extensions.load(name, extend)
