@@ -23,6 +23,7 @@ from kaa.frontends.interruption import run_to_exit_code
 from kaa.frontends.piped_input import piped_input
 from kaa.frontends.terminal_commands import why_not_here
 from kaa.host.log import LOG
+from kaa.host.prints import prints_on_stderr
 from kaa.llm.models.registry import NoModelError, UnknownModelError
 from kaa.shell.attachments import PermitSecret, compose
 from kaa.shell.conversation import CommandNotRun, CommandReply, Conversation, SessionToOpen
@@ -104,6 +105,11 @@ def _output(command_line: CommandLine) -> Output:
 
 
 async def _run(command_line: CommandLine, workspace: LocalWorkspace, output: Output) -> int:
+    with prints_on_stderr():
+        return await _converse(command_line, workspace, output)
+
+
+async def _converse(command_line: CommandLine, workspace: LocalWorkspace, output: Output) -> int:
     """Open the conversation, submit every message, close everything; whatever goes wrong becomes an exit code."""
     host = Host(command_line.host_options(), Home.of(os.environ), os.environ, output.notice, display=output)
     host.workspaces.adopt(workspace, command_line.sandbox)

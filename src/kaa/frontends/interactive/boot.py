@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kaa.frontends.interactive.core_thread import CoreThread
 from kaa.frontends.interactive.main_view import MainView
+from kaa.host.prints import prints_in_log
 from kaa.shell.preferences import load_preferences
 from kaa.tui.events import Event, Key, Paste
 from kaa.tui.reactor import Reactor
@@ -96,6 +97,17 @@ class Start:
 
     def run(self) -> int:
         """Until the user leaves. Returns the exit code."""
+        with prints_in_log():
+            self._use_terminal()
+        if self._farewell:
+            sys.stdout.write(self._farewell)
+            sys.stdout.flush()
+        if not self._core.stop(_CLOSE_SECONDS if self._core.is_there else _START_SECONDS) and self._core.is_there:
+            sys.stderr.write("kaa: running work did not stop in time; the session is saved up to this point\n")
+        crash = self._crash or self._core.failure
+        return self._exit_code if crash is None else _report(crash)
+
+    def _use_terminal(self) -> None:
         app = self._main_view.app
         app.on_events = self._take
         fullscreen = self._options.fullscreen or self._main_view.preferences.screen == "full"
@@ -116,13 +128,6 @@ class Start:
         finally:
             self._main_view.on_leave()
             self._give_back_terminal()
-        if self._farewell:
-            sys.stdout.write(self._farewell)
-            sys.stdout.flush()
-        if not self._core.stop(_CLOSE_SECONDS if self._core.is_there else _START_SECONDS) and self._core.is_there:
-            sys.stderr.write("kaa: running work did not stop in time; the session is saved up to this point\n")
-        crash = self._crash or self._core.failure
-        return self._exit_code if crash is None else _report(crash)
 
     def leave(self, exit_code: int = 0, farewell: str = "") -> None:
         """End `run`.

@@ -23,6 +23,7 @@ from kaa.frontends.rpc.dialogs import DialogResponse, Dialogs
 from kaa.frontends.rpc.display import ClientDisplay
 from kaa.frontends.rpc.lines import LineTooLongError, LineWriter, read_lines
 from kaa.frontends.rpc.session import RpcError, RpcSession, notice
+from kaa.host.prints import prints_on_stderr
 from kaa.llm.unicode_text import clean_json
 from kaa.shell.home import Home
 from kaa.shell.host import Host, HostNotice
@@ -82,7 +83,8 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace) -> int:
 
     client = Client(send, dialogs)
     try:
-        await client.serve(open_session, gone)
+        with prints_on_stderr():
+            await client.serve(open_session, gone)
     except FORESEEN as error:
         sys.stderr.write(f"kaa: {error}\n")
         return ExitCode.FAILED
