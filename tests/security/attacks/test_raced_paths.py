@@ -4,6 +4,7 @@ The user allowed one place outside the sandbox. Whatever the link leads to, the 
 is the directory that the link leads to: it stays empty.
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,7 @@ import ctypes, os, sys, time
 os.makedirs("deep/.git")  # not before: what exists when kaa starts is a mount, which nobody can rename
 os.symlink(sys.argv[1], "link")
 libc = ctypes.CDLL(None)
+open("begun", "w").close()  # a pipe: the first write waits until there is something to race with
 while True:
     libc.renameat2(-100, b"deep", -100, b"link", 2)
     time.sleep(0.0003)  # about as long as a write takes between the look at its path and the writing
@@ -51,15 +53,17 @@ def test_no_approved_write_lands_where_the_path_did_not_lead(folder: Path) -> No
     elsewhere = folder / "elsewhere"
     (elsewhere / ".git").mkdir(parents=True)
     (kaa.project / "exchange.py").write_text(_EXCHANGER)
+    os.mkfifo(kaa.project / "begun")
     kaa.settings(approvals={"policy": "auto", "allow": ["outside write: deep/.git/**"]})
 
     start = call("bash", command=f"exec python3 -I -S exchange.py {elsewhere}", background=True)
-    with ModelServer([start, *map(_writes, range(_ROUNDS)), say("Done.")]) as server:
+    wait = call("bash", command="read _ < begun")
+    with ModelServer([start, wait, *map(_writes, range(_ROUNDS)), say("Done.")]) as server:
         kaa.use(server, "openai-completions")
         kaa.run("-p", "work")
         told = [text for who, text in conversation(server.requests[-1]) if who == "tool"]
 
     written = [*(kaa.project / "deep/.git").iterdir(), *(kaa.project / "link/.git").iterdir()]
     assert list((elsewhere / ".git").iterdir()) == []
-    assert len(told) == 1 + _ROUNDS * _WRITES
+    assert len(told) == 2 + _ROUNDS * _WRITES
     assert written, told[-3:]

@@ -77,10 +77,11 @@ class Call:
     def stop(self) -> None:
         """End the call: its code, and a host function that it waits for."""
         self.is_stopped = True
-        if self._pending is not None:
-            self._pending.cancel()
-        if self.interrupt is not None:
-            self.interrupt()
+        pending, interrupt = self._pending, self.interrupt  # the thread clears them when it is done
+        if pending is not None:
+            pending.cancel()
+        if interrupt is not None:
+            interrupt()
 
     def serve(self, function: HostFunction, arguments: tuple[object, ...]) -> object:
         """Run a host function on the event loop and wait for it, in the thread of the call."""

@@ -6,7 +6,6 @@ import select
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import CancelledError
 
 from kaa.frontends.delivery import OutputError
 
@@ -30,24 +29,28 @@ class LineTooLongError(ValueError):
 async def read_lines(fd: int) -> AsyncIterator[bytes | LineTooLongError]:
     """The lines of a descriptor of any kind, without their ends, until its end; a line that is too long as an error.
 
-    A thread reads, because event loops do not read regular files.
+    A thread reads, because event loops do not read regular files. It hands over plain calls: a coroutine that the loop
+    no longer runs when it ends makes Python print a warning.
     """
     loop = asyncio.get_running_loop()
-    queue: asyncio.Queue[bytes | LineTooLongError | None] = asyncio.Queue(_WAITING_LINES)
+    queue: asyncio.Queue[bytes | LineTooLongError | None] = asyncio.Queue()
+    room = threading.Semaphore(_WAITING_LINES)
 
     def put(item: bytes | LineTooLongError | None) -> None:
-        asyncio.run_coroutine_threadsafe(queue.put(item), loop).result()
+        room.acquire()
+        loop.call_soon_threadsafe(queue.put_nowait, item)
 
     def read() -> None:
         try:
             for line in _split(lambda: os.read(fd, _READ_BYTES)):
                 put(line)
             put(None)
-        except (OSError, RuntimeError, CancelledError):  # the loop has ended, and with it all interest
+        except RuntimeError:  # the loop has ended, and with it all interest
             return
 
     threading.Thread(target=read, name="rpc-input", daemon=True).start()
     while (line := await queue.get()) is not None:
+        room.release()
         yield line
 
 
