@@ -35,15 +35,22 @@ COUNTING = """(i32.store (i32.const 40) (i32.add (i32.load (i32.const 40)) (i32.
 
 
 class Host:
-    """A function of kaa that takes one text and returns `result<string, string>`, called with the arguments."""
+    """A function of kaa that takes one text and returns `result<string, string>`, called with the arguments.
 
-    def __init__(self, interface: str, function: str, parameter: str, version: str = "0.1.0") -> None:
+    Args:
+        interface: of kaa:extension.
+        function: of the interface.
+        parameter: its name.
+        then: what the component does afterwards; by default it returns what it got.
+    """
+
+    def __init__(self, interface: str, function: str, parameter: str, then: str = "(i32.const 16)") -> None:
         self.imports = f"""
- (import "kaa:extension/{interface}@{version}"
+ (import "kaa:extension/{interface}@0.1.0"
    (instance $asked (export "{function}" (func (param "{parameter}" string) {RESULT}))))
  (core func $asked_core (canon lower (func $asked "{function}") (memory $memory) (realloc $realloc)))"""
         self.core_type = "(func $asked (param i32 i32 i32))"
-        self.execute = "(call $asked (local.get 4) (local.get 5) (i32.const 16)) (i32.const 16)"
+        self.execute = f"(call $asked (local.get 4) (local.get 5) (i32.const 16)) {then}"
 
 
 class Setting:

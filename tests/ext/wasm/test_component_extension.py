@@ -24,6 +24,7 @@ from kaa.workspace.protocol import CommandRequest, CommandResult
 from tests.support import components
 from tests.support.agents import run
 from tests.support.components import Host, conversation_component, rab_component, tools_component
+from tests.support.patience import HANG_SECONDS
 from tests.support.registries import LoadedRegistry
 
 _FOLDER = """component = "it.wasm"
@@ -239,30 +240,51 @@ def test_each_call_has_a_fresh_instance(tmp_path: Path) -> None:
     run(use())
 
 
+async def _looping(folder: Path) -> "tuple[_Loaded, asyncio.Task[str]]":
+    """A call whose code got an answer of kaa and now runs without an end."""
+    begun = asyncio.Event()
+
+    def answer(_: CommandRequest) -> CommandResult:
+        begun.set()
+        return CommandResult(0, None, b"\nbody", 5, 1)
+
+    component = tools_component(asks=Host("http", "get", "url", then=components.LOOP))
+    loaded = _Loaded(folder, component, f'[permissions]\nhosts = ["a.example"]\n{_ENDLESS}')
+    loaded.registry = LoadedRegistry(loaded.reports.append, MemoryWorkspace(commands=answer))
+    await loaded.begin()
+    others = asyncio.all_tasks()
+    call = asyncio.create_task(loaded.call({"u": 1}))
+    await begun.wait()
+    while len(asyncio.all_tasks() - others) > _TASKS_OF_A_CALL:  # the answer is still on its way
+        await asyncio.sleep(0)
+    return loaded, call
+
+
+# `seconds` is the highest limit; the fuel lasts longer than HANG_SECONDS, and ends.
+_ENDLESS = "[limits]\nfuel = 1_000_000_000_000\nseconds = 600"
+_TASKS_OF_A_CALL = 2  # the call, and the wait for its thread; a function of kaa is a third one
+
+
 def test_cancelling_a_call_ends_its_code(tmp_path: Path) -> None:
     async def use() -> None:
-        loaded = await _Loaded(tmp_path, tools_component(components.LOOP), "[limits]\nseconds = 600").begin()
-        call = asyncio.ensure_future(loaded.call())
-        await asyncio.sleep(0)
+        _, call = await _looping(tmp_path)
 
         call.cancel()
 
-        with pytest.raises(asyncio.CancelledError):
-            await call  # not before the thread has ended
+        assert await asyncio.wait([call], timeout=HANG_SECONDS) == ({call}, set())  # its thread has ended
+        assert call.cancelled()
 
     run(use())
 
 
 def test_unloading_ends_the_calls(tmp_path: Path) -> None:
     async def use() -> None:
-        loaded = await _Loaded(tmp_path, tools_component(components.LOOP), "[limits]\nseconds = 600").begin()
-        call = asyncio.ensure_future(loaded.call())
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        loaded, call = await _looping(tmp_path)
 
         loaded.registry.extensions.unload(str(loaded.path))
 
-        with pytest.raises(ToolError, match=r"interrupt|stopped|unloaded"):
+        assert await asyncio.wait([call], timeout=HANG_SECONDS) == ({call}, set())
+        with pytest.raises(ToolError, match="interrupt"):
             await call
         assert loaded.registry.tools == ()
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import kaa.ext.wasm
-from kaa.ext.wasm.description import Description
+from kaa.ext.permissions import Permissions
+from kaa.ext.wasm.description import find_component
 from kaa.ext.wasm.scaffold import Language, write_scaffold
 
 _WIT = Path(kaa.ext.wasm.__path__[0]) / "wit" / "kaa-extension.wit"
@@ -21,9 +22,9 @@ def test_a_scaffold_has_the_wit_and_a_valid_description(tmp_path: Path, language
 
     assert sorted(written) == sorted(path for path in folder.rglob("*") if path.is_file())
     assert (folder / "wit" / _WIT.name).read_text() == _WIT.read_text()
-    description = tomllib.loads((folder / "extension.toml").read_text())
-    assert description["component"] == "my-words.wasm"
-    assert Description(description["component"]).name == ""
+    found = find_component(folder)
+    assert found.file == folder / "my-words.wasm"
+    assert (found.name, found.requested) == ("mine", Permissions(project="read"))
     assert all("NAME" not in path.read_text() for path in written)
 
 

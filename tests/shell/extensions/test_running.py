@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from kaa.core.messages import AssistantMessage
-from kaa.ext.errors import CommandError
 from kaa.ext.questions import AnswerT, Confirmation, Confirmed, Dismissed, Question
 from kaa.shell.conversation import CommandReply
 from kaa.shell.host import HostedConversation
-from kaa.shell.options import ConversationOptions
 from tests.support.extended import play
 from tests.support.process_host import write_extension
 from tests.support.stage import Stage
@@ -70,15 +68,19 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path / "project")
 
 
-def _attempt(stage: Stage, *paths: Path, permissions: str = "{session: write}") -> dict[str, Any]:
-    """What the command of the process could do."""
+def _install(stage: Stage, permissions: str = "{session: write}") -> None:
     stage.environ |= {"PATH": os.environ["PATH"], "HOME": str(stage.home.parent), "OPENAI_API_KEY": "sk-1"}
     write_extension(stage.home / "extensions" / "probe", _SOURCE, f"permissions: {permissions}")
+
+
+def _attempt(stage: Stage, *paths: Path, permissions: str = "{session: write}") -> dict[str, Any]:
+    """What the command of the process could do."""
+    _install(stage, permissions)
 
     async def scene(hosted: HostedConversation) -> None:
         await hosted.work.command(f"/attempt {json.dumps([str(path) for path in paths])}")
 
-    play(stage, scene, options=ConversationOptions(model="m", approvals="auto"))
+    play(stage, scene)
     result = stage.home / "extension-data" / "probe" / "result"
     found: dict[str, Any] = json.loads(result.read_text())
     return found
@@ -119,12 +121,18 @@ def test_what_the_user_hides_is_hidden_from_it_too(stage: Stage, tmp_path: Path,
 
 
 def test_without_a_yes_nothing_of_it_runs(stage: Stage) -> None:
-    stage.asker = Person(yes=False)
+    person = Person(yes=False)
+    stage.asker = person
+    _install(stage)
 
-    with pytest.raises((CommandError, FileNotFoundError)):
-        _attempt(stage)
+    async def scene(hosted: HostedConversation) -> None:
+        assert "attempt" not in hosted.conversation.commands
 
-    assert not (stage.home / "extension-data" / "probe" / "result").exists()
+    play(stage, scene)
+
+    assert person.asked == ["Permit extension probe?"]
+    assert stage.notices == ["Extension probe is not started: you did not permit what it asks for"]
+    assert not (stage.home / "extension-data").exists()
 
 
 def test_a_process_that_does_not_work_is_listed_as_failed_until_a_reload_repairs_it(
@@ -144,7 +152,7 @@ def test_a_process_that_does_not_work_is_listed_as_failed_until_a_reload_repairs
             run.chmod(0o755)
 
     run.chmod(0o644)
-    play(stage, scene, options=ConversationOptions(model="m"))
+    play(stage, scene)
 
     assert replies[0].startswith("probe: failed, process")
     assert "run is not executable: run chmod +x" in replies[0]
