@@ -530,3 +530,30 @@ def test_the_doctor_finds_changed_and_missing_files_and_missing_permissions(worl
     (world.home.extensions / "greeter").rename(world.sources / "away")
     assert world.ext("doctor", "greeter") == 1
     assert f"its files are gone: run kaa ext install {world.sources}/x" in world.out
+
+
+def test_an_extension_is_there_at_every_moment_of_an_upgrade(world: World) -> None:
+    """kaa can be killed at each of them."""
+    entry = world.home.extensions / "rules" / "__init__.py"
+    folder = write(world.sources / "rules", {"__init__.py": PYTHON})
+    assert world.ext("install", str(folder), "--yes") == 0
+    missing: list[int] = []
+    is_over = threading.Event()
+
+    def watch() -> None:
+        while not is_over.is_set():
+            if not entry.exists():
+                missing.append(1)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    for number in range(100):
+        write(folder, {"__init__.py": f"# {number}\n{PYTHON}"})
+        installer = Installer(world.home, os.environ)
+        with installer.prepare(parse_source(str(folder), "/")) as prepared:
+            installer.install(prepared, None)
+    is_over.set()
+    watcher.join()
+
+    assert missing == []
+    assert entry.read_text().startswith("# 99\n")

@@ -12,6 +12,7 @@ from kaa.ext.places import Kind, discover, kind_of, label
 from kaa.shell.extensions.digest import tree_digest
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.extensions.records import ExtensionRecord, ExtensionRecords, Installation, check_name
+from kaa.shell.extensions.staging import HIDDEN
 from kaa.shell.home import Home
 
 
@@ -124,7 +125,7 @@ class InstalledExtensions:
 
     def _discard(self, path: Path) -> None:
         """Remove a file, link or folder; under another name first, so that kaa never finds a half of it."""
-        away = Path(tempfile.mkdtemp(prefix=".removed-", dir=self._folder))
+        away = Path(tempfile.mkdtemp(prefix=HIDDEN, dir=self._folder))
         os.rename(path, away / path.name)
         shutil.rmtree(away, ignore_errors=True)
 

@@ -13,6 +13,7 @@ import msgspec
 
 from kaa.ext.permissions import Permissions
 from kaa.ext.places import kind_of, label
+from kaa.host.exchange import exchange
 from kaa.shell.extensions.candidate import Candidate, examine
 from kaa.shell.extensions.digest import tree_digest
 from kaa.shell.extensions.errors import InstallationError
@@ -24,11 +25,9 @@ from kaa.shell.extensions.records import (
     check_name,
 )
 from kaa.shell.extensions.sources import GitSource, IndexSource, PathSource, Source
-from kaa.shell.extensions.staging import StagedTree, copy_file, copy_folder
+from kaa.shell.extensions.staging import HIDDEN, StagedTree, copy_file, copy_folder
 from kaa.shell.home import Home
 
-# Of a folder in which an installation is prepared; `discover` passes over hidden names.
-_STAGING = ".installing-"
 _ABANDONED_SECONDS = 24 * 3600
 
 
@@ -81,7 +80,7 @@ class Installer:
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._clear_away()
-            staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=self._folder))
+            staging = Path(tempfile.mkdtemp(prefix=HIDDEN, dir=self._folder))
         except OSError as error:
             raise InstallationError(f"{self._folder} cannot be written ({error.strerror})") from error
         try:
@@ -100,17 +99,12 @@ class Installer:
             InstallationError: another process has just installed something of this name.
         """
         target = self._folder / prepared.installation.entry
-        old = prepared.staging / "old"
         with ExitStack() as undoing:
             with self._records.rewriting() as records:
                 previous = records.get(prepared.name, ExtensionRecord())
                 if self._of_name(prepared.name) != prepared.replaces or previous != prepared.previous:
                     raise InstallationError(f"extension {prepared.name} was changed meanwhile: try again")
-                if prepared.replaces is not None:
-                    prepared.replaces.rename(old)
-                    undoing.callback(old.rename, prepared.replaces)
-                _place(prepared, target)
-                undoing.callback(target.rename, prepared.staging / "failed")
+                _place(prepared, target, undoing)
                 records[prepared.name] = ExtensionRecord(prepared.installation, previous.enabled, granted)
             undoing.pop_all()
 
@@ -199,8 +193,8 @@ class Installer:
         return next((entry for entry in entries if os.path.lexists(entry)), None)
 
     def _clear_away(self) -> None:
-        """Remove what installations left behind that were killed."""
-        for left in self._folder.glob(f"{_STAGING}*"):
+        """Remove what installations and removals left behind that were killed."""
+        for left in self._folder.glob(f"{HIDDEN}*"):
             if time.time() - left.lstat().st_mtime > _ABANDONED_SECONDS:
                 shutil.rmtree(left, ignore_errors=True)
 
@@ -214,11 +208,22 @@ class _Facts(msgspec.Struct, frozen=True):
     wheels: dict[str, str] = {}
 
 
-def _place(prepared: Prepared, target: Path) -> None:
+def _place(prepared: Prepared, target: Path, undoing: ExitStack) -> None:
+    """Put what was prepared in its place. At no moment does the user have neither the old nor the new version."""
+    new = prepared.staged
     if prepared.installation.origin == "link":
-        target.symlink_to(prepared.staged)
-    else:
-        prepared.staged.rename(target)
+        new = prepared.staging / "link"
+        new.symlink_to(prepared.staged)
+    if prepared.replaces == target:
+        exchange(new, target)
+        undoing.callback(exchange, new, target)
+        return
+    new.rename(target)
+    undoing.callback(target.rename, new)
+    if prepared.replaces is not None:  # a folder in place of a file
+        old = prepared.staging / "old"
+        prepared.replaces.rename(old)
+        undoing.callback(old.rename, prepared.replaces)
 
 
 def _valid_name(name: str) -> str:

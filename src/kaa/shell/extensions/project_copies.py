@@ -23,6 +23,7 @@ from kaa.shell.trust.configuration import ConfigurationFile, ProjectConfiguratio
 
 _PREFIX = f"{PROJECT_FOLDER}/extensions/"
 _HASH_CHARACTERS = 32
+_HIDDEN = ".copying-"
 _UNUSED_SECONDS = 90 * 24 * 3600
 
 
@@ -74,7 +75,7 @@ def _copied(name: str, files: list[ConfigurationFile], folder: Path) -> Path:
     if not target.is_dir():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _remove_unused(folder)
-        staging = Path(tempfile.mkdtemp(prefix=".copying-", dir=folder))
+        staging = Path(tempfile.mkdtemp(prefix=_HIDDEN, dir=folder))
         try:
             tree = StagedTree(staging / digest)
             for file in files:
@@ -92,4 +93,5 @@ def _remove_unused(folder: Path) -> None:
     for copy in folder.iterdir():
         with suppress(OSError):
             if time.time() - copy.stat().st_mtime > _UNUSED_SECONDS:
-                shutil.rmtree(copy)
+                away = copy.rename(copy.with_name(f"{_HIDDEN}{copy.name}"))  # a half of it is never loaded
+                shutil.rmtree(away)

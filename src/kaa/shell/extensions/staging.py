@@ -11,6 +11,8 @@ from typing import IO
 from kaa.host.regular_files import regular
 from kaa.shell.extensions.errors import InstallationError
 
+# Of folders in which an installation is prepared or a removal ends; `discover` passes over hidden names.
+HIDDEN = ".installing-"
 MAX_FILES = 20_000
 MAX_BYTES = 512 * 1024 * 1024
 _MAX_NAME_BYTES = 1024
