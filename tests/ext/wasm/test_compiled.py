@@ -1,6 +1,9 @@
 """Machine code is kept, and only that of kaa itself is loaded."""
 
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +15,17 @@ from kaa.ext.wasm.compiled import CompiledFiles, brief, engine
 from kaa.ext.wasm.errors import ComponentError
 
 _COMPONENT = bytes(wat2wasm("(component)"))
+# The kernel kills it when it has written a part of the machine code.
+_KILLED = """
+import resource, signal, sys
+from pathlib import Path
+from kaa.ext.wasm.compiled import CompiledFiles, engine
+
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+CompiledFiles(Path(sys.argv[1])).load(engine(), sys.stdin.buffer.read())
+"""
 
 
 def _kept(folder: Path) -> list[Path]:
@@ -125,3 +139,19 @@ def test_a_reason_is_the_cause_without_the_backtrace() -> None:
     problem = "error while executing at wasm backtrace:\n    0:  0x4c - m!f\n\nCaused by:\n    wasm trap: interrupt\n"
 
     assert brief(problem) == "interrupt"
+
+
+def test_what_a_killed_kaa_was_writing_is_removed_with_the_oldest(tmp_path: Path) -> None:
+    files = CompiledFiles(tmp_path)
+    writer = subprocess.run(
+        [sys.executable, "-c", _KILLED, str(tmp_path)], input=_COMPONENT, capture_output=True, check=False
+    )
+    assert writer.returncode == -signal.SIGXFSZ
+    (left,) = tmp_path.iterdir()
+    os.utime(left, (1000, 1000))
+
+    for number in range(32):
+        files.load(engine(), bytes(wat2wasm(f'(component (core module (func (export "f{number}"))))')))
+
+    assert not left.exists()
+    assert len(list(tmp_path.iterdir())) == 32

@@ -3,6 +3,7 @@
 import ensurepip
 import json
 import os
+import subprocess
 import sys
 import tarfile
 import threading
@@ -557,3 +558,21 @@ def test_an_extension_is_there_at_every_moment_of_an_upgrade(world: World) -> No
 
     assert missing == []
     assert entry.read_text().startswith("# 99\n")
+
+
+def test_a_full_disk_is_named_and_leaves_the_old_version(world: World) -> None:
+    folder = write(world.sources / "rules", {"__init__.py": PYTHON, "data": "1" * 600_000})
+    world.home.path.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(world.home.path)], check=False).returncode:
+        pytest.skip("only root can mount a small file system")
+    try:
+        assert world.ext("install", str(folder), "--yes") == 0
+        write(folder, {"data": "2" * 600_000})
+
+        assert world.ext("install", str(folder), "--yes") == 1
+
+        assert world.err == f"kaa: {world.home.extensions}: No space left on device\n"
+        assert (world.home.extensions / "rules" / "data").read_text() == "1" * 600_000
+        assert world.left == ["rules"]
+    finally:
+        subprocess.run(["umount", str(world.home.path)], check=True)

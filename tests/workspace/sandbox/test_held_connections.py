@@ -15,6 +15,8 @@ from tests.support.patience import HANG_SECONDS
 from tests.workspace.sandbox.test_sandbox import Scenario, sh
 from tests.workspace.sandbox.test_sandbox import play as play_anywhere
 
+# Of the event loop, in which kaa hears of connections that were closed before.
+_ROUNDS = 20
 _FETCH = "import urllib.request as r; r.urlopen('http://name.invalid/')"
 
 
@@ -54,6 +56,8 @@ class User:
         try:
             while self._until is None or not self._until():
                 await asyncio.sleep(0.01)
+            for _ in range(_ROUNDS):
+                await asyncio.sleep(0)
         except asyncio.CancelledError:
             self.withdrawn = True
             raise

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from wasmtime.component import Component
 
 _SUFFIX = ".cwasm"
+_UNFINISHED = f".part{_SUFFIX}"  # counts as machine code that no component has, and goes with the oldest
 _MAX_FILES = 32
 # Changes when `engine` changes.
 _CONFIGURATION = "fuel, epochs: 1"
@@ -101,7 +102,7 @@ class CompiledFiles:
         temporary = ""
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(dir=self._folder)
+            descriptor, temporary = tempfile.mkstemp(_UNFINISHED, dir=self._folder)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(code)
             os.replace(temporary, self._folder / f"{key}.{hashlib.sha256(code).hexdigest()}{_SUFFIX}")

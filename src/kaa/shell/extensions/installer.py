@@ -1,5 +1,6 @@
 """Installs extensions into kaa's home: all of one or nothing, and one after another."""
 
+import errno
 import os
 import re
 import shutil
@@ -29,6 +30,7 @@ from kaa.shell.extensions.staging import HIDDEN, StagedTree, copy_file, copy_fol
 from kaa.shell.home import Home
 
 _ABANDONED_SECONDS = 24 * 3600
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Prepared(msgspec.Struct, frozen=True):
@@ -112,7 +114,8 @@ class Installer:
         try:
             return self._prepared(source, staging, link=link)
         except OSError as error:
-            raise InstallationError(f"{error.filename or source}: {error.strerror or error}") from error
+            place = staging.parent if error.errno in _FULL else error.filename or source
+            raise InstallationError(f"{place}: {error.strerror or error}") from error
 
     def _prepared(self, source: Source, staging: Path, *, link: bool) -> Prepared:
         staged, origin, facts = self._staged(source, staging, link=link)
