@@ -482,10 +482,11 @@ def test_the_list_shows_state_version_and_source(world: World) -> None:
     assert world.ext("list") == 0
 
     rows = [line.split() for line in world.out.splitlines()]
+    pinned = world.listed()[0]["pinned"]
     assert rows == [
-        ["name", "state", "kind", "version", "source"],
-        ["greeter", "enabled", "process", "1.2.0", str(world.sources / "x")],
-        ["mine", "disabled", "Python", "-", "-"],
+        ["name", "state", "kind", "version", "pinned", "source"],
+        ["greeter", "enabled", "process", "1.2.0", pinned[:10], str(world.sources / "x")],
+        ["mine", "disabled", "Python", "-", "-", "-"],
     ]
     assert world.listed()[0]["permissions"] == {"project": "read", "hosts": ["api.example.com"]}
 

@@ -17,6 +17,7 @@ from kaa.frontends.extensions.permitting import add_permit_arguments, run_permit
 from kaa.frontends.extensions.report import facts, list_lines, printable
 from kaa.frontends.extensions.scaffold import add_new_arguments, run_new
 from kaa.frontends.extensions.testing import add_test_arguments, run_test
+from kaa.frontends.extensions.updating import add_update_arguments, run_update
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.extensions.installed import InstalledExtensions
 from kaa.shell.home import Home
@@ -83,10 +84,17 @@ def _add_names(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="+", metavar="NAME", help="of an extension, as kaa ext list shows it")
 
 
+def _add_remove(parser: argparse.ArgumentParser) -> None:
+    _add_names(parser)
+    parser.add_argument("--data", action="store_true", help="remove what the extensions keep, too")
+
+
 def _remove(parsed: argparse.Namespace, home: Home) -> int:
     for name in parsed.names:
-        InstalledExtensions(home).remove(name)
+        kept = InstalledExtensions(home).remove(name, with_data=parsed.data)
         deliver(sys.stdout, f"removed {sanitize(name)}\n")
+        if kept is not None:
+            deliver(sys.stdout, sanitize(f"its data stays in {kept}: --data removes it, or remove the folder\n"))
     return ExitCode.DONE
 
 
@@ -107,7 +115,8 @@ _SUBCOMMANDS = {
     "install": Subcommand(
         "install an extension from a path, a git repository or the package index", add_install_arguments, run_install
     ),
-    "remove": Subcommand("remove extensions", _add_names, _remove),
+    "update": Subcommand("install the newest versions from the same sources", add_update_arguments, run_update),
+    "remove": Subcommand("remove extensions", _add_remove, _remove),
     "enable": Subcommand("load extensions again that were disabled", _add_names, _switch(enabled=True)),
     "disable": Subcommand("keep extensions, but do not load them", _add_names, _switch(enabled=False)),
     "permit": Subcommand("permit what extension processes ask for", add_permit_arguments, run_permit),

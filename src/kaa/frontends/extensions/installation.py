@@ -44,7 +44,7 @@ def run_install(parsed: argparse.Namespace, home: Home) -> int:
     """
     installer = Installer(home, os.environ)
     with installer.prepare(parse_source(parsed.source, parsed.directory), link=parsed.link) as prepared:
-        _show(prepared, with_diff=parsed.diff)
+        show(prepared, with_diff=parsed.diff)
         word = "Replace" if prepared.replaces is not None else "Install"
         if not parsed.yes and not confirmed(f"{word} {prepared.name}?"):
             deliver(sys.stderr, "nothing is installed\n")
@@ -54,7 +54,12 @@ def run_install(parsed: argparse.Namespace, home: Home) -> int:
     return ExitCode.DONE
 
 
-def _show(prepared: Prepared, *, with_diff: bool) -> None:
+def show(prepared: Prepared, *, with_diff: bool) -> None:
+    """Print what will be installed, and what that changes.
+
+    Raises:
+        InstallationError: the files cannot be read.
+    """
     lines = preview_lines(prepared)
     if prepared.replaces is not None:
         try:

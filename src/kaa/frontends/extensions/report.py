@@ -33,6 +33,7 @@ def facts(extension: InstalledExtension) -> dict[str, Json]:
         "version": installation.version if installation else "",
         "source": installation.source if installation else None,
         "origin": installation.origin if installation else None,
+        "pinned": installation.since if installation else "",
         "pin": _pin(installation) if installation else "",
         "path": str(extension.path) if extension.path else None,
         "permissions": msgspec.to_builtins(extension.record.granted),
@@ -41,13 +42,14 @@ def facts(extension: InstalledExtension) -> dict[str, Json]:
 
 def list_lines(extensions: Sequence[InstalledExtension]) -> list[str]:
     """A table."""
-    rows = [("name", "state", "kind", "version", "source")]
+    rows = [("name", "state", "kind", "version", "pinned", "source")]
     for one in extensions:
         installation = one.record.installation
         kind = _KINDS[one.kind] if one.kind else "-"
         version = installation.version or _pin(installation) or "-" if installation else "-"
-        rows.append((one.name, _state(one), kind, version, installation.source if installation else "-"))
-    return list(aligned(rows, left=5))
+        source, since = (installation.source, installation.since) if installation else ("-", "")
+        rows.append((one.name, _state(one), kind, version, since.partition(" ")[0] or "-", source))
+    return list(aligned(rows, left=6))
 
 
 def preview_lines(prepared: Prepared) -> list[str]:
@@ -61,6 +63,10 @@ def preview_lines(prepared: Prepared) -> list[str]:
         lines.append("  runs inside kaa with your rights; the sandbox does not confine it")
     else:
         lines.append(f"  asks for: {'; '.join(candidate.permissions.sentences) or 'no permissions'}")
+    if prepared.left is not None:
+        lines.append(
+            f"  can read what another extension of this name left in {prepared.left}: remove that first if it must not"
+        )
     if prepared.replaces is None:
         names = [name for name in candidate.files if name != "."]
         lines += [f"  {len(names)} files: {_names(names)}"] if names else []

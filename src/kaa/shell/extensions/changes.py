@@ -1,6 +1,7 @@
-"""What a new version of an extension changes in its files."""
+"""What a new version of an extension changes in its files. Metadata of wheels is left out: nothing executes it."""
 
 import os
+import re
 from pathlib import Path
 
 from kaa.host.regular_files import read_regular
@@ -8,6 +9,8 @@ from kaa.shell.extensions.digest import files_in
 from kaa.shell.trust.configuration import ConfigurationFile
 from kaa.shell.trust.difference import Difference, difference, known
 
+# PyPA specification "Recording installed projects".
+_METADATA = re.compile(r"\.library/[^/]+\.dist-info/(INSTALLER|METADATA|RECORD|REQUESTED|WHEEL|top_level\.txt)")
 _MAX_COMPARED_BYTES = 256 * 1024
 
 
@@ -22,7 +25,7 @@ def changes(before: Path, after: Path) -> Difference:
 
 
 def _files(top: Path) -> tuple[ConfigurationFile, ...]:
-    return tuple(_file(top, name) for name in files_in(top))
+    return tuple(_file(top, name) for name in files_in(top) if not _METADATA.fullmatch(name))
 
 
 def _file(top: Path, name: str) -> ConfigurationFile:

@@ -41,6 +41,7 @@ class InstalledExtensions:
 
     def __init__(self, home: Home) -> None:
         self._folder = home.extensions
+        self._data = home.extension_data
         self._records = ExtensionRecords(home)
 
     def all(self) -> list[InstalledExtension]:
@@ -79,8 +80,15 @@ class InstalledExtensions:
             records[name] = msgspec.structs.replace(before, enabled=enabled)
         return before.enabled != enabled
 
-    def remove(self, name: str) -> None:
+    def remove(self, name: str, *, with_data: bool = False) -> Path | None:
         """Remove an extension, what is recorded about it, and of a link only the link.
+
+        Args:
+            name: of the extension.
+            with_data: remove what it keeps, too.
+
+        Returns:
+            The folder of its data; None if there is none.
 
         Raises:
             InstallationError: there is no such extension, or it cannot be removed.
@@ -93,6 +101,10 @@ class InstalledExtensions:
             path = found.path or (self._folder / installation.entry if installation is not None else None)
             if path is not None and os.path.lexists(path):
                 self._discard(path)
+        data = self._data / name
+        if with_data:
+            shutil.rmtree(data, ignore_errors=True)
+        return data if os.path.lexists(data) else None
 
     def problems(self, extension: InstalledExtension) -> list[str]:
         """What is wrong with the files of an extension, in sentences, with the remedy."""

@@ -25,7 +25,7 @@ from kaa.shell.extensions.records import (
     Origin,
     check_name,
 )
-from kaa.shell.extensions.sources import GitSource, IndexSource, PathSource, Source
+from kaa.shell.extensions.sources import GitSource, IndexSource, PathSource, Source, recorded_source
 from kaa.shell.extensions.staging import HIDDEN, StagedTree, copy_file, copy_folder
 from kaa.shell.home import Home
 
@@ -44,6 +44,7 @@ class Prepared(msgspec.Struct, frozen=True):
         staged: its file or folder, in `staging`; for a link, what it leads to.
         replaces: what has the name now; None if nothing has.
         previous: the record of that.
+        left: data that it would get from an extension of this name and another source; None if there are none.
     """
 
     name: str
@@ -53,6 +54,13 @@ class Prepared(msgspec.Struct, frozen=True):
     staged: Path
     replaces: Path | None
     previous: ExtensionRecord
+    left: Path | None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether this differs from what is installed."""
+        before, now = self.previous.installation, self.installation
+        return before is None or (before.commit, before.wheels, before.tree) != (now.commit, now.wheels, now.tree)
 
 
 class Installer:
@@ -65,6 +73,7 @@ class Installer:
 
     def __init__(self, home: Home, environ: Mapping[str, str]) -> None:
         self._folder = home.extensions
+        self._data = home.extension_data
         self._records = ExtensionRecords(home)
         self._environ = environ
 
@@ -133,6 +142,7 @@ class Installer:
             since=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         )
         version = facts.version or candidate.version
+        previous, data = self._records.read().get(name, ExtensionRecord()), self._data / name
         return Prepared(
             name,
             msgspec.structs.replace(candidate, version=version),
@@ -140,7 +150,8 @@ class Installer:
             staging,
             staged,
             self._of_name(name),
-            self._records.read().get(name, ExtensionRecord()),
+            previous,
+            data if os.path.lexists(data) and not _is_same(previous.installation, source) else None,
         )
 
     def _staged(self, source: Source, staging: Path, *, link: bool) -> "tuple[Path, Origin, _Facts]":
@@ -209,6 +220,11 @@ class _Facts(msgspec.Struct, frozen=True):
     version: str = ""
     commit: str = ""
     wheels: dict[str, str] = {}
+
+
+def _is_same(before: Installation | None, source: Source) -> bool:
+    """Whether an extension was installed from this source, whatever the version."""
+    return before is not None and recorded_source(before).place == source.place
 
 
 def _place(prepared: Prepared, target: Path, undoing: ExitStack) -> None:

@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from kaa.shell.extensions.errors import InstallationError
+from kaa.shell.extensions.records import Installation
 from kaa.shell.home import expanded
 
 # PEP 508 and PEP 440, as far as one version can be pinned.
@@ -26,6 +27,11 @@ class PathSource(msgspec.Struct, frozen=True):
     path: Path
 
     def __str__(self) -> str:
+        return str(self.path)
+
+    @property
+    def place(self) -> str:
+        """Where it comes from, whatever the version."""
         return str(self.path)
 
 
@@ -47,6 +53,11 @@ class GitSource(msgspec.Struct, frozen=True):
         return f"git+{self.url}{reference}{f'#subdirectory={self.folder}' if self.folder else ''}"
 
     @property
+    def place(self) -> str:
+        """As above."""
+        return f"{self.url}#{self.folder}"
+
+    @property
     def name(self) -> str:
         """The name of the folder, or of the repository."""
         last = (self.folder or urlsplit(self.url).path).rstrip("/").rpartition("/")[2]
@@ -64,6 +75,16 @@ class IndexSource(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return self.requirement
+
+    @property
+    def newest(self) -> "IndexSource":
+        """The same package without a version; a wheel stays what it is."""
+        return self if self.requirement.endswith(".whl") else IndexSource(self.requirement.partition("==")[0])
+
+    @property
+    def place(self) -> str:
+        """As above."""
+        return self.newest.requirement
 
 
 Source: TypeAlias = PathSource | GitSource | IndexSource
@@ -100,6 +121,16 @@ def parse_source(text: str, directory: str) -> Source:
             f"{text!r} is a file here and could be a package of the index: write ./{text} or {_INDEX}{text}"
         )
     return IndexSource(found.group())
+
+
+def recorded_source(installation: Installation) -> Source:
+    """The source of an installation that was recorded.
+
+    Raises:
+        InstallationError: the record is wrong.
+    """
+    is_package = installation.origin == "index" and not installation.source.endswith(".whl")
+    return parse_source(f"{_INDEX if is_package else ''}{installation.source}", os.sep)
 
 
 def _git(text: str) -> GitSource:
