@@ -11,6 +11,7 @@ from kaa.ext.registration.providers import ProviderRegistrations
 from kaa.ext.registration.run_hooks import RunHookRegistrations
 from kaa.ext.registration.session_hooks import SessionHookRegistrations
 from kaa.ext.registration.settings import SettingsRegistrations
+from kaa.ext.registration.themes import ThemeRegistrations
 from kaa.ext.registration.tools import ToolRegistrations
 
 # Grows when something is added to `ExtensionAPI`. An extension that needs more than version 1 defines `API_VERSION`.
@@ -27,6 +28,7 @@ class ExtensionAPI(
     CompactionRegistrations,
     ObserverRegistrations,
     SettingsRegistrations,
+    ThemeRegistrations,
 ):
     """Registers what an extension adds to kaa. All open conversations see it until the extension is unloaded.
 

@@ -316,6 +316,11 @@ class Registry:
                 tell(scope, "on_event handler", scope.handlers, event, context=self._context, report=self._report)
 
     @property
+    def theme_folders(self) -> tuple[str, ...]:
+        """Folders with themes."""
+        return tuple(folder for scope in self._scopes for folder in scope.theme_folders)
+
+    @property
     def loaded(self) -> list[Scope]:
         """The extensions that the conversation uses now."""
         return self._scopes

@@ -77,6 +77,7 @@ class Scope:
         self.handlers: list[EventHandler] = []
         self.settings: type[Struct] | None = None
         self.flags: dict[str, Flag] = {}
+        self.theme_folders: list[str] = []
         self.services: list[Service] = []
         self.checks: list[Callable[[], Awaitable[None]]] = []
         self.closers: list[Callable[[], None]] = []
@@ -113,7 +114,7 @@ class Scope:
             *(self.session_starts, self.session_ends, self.message_hooks, self.before_requests),
             *(self.before_tools, self.after_tools, self.before_ends),
             *(self.before_compactions, self.after_compactions, self.compactors, self.before_navigations),
-            *(self.handlers, self.notification_handlers, self.services),
+            *(self.handlers, self.notification_handlers, self.services, self.theme_folders),
         ):
             hooks.clear()
         closers, self.closers = self.closers[::-1], []

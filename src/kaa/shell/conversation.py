@@ -326,6 +326,11 @@ class Conversation:
         """The titles of tool calls that extensions gave, by tool, as templates (`kaa.ext.call_titles`)."""
         return {tool.name: tool.title for tool in self._registry.tools if tool.title}
 
+    @property
+    def theme_folders(self) -> tuple[str, ...]:
+        """Folders of extensions with themes of the terminal."""
+        return self._registry.theme_folders
+
     def author_of(self, command: str) -> str:
         """The extension that a slash command is from, as its file if it has one; empty for kaa's own."""
         return self._registry.author_of(command)

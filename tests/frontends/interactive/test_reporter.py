@@ -1,12 +1,12 @@
 """What the terminal is told of a conversation."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from kaa.core.events import Event
 from kaa.ext.commands import Command
 from kaa.ext.loader import load_extension
-from kaa.frontends.interactive.reporter import Reporter
+from kaa.frontends.interactive.reporter import Additions, Reporter
 from kaa.shell.options import ConversationOptions
 from kaa.shell.status import Status
 from kaa.workspace.git import Head
@@ -31,11 +31,8 @@ class Listener:
     def show_head(self, head: Head | None) -> None:
         pass
 
-    def show_commands(self, commands: Sequence[Command]) -> None:
-        self.commands.append(commands)
-
-    def show_call_titles(self, titles: Mapping[str, str]) -> None:
-        pass
+    def show_additions(self, additions: Additions) -> None:
+        self.commands.append(additions.commands)
 
     def show_notice(self, text: str) -> None:
         pass

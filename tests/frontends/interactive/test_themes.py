@@ -220,3 +220,24 @@ def test_a_theme_that_appears_later_is_taken(library: ThemeLibrary, tmp_path: Pa
 
     assert appeared is not None
     assert appeared.theme.name == "mine"
+
+
+def test_themes_of_extensions_come_last_and_both_places_of_a_name_are_told(
+    library: ThemeLibrary, tmp_path: Path
+) -> None:
+    own, extension = write_theme(tmp_path, "mine"), tmp_path / "extension"
+    for name in ("mine", "light", "sea"):
+        (extension / "themes").mkdir(parents=True, exist_ok=True)
+        write_theme(extension, name)
+    folder = str(extension / "themes")
+
+    problems = library.use_folders([folder])
+
+    assert library.names()[-2:] == ["mine", "sea"]
+    assert problems == [
+        f"The theme {folder}/light.json cannot be chosen: {BUILT_IN}/light.json has the same name. Rename one of them.",
+        f"The theme {folder}/mine.json cannot be chosen: {own} has the same name. Rename one of them.",
+    ]
+    assert library.choose("sea", None).problem is None
+    assert library.use_folders([]) == []
+    assert "there is no theme 'sea'" in str(library.choose("sea", None).problem)

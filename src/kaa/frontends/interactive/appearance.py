@@ -1,5 +1,7 @@
 """How things look: the theme that the user, the terminal and its file ask for, and how images are drawn."""
 
+from collections.abc import Sequence
+
 from kaa.frontends.interactive.main_view import MainView
 from kaa.tui.colors import Depth
 from kaa.tui.components.image import Graphics
@@ -23,6 +25,8 @@ class Appearance:
         self._main_view = main_view
         self.setting = main_view.preferences.theme
         self._known: tuple[bool | None, Depth] = (main_view.background_is_dark, main_view.themes.depth)
+        self._folders: tuple[str, ...] | None = None  # of extensions; None before any conversation
+        self._told: str | None = None  # why the theme is another one
         self._watch: Timer | None = None
         self._graphics = Graphics()
         main_view.view.draw_with(self._graphics)
@@ -54,9 +58,29 @@ class Appearance:
         self.setting = setting
         choice = self._main_view.themes.choose(setting, self._known[0])
         self._show(choice.theme)
+        self._told = choice.problem
         if choice.problem is not None:
             self._main_view.say(choice.problem, "warning")
         self._keep_watching()
+
+    def take_folders(self, folders: Sequence[str]) -> list[str]:
+        """Extensions have themes here: they may have the one that the user chose, or have it no more.
+
+        Returns what the user should know, in sentences.
+        """
+        if self._folders == (found := tuple(folders)):
+            return []
+        self._folders = found
+        library = self._main_view.themes
+        problems = library.use_folders(found)
+        choice = library.choose(self.setting, self._known[0])
+        if choice.theme.name != self._main_view.context.palette.theme.name:
+            self._show(choice.theme)
+            self._keep_watching()
+        if choice.problem not in (None, self._told, *self._main_view.problems):
+            self._told = choice.problem
+            problems.append(choice.problem or "")
+        return problems
 
     def preview(self, setting: str | None) -> None:
         """Show a theme on the screen while somebody chooses; what has left the screen stays as it is."""

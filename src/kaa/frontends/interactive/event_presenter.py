@@ -1,12 +1,11 @@
 """Shows what the core tells, and what else there is to say: in the transcript, around the editor, and in the footer."""
 
 import shlex
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kaa.core.events import Event, MessageEnd
-from kaa.ext.commands import Command
 from kaa.ext.errors import CommandError
 from kaa.frontends.failures import error_text
 from kaa.frontends.interactive.activity import Activity
@@ -24,6 +23,7 @@ from kaa.workspace.git import Head
 
 if TYPE_CHECKING:
     from kaa.ext.display import DisplayKind, DisplayUpdate
+    from kaa.frontends.interactive.reporter import Additions
 
 
 class EventPresenter:
@@ -36,14 +36,14 @@ class EventPresenter:
         attention: has the window's title.
 
     Attributes:
-        on_commands: is given the slash commands of the conversation when they change.
+        on_additions: is given what extensions have added to the conversation when it changes.
         on_display: is given what extensions show.
     """
 
     def __init__(
         self, main_view: MainView, transcript: TranscriptView, activity: Activity, attention: Attention
     ) -> None:
-        self.on_commands: Callable[[Sequence[Command]], None] = lambda _: None
+        self.on_additions: Callable[[Additions], None] = lambda _: None
         self.on_display: Callable[[DisplayUpdate], None] = lambda _: None
         self._main_view = main_view
         self._transcript = transcript
@@ -139,13 +139,10 @@ class EventPresenter:
         """An extension shows this."""
         self.on_display(update)
 
-    def show_call_titles(self, titles: Mapping[str, str]) -> None:
-        """Tools have these titles for their calls."""
-        self._main_view.view.title_calls(titles)
-
-    def show_commands(self, commands: Sequence[Command]) -> None:
-        """The conversation has these commands."""
-        self.on_commands(commands)
+    def show_additions(self, additions: "Additions") -> None:
+        """The conversation has this of extensions."""
+        self._main_view.view.title_calls(additions.call_titles)
+        self.on_additions(additions)
 
     def show_head(self, head: Head | None) -> None:
         """This is checked out."""

@@ -120,7 +120,9 @@ class MainView:
         self.themes = ThemeLibrary(folder, capabilities.colors)
         self.background_is_dark = capabilities.is_dark
         theme = self.themes.choose(self.preferences.theme, self.background_is_dark)
-        self.problems = [*loaded.problems, *bindings.problems, *([theme.problem] if theme.problem else [])]
+        self.problems = [*loaded.problems, *bindings.problems]
+        if theme.problem and self.themes.knows(self.preferences.theme, self.background_is_dark):
+            self.problems.append(theme.problem)  # one that is unknown may be of an extension
         self.context = Context(
             Palette(theme.theme),
             Keymap(bindings.keys),

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kaa.core.events import AgentEnd, Event, MessageUpdate, ToolExecutionUpdate, UserCommandEnd, UserCommandUpdate
 from kaa.ext.commands import Command
@@ -20,6 +20,20 @@ if TYPE_CHECKING:
 _DELTA_SECONDS = 1 / 60
 
 
+class Additions(NamedTuple):
+    """What extensions, kaa's own too, have added to a conversation, as far as it concerns the terminal.
+
+    Attributes:
+        commands: all slash commands.
+        call_titles: see `Conversation.call_titles`.
+        theme_folders: see `Conversation.theme_folders`.
+    """
+
+    commands: Sequence[Command]
+    call_titles: Mapping[str, str]
+    theme_folders: Sequence[str]
+
+
 class CoreListener(Protocol):
     """Who is told; every method runs in the user interface's thread."""
 
@@ -31,12 +45,8 @@ class CoreListener(Protocol):
         """The conversation stands like this now."""
         ...
 
-    def show_commands(self, commands: Sequence[Command]) -> None:
-        """These are the slash commands of the conversation now."""
-        ...
-
-    def show_call_titles(self, titles: Mapping[str, str]) -> None:
-        """These are the titles of tool calls now (`Conversation.call_titles`)."""
+    def show_additions(self, additions: Additions) -> None:
+        """Extensions have added this now."""
         ...
 
     def show_notice(self, text: str) -> None:
@@ -91,8 +101,8 @@ class Reporter:
         self._status: asyncio.Task[None] | None = None
         self._head: asyncio.Task[None] | None = None
         conversation.subscribe(self._note)
-        self._unsubscribe = conversation.on_registrations(self._tell_commands)
-        self._tell_commands()
+        self._unsubscribe = conversation.on_registrations(self._tell_additions)
+        self._tell_additions()
         self.refresh_status()
         self._refresh_head()
 
@@ -130,10 +140,10 @@ class Reporter:
             events, self._events = self._events, []
             self._post(lambda: self._listener.show_events(events))
 
-    def _tell_commands(self) -> None:
-        commands, titles = self._conversation.commands, self._conversation.call_titles
-        self._post(lambda: self._listener.show_commands(commands))
-        self._post(lambda: self._listener.show_call_titles(titles))
+    def _tell_additions(self) -> None:
+        conversation = self._conversation
+        additions = Additions(conversation.commands, conversation.call_titles, conversation.theme_folders)
+        self._post(lambda: self._listener.show_additions(additions))
 
     async def _tell_status(self) -> None:
         await asyncio.sleep(0)  # what happens at this moment belongs to it

@@ -6,7 +6,6 @@ Whatever is shown comes from the core as events, and whatever is wanted goes to 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from kaa.ext.commands import Command
 from kaa.frontends.interactive.actions import Actions
 from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.appearance import Appearance
@@ -46,6 +45,7 @@ from kaa.tui.completion_sources import CommandCompletion, FileCompletion, PathCo
 if TYPE_CHECKING:
     from kaa.ext.display import DisplayUpdate
     from kaa.frontends.interactive.extension_display import ExtensionDisplay
+    from kaa.frontends.interactive.reporter import Additions
 
 
 class InteractiveUI:
@@ -80,7 +80,7 @@ class InteractiveUI:
         ui = self.context = UIContext(main_view, core, self.presenter.show_failure)
         self.tasks = ConversationTasks(ui, self.attachments)
         self.commands, history = Commands(self._complete_command), PromptHistory(main_view.folder)
-        self.presenter.on_commands = self._take_commands
+        self.presenter.on_additions = self._take_additions
         self.submission = Submission(
             ui,
             self.commands,
@@ -173,10 +173,12 @@ class InteractiveUI:
 
         self.conversations.open_other(session.choice, session.text, opened, self.presenter.show_failure)
 
-    def _take_commands(self, commands: Sequence[Command]) -> None:
+    def _take_additions(self, additions: "Additions") -> None:
         """Extensions came or went, or another conversation is open."""
-        self.commands.of_conversation = tuple(commands)
-        self.command_keys.follow(commands)
+        self.commands.of_conversation = tuple(additions.commands)
+        self.command_keys.follow(additions.commands)
+        for problem in self._appearance.take_folders(additions.theme_folders):
+            self.presenter.show_notice(problem, "warning")
 
     def _show_display(self, update: "DisplayUpdate") -> None:
         """An extension shows something."""

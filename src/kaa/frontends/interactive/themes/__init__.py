@@ -4,6 +4,7 @@
 """
 
 import os
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from kaa.host.regular_files import regular
@@ -29,7 +30,7 @@ class ThemeChoice(NamedTuple):
 class ThemeLibrary:
     """Finds and loads themes.
 
-    A user's theme goes before one of kaa's with the same name.
+    A user's theme goes before one of kaa's with the same name, and this before those of extensions.
 
     Args:
         folder: the user's folder (`~/.kaa/agent`); its `themes` need not exist.
@@ -39,14 +40,25 @@ class ThemeLibrary:
     def __init__(self, folder: str, depth: Depth) -> None:
         self.depth = depth
         self._user_folder = os.path.join(folder, "themes")
+        self._folders: tuple[str, ...] = ()
         self._chosen: ThemeChoice | None = None
         self._chosen_file = ""
         self._chosen_stamp: _Stamp | None = None
 
     def names(self) -> list[str]:
         """All that can be chosen by name, kaa's own first."""
-        built_in = _names_in(_BUILT_IN)
-        return built_in + [name for name in _names_in(self._user_folder) if name not in built_in]
+        places = (_BUILT_IN, self._user_folder, *self._folders)
+        return list(dict.fromkeys(name for folder in places for name in _names_in(folder)))
+
+    def use_folders(self, folders: Sequence[str]) -> list[str]:
+        """Find themes in these folders of extensions too. Returns which of them cannot be chosen, in sentences."""
+        self._folders = tuple(folders)
+        return [
+            f"The theme {file} cannot be chosen: {found} has the same name. Rename one of them."
+            for folder in self._folders
+            for name in _names_in(folder)
+            if (found := self._file(name)) != (file := os.path.join(folder, name + _SUFFIX))
+        ]
 
     def load(self, name: str) -> Theme:
         """The theme of this name.
@@ -64,6 +76,10 @@ class ThemeLibrary:
         except ThemeError as error:
             return error
         return None
+
+    def knows(self, setting: str | None, background_is_dark: bool | None) -> bool:
+        """Whether there is a theme for the setting."""
+        return setting is None or self._exists(self._resolve(setting, background_is_dark is not False))
 
     def choose(self, setting: str | None, background_is_dark: bool | None) -> ThemeChoice:
         """The theme that the setting asks for, with one of kaa's if that cannot be had.
@@ -107,8 +123,8 @@ class ThemeLibrary:
 
     @property
     def is_watching(self) -> bool:
-        """Whether the theme chosen last is the user's, so that asking `refresh` makes sense."""
-        return os.path.dirname(self._chosen_file) == self._user_folder
+        """Whether the theme chosen last is not kaa's, so that asking `refresh` makes sense."""
+        return os.path.dirname(self._chosen_file) != _BUILT_IN
 
     def _resolve(self, setting: str, background_is_dark: bool) -> str:
         if "/" in setting:
@@ -120,7 +136,13 @@ class ThemeLibrary:
         return setting
 
     def _exists(self, name: str) -> bool:
-        return os.path.exists(self._user_file(name)) or os.path.exists(_built_in_file(name))
+        return self._file(name) is not None
+
+    def _file(self, name: str) -> str | None:
+        """The file of the theme with this name."""
+        places = (self._user_folder, _BUILT_IN, *self._folders)
+        files = (os.path.join(folder, name + _SUFFIX) for folder in places)
+        return next(filter(os.path.exists, files), None)
 
     def _user_file(self, name: str) -> str:
         return os.path.join(self._user_folder, name + _SUFFIX)
@@ -128,9 +150,9 @@ class ThemeLibrary:
     def _load(self, name: str) -> tuple[Theme, str]:
         if not name or "/" in name or "\0" in name:
             raise ThemeError(f"{name!r} is not the name of a theme")
-        for file in (self._user_file(name), _built_in_file(name)):
-            if os.path.exists(file):
-                return theme_file.parse(_read(file), file, self.depth), file
+        file = self._file(name)
+        if file is not None:
+            return theme_file.parse(_read(file), file, self.depth), file
         raise ThemeError(f"there is no theme {name!r} (there are {', '.join(self.names())})")
 
 
