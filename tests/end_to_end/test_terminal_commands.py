@@ -212,6 +212,24 @@ def test_what_tools_may_do_is_changed_in_the_list_for_this_project(seat: Seat) -
     assert chosen == {"approvals": {"policy": "step"}}
 
 
+def test_a_value_that_a_setting_cannot_have_is_refused_before_it_is_asked_for_what(seat: Seat) -> None:
+    with seat.open() as program:
+        enter(program, "/settings approvals.policy auot")
+        program.wait_for("approvals.policy cannot be auot")
+
+        assert "Set approvals.policy to" not in program.screen.text()
+
+
+def test_a_directory_is_taken_as_it_is_typed(seat: Seat) -> None:
+    (seat.project / "logs" / "old").mkdir(parents=True)
+
+    with seat.open() as program:
+        program.type("/add-dir logs/")
+        program.wait_for("old")
+        program.press("enter")
+        program.wait_for("logs can be written")
+
+
 def test_vi_keys_run_commands(seat: Seat) -> None:
     seat.settings(editor={"mode": "vim"})
 

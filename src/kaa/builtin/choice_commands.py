@@ -145,7 +145,9 @@ def _directories(typed: str, context: CommandContext) -> list[Suggestion]:
     except OSError:
         return []
     shown = [name for name in names if begun.startswith(".") or not name.startswith(".")]
-    return [Suggestion(f"{folder}{slash}{name}/") for name in shown[:_MOST_DIRECTORIES]]
+    # The first is what Enter takes: the directory as it is typed.
+    itself = [typed] if slash and not begun else []
+    return [Suggestion(path) for path in [*itself, *(f"{folder}{slash}{name}/" for name in shown[:_MOST_DIRECTORIES])]]
 
 
 async def _trust(_arguments: str, context: CommandContext) -> CommandAction:
@@ -181,6 +183,7 @@ async def _set(key: str, value: str, scope: SettingScope | None, context: Comman
     settings = context.user_settings
     scopes = next((one.scopes for one in settings.listed() if one.key == key), ())
     if scope is None and len(scopes) > 1 and context.asker.can_ask:
+        settings.check(key, value)
         options = {text: "" for text, offered in _SCOPES.items() if offered in scopes}
         chosen = await pick(context.asker, f"Set {key} to {value}?", options, "/settings --project KEY VALUE")
         if chosen is None:

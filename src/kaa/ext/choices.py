@@ -162,6 +162,14 @@ class SessionSettings(Protocol):
         """All settings, with the values in force."""
         ...
 
+    def check(self, key: str, text: str) -> None:
+        """See whether a setting can have a value.
+
+        Raises:
+            CommandError: there is no such setting, or it cannot have this value.
+        """
+        ...
+
     async def set(self, key: str, text: str, scope: SettingScope = "global") -> str:
         """Set a setting and put it in force, as far as that can be. Returns what that did, in some lines.
 

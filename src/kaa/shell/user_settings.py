@@ -64,15 +64,22 @@ class UserSettings:
             others += of_extension(name, kind, configured.get(name, {}))
         return (*of_terminal, *map(self._placed, others))
 
+    def check(self, key: str, text: str) -> None:
+        """See `kaa.ext.choices.SessionSettings.check`.
+
+        Raises:
+            CommandError: there is no such setting, or it cannot have this value.
+        """
+        self._setting(key)
+        _value(key, text, self._problem)
+
     async def set(self, key: str, text: str, scope: SettingScope = "global") -> str:
         """See `kaa.ext.choices.SessionSettings.set`.
 
         Raises:
             CommandError: there is no such setting, it cannot have this value, or the file cannot be changed.
         """
-        setting = next((one for one in self.listed() if one.key == key), None)
-        if setting is None:
-            raise CommandError(f"there is no setting {key!r}: /settings lists all")
+        setting = self._setting(key)
         if scope == "project" and scope not in setting.scopes:
             raise CommandError(f"{key} cannot be set for one project: only approvals, the sandbox and extensions can")
         if scope not in setting.scopes:
@@ -95,6 +102,12 @@ class UserSettings:
         where = f" (in {self._directory})" if scope == "project" else ""
         reloaded = await self._reload()
         return f"{key}: {_as_json(value)}{where}\n{await self._follow(setting, value) or reloaded}"
+
+    def _setting(self, key: str) -> UserSetting:
+        setting = next((one for one in self.listed() if one.key == key), None)
+        if setting is None:
+            raise CommandError(f"there is no setting {key!r}: /settings lists all")
+        return setting
 
     async def _follow(self, setting: UserSetting, value: Json) -> str:
         """Put in force what the file says of a setting now. Returns what that did; empty if it is another's task."""

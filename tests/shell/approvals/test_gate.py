@@ -849,7 +849,11 @@ class TestNobodyToAsk:
         stage.sandbox.mode = "read-only"
         stage.blocks = lambda _c, _p: [{"kind": "read-only", "what": "/project/a"}]
 
-        end = stage.play(("write", {"path": "/etc/hosts"}), ("bash", {"command": "make"}))
+        end = stage.play(
+            ("write", {"path": "/etc/hosts"}),
+            ("bash", {"command": "make"}),
+            ("request_permission", {"kind": "host", "value": "pypi.org", "reason": "the tests need it"}),
+        )
 
         for result in results(end):
             assert "The mode is read-only: Shift+Tab or /approvals changes it." in result.text

@@ -131,6 +131,15 @@ def test_typing_searches_and_enter_takes_the_best() -> None:
     assert chosen.highlighted[-1] == "d"
 
 
+def test_what_is_called_so_comes_before_what_is_said_to_do_so() -> None:
+    commands = [SelectItem("r", "/redo", "As before /undo"), SelectItem("u", "/undo", "Restore the files of a turn")]
+
+    chosen = Chosen(commands, searched=True)
+    chosen.press("u", "n", "d", "o", "enter")
+
+    assert chosen.selected == ["u"]
+
+
 def test_moving_in_the_query_leaves_the_selection() -> None:
     chosen = Chosen(searched=True)
     chosen.press("a", "down")

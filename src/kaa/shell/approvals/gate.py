@@ -186,6 +186,7 @@ class Gate:
             call,
             self._sandbox,
             ask=self._ask_for if self._can_ask else None,
+            switchable=self._switchable,
             forbids=lambda judged: forbidden(judged, self._memory.rules.deny, self._sandbox.root),
         )
         if isinstance(verdict, Denied):

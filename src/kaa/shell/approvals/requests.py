@@ -88,6 +88,7 @@ async def answer_request(
     sandbox: SandboxControl,
     *,
     ask: Ask | None,
+    switchable: bool,
     forbids: Callable[[JudgedCall], tuple[RuleMatch, Rule] | None],
 ) -> Granted | Denied:
     """Ask the user for what the model requests, unless it is permitted or never granted.
@@ -98,6 +99,7 @@ async def answer_request(
         call: the request.
         sandbox: what confines calls.
         ask: asks and permits what the question says; None if nobody can be asked.
+        switchable: a user is there, who can end read-only mode.
         forbids: the deny rule for a command, if one may match.
     """
     try:
@@ -117,7 +119,7 @@ async def answer_request(
     if objection is not None:
         return Denied(f"This is never granted: {objection}")
     if ask is None:
-        return Denied(request.unanswerable)
+        return Denied(wording.READ_ONLY if switchable else request.unanswerable)
     if command:
         return Granted(command, request.reason)
     question = Approval(

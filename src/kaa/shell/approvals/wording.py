@@ -10,7 +10,7 @@ from kaa.shell.approvals.rules import Rule
 from kaa.workspace.blocked import Blocked, sentences
 
 ADVICE = "Do not try to get there another way; if the task needs it, say so in your answer."
-_READ_ONLY = "The mode is read-only: Shift+Tab or /approvals changes it."
+READ_ONLY = "The mode is read-only: Shift+Tab or /approvals changes it."
 
 
 def forbidden(call: JudgedCall, reason: str) -> str:
@@ -27,7 +27,7 @@ def unanswerable(call: JudgedCall, doubt: Doubtful, *, switchable: bool) -> str:
     """Somebody would have to be asked, and nobody can be. `switchable`: a user is there, who can end read-only."""
     why = "; ".join(doubt.reasons)
     if switchable:
-        return f"{call.tool} was not run: {why}. {_READ_ONLY}"
+        return f"{call.tool} was not run: {why}. {READ_ONLY}"
     ways: list[str] = []
     if doubt.suggestion is not None:
         ways.append(_keep(doubt.suggestion))
@@ -94,7 +94,7 @@ def not_lifted(
 ) -> str:
     """The sandbox blocked a call, and nobody can be asked whether it may go on. `switchable`: as above."""
     if switchable:
-        return " ".join([*sentences(blocked), _READ_ONLY])
+        return " ".join([*sentences(blocked), READ_ONLY])
     hosts = dict.fromkeys(one.host_rule for one in blocked if one.kind == "network" and one.what)
     ways = [f"add --net {','.join(filter(None, hosts))}"] if any(hosts) else []
     ways += [f"add --add-dir {shlex.quote(one.what)}" for one in escalations if one.kind == "directory"]
@@ -105,7 +105,7 @@ def not_lifted(
 
 def blocked_earlier(blocked: Sequence[Blocked], *, switchable: bool) -> str:
     """The sandbox blocked what runs in the background, and nobody can be asked about it."""
-    return " ".join(["Of what runs in the background:", *sentences(blocked), _READ_ONLY if switchable else _nobody(())])
+    return " ".join(["Of what runs in the background:", *sentences(blocked), READ_ONLY if switchable else _nobody(())])
 
 
 def _keep(rules: str) -> str:

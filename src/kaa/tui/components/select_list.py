@@ -181,7 +181,9 @@ class SelectList(Generic[T]):
         if self._rank is None or not self.query:
             return self._items
         entries = [item for item in self._items if not item.is_heading]
-        return self._rank(self.query, entries, lambda item: f"{item.label} {item.description}")
+        found = self._rank(self.query, entries, lambda item: f"{item.label} {item.description}")
+        # What is called so comes before what is said to do so.
+        return sorted(found, key=lambda item: self.query.lower() not in item.label.lower())
 
     def _find(self) -> None:
         """Show what the query finds, the best of it selected."""
