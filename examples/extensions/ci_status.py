@@ -31,7 +31,8 @@ def extend(kaa: ExtensionAPI) -> None:
         while True:
             settings = context.settings(Ci)
             done = await context.workspace.run(CommandRequest(["bash", "-c", settings.command]))
-            context.state(Last, Last).output = done.tail.decode(errors="replace").strip()
+            output = done.tail.decode(errors="replace").strip()
+            context.state(Last, Last).output = output or f"No output, exit code {done.exit_code}"
             passes = done.exit_code == 0
             context.show.status("ci", "CI passes" if passes else "CI fails", "success" if passes else "error")
             await asyncio.sleep(settings.seconds)

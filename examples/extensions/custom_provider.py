@@ -1,6 +1,6 @@
 """Custom provider: a model that answers from a program on this machine, one line of JSON per event.
 
-    kaa -e examples/extensions/custom_provider.py --model local-program/default -p "Hello"
+    LOCAL_PROGRAM=./my-model kaa -e examples/extensions/custom_provider.py --model local-program/default -p "Hello"
 
 The program gets the conversation on stdin and prints lines such as {"text": "Hel"} and {"tokens": [12, 3]}.
 """
@@ -38,7 +38,10 @@ def extend(kaa: ExtensionAPI) -> None:
     @kaa.provider("local-program", {"models": [{"id": "default", "contextWindow": 32000}]})
     async def stream(request: Request, access: ProviderAccess) -> AsyncGenerator[StreamEvent, None]:
         pipe = asyncio.subprocess.PIPE
-        program = await asyncio.create_subprocess_exec(*shlex.split(_COMMAND), stdin=pipe, stdout=pipe)
+        try:
+            program = await asyncio.create_subprocess_exec(*shlex.split(_COMMAND), stdin=pipe, stdout=pipe)
+        except OSError as error:
+            raise ProviderError(f"{_COMMAND} cannot be executed ({error.strerror}): set LOCAL_PROGRAM") from error
         assert program.stdin is not None
         assert program.stdout is not None
         try:

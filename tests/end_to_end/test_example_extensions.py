@@ -123,6 +123,16 @@ def test_custom_provider_that_fails(kaa: Seat) -> None:
     assert "false ended with exit code 1" in done.err
 
 
+def test_custom_provider_without_its_program(kaa: Seat) -> None:
+    kaa.setenv(LOCAL_PROGRAM=str(kaa.home / "nothing"))
+
+    done = kaa.run(*example("custom_provider"), "--model", "local-program/default", "-p", "hello")
+
+    assert done.code == 1
+    assert "nothing cannot be executed (No such file or directory): set LOCAL_PROGRAM" in done.err
+    assert "retry" not in done.err
+
+
 def test_ci_status(kaa: Seat, server: ModelServer) -> None:
     kaa.settings(extensionSettings={"ci_status": {"command": "echo build 7 is red; false"}})
 
