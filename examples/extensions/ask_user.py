@@ -4,7 +4,7 @@ from kaa.ext.api import Choice, Chosen, Entered, ExtensionAPI, TextInput, ToolCo
 
 
 def extend(kaa: ExtensionAPI) -> None:
-    @kaa.tool(risk="read", snippet="ask the user")
+    @kaa.tool(risk="read", snippet="ask the user", title="{question}")
     async def ask_user(question: str, context: ToolContext, options: list[str] | None = None) -> str:
         """Ask the user a question. Use it only if the answer decides what you do, and you cannot find it out yourself.
 
