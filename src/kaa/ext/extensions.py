@@ -249,7 +249,7 @@ class Extensions:
             return  # `load` checks all names at once
         for other in self._scopes.values():
             if name in _named(other, kind):
-                raise RegistrationError(f"a {kind} named {name!r} is already registered by {other.owner}")
+                raise RegistrationError(_taken(kind, name, other))
 
     def changed(self, scope: Scope) -> None:
         """See `Registrations`."""
@@ -277,7 +277,7 @@ class Extensions:
                 continue
             for kind in get_args(NamedKind):
                 if both := sorted(_named(scope, kind).keys() & _named(other, kind).keys()):
-                    raise RegistrationError(f"a {kind} named {both[0]!r} is already registered by {other.owner}")
+                    raise RegistrationError(_taken(kind, both[0], other))
 
     def _limit_failures(self, scope: Scope) -> None:
         name, costs = scope.owner, scope.costs
@@ -295,6 +295,11 @@ class Extensions:
             f" failure, /extensions enable {label(name)} enables it again{kept}"
         )
         self.tell()
+
+
+def _taken(kind: NamedKind, name: str, by: Scope) -> str:
+    remedy = "choose another name" if by.built_in else f"choose another name, or disable {label(by.owner)}"
+    return f"a {kind} named {name!r} is already registered by {by.owner}: {remedy}"
 
 
 def _named(scope: Scope, kind: NamedKind) -> Mapping[str, object]:

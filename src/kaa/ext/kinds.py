@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kaa.ext.errors import ExtensionError
 from kaa.ext.extension_api import Extension
-from kaa.ext.places import kind_of
+from kaa.ext.places import ONE_ENTRY, kind_of
 
 if TYPE_CHECKING:
     from kaa.ext.process.host import ProcessHost
@@ -39,6 +39,5 @@ def extension_at(path: Path, process_host: "Callable[[], ProcessHost]", cache: P
             return component_extension(path, cache / "components", lambda one: process_host().granted(one))
         case None:
             raise ExtensionError(
-                f"Extension {path}: no extension found: use a .py or .wasm file, or a folder with __init__.py,"
-                " manifest.yaml or extension.toml"
+                f"Extension {path}: no extension found: use a .py or .wasm file, or a folder with {ONE_ENTRY}"
             )

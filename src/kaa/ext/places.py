@@ -15,7 +15,8 @@ Kind: TypeAlias = Literal["python", "process", "component"]
 Fingerprint: TypeAlias = tuple[tuple[str, int, int], ...]
 
 # The file by which a folder is recognized. A process written in Python may have an `__init__.py`, too.
-_ENTRIES: dict[str, Kind] = {"manifest.yaml": "process", "extension.toml": "component", "__init__.py": "python"}
+ENTRIES: dict[str, Kind] = {"manifest.yaml": "process", "extension.toml": "component", "__init__.py": "python"}
+ONE_ENTRY = "__init__.py, manifest.yaml or extension.toml"
 _FILES: dict[str, Kind] = {".py": "python", ".wasm": "component"}
 
 # A change of these files is a change of the extension. What else a process writes into its folder is data.
@@ -38,14 +39,14 @@ def discover(folder: Path) -> list[Path]:
 def kind_of(path: Path) -> Kind | None:
     """What a file or a folder is; None if it is no extension."""
     if path.is_dir():
-        return next((kind for name, kind in _ENTRIES.items() if (path / name).is_file()), None)
+        return next((kind for name, kind in ENTRIES.items() if (path / name).is_file()), None)
     return _FILES.get(path.suffix) if path.is_file() else None
 
 
 def label(name: str) -> str:
     """What users call an extension: the name of its file without the suffix, or of its folder."""
     path = Path(name)
-    if path.name in _ENTRIES:
+    if path.name in ENTRIES:
         return path.parent.name
     return path.stem if path.suffix in _FILES else path.name
 
@@ -54,12 +55,12 @@ def entry_file(path: Path) -> Path:
     """The file that is read first for an extension, which is a file or a folder."""
     if not path.is_dir():
         return path
-    return next((path / name for name in _ENTRIES if (path / name).is_file()), path / "__init__.py")
+    return next((path / name for name in ENTRIES if (path / name).is_file()), path / "__init__.py")
 
 
 def package(file: Path) -> Path | None:
     """The folder from which an extension with this first file loads more; None if it is of one file."""
-    return file.parent if file.name in _ENTRIES else None
+    return file.parent if file.name in ENTRIES else None
 
 
 def fingerprint(path: Path) -> Fingerprint:
@@ -106,7 +107,7 @@ def _walk(folder: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def _code_in(folder: Path, entry: Path) -> Iterator[str]:
-    kind = _ENTRIES[entry.name]
+    kind = ENTRIES[entry.name]
     yield str(entry)
     for place, files in _walk(folder):
         for name in files:

@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from kaa.ext.wasm.scaffold import write_scaffold
+from kaa.frontends.extensions.scaffold import write_scaffold
 from tests.end_to_end.kaa_process import Kaa
 from tests.support.model_server import ModelServer, call, say
 
@@ -13,7 +13,7 @@ _FOLDER = Path(__file__).parent / "rust_component"
 def test_its_tool_reads_the_project(tmp_path: Path) -> None:
     kaa = Kaa(tmp_path)
     folder = tmp_path / "words"
-    write_scaffold(folder, "words", "rust")
+    write_scaffold(folder, "words", "wasm-rust")
     (folder / "words.wasm").write_bytes((_FOLDER / "words.wasm").read_bytes())
     (kaa.project / "notes.txt").write_text("one two three\n")
     with ModelServer() as server:
@@ -30,7 +30,7 @@ def test_its_tool_reads_the_project(tmp_path: Path) -> None:
 
 
 def test_it_was_built_from_the_scaffold(tmp_path: Path) -> None:
-    write_scaffold(tmp_path / "words", "words", "rust")
+    write_scaffold(tmp_path / "words", "words", "wasm-rust")
 
     digests = {
         file: hashlib.sha256((tmp_path / "words" / file).read_bytes()).hexdigest()

@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+import kaa.ext.wasm
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.shell.extensions.errors import InstallationError
@@ -13,6 +14,7 @@ from kaa.tui.sanitize import sanitize
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _SUFFIX = ".template"
+_WIT = Path(kaa.ext.wasm.__path__[0]) / "wit" / "kaa-extension.wit"
 
 
 def add_new_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +38,7 @@ def run_new(parsed: argparse.Namespace, home: Home) -> int:
         raise InstallationError(str(error)) from error
     folder = Path(parsed.directory, parsed.name)
     try:
-        written = _written(folder, parsed)
+        written = write_scaffold(folder, parsed.name, _template(parsed))
     except FileExistsError as error:
         raise InstallationError(f"{folder} exists: choose another name, or remove it") from error
     except OSError as error:
@@ -47,17 +49,40 @@ def run_new(parsed: argparse.Namespace, home: Home) -> int:
     return ExitCode.DONE
 
 
-def _written(folder: Path, parsed: argparse.Namespace) -> list[Path]:
+def _template(parsed: argparse.Namespace) -> str:
     if parsed.wasm:
-        from kaa.ext.wasm.scaffold import write_scaffold  # lazy: few extensions are components
+        return f"wasm-{parsed.wasm}"
+    return f"process-{parsed.process}" if parsed.process else "python"
 
-        return write_scaffold(folder, parsed.name, parsed.wasm)
-    template = _TEMPLATES / (f"process-{parsed.process}" if parsed.process else "python")
+
+def write_scaffold(folder: Path, name: str, template: str) -> list[Path]:
+    """Write the files of a new extension.
+
+    Args:
+        folder: is created; must not exist, so that nothing is overwritten.
+        name: of the extension.
+        template: `python`, `process-python`, `process-ts`, `wasm-python` or `wasm-rust`.
+
+    Returns:
+        What was written.
+
+    Raises:
+        OSError: the folder exists or cannot be written.
+    """
+    sources = {file.relative_to(_TEMPLATES / template): file for file in (_TEMPLATES / template).rglob(f"*{_SUFFIX}")}
+    texts = {str(place.with_suffix("")): _filled(file.read_text("utf-8"), name) for place, file in sources.items()}
+    if template.startswith("wasm-"):
+        texts[f"wit/{_WIT.name}"] = _WIT.read_text("utf-8")
     folder.mkdir(parents=True)
-    written: list[Path] = []
-    for source in sorted(template.glob(f"*{_SUFFIX}")):
-        file = folder / source.name.removesuffix(_SUFFIX)
-        text = source.read_text("utf-8").replace("NAME_", f"{parsed.name.replace('.', '_')}_")
-        file.write_text(text.replace("NAME", parsed.name), "utf-8")
-        written.append(file)
-    return written
+    for place, text in texts.items():
+        file = folder / place
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, "utf-8")
+    return [folder / place for place in sorted(texts)]
+
+
+def _filled(text: str, name: str) -> str:
+    """A template for an extension of this name. Names of tools and of packages of Rust have no dots."""
+    package = name.replace(".", "-")
+    package = package if package[0].isalpha() else f"kaa-{package}"
+    return text.replace("PACKAGE", package).replace("NAME_", f"{name.replace('.', '_')}_").replace("NAME", name)

@@ -6,7 +6,7 @@ import msgspec
 
 from kaa.ext.errors import ExtensionError
 from kaa.ext.permissions import Permissions
-from kaa.ext.places import Kind, kind_of
+from kaa.ext.places import ONE_ENTRY, Kind, kind_of
 from kaa.shell.extensions.digest import files_in
 from kaa.shell.extensions.errors import InstallationError
 
@@ -60,7 +60,7 @@ def examine(path: Path) -> Candidate:
 
 
 def _not_an_extension(path: Path) -> str:
-    wanted = "__init__.py, manifest.yaml or extension.toml"
+    wanted = ONE_ENTRY
     if not path.is_dir():
         return f"{path.name} is no extension: use a .py or .wasm file, a wheel, or a folder with {wanted}"
     inside = sorted(entry.name for entry in path.iterdir() if kind_of(entry) is not None)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from kaa.ext.distributions import FOLDER, GROUP, entry_module
+from kaa.ext.places import ENTRIES
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.extensions.index import Wheel, same_distribution
 from kaa.shell.extensions.staging import MAX_BYTES, StagedTree, copy_folder
@@ -13,7 +14,7 @@ from kaa.shell.extensions.staging import MAX_BYTES, StagedTree, copy_folder
 _CODE = frozenset({"purelib", "platlib"})
 _LINK = 0o120000
 _KIND = 0o170000
-_ENTRIES = ("manifest.yaml", "extension.toml")
+_PROGRAMS = [name for name, kind in ENTRIES.items() if kind != "python"]
 
 
 def stage_wheels(wheels: Sequence[Wheel], folder: Path, tree: StagedTree) -> None:
@@ -88,11 +89,11 @@ def _references(wheel: Wheel, folder: Path) -> list[str]:
 
 def _program(wheel: Wheel, folder: Path) -> Path:
     """The folder in a wheel that is the extension of another kind than Python."""
-    found = sorted({place for name in _ENTRIES for file in folder.rglob(name) for place in _parent(file, folder)})
+    found = sorted({place for name in _PROGRAMS for file in folder.rglob(name) for place in _parent(file, folder)})
     if not found:
         raise InstallationError(
-            f"{wheel.name} {wheel.version} is no extension of kaa: it has no entry point {GROUP}, no manifest.yaml and"
-            " no extension.toml"
+            f"{wheel.name} {wheel.version} is no extension of kaa: it has no entry point {GROUP} and none of"
+            f" {', '.join(_PROGRAMS)}"
         )
     if len(found) > 1:
         names = ", ".join(str(one.relative_to(folder)) for one in found)

@@ -9,16 +9,16 @@ import pytest
 import kaa.ext.wasm
 from kaa.ext.permissions import Permissions
 from kaa.ext.wasm.description import find_component
-from kaa.ext.wasm.scaffold import Language, write_scaffold
+from kaa.frontends.extensions.scaffold import write_scaffold
 
 _WIT = Path(kaa.ext.wasm.__path__[0]) / "wit" / "kaa-extension.wit"
 
 
 @pytest.mark.parametrize("language", ["python", "rust"])
-def test_a_scaffold_has_the_wit_and_a_valid_description(tmp_path: Path, language: Language) -> None:
+def test_a_scaffold_has_the_wit_and_a_valid_description(tmp_path: Path, language: str) -> None:
     folder = tmp_path / "mine"
 
-    written = write_scaffold(folder, "my-words", language)
+    written = write_scaffold(folder, "my-words", f"wasm-{language}")
 
     assert sorted(written) == sorted(path for path in folder.rglob("*") if path.is_file())
     assert (folder / "wit" / _WIT.name).read_text() == _WIT.read_text()
@@ -29,8 +29,8 @@ def test_a_scaffold_has_the_wit_and_a_valid_description(tmp_path: Path, language
 
 
 def test_the_sources_can_be_read(tmp_path: Path) -> None:
-    write_scaffold(tmp_path / "python", "mine", "python")
-    write_scaffold(tmp_path / "rust", "mine", "rust")
+    write_scaffold(tmp_path / "python", "mine", "wasm-python")
+    write_scaffold(tmp_path / "rust", "mine", "wasm-rust")
 
     ast.parse((tmp_path / "python" / "app.py").read_text())
     package = tomllib.loads((tmp_path / "rust" / "Cargo.toml").read_text())
@@ -38,6 +38,14 @@ def test_the_sources_can_be_read(tmp_path: Path) -> None:
     assert package["lib"]["crate-type"] == ["cdylib"]
 
 
+@pytest.mark.parametrize(("name", "package"), [("my.comp", "my-comp"), ("7up", "kaa-7up")])
+def test_the_package_of_rust_has_a_valid_name(tmp_path: Path, name: str, package: str) -> None:
+    write_scaffold(tmp_path / "rust", name, "wasm-rust")
+
+    assert tomllib.loads((tmp_path / "rust" / "Cargo.toml").read_text())["package"]["name"] == package
+    assert find_component(tmp_path / "rust").file == tmp_path / "rust" / f"{name}.wasm"
+
+
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
-        write_scaffold(tmp_path, "mine", "python")
+        write_scaffold(tmp_path, "mine", "wasm-python")
