@@ -53,3 +53,12 @@ def test_a_folder_that_is_not_there_is_refused_with_its_path(kaa: Kaa, tmp_path:
 
     assert done.code != 0
     assert f"no such folder of themes: {extension}/colours" in done.err
+
+
+def test_the_list_of_extensions_names_the_folder(kaa: Kaa, tmp_path: Path) -> None:
+    extension = _extension(tmp_path)
+    with ModelServer() as model:
+        kaa.use(model, "openai-completions")
+        done = kaa.run("-e", str(extension), "-p", "/extensions")
+
+    assert f"themes in {extension}/themes" in done.out

@@ -150,6 +150,7 @@ def added_by(scope: Scope) -> list[str]:
         *(f"prompt section {name}" for name in scope.sections),
         *(f"provider {name}" for name in scope.providers),
         *(f"option --{name}" for name in scope.flags),
+        *(f"themes in {folder}" for folder in scope.theme_folders),
         *(["settings"] if scope.settings is not None else []),
         *(f"{title}" if count == 1 else f"{count} {title}s" for count, title in hooks if count),
     ]
