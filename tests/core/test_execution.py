@@ -4,7 +4,14 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from kaa.core.agent import AgentConfig
-from kaa.core.events import AgentEnd, MessageEnd, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
+from kaa.core.events import (
+    AgentEnd,
+    MessageEnd,
+    ToolArgumentsReplaced,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    ToolExecutionUpdate,
+)
 from kaa.core.hooks import Block, FixedHooks, Refuse, ReplaceArguments, RunAgain
 from kaa.core.messages import ToolCall, ToolResultMessage
 from kaa.core.tool import Permit, ToolError, ToolResult, ToolRun, text_result
@@ -232,6 +239,8 @@ class TestHooks:
         end = run(scene.agent.run(say("go")))
 
         assert results(end)[0].text == "HEY -- signed"
+        (replaced,) = [event for event in scene.events if isinstance(event, ToolArgumentsReplaced)]
+        assert replaced.args == {"text": "HEY"}
 
     def test_a_hook_that_crashes_blocks_the_call(self) -> None:
         ran: list[bool] = []

@@ -12,6 +12,7 @@ from kaa.core.events import (
     MessageUpdate,
     ModelFallback,
     TextDelta,
+    ToolArgumentsReplaced,
     ToolExecutionEnd,
     ToolExecutionStart,
     ToolExecutionUpdate,
@@ -154,3 +155,9 @@ def test_without_a_model_the_screen_says_how_to_get_going(tmp_path: Path) -> Non
     for expected in ("there is no key", "ANTHROPIC_API_KEY", str(tmp_path / "models.json"), "kaa demo", "openai/gpt-5"):
         assert expected in err.getvalue()
     assert "models.json: line 3" in err.getvalue()
+
+
+def test_a_call_that_an_extension_changed_is_shown_as_it_runs() -> None:
+    _, err = show(ToolArgumentsReplaced("c", "bash", {"command": "true"}, "quiet"))
+
+    assert err == "> bash true (changed by extension quiet)\n"

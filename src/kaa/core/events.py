@@ -171,6 +171,15 @@ class ToolExecutionStart(_Event, tag="tool_execution_start", frozen=True):
     args: dict[str, Json]
 
 
+class ToolArgumentsReplaced(_Event, tag="tool_arguments_replaced", frozen=True):
+    """A hook replaced the arguments of a call before it runs. `source`: the extension; empty if it is kaa's own."""
+
+    tool_call_id: str
+    tool_name: str
+    args: dict[str, Json]
+    source: str = ""
+
+
 class ToolExecutionUpdate(_Event, tag="tool_execution_update", frozen=True):
     """A running tool has more to show: `delta` follows what came before.
 
@@ -489,6 +498,7 @@ Event: TypeAlias = (
     | MessageUpdate
     | MessageEnd
     | ToolExecutionStart
+    | ToolArgumentsReplaced
     | ToolExecutionUpdate
     | ToolExecutionEnd
     | TurnEnd

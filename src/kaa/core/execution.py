@@ -7,7 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from kaa.core.arguments import ArgumentError
-from kaa.core.events import Event, MessageEnd, MessageStart, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
+from kaa.core.events import (
+    Event,
+    MessageEnd,
+    MessageStart,
+    ToolArgumentsReplaced,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    ToolExecutionUpdate,
+)
 from kaa.core.hooks import Block, Hooks, Refuse, ReplaceArguments, RunAgain
 from kaa.core.messages import TextContent, ToolCall, ToolResultMessage
 from kaa.core.tool import Permit, Tool, ToolError, ToolResult, ToolRun, text_result
@@ -161,7 +169,9 @@ class ToolExecutor:
                     if denied:
                         self.denials.append(f"{call.name}: {reason}")
                     return text_result(f"{reason} {advice}".rstrip(), is_error=True)
-                case ReplaceArguments(arguments=arguments):
+                case ReplaceArguments(arguments=arguments, source=source):
+                    if arguments != call.arguments:
+                        self._emit(ToolArgumentsReplaced(call.id, call.name, arguments, source))
                     call = msgspec.structs.replace(call, arguments=arguments)
                     run.permit = None
                 case Permit():

@@ -23,9 +23,14 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class ReplaceArguments(msgspec.Struct, frozen=True):
-    """Run the tool with these arguments instead. A permit that an earlier hook gave was for the others and is void."""
+    """Run the tool with these arguments instead. A permit that an earlier hook gave was for the others and is void.
+
+    Attributes:
+        source: who wants that, for people.
+    """
 
     arguments: dict[str, Json]
+    source: str = ""
 
 
 class RunAgain(msgspec.Struct, frozen=True):

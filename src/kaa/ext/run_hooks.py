@@ -100,7 +100,9 @@ class RunHooks:
                 if isinstance(verdict, Block):
                     block = parsed(scope, what, verdict)
                     return msgspec.structs.replace(block, reason=named(scope, block.reason))
-                if isinstance(verdict, ReplaceArguments | Permit | None):
+                if isinstance(verdict, ReplaceArguments):
+                    return msgspec.structs.replace(parsed(scope, what, verdict), source=scope.author and scope.name)
+                if isinstance(verdict, Permit | None):
                     return parsed(scope, what, verdict)
                 raise returned(scope, what, verdict, "Block, ReplaceArguments, a Permit or None")
             except ExtensionFailedError as failure:

@@ -14,6 +14,7 @@ from kaa.core.events import (
     MessageUpdate,
     ModelFallback,
     TextDelta,
+    ToolArgumentsReplaced,
     ToolExecutionEnd,
     ToolExecutionStart,
     ToolExecutionUpdate,
@@ -68,7 +69,7 @@ class TextOutput:
                 self._say(delta)
             case MessageEnd(message=AssistantMessage()):
                 self._end_line()
-            case ToolExecutionStart():
+            case ToolExecutionStart() | ToolArgumentsReplaced():
                 self.progress(f"> {event.tool_name} {self._subject(event)}")
             case ToolExecutionUpdate() if self._verbose:
                 deliver(self._err, sanitize(event.delta))
@@ -133,8 +134,13 @@ class TextOutput:
         if text:
             self._line_open = not text.endswith("\n")
 
-    def _subject(self, call: ToolExecutionStart) -> str:
+    def _subject(self, call: ToolExecutionStart | ToolArgumentsReplaced) -> str:
         """What a call is about: the title that its extension gave, or the argument that says most."""
+        if isinstance(call, ToolArgumentsReplaced):
+            by = f"extension {call.source}" if call.source else "kaa"
+            return (
+                f"{self._subject(ToolExecutionStart(call.tool_call_id, call.tool_name, call.args))} (changed by {by})"
+            )
         titles = {} if self._conversation is None else self._conversation.call_titles
         if call.tool_name in titles:
             from kaa.ext.call_titles import filled_title  # lazy: few extensions give titles

@@ -33,6 +33,7 @@ class ToolCard(Card):
         self._fragments: list[str] = []  # JSON text of the arguments that has not been read yet
         self._arguments = PartialJson()
         self._duration_ms = 0
+        self._changed_by = ""
         self._pictures = Pictures(view)
 
     def write(self, fragment: str) -> None:
@@ -51,6 +52,11 @@ class ToolCard(Card):
         """The tool runs."""
         self.call(arguments)
         self._state = "running"
+
+    def replace(self, arguments: Mapping[str, Json], source: str) -> None:
+        """An extension changed the arguments; kaa itself if `source` is empty."""
+        self.call(arguments)
+        self._changed_by = f"extension {source}" if source else "kaa"
 
     def print(self, output: str, skipped_bytes: int = 0) -> None:
         """The tool has more to show."""
@@ -99,7 +105,9 @@ class ToolCard(Card):
         palette, text = self.context.palette, self._call.text
         remarks = palette["error" if self._call.failed else "muted"]
         blocked = dict.fromkeys([*_blocked(self._call.detail("blocked")), *text.blocked])
+        changed = [f"{self._changed_by} changed this call"] if self._changed_by else []
         return [
+            *((harmless(note), palette["warning"]) for note in changed),
             *((harmless(note), remarks) for note in text.notes),
             *((harmless(sentence), palette["warning"]) for sentence in blocked),
         ]

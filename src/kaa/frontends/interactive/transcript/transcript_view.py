@@ -16,6 +16,7 @@ from kaa.core.events import (
     MessageStart,
     MessageUpdate,
     ModelFallback,
+    ToolArgumentsReplaced,
     ToolExecutionEnd,
     ToolExecutionStart,
     ToolExecutionUpdate,
@@ -217,6 +218,8 @@ class TranscriptView:
     def _show_aside(self, event: Event) -> None:
         """Show what is said beside the conversation."""
         match event:
+            case ToolArgumentsReplaced(tool_call_id=call_id, tool_name=name, args=arguments, source=source):
+                self._card(call_id, name).replace(arguments, source)
             case AutoRetryStart() | AutoRetryEnd():
                 self._show_retry(event)
             case ExtensionEntry(extension=extension, kind=kind, display=display):
