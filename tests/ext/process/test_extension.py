@@ -338,7 +338,7 @@ def test_interceptors_block_change_and_see_results_by_priority(tmp_path: Path) -
         [before], [after] = stage.registry.run.before, stage.registry.run.after
 
         assert await before(ToolCall("1", "bash", {"command": "ls"})) == ReplaceArguments(
-            {"command": "ls", "seen": "highlow"}
+            {"command": "ls", "seen": "highlow"}, "probe"
         )
         blocked = await before(ToolCall("2", "bash", {"command": "rm -rf /"}))
         assert isinstance(blocked, Block)

@@ -138,7 +138,7 @@ def test_commands_hooks_and_a_prompt_section(tmp_path: Path) -> None:
         assert loaded.reports == []
         assert await loaded.command("act", "now") == Submit("Do it")
         assert registry.commands["act"].argument_hint == "[HOW]"
-        assert await before(call) == ReplaceArguments({"path": "b"})
+        assert await before(call) == ReplaceArguments({"path": "b"}, "it")
         assert await after(call, text_result("old", details={"kept": 1})) == ToolResult(
             (TextContent("changed"),), {"kept": 1}
         )
@@ -284,7 +284,7 @@ def test_unloading_ends_the_calls(tmp_path: Path) -> None:
         loaded.registry.extensions.unload(str(loaded.path))
 
         assert await asyncio.wait([call], timeout=HANG_SECONDS) == ({call}, set())
-        with pytest.raises(ToolError, match="interrupt"):
+        with pytest.raises(ToolError, match=r"interrupt|it was stopped"):  # in its code, or in a call of kaa
             await call
         assert loaded.registry.tools == ()
 
