@@ -96,7 +96,8 @@ class UnconfinedHost:
         pipes = [os.pipe() for _ in range(5)]
         (messages_in, messages_out, stdin, stdout, stderr) = pipes
         # The shell arranges the descriptors 3 and 4: in a process with threads, nothing of Python's may run after fork.
-        arrange = f'exec 3<&{messages_in[0]} 4>&{messages_out[1]}; exec "$0" "$@"'
+        ours = messages_in[0], messages_out[1]
+        arrange = f'exec 3<&{ours[0]} 4>&{ours[1]} {ours[0]}<&- {ours[1]}>&-; exec "$0" "$@"'
         try:
             process = await asyncio.create_subprocess_exec(
                 *("/bin/bash", "-c", arrange, program_of(manifest), *manifest.arguments),

@@ -1,11 +1,8 @@
 """Extension processes: real processes that speak the protocol, well and badly, and what kaa makes of it."""
 
 import asyncio
-import os
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import cast
 
 import msgspec
 import pytest
@@ -24,128 +21,21 @@ from kaa.core.provider import (
     TextChunk,
     ThinkingChunk,
 )
-from kaa.core.tool import ToolError, ToolResult, text_result
-from kaa.ext.acting import ConversationControl
-from kaa.ext.agents import AgentRunner, ToolTask
-from kaa.ext.api import CommandContext, CompactionRequest, PromptContext, Reply
-from kaa.ext.display import DisplayKind, DisplayUpdate, NoticeShown, StatusSection
+from kaa.core.tool import ToolError, text_result
+from kaa.ext.api import CompactionRequest, Reply
+from kaa.ext.display import NoticeShown, StatusSection
 from kaa.ext.errors import CommandError, ExtensionError
-from kaa.ext.hooks import SessionEnd, SessionStart
+from kaa.ext.hooks import SessionEnd
 from kaa.ext.process.extension import process_extension
 from kaa.ext.process.process_run import Timing
 from kaa.ext.providers import ProviderAccess
 from kaa.ext.scope import Scope
-from kaa.ext.showing import ConversationDisplay
 from tests.support.agents import MODEL
 from tests.support.process_host import UnconfinedHost, write_extension
-from tests.support.registries import LoadedRegistry
-from tests.support.toolbox import RecordedRun, text_of
+from tests.support.process_stage import START, Stage, play
+from tests.support.toolbox import text_of
 
 _CONVERSATION = "permissions: {session: write}"
-_START = SessionStart("startup", "session", None)
-
-
-class _Seen:
-    """A frontend and a conversation that remember what extensions want of them, as texts."""
-
-    shows: Collection[DisplayKind] = ("notice", "status", "widget", "editor")
-
-    def __init__(self, seen: list[str]) -> None:
-        self._seen = seen
-        self.updates: list[DisplayUpdate] = []
-
-    def show(self, update: DisplayUpdate) -> None:
-        """Remember it."""
-        self.updates.append(update)
-        match update.change:
-            case NoticeShown(text, level):
-                self._seen.append(f"{level}: {text}")
-            case change:
-                self._seen.append(str(change))
-
-    active_tools = ("read",)
-    deferred_tools: Mapping[str, str] = {}
-
-    async def call(self, task: ToolTask) -> ToolResult:
-        """Run a tool without an end, and remember how it was stopped."""
-        self._seen.append(f"{task.extension} in {task.call_id}: {task.name} {task.arguments}")
-        try:
-            await asyncio.Event().wait()
-            return text_result("")
-        except asyncio.CancelledError:
-            self._seen.append("the tool was stopped")
-            raise
-
-    def send(self, extension: str, text: str, *, steer: bool) -> None:
-        """Remember it."""
-        self._seen.append(f"{'steer' if steer else 'send'}: {text}")
-
-
-class Stage:
-    """A conversation with one extension process."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.host = UnconfinedHost(folder.parent)
-        self.failures: list[str] = []
-        self.timing = Timing(pauses=(0.0, 0.0))
-        self.registry = LoadedRegistry(self.failures.append)
-        seen = _Seen(self.host.reports)
-        self.updates = seen.updates
-        display = ConversationDisplay("", seen, self.failures.append)
-        control = cast("ConversationControl", seen)
-        self.registry.context.attach(lambda: control, lambda: cast("AgentRunner", seen), lambda: display)
-
-    def load(self, source: str, manifest: str = "") -> None:
-        """Start the extension."""
-        folder = write_extension(self.folder, source, manifest)
-        self.registry.load(str(folder), process_extension(folder, self.host, self.timing))
-
-    async def begin(self, source: str, manifest: str = "") -> None:
-        """Start the extension and wait for its registrations."""
-        self.load(source, manifest)
-        await self.registry.session.started(_START)
-
-    async def call(self, name: str, /, **arguments: object) -> ToolResult:
-        """Call a tool."""
-        scope = next(one for one in self.registry.extensions.scopes() if name in one.tools)
-        return await self.registry.context.bind(scope.tools[name].tool, scope).run(arguments, RecordedRun())
-
-    async def command(self, name: str, arguments: str = "") -> object:
-        """Run a slash command."""
-        return await self.registry.run_command(name, arguments, cast("CommandContext", self.registry.context))
-
-    async def until(self, met: Callable[[], bool]) -> None:
-        """Wait for something that comes."""
-        while not met():
-            await asyncio.sleep(0.01)
-
-    def prompt(self) -> list[str]:
-        """The sections of the system prompt."""
-        return [text for _, text in self.registry.prompt_sections(PromptContext("/", "2026-01-01"))]
-
-
-@asynccontextmanager
-async def _stage(folder: Path) -> AsyncIterator[Stage]:
-    stage = Stage(folder)
-    try:
-        yield stage
-    finally:
-        stage.registry.extensions.close()
-        await stage.host.close()
-        for pid in stage.host.started:
-            with pytest.raises(ProcessLookupError):
-                os.kill(pid, 0)
-
-
-def play(folder: Path, scene: Callable[[Stage], Awaitable[None]]) -> None:
-    """Run a scene; afterwards no process is left."""
-
-    async def whole() -> None:
-        async with asyncio.timeout(60), _stage(folder / "probe") as stage:
-            await scene(stage)
-
-    asyncio.run(whole())
 
 
 def test_tools_commands_and_prompt_sections(tmp_path: Path) -> None:
@@ -426,7 +316,7 @@ def test_injections_of_several_processes_do_not_mix(tmp_path: Path) -> None:
         for name in ("one", "two"):
             folder = write_extension(stage.folder.with_name(name), source.replace("NAME", name), _CONVERSATION)
             stage.registry.load(str(folder), process_extension(folder, stage.host, stage.timing))
-        await stage.registry.session.started(_START)
+        await stage.registry.session.started(START)
         message = user_message("hello")
         request = Request(MODEL, "", (message,))
 
@@ -989,7 +879,7 @@ def test_a_missing_program_is_told(tmp_path: Path) -> None:
         write_extension(stage.folder, "")
         (stage.folder / "manifest.yaml").write_text("name: probe\nruntime: ./build/probe\n")
         stage.registry.load("probe", process_extension(stage.folder, stage.host))
-        await stage.registry.session.started(_START)
+        await stage.registry.session.started(START)
 
         [report] = stage.host.reports
         assert "build/probe does not exist: build or install it" in report
@@ -1091,10 +981,22 @@ def test_a_new_version_replaces_the_process(tmp_path: Path) -> None:
 
 def test_a_conversation_that_ended_is_no_longer_used(tmp_path: Path) -> None:
     async def scene(stage: Stage) -> None:
-        await stage.begin("Peer().serve([], {})")
+        await stage.begin("""
+            peer = Peer()
+            def subscribe(params):
+                peer.ask("host/subscribe", topic="go")
+                return text("")
+            peer.serve([tool("listen")], {"tool/execute": subscribe,
+                       "eventBus/event": lambda params: peer.notify("notify", message=str(params["data"]))})
+        """)
+        await stage.call("listen")
+        stage.host.bus.publish("go", "early")
+        await stage.until(lambda: bool(stage.host.reports))
         await stage.registry.session.ended(SessionEnd("quit", "session", None))
+        stage.host.bus.publish("go", "late")
+        await stage.until(lambda: len(stage.host.reports) == 2)
 
-        assert stage.failures == []
+        assert stage.host.reports == ["info: early", "Extension probe: late"]
 
     play(tmp_path, scene)
 

@@ -18,6 +18,8 @@ _BYTES_A_SECOND, _BURST_BYTES = 4.0 * 1024 * 1024, 64.0 * 1024 * 1024
 # What kaa keeps for a process that does not read.
 _MAX_UNREAD_BYTES = 16 * 1024 * 1024
 _MAX_REQUESTS = 64
+# What a process sent before it closed its end arrives at once.
+_LAST_MESSAGES_SECONDS = 1
 # Of the requests that kaa has not answered.
 _MAX_REQUEST_BYTES = 16 * 1024 * 1024
 
@@ -56,15 +58,21 @@ class Channel:
     Args:
         reader: from the process; its limit is that of a message.
         writer: to the process.
+        unread: set when the process does not read what is written.
         stray: where lines go that are no messages, while it is not certain that the process uses this way; None if
             nothing else can arrive here.
     """
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.WriteTransport, stray: OutputLog | None = None
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.WriteTransport,
+        unread: asyncio.Event,
+        stray: OutputLog | None = None,
     ) -> None:
         self.reader = reader
         self.writer = writer
+        self.unread = unread
         self.stray = stray
 
 
@@ -125,13 +133,14 @@ class Connection:
 
     async def receive(self) -> str:
         """Receive messages until the process closes its side. Returns what it did wrong; empty for nothing."""
-        readers = [asyncio.create_task(self._receive(channel)) for channel in self._channels]
+        tasks = [asyncio.create_task(self._receive(channel)) for channel in self._channels]
+        tasks += [asyncio.create_task(self._watch(*one)) for one in zip(self._channels, tuple(tasks), strict=True)]
         try:
             return await self._over
         finally:
-            for task in readers:
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*readers, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     def lost(self) -> None:
         """The process ends: the receiver sends nothing new. What waits for an answer learns the reason by `close`."""
@@ -173,6 +182,13 @@ class Connection:
         if not self._channels:
             self._end("")
 
+    async def _watch(self, channel: Channel, receiving: "asyncio.Task[None]") -> None:
+        """End the connection when the process stops to read: nothing can be asked or cancelled any more."""
+        await channel.unread.wait()
+        await asyncio.wait((receiving,), timeout=_LAST_MESSAGES_SECONDS)
+        if self._channels == (channel,):
+            self._end("")
+
     def _end(self, problem: str) -> None:
         if not self._over.done():
             self._over.set_result(problem)
@@ -203,7 +219,8 @@ class Connection:
             case Answer():
                 self._answered(message)
             case Notification(method="$/cancelRequest", params=params):
-                if (task := self._answering.get(params.get("id", ""))) is not None:
+                identity = params.get("id")
+                if isinstance(identity, int | str) and (task := self._answering.get(identity)) is not None:
                     task.cancel()
             case Notification(method=method, params=params):
                 self._receiver.notified(method, params)
