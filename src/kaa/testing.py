@@ -14,11 +14,11 @@ from typing import TypeVar
 from kaa.core.events import AgentEnd, Event
 from kaa.core.messages import AssistantMessage, Json, TextContent, ToolResultMessage
 from kaa.core.provider import Request, StreamEvent
-from kaa.ext.acting import extension_name
 from kaa.ext.asking import AnswerT
 from kaa.ext.display import ALL_KINDS, DisplayChange, DisplayKind, DisplayUpdate
 from kaa.ext.extension_api import Extension, ExtensionAPI
 from kaa.ext.loader import load_extension
+from kaa.ext.places import ExtensionId
 from kaa.ext.providers import ProviderAccess
 from kaa.ext.questions import AllowOnce, Answer, Deny, Dismissed, Question
 from kaa.ext.stores import StoreScope
@@ -243,28 +243,28 @@ def conversation(
         ExtensionError: the extension cannot be loaded.
     """
     if isinstance(extension, str | Path):
-        name = str(Path(extension).absolute())
-        extend = load_extension(Path(name))
+        path = Path(extension).absolute()
+        which, extend = ExtensionId.at(path, path.parent), load_extension(path)
     else:
-        name, extend = "tested", extension
+        which, extend = ExtensionId("tested", "tested", "tested"), extension
     model = ScriptedProvider(script)
     workspace = MemoryWorkspace(
         {name: text.encode() if isinstance(text, str) else text for name, text in (files or {}).items()},
         commands=commands,
     )
     with tempfile.TemporaryDirectory() as home, asyncio.Runner() as runner:
-        talk = Talk(extension_name(name), model, workspace, ScriptedAsker(answers), runner)
+        talk = Talk(which.key, model, workspace, ScriptedAsker(answers), runner)
         options = HostOptions(discover_extensions=False, flags=dict(flags or {}))
         own = Home(Path(home))
-        own.settings.write_text(json.dumps({SECTION: {extension_name(name): dict(settings or {})}}))
+        own.settings.write_text(json.dumps({SECTION: {which.key: dict(settings or {})}}))
 
         def notify(notice: HostNotice) -> None:
             talk.notices.append(notice.text)
 
         host = Host(options, own, {"KAA_LOCAL_SERVERS": "none"}, notify, talk.asker, talk)
         try:
-            host.extensions.load("kaa.testing", _model_extension(model), built_in=True)
-            host.extensions.load(name, extend)
+            host.extensions.load(ExtensionId.built_in("kaa.testing"), _model_extension(model), built_in=True)
+            host.extensions.load(which, extend)
             runner.run(talk.open(host, approvals))
             yield talk
         finally:

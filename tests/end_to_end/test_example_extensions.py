@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kaa.ext.places import ExtensionId
 from tests.end_to_end.kaa_process import conversation
 from tests.end_to_end.seat import Seat, enter
 from tests.support.model_server import ModelServer, call, say
@@ -29,6 +30,10 @@ def kaa(tmp_path: Path, server: ModelServer) -> Seat:
 
 def example(name: str) -> tuple[str, str]:
     return "-e", str(EXAMPLES / f"{name}.py")
+
+
+def _key(name: str) -> str:
+    return ExtensionId.at(EXAMPLES / f"{name}.py").key
 
 
 def executable(path: Path, script: str) -> None:
@@ -62,7 +67,7 @@ def test_permission_policy(kaa: Seat, server: ModelServer) -> None:
 
 
 def test_permission_policy_asks(kaa: Seat, server: ModelServer) -> None:
-    kaa.settings(extensionSettings={"permission_policy": {"ask": ["echo go"], "forbidden": []}})
+    kaa.settings(extensionSettings={_key("permission_policy"): {"ask": ["echo go"], "forbidden": []}})
     server.begin([call("bash", command="echo go"), say("Done.")])
 
     with rpc(kaa, *example("permission_policy")) as client:
@@ -76,7 +81,7 @@ def test_permission_policy_asks(kaa: Seat, server: ModelServer) -> None:
 
 def test_format_after_edits(kaa: Seat, server: ModelServer) -> None:
     command = ["sh", "-c", 'grep -q bad "$0" && { echo "line 1: bad"; exit 1; }; echo formatted >> "$0"']
-    kaa.settings(extensionSettings={"format_after_edits": {"commands": {".py": command}}})
+    kaa.settings(extensionSettings={_key("format_after_edits"): {"commands": {".py": command}}})
     good, bad = call("write", path="a.py", content="x\n"), call("write", path="b.py", content="bad\n")
     server.begin([good, bad, say("Done.")])
 
@@ -134,7 +139,7 @@ def test_custom_provider_without_its_program(kaa: Seat) -> None:
 
 
 def test_ci_status(kaa: Seat, server: ModelServer) -> None:
-    kaa.settings(extensionSettings={"ci_status": {"command": "echo build 7 is red; false"}})
+    kaa.settings(extensionSettings={_key("ci_status"): {"command": "echo build 7 is red; false"}})
 
     with kaa.open(*example("ci_status")) as program:
         program.wait_for("CI fails")

@@ -12,6 +12,7 @@ from kaa.ext.scope import Scope
 from kaa.host.log import LOG
 from kaa.workspace.memory import MemoryWorkspace
 from tests.support.agents import run
+from tests.support.extension_ids import named
 from tests.support.person import yes_or_no
 from tests.support.registries import LoadedRegistry
 
@@ -32,7 +33,7 @@ def test_a_hook_that_takes_too_long_is_cancelled_and_named(context: Conversation
             raise
 
     with pytest.raises(ExtensionError, match="Extension mine: a hook took over 0 seconds"):
-        run(call(Scope("mine"), "a hook", endless, context=context, seconds=0))
+        run(call(Scope(named("mine")), "a hook", endless, context=context, seconds=0))
     assert cancelled == [True]
 
 
@@ -65,7 +66,7 @@ def test_the_traceback_is_a_record_of_the_log(context: ConversationContext) -> N
     LOG.setLevel(logging.ERROR)
     try:
         with pytest.raises(ExtensionError, match="Extension mine: a hook failed: ValueError: bug"):
-            run(call(Scope("mine"), "a hook", broken, context=context))
+            run(call(Scope(named("mine")), "a hook", broken, context=context))
     finally:
         LOG.removeHandler(handler)
         LOG.setLevel(level)

@@ -1,10 +1,11 @@
+import re
 from pathlib import Path
 
 import pytest
 
 from kaa.ext.errors import ExtensionError
 from kaa.ext.kinds import extension_at
-from kaa.ext.places import Kind, discover, entry_file, fingerprint, kind_of
+from kaa.ext.places import ExtensionId, Kind, check_key, discover, entry_file, fingerprint, kind_of
 from kaa.ext.process.host import ProcessHost
 
 
@@ -85,8 +86,52 @@ def test_what_is_no_extension_is_named_with_the_valid_forms(tmp_path: Path, name
     (tmp_path / "empty").mkdir()
 
     with pytest.raises(ExtensionError, match=rf"{name}: no extension found: use a \.py or \.wasm file, or a folder"):
-        extension_at(tmp_path / name, _no_processes, tmp_path)
+        extension_at(ExtensionId.at(tmp_path / name), _no_processes, tmp_path)
 
 
 def _no_processes() -> ProcessHost:
     raise AssertionError("this is no extension process")
+
+
+def test_an_extension_in_the_home_is_known_by_its_name_and_any_other_one_by_its_place() -> None:
+    home = Path("/home/me/.kaa/agent/extensions")
+    installed = ExtensionId.at(home / "todo.py", home)
+    others = [
+        ExtensionId.at(Path("/home/me/dev/todo.py"), home),
+        ExtensionId.at(Path("/home/me/dev/todo"), home),
+        ExtensionId.of_project(Path("/copies/1/todo.py"), "/project"),
+        ExtensionId.of_project(Path("/copies/1/todo.py"), "/other"),
+    ]
+
+    assert (installed.key, installed.name, installed.argument) == ("todo", "todo", "todo")
+    assert {one.name for one in others} == {"todo"}
+    assert len({one.key for one in [installed, *others]}) == 5
+    assert all(re.fullmatch("todo@[0-9a-f]{12}", one.key) for one in others)
+    assert others[0].argument == "/home/me/dev/todo.py"
+
+
+def test_versions_of_an_extension_of_a_project_have_one_key() -> None:
+    before, after = (ExtensionId.of_project(Path(f"/copies/{one}/todo.py"), "/project") for one in "12")
+
+    assert before.key == after.key
+    assert before != after
+
+
+@pytest.mark.parametrize(
+    "name", ["my.todo.py", "two words.py", "-todo.py", "kaa.py/todo\n.py", f"{'x' * 65}.py", "@.py"]
+)
+def test_a_name_that_keys_cannot_have_is_fitted_and_stays_another_one(name: str) -> None:
+    home = Path("/extensions")
+
+    key = ExtensionId.at(home / name, home).key
+
+    check_key(key)
+    assert "@" in key
+
+
+@pytest.mark.parametrize(
+    "key", ["", "../x", ".hidden", "a.b", "todo@", "todo@123", "todo@123456789abg", "a b", "@123456789abc"]
+)
+def test_what_is_no_key_is_refused(key: str) -> None:
+    with pytest.raises(ValueError, match="use NAME or NAME@HASH"):
+        check_key(key)

@@ -25,6 +25,7 @@ from kaa.ext.hooks import NavigationRequest, Notification, SessionEnd, SessionSt
 from kaa.ext.registry import joined_sections
 from kaa.ext.scope import Scope
 from tests.support.agents import echo_tool, run, say, tool
+from tests.support.extension_ids import named
 from tests.support.person import yes_or_no
 from tests.support.registries import LoadedRegistry
 from tests.support.toolbox import RecordedRun
@@ -276,7 +277,7 @@ class TestUnloading:
         registry.load("other", extend)
         hooks = (registry.run.before, registry.run.after, registry.run.before_end, registry.run.before_request)
         loaded = (registry.tools, registry.commands, *hooks)
-        registry.extensions.unload("other")
+        registry.extensions.unload(named("other"))
         registry.notify(AgentStart())
         registry.session.announce(Notification("notice", "hello"))
         run(occasions())
@@ -320,7 +321,7 @@ class TestUnloading:
 
         for _ in range(2):
             registry.load("other", lambda api: api.register_tool(echo_tool()))
-        registry.extensions.unload("other")
+        registry.extensions.unload(named("other"))
 
         assert changes == [1, 1, 0]
 
@@ -339,12 +340,12 @@ class TestUnloading:
 
         registry.load("other", extend)
 
-        registry.extensions.unload("other")
+        registry.extensions.unload(named("other"))
 
         assert reports == ["extension other failed during unloading: ValueError: list.remove(x): x not in list"]
 
     def test_an_unloaded_extension_cannot_register(self, registry: LoadedRegistry) -> None:
-        registry.extensions.unload("mine")
+        registry.extensions.unload(named("mine"))
 
         with pytest.raises(RegistrationError, match="mine is unloaded"):
             registry.api.on_event(lambda _, __: None)
@@ -387,7 +388,7 @@ class TestMisuse:
         async def broken(context: Any) -> ToolResult:
             return text_result(context.worksapce)
 
-        bound = registry.context.bind(tool("look", broken), Scope("mine.py"))
+        bound = registry.context.bind(tool("look", broken), Scope(named("mine.py")))
 
         with pytest.raises(ToolError) as caught:
             run(bound.run({}, RecordedRun()))
@@ -521,7 +522,7 @@ def test_a_command_says_what_can_follow_it_and_whether_it_can_be_used(
     assert "cannot run while the agent works" in str(registry.obstacle("deploy", context, is_running=True))
     assert registry.obstacle("plain", context, is_running=True) == "not here"
     for name in ("mumble", "crash"):
-        registry.extensions.enable("mine")  # it failed often
+        registry.extensions.enable(named("mine"))  # it failed often
         with pytest.raises(ExtensionError, match=f"Extension mine: availability of /{name}"):
             registry.obstacle(name, context, is_running=False)
 

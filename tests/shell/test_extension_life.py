@@ -14,6 +14,7 @@ from kaa.shell.host import Host
 from kaa.shell.options import ConversationOptions, HostOptions
 from kaa.workspace.memory import MemoryWorkspace
 from tests.support.agents import run
+from tests.support.extension_ids import named
 from tests.support.model_script import call, say
 from tests.support.stage import Stage
 
@@ -268,7 +269,7 @@ class TestFailures:
             assert "crash" in names(conversation)
             await crash(conversation, 1)
             assert "crash" not in names(conversation)
-            host.extensions.enable(str(path))
+            host.extensions.enable(named(path))
             await crash(conversation, 2)
             assert "crash" in names(conversation)
 

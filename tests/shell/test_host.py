@@ -24,6 +24,7 @@ from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.protocol import CommandRequest
 from tests.support.agents import run
 from tests.support.elsewhere import folder_elsewhere
+from tests.support.extension_ids import named
 from tests.support.model_script import Answer, Fault, call, say
 from tests.support.person import AnswerT, Person
 from tests.support.stage import Stage
@@ -140,11 +141,11 @@ class TestExtensions:
             conversation = (await host.open(_OPTIONS, MemoryWorkspace())).conversation
             assert "greet" in names(conversation)
 
-            host.extensions.unload(str(path))
+            host.extensions.unload(named(path))
             assert "greet" not in names(conversation)
 
             path.write_text(_NOTING.replace('"greet"', '"welcome"'))
-            host.extensions.load(str(path), load_extension(path))
+            host.extensions.load(named(path), load_extension(path))
             assert "welcome" in names(conversation)
             assert await conversation.submit("/welcome") == CommandReply("hello")
             await host.close()
@@ -214,7 +215,7 @@ class TestExtensions:
             after = await host.open(_OPTIONS, MemoryWorkspace())
 
             assert "greet" in names(before.conversation) & names(after.conversation)
-            host.extensions.unload(str(path))
+            host.extensions.unload(named(path))
             assert "greet" not in names(before.conversation)
             assert "greet" in names(after.conversation)
             await host.close()

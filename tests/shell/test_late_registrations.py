@@ -16,6 +16,7 @@ from kaa.shell.host import Host
 from kaa.shell.options import ConversationOptions
 from kaa.workspace.memory import MemoryWorkspace
 from tests.support.agents import run
+from tests.support.extension_ids import named
 from tests.support.model_script import call, say
 from tests.support.model_server import Received
 from tests.support.person import Person
@@ -74,7 +75,7 @@ class TestNames:
             host = stage.host()
             workspace = MemoryWorkspace(stage.files)
             conversation = (await host.open(ConversationOptions(model="m", approvals="ask"), workspace)).conversation
-            host.extensions.load("late", extension)
+            host.extensions.load(named("late"), extension)
             with pytest.raises(
                 RegistrationError, match=r"a tool named 'read' is already registered by kaa.builtin.tools"
             ):
@@ -100,7 +101,7 @@ class TestNames:
         )
 
         async def scenario(host: Host) -> None:
-            host.extensions.load("mcp:a", lambda api: api.register_tool(tool("look")))
+            host.extensions.load(named("mcp:a"), lambda api: api.register_tool(tool("look")))
             await host.open(_OPTIONS, MemoryWorkspace())
             await host.close()
 
@@ -114,12 +115,12 @@ class TestTools:
         async def scenario() -> None:
             host = stage.host()
             before = (await host.open(_OPTIONS, MemoryWorkspace())).conversation
-            host.extensions.load("mcp:a", lambda api: api.register_tool(tool("mcp_a"), risk="read"))
+            host.extensions.load(named("mcp:a"), lambda api: api.register_tool(tool("mcp_a"), risk="read"))
             after = (await host.open(_OPTIONS, MemoryWorkspace())).conversation
             assert "mcp_a" in before.active_tools
             assert "mcp_a" in after.active_tools
 
-            host.extensions.unload("mcp:a")
+            host.extensions.unload(named("mcp:a"))
             assert "mcp_a" not in before.active_tools
             assert "mcp_a" not in after.active_tools
             await host.close()
@@ -132,7 +133,7 @@ class TestTools:
 
         async def scenario() -> None:
             host = stage.host()
-            host.extensions.load("mcp:a", extension)
+            host.extensions.load(named("mcp:a"), extension)
             conversation = (await host.open(_OPTIONS, MemoryWorkspace())).conversation
             conversation.on_registrations(
                 lambda: changes.append(
@@ -155,7 +156,7 @@ class TestTools:
             host = stage.host()
             options = msgspec.structs.replace(_OPTIONS, tools=("read",))
             conversation = (await host.open(options, MemoryWorkspace())).conversation
-            host.extensions.load("mcp:a", lambda api: api.register_tool(tool("mcp_a")))
+            host.extensions.load(named("mcp:a"), lambda api: api.register_tool(tool("mcp_a")))
             await host.close()
             return conversation.active_tools
 
@@ -171,7 +172,7 @@ class TestPrompt:
 
         async def scenario() -> list[Received]:
             host = stage.host()
-            host.extensions.load("mcp:a", extension)
+            host.extensions.load(named("mcp:a"), extension)
             extension.api.register_tool(tool("first", add), snippet="FIRST", risk="read")
             conversation = (await host.open(_OPTIONS, MemoryWorkspace())).conversation
             stage.server.begin([call("first"), say("done")])
@@ -180,7 +181,7 @@ class TestPrompt:
             stage.server.begin([say("done")])
             await conversation.submit("again")
             sent += stage.server.requests
-            host.extensions.unload("mcp:a")
+            host.extensions.unload(named("mcp:a"))
             stage.server.begin([say("done")])
             await conversation.submit("again")
             sent += stage.server.requests
@@ -212,10 +213,10 @@ class TestPrompt:
 
         async def scenario() -> Json:
             host = stage.host()
-            host.extensions.load("mine", extend)
+            host.extensions.load(named("mine"), extend)
             conversation = (await host.open(_OPTIONS, MemoryWorkspace())).conversation
             broken.touch()
-            host.extensions.load("mcp:a", lambda api: api.register_tool(tool("look"), snippet="LOOK"))
+            host.extensions.load(named("mcp:a"), lambda api: api.register_tool(tool("look"), snippet="LOOK"))
             stage.server.begin([say("done")])
             await conversation.submit("go")
             await host.close()

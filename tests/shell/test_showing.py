@@ -13,6 +13,7 @@ from kaa.shell.host import Host, HostedConversation
 from kaa.shell.options import ConversationOptions
 from kaa.workspace.memory import MemoryWorkspace
 from tests.support.agents import run
+from tests.support.extension_ids import named
 from tests.support.stage import Stage
 
 _OPTIONS = ConversationOptions(model="m", approvals="never")
@@ -72,7 +73,7 @@ def shown(stage: Stage, act: Act, *kinds: DisplayKind) -> Screen:
     stage.display = screen = Screen(*kinds)
 
     async def scene(host: Host, hosted: HostedConversation) -> None:
-        host.extensions.load("mine", acting(act))
+        host.extensions.load(named("mine"), acting(act))
         await hosted.conversation.submit("/act")
         screen.shows = ()  # what is removed in the end is not asked about
 
@@ -83,7 +84,7 @@ def shown(stage: Stage, act: Act, *kinds: DisplayKind) -> Screen:
 def test_a_change_names_its_extension_and_its_conversation(stage: Stage) -> None:
     screen = shown(stage, lambda context: context.show.notice("done", "warning"))
 
-    assert screen.updates == [DisplayUpdate("1", "mine", NoticeShown("done", "warning"))]
+    assert screen.updates == [DisplayUpdate("1", "mine", "mine", NoticeShown("done", "warning"))]
 
 
 def test_texts_have_no_escape_sequences_and_a_limited_length(stage: Stage) -> None:
@@ -145,7 +146,7 @@ def test_the_same_again_is_not_shown_again(stage: Stage) -> None:
     stage.display = screen = Screen()
 
     async def scene(host: Host, hosted: HostedConversation) -> None:
-        host.extensions.load("mine", acting(act))
+        host.extensions.load(named("mine"), acting(act))
         await hosted.conversation.submit("/act")
         await screen.until(lambda update: update.change == WindowTitle(""))
 
@@ -165,7 +166,7 @@ def test_a_flood_becomes_a_few_changes_and_the_last_one_is_shown(stage: Stage) -
     stage.display = screen = Screen()
 
     async def scene(host: Host, hosted: HostedConversation) -> None:
-        host.extensions.load("mine", acting(act))
+        host.extensions.load(named("mine"), acting(act))
         await hosted.conversation.submit("/act")
         await screen.until(lambda update: update.change == Widget("w", (Text("4999"),)))
 
@@ -189,9 +190,9 @@ def test_what_lasts_is_removed_when_the_extension_is_unloaded(stage: Stage) -> N
     stage.display = screen = Screen()
 
     async def scene(host: Host, hosted: HostedConversation) -> None:
-        host.extensions.load("mine", acting(act))
+        host.extensions.load(named("mine"), acting(act))
         await hosted.conversation.submit("/act")
-        host.extensions.unload("mine")
+        host.extensions.unload(named("mine"))
         assert contexts[0].status("s", "late") is False
 
     opened(stage, scene)
@@ -208,7 +209,7 @@ def test_conversations_show_only_their_own_until_they_are_closed(stage: Stage) -
     stage.display = screen = Screen()
 
     async def scene(host: Host, first: HostedConversation) -> None:
-        host.extensions.load("mine", acting(lambda context: context.show.title(f"of {context.conversation_id}")))
+        host.extensions.load(named("mine"), acting(lambda context: context.show.title(f"of {context.conversation_id}")))
         second = await host.open(_OPTIONS, MemoryWorkspace(stage.files))
         for hosted in (first, second):
             await hosted.conversation.submit("/act")
@@ -235,7 +236,7 @@ def test_tasks_tools_and_hooks_are_attributed_too(stage: Stage) -> None:
         api.on_session_start(started)
 
     async def scene(host: Host, hosted: HostedConversation) -> None:
-        host.extensions.load("mine", extend)
+        host.extensions.load(named("mine"), extend)
         await hosted.begin()
 
     opened(stage, scene)

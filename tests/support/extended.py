@@ -8,6 +8,7 @@ from kaa.shell.host import HostedConversation
 from kaa.shell.options import ConversationOptions
 from kaa.workspace.memory import MemoryWorkspace
 from tests.support.agents import run
+from tests.support.extension_ids import named
 from tests.support.stage import Stage
 
 T = TypeVar("T")
@@ -28,7 +29,7 @@ def play(
     async def whole() -> T:
         host = stage.host()
         for number, extend in enumerate(extensions):
-            host.extensions.load(f"/extensions/{name if not number else f'{name}{number + 1}'}.py", extend)
+            host.extensions.load(named(f"/extensions/{name if not number else f'{name}{number + 1}'}.py"), extend)
         stage.workspace = MemoryWorkspace(stage.files)
         try:
             hosted = await host.open(options or ConversationOptions(model="m", approvals="auto"), stage.workspace)

@@ -18,6 +18,7 @@ from kaa.ext.hooks import SessionStart
 from kaa.ext.process.extension import process_extension
 from kaa.ext.process.process_run import Timing
 from kaa.ext.showing import ConversationDisplay
+from tests.support.extension_ids import named
 from tests.support.process_host import UnconfinedHost, write_extension
 from tests.support.registries import LoadedRegistry
 from tests.support.toolbox import RecordedRun
@@ -79,7 +80,7 @@ class Stage:
     def load(self, source: str, manifest: str = "") -> None:
         """Start the extension."""
         folder = write_extension(self.folder, source, manifest)
-        self.registry.load(str(folder), process_extension(folder, self.host, self.timing))
+        self.registry.load(str(folder), process_extension(named(folder), self.host, self.timing))
 
     async def begin(self, source: str, manifest: str = "") -> None:
         """Start the extension and wait for its registrations."""

@@ -9,6 +9,7 @@ from kaa.ext.extensions import Extensions
 from kaa.ext.registry import Registry
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.protocol import Workspace
+from tests.support.extension_ids import named
 
 
 def _fail(message: str) -> None:
@@ -34,7 +35,7 @@ class LoadedRegistry(Registry):
 
     def load(self, name: str, extension: Extension, *, built_in: bool = False) -> None:
         """Load an extension."""
-        self.extensions.load(name, extension, built_in=built_in)
+        self.extensions.load(named(name), extension, built_in=built_in)
 
     def _take(self, api: ExtensionAPI) -> None:
         self.api = api

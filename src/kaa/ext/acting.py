@@ -1,6 +1,5 @@
 """What extensions can do with a conversation, from hooks, tools, handlers, commands and shortcuts alike."""
 
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -25,27 +24,11 @@ if TYPE_CHECKING:
 
 ValueT = TypeVar("ValueT")
 
-_FOREIGN = re.compile(r"[^A-Za-z0-9_-]+")
-
 IdleWork: TypeAlias = "Callable[[CommandContext], Awaitable[None]]"
 
 
-def extension_name(owner: str) -> str:
-    """What an extension is called in sessions, settings and stores: letters, digits, `_` and `-`.
-
-    So no name begins as the types of kaa's own entries, `kaa.`.
-
-    Args:
-        owner: its path, or the module of a built-in one.
-    """
-    name = owner.rstrip("/").rpartition("/")[2].removeprefix("kaa.builtin.")
-    for suffix in (".py", ".wasm"):
-        name = name.removesuffix(suffix)
-    return _FOREIGN.sub("-", name).strip("-") or "extension"
-
-
 class ConversationControl(Protocol):
-    """Carries out what extensions ask of a conversation. `extension`: the name of the one that asks."""
+    """Carries out what extensions ask of a conversation. `extension`: the key of the one that asks."""
 
     def send(self, extension: str, text: str, *, steer: bool) -> None:
         """See `ConversationActions.send` and `steer`."""

@@ -64,9 +64,9 @@ async def call(
                 return await awaitable(hook(*seen, of_extension.asking(_UntimedAsker(context.asker, clock))))
     except (Exception, SystemExit) as error:  # isolation boundary: names the extension instead of a bare traceback
         if work is not None and work.is_stopped and limit.expired():
-            raise ExtensionFailedError(scope.owner, what, "was stopped") from error
+            raise ExtensionFailedError(scope.extension.path, what, "was stopped") from error
         if limit.expired():
-            LOG.error("extension %s: %s took over %s seconds", scope.owner, what, seconds, exc_info=error)
+            LOG.error("extension %s: %s took over %s seconds", scope.extension, what, seconds, exc_info=error)
             raise _counted(scope, what, f"took over {seconds} seconds") from error
         raise failed(scope, what, error) from error
     finally:
@@ -146,8 +146,8 @@ def tell(
 
 def failed(scope: Scope, what: str, error: BaseException, consequence: str = "") -> ExtensionFailedError:
     """The error of an extension that raised; its traceback goes to the log."""
-    LOG.error("extension %s: %s failed", scope.owner, what, exc_info=error)
-    place = line_in(scope.owner, error)
+    LOG.error("extension %s: %s failed", scope.extension, what, exc_info=error)
+    place = line_in(scope.extension.path, error)
     log = "the log has the traceback" if LOG.isEnabledFor(ERROR) else "KAA_LOG=FILE logs the traceback"
     where = f" ({place}; {log})" if place else ""
     return _counted(scope, what, f"failed: {described(error)}{where}{consequence}")
@@ -161,12 +161,12 @@ def returned(scope: Scope, what: str, value: object, expected: str) -> Extension
 def _counted(scope: Scope, what: str, problem: str) -> ExtensionFailedError:
     """A failure of an extension, which counts among its failures."""
     scope.costs.failed(f"{what} {problem}")
-    return ExtensionFailedError(scope.owner, what, problem)
+    return ExtensionFailedError(scope.extension.path, what, problem)
 
 
 def named(scope: Scope, reason: str) -> str:
     """An extension's reason for a refusal, with its name."""
-    return f"{reason} (extension {scope.owner})" if scope.author else reason
+    return f"{reason} (extension {scope.extension})" if scope.author else reason
 
 
 def parsed(scope: Scope, what: str, value: ResultT) -> ResultT:

@@ -90,7 +90,7 @@ class ConversationContext(ConversationActions):
             untimed: stops the clock of its time limit, while it waits for a model.
         """
         context = copy(self)
-        context._scope, context.extension, context._untimed = scope, scope.name, untimed
+        context._scope, context.extension, context._untimed = scope, scope.extension.key, untimed
         return context
 
     def asking(self, asker: Asker) -> "ConversationContext":

@@ -5,7 +5,6 @@ from typing import Literal, TypeAlias, get_args
 import msgspec
 
 from kaa.core.display_values import DisplayValue, Role, plain_lines
-from kaa.ext.places import label
 
 Level: TypeAlias = Literal["info", "warning", "error"]
 Placement: TypeAlias = Literal["above", "below"]
@@ -66,18 +65,15 @@ class DisplayUpdate(msgspec.Struct, frozen=True):
 
     Attributes:
         conversation: the id of the conversation that it belongs to.
-        extension: the name of the extension; empty for kaa's own.
+        extension: the path of the extension; empty for kaa's own.
+        author: its name, for people; likewise.
         change: what is shown from now on, or removed.
     """
 
     conversation: str
     extension: str
+    author: str
     change: DisplayChange
-
-    @property
-    def author(self) -> str:
-        """The extension for people; empty for kaa's own."""
-        return label(self.extension) if self.extension else ""
 
 
 def kind_of(change: DisplayChange) -> DisplayKind:

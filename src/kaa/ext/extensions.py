@@ -11,7 +11,7 @@ from kaa.ext.costs import MOST_FAILURES
 from kaa.ext.errors import ExtensionError, RegistrationError
 from kaa.ext.extension_api import Extension, ExtensionAPI
 from kaa.ext.misuse import described, load_failure, refuse_coroutine
-from kaa.ext.places import label
+from kaa.ext.places import ExtensionId
 from kaa.ext.registration.base import NamedKind
 from kaa.ext.scope import Scope
 from kaa.host.log import LOG
@@ -20,7 +20,7 @@ _CHECK_SECONDS = 60
 
 
 class Extensions:
-    """Scopes by name, in the order in which their extensions were loaded.
+    """Scopes by extension, in the order in which their extensions were loaded.
 
     Args:
         report: told, in a sentence, of what goes wrong where nothing can be raised.
@@ -33,19 +33,24 @@ class Extensions:
     def __init__(self, report: Callable[[str], None], given: Mapping[str, str | None] | None = None) -> None:
         self._report = report
         self.given = given or {}
-        self._scopes: dict[str, Scope] = {}
-        self._disabled: dict[str, Literal["user", "failures"]] = {}
+        self._scopes: dict[ExtensionId, Scope] = {}
+        self._disabled: dict[ExtensionId, Literal["user", "failures"]] = {}
         self._observers: list[Callable[[], None]] = []
         self._farewells: list[Callable[[Scope], Awaitable[None]]] = []
 
     def load(
-        self, name: str, extension: Extension, *, built_in: bool = False, beside: Iterable[str] | None = None
+        self,
+        extension: ExtensionId,
+        extend: Extension,
+        *,
+        built_in: bool = False,
+        beside: Iterable[ExtensionId] | None = None,
     ) -> None:
         """Let an extension register itself, and use it. See `register` and `admit`.
 
         Args:
-            name: what it is called: its path, or the module.
-            extension: its `extend` function.
+            extension: which one it is.
+            extend: its `extend` function.
             built_in: only marks its tools for `--no-builtin-tools`.
             beside: see `admit`; None for all, and then all conversations use it, also those that are open.
 
@@ -53,30 +58,30 @@ class Extensions:
             ExtensionError: it raised, or registered a tool or a command of another extension. Nothing of what it
                 registered stays.
         """
-        scope = Scope(name, built_in=built_in, everywhere=beside is None)
+        scope = Scope(extension, built_in=built_in, everywhere=beside is None)
         try:
-            self.register(scope, extension)
+            self.register(scope, extend)
         except ExtensionError:
             self.drop(scope)
             raise
         self.admit(scope, beside)
 
-    def register(self, scope: Scope, extension: Extension) -> None:
+    def register(self, scope: Scope, extend: Extension) -> None:
         """Let an extension register itself in a scope that is not in use yet. May be called from any thread.
 
         Raises:
             ExtensionError: it raised; `drop` the scope.
         """
-        module = sys.modules.get(getattr(extension, "__module__", ""))
+        module = sys.modules.get(getattr(extend, "__module__", ""))
         scope.version = str(getattr(module, "__version__", ""))
         scope.interface = f"API {getattr(module, 'API_VERSION', 1)}"
         try:
-            run: Callable[[ExtensionAPI], object] = extension
+            run: Callable[[ExtensionAPI], object] = extend
             refuse_coroutine(run(ExtensionAPI(scope, self)), "extend")
         except (Exception, SystemExit) as error:  # isolation boundary: names the extension instead of a bare traceback
-            raise load_failure(scope.owner, error) from error
+            raise load_failure(scope.extension.path, error) from error
 
-    def admit(self, scope: Scope, beside: Iterable[str] | None) -> None:
+    def admit(self, scope: Scope, beside: Iterable[ExtensionId] | None) -> None:
         """Use an extension that has registered itself. It replaces its previous version, which is unloaded.
 
         Args:
@@ -86,18 +91,18 @@ class Extensions:
         Raises:
             ExtensionError: it registered a tool or a command of another extension. The previous version stays.
         """
-        name = scope.owner
+        extension = scope.extension
         self._require_free_names(scope, beside)
-        before, self._scopes[name] = self._scopes.get(name), scope
+        before, self._scopes[extension] = self._scopes.get(extension), scope
         if before is not None:
             self.drop(before)
-        if self._disabled.get(name) == "failures":
-            del self._disabled[name]  # a new version, a new try
+        if self._disabled.get(extension) == "failures":
+            del self._disabled[extension]  # a new version, a new try
         scope.costs.on_failure = lambda: self._limit_failures(scope)
-        LOG.log(DEBUG if scope.built_in else INFO, "extension %s loaded", name)
+        LOG.log(DEBUG if scope.built_in else INFO, "extension %s loaded", extension)
         self.tell()
 
-    async def replace(self, scope: Scope, beside: Iterable[str]) -> None:
+    async def replace(self, scope: Scope, beside: Iterable[ExtensionId]) -> None:
         """Use the next version of a loaded extension, if it works; see `admit`.
 
         Raises:
@@ -105,12 +110,12 @@ class Extensions:
         """
         await self._try_out(scope)
         self._require_free_names(scope, beside)
-        await self.say_farewell(scope.owner)
+        await self.say_farewell(scope.extension)
         self.admit(scope, beside)
 
-    async def say_farewell(self, name: str) -> None:
+    async def say_farewell(self, extension: ExtensionId) -> None:
         """Let conversations end their use of an extension that is about to be unloaded."""
-        if (scope := self._scopes.get(name)) is not None:
+        if (scope := self._scopes.get(extension)) is not None:
             for farewell in tuple(self._farewells):
                 await farewell(scope)
 
@@ -124,80 +129,80 @@ class Extensions:
                 raise
             except (Exception, SystemExit) as error:  # isolation boundary: names the extension
                 self.drop(scope)
-                raise load_failure(scope.owner, error) from error
+                raise load_failure(scope.extension.path, error) from error
 
     def drop(self, scope: Scope) -> None:
         """Take back what an extension registered in a scope that is not in use. It can register nothing more there."""
         for problem in scope.close():
-            LOG.error("extension %s failed during unloading", scope.owner, exc_info=problem)
-            self._report(f"extension {scope.owner} failed during unloading: {described(problem)}")
+            LOG.error("extension %s failed during unloading", scope.extension, exc_info=problem)
+            self._report(f"extension {scope.extension} failed during unloading: {described(problem)}")
 
-    def check(self, name: str, beside: Iterable[str]) -> None:
+    def check(self, extension: ExtensionId, beside: Iterable[ExtensionId]) -> None:
         """Check that extensions can be used together.
 
         Args:
-            name: one that is loaded.
+            extension: one that is loaded.
             beside: the others.
 
         Raises:
             ExtensionError: two of them registered a tool or a command of the same name.
         """
         try:
-            self._check_names(self._scopes[name], beside)
+            self._check_names(self._scopes[extension], beside)
         except RegistrationError as error:
-            raise ExtensionError(f"Extension {name} cannot be used: {error}") from error
+            raise ExtensionError(f"Extension {extension} cannot be used: {error}") from error
 
-    def unload(self, name: str) -> None:
+    def unload(self, extension: ExtensionId) -> None:
         """Take back everything that an extension registered, in all conversations; nothing if it is not loaded."""
-        scope = self._scopes.pop(name, None)
+        scope = self._scopes.pop(extension, None)
         if scope is not None:
-            self._disabled.pop(name, None)
+            self._disabled.pop(extension, None)
             self.drop(scope)
-            LOG.log(DEBUG if scope.built_in else INFO, "extension %s unloaded", name)
+            LOG.log(DEBUG if scope.built_in else INFO, "extension %s unloaded", extension)
             self.tell()
 
     def close(self) -> None:
         """Unload all, the last one first."""
-        for name in reversed(tuple(self._scopes)):
-            self.unload(name)
+        for extension in reversed(tuple(self._scopes)):
+            self.unload(extension)
 
-    def disable(self, name: str) -> None:
+    def disable(self, extension: ExtensionId) -> None:
         """Do without a loaded extension in all conversations, as the user wishes, until it is enabled."""
-        self._disabled[name] = "user"
+        self._disabled[extension] = "user"
         self.tell()
 
-    def enable(self, name: str) -> None:
+    def enable(self, extension: ExtensionId) -> None:
         """Use an extension again that was disabled by the user or after failures, which are counted anew."""
-        if self._disabled.pop(name, None) is not None:
-            self._scopes[name].costs.failures = 0
+        if self._disabled.pop(extension, None) is not None:
+            self._scopes[extension].costs.failures = 0
             self.tell()
 
-    def is_disabled(self, name: str) -> Literal["user", "failures"] | None:
+    def is_disabled(self, extension: ExtensionId) -> Literal["user", "failures"] | None:
         """Why a loaded extension is not used; None if it is."""
-        return self._disabled.get(name)
+        return self._disabled.get(extension)
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def names(self) -> tuple[ExtensionId, ...]:
         """What is loaded."""
-        return tuple(self._scopes)
+        return tuple(scope.extension for scope in self._scopes.values())
 
-    def scope(self, name: str) -> Scope:
+    def scope(self, extension: ExtensionId) -> Scope:
         """What an extension registered, whether it is disabled or not."""
-        return self._scopes[name]
+        return self._scopes[extension]
 
-    def scopes(self, names: Iterable[str] | None = None) -> list[Scope]:
+    def scopes(self, extensions: Iterable[ExtensionId] | None = None) -> list[Scope]:
         """The scopes of these extensions, with those that all conversations use, or of all; in the order of loading.
 
         Of an extension that is disabled because it failed, only the guards are left.
         """
-        wanted = None if names is None else frozenset(names)
-        used = [one for one in self._scopes.values() if wanted is None or one.everywhere or one.owner in wanted]
+        wanted = None if extensions is None else frozenset(extensions)
+        used = [one for one in self._scopes.values() if wanted is None or one.everywhere or one.extension in wanted]
         if not self._disabled:
             return used
-        reasons = [(scope, self._disabled.get(scope.owner)) for scope in used]
+        reasons = [(scope, self._disabled.get(scope.extension)) for scope in used]
         return [scope.guards() if why == "failures" else scope for scope, why in reasons if why != "user"]
 
-    def check_flags(self, names: Iterable[str]) -> None:
+    def check_flags(self, names: Iterable[ExtensionId]) -> None:
         """Make sure that these extensions have the options of the command line.
 
         Raises:
@@ -257,49 +262,54 @@ class Extensions:
             self.tell()
 
     def _is_loaded(self, scope: Scope) -> bool:
-        return self._scopes.get(scope.owner) is scope
+        return self._scopes.get(scope.extension) is scope
 
-    def _require_free_names(self, scope: Scope, beside: Iterable[str] | None) -> None:
+    def _require_free_names(self, scope: Scope, beside: Iterable[ExtensionId] | None) -> None:
         """Drop an extension that registered a tool or a command of another one, which is an `ExtensionError`."""
         try:
             self._check_names(scope, beside)
         except RegistrationError as error:
             self.drop(scope)
-            raise load_failure(scope.owner, error) from error
+            raise load_failure(scope.extension.path, error) from error
 
-    def _check_names(self, scope: Scope, beside: Iterable[str] | None) -> None:
+    def _check_names(self, scope: Scope, beside: Iterable[ExtensionId] | None) -> None:
         """Tools and commands of different extensions must not have the same name."""
         used = None if beside is None else frozenset(beside)
         for other in self._scopes.values():
-            if used is not None and not other.everywhere and other.owner not in used:
+            if used is not None and not other.everywhere and other.extension not in used:
                 continue
-            if other.owner == scope.owner:
+            if other.extension == scope.extension:
                 continue
             for kind in get_args(NamedKind):
                 if both := sorted(_named(scope, kind).keys() & _named(other, kind).keys()):
                     raise RegistrationError(_taken(kind, both[0], other))
 
     def _limit_failures(self, scope: Scope) -> None:
-        name, costs = scope.owner, scope.costs
-        if scope.built_in or costs.failures != MOST_FAILURES or not self._is_loaded(scope) or self.is_disabled(name):
+        extension, costs = scope.extension, scope.costs
+        if (
+            scope.built_in
+            or costs.failures != MOST_FAILURES
+            or not self._is_loaded(scope)
+            or extension in self._disabled
+        ):
             return
-        self._disabled[name] = "failures"
+        self._disabled[extension] = "failures"
         kept = (
             f". Its hooks for messages, requests and tool calls stay, because they may protect something:"
-            f" /extensions disable {label(name)} turns them off"
+            f" /extensions disable {extension.key} turns them off"
             if scope.has_guards
             else ""
         )
         self._report(
-            f"extension {name} failed {costs.failures} times and is disabled until kaa ends. /extensions shows the last"
-            f" failure, /extensions enable {label(name)} enables it again{kept}"
+            f"extension {extension} failed {costs.failures} times and is disabled until kaa ends. /extensions shows the"
+            f" last failure, /extensions enable {extension.key} enables it again{kept}"
         )
         self.tell()
 
 
 def _taken(kind: NamedKind, name: str, by: Scope) -> str:
-    remedy = "choose another name" if by.built_in else f"choose another name, or disable {label(by.owner)}"
-    return f"a {kind} named {name!r} is already registered by {by.owner}: {remedy}"
+    remedy = "choose another name" if by.built_in else f"choose another name, or disable {by.extension.key}"
+    return f"a {kind} named {name!r} is already registered by {by.extension}: {remedy}"
 
 
 def _named(scope: Scope, kind: NamedKind) -> Mapping[str, object]:

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 from kaa.ext.errors import ExtensionError
 from kaa.ext.extension_api import Extension
-from kaa.ext.places import ONE_ENTRY, kind_of
+from kaa.ext.places import ONE_ENTRY, ExtensionId, kind_of
 
 if TYPE_CHECKING:
     from kaa.ext.process.host import ProcessHost
 
 
-def extension_at(path: Path, process_host: "Callable[[], ProcessHost]", cache: Path) -> Extension:
+def extension_at(extension: ExtensionId, process_host: "Callable[[], ProcessHost]", cache: Path) -> Extension:
     """The `extend` function of an extension. For a process or a component, `extend` starts it.
 
     Args:
-        path: a file or a folder.
+        extension: which one.
         process_host: gives what extension processes are started by.
         cache: a folder for what kaa makes of extensions, which commands cannot write.
 
@@ -24,6 +24,7 @@ def extension_at(path: Path, process_host: "Callable[[], ProcessHost]", cache: P
         ExtensionError: it is no extension, or cannot be read.
     """
     # Lazy, all three: a run loads only the kinds that its extensions have.
+    path = Path(extension.path)
     match kind_of(path):
         case "python":
             from kaa.ext.loader import load_extension
@@ -32,11 +33,11 @@ def extension_at(path: Path, process_host: "Callable[[], ProcessHost]", cache: P
         case "process":
             from kaa.ext.process.extension import process_extension
 
-            return process_extension(path, process_host())
+            return process_extension(extension, process_host())
         case "component":
             from kaa.ext.wasm.extension import component_extension
 
-            return component_extension(path, cache / "components", lambda one: process_host().granted(one))
+            return component_extension(extension, cache / "components", lambda one: process_host().granted(one))
         case None:
             raise ExtensionError(
                 f"Extension {path}: no extension found: use a .py or .wasm file, or a folder with {ONE_ENTRY}"

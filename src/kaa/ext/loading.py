@@ -11,7 +11,7 @@ from kaa.ext.errors import ExtensionError
 from kaa.ext.extension_api import Extension
 from kaa.ext.extensions import Extensions
 from kaa.ext.misuse import load_failure
-from kaa.ext.places import kind_of, label
+from kaa.ext.places import ExtensionId, kind_of
 from kaa.ext.scope import Scope
 
 
@@ -23,24 +23,25 @@ class Loading:
 
     Args:
         extensions: those of the process; see `Extensions.admit` for what comes next.
-        path: the extension, which is also its name.
+        extension: which one.
         find: gives its `extend` function; called in the thread.
         seconds: how long it may take.
     """
 
-    def __init__(self, extensions: Extensions, path: Path, find: Callable[[], Extension], seconds: float) -> None:
-        self.name = str(path)
+    def __init__(
+        self, extensions: Extensions, extension: ExtensionId, find: Callable[[], Extension], seconds: float
+    ) -> None:
         self._extensions = extensions
-        self._path = path
+        self.extension = extension
         self._find = find
-        self._scope = Scope(self.name)
+        self._scope = Scope(extension)
         self._began = time.perf_counter()
         self._loop = asyncio.get_running_loop()
         self._done: asyncio.Future[Scope] = self._loop.create_future()
         late = f"it took over {seconds:g} seconds"
         self._deadline = self._loop.call_later(seconds, self.give_up, late)
         # Not of an executor, which Python waits for at its end.
-        threading.Thread(target=self._run, name=f"kaa extension {label(self.name)}", daemon=True).start()
+        threading.Thread(target=self._run, name=f"kaa extension {extension.name}", daemon=True).start()
 
     async def wait(self, seconds: float) -> bool:
         """Wait for its end, but not longer. Returns whether it has ended, in whatever way."""
@@ -61,21 +62,21 @@ class Loading:
 
     def give_up(self, why: str) -> None:
         """Do without it, if it has not ended: `finished` raises `why`."""
-        self._settle(ExtensionError(f"Extension {self.name} failed to load: {why}"))
+        self._settle(ExtensionError(f"Extension {self.extension} failed to load: {why}"))
 
     def _run(self) -> None:
         """In the thread."""
         outcome: Extension | ExtensionError | None = None
         try:
-            extension = self._find()
-            if kind_of(self._path) == "python":
-                self._extensions.register(self._scope, extension)
+            extend = self._find()
+            if kind_of(Path(self.extension.path)) == "python":
+                self._extensions.register(self._scope, extend)
             else:
-                outcome = extension
+                outcome = extend
         except ExtensionError as error:
             outcome = error
         except BaseException as error:  # noqa: BLE001 isolation boundary: this thread has nobody above it
-            outcome = load_failure(self.name, error)
+            outcome = load_failure(self.extension.path, error)
         with suppress(RuntimeError):  # kaa has ended meanwhile
             self._loop.call_soon_threadsafe(self._finish, outcome)
 

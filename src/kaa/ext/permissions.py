@@ -5,6 +5,7 @@ from typing import Literal, Protocol, TypeAlias, get_args
 
 import msgspec
 
+from kaa.ext.places import ExtensionId
 from kaa.workspace.network.allow_list import NetworkRule, NetworkRuleError
 
 Access: TypeAlias = Literal["none", "read", "write"]
@@ -100,13 +101,8 @@ class Applicant(Protocol):
     """An extension that asks for permissions."""
 
     @property
-    def name(self) -> str:
-        """What it is called."""
-        ...
-
-    @property
-    def folder(self) -> str:
-        """Its folder: an absolute path."""
+    def extension(self) -> ExtensionId:
+        """Which one it is."""
         ...
 
     @property

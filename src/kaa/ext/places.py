@@ -1,13 +1,17 @@
-"""Where extensions are found, what kind they are, and which files they consist of.
+"""Which extension is which: where it was found, what kind it is, and which files it consists of.
 
 Light: the sandbox needs it before the rest is loaded.
 """
 
 import os
+import re
+import shlex
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TypeAlias
+
+import msgspec
 
 Kind: TypeAlias = Literal["python", "process", "component"]
 """A Python module, a program that speaks the protocol of extension processes, or a WebAssembly component."""
@@ -28,6 +32,110 @@ _CODE: dict[Kind, frozenset[str]] = {
 _LIBRARY = ".library"  # with the wheels of an installed extension: see `kaa.ext.distributions`
 _LEFT_OUT = frozenset({"node_modules", "target", "__pycache__"})
 
+# Names folders, modules, settings and session entries. No dot: the types of kaa's own entries begin with `kaa.`.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_HASH_CHARACTERS = 12
+_KEY = re.compile(rf"{_NAME.pattern}(@[0-9a-f]{{{_HASH_CHARACTERS}}})?")
+
+
+class ExtensionId(msgspec.Struct, frozen=True):
+    """Which extension this is. Two of equal name in different places are two extensions.
+
+    Attributes:
+        key: what its data, settings, session entries and records are kept under. `NAME` is the extension in kaa's
+            home, `NAME@HASH` one from another place; the module is the key of one that comes with kaa.
+        name: what users call it.
+        path: its file or folder. Versions of a project's extension have one key and different paths.
+        is_of_project: whether a project brought it.
+    """
+
+    key: str
+    name: str
+    path: str
+    is_of_project: bool = False
+
+    @classmethod
+    def built_in(cls, module: str) -> "ExtensionId":
+        """One that comes with kaa."""
+        return cls(module, module.rpartition(".")[2], module)
+
+    @classmethod
+    def at(cls, path: Path, home: Path | None = None) -> "ExtensionId":
+        """One of the user's.
+
+        Args:
+            path: its file or folder.
+            home: the folder of the user's extensions. One in it is known by its name, any other one by its path.
+        """
+        path = Path(os.path.abspath(path))
+        name = _name_of(path)
+        is_plain = home is not None and path.parent == Path(os.path.abspath(home)) and _NAME.fullmatch(name) is not None
+        return cls(name if is_plain else _hashed(name, str(path)), name, str(path))
+
+    @classmethod
+    def of_project(cls, copy: Path, project: str) -> "ExtensionId":
+        """One of a project: the same whatever its content is, and never one of the user's.
+
+        Args:
+            copy: what kaa loads.
+            project: the root of the project.
+        """
+        name = _name_of(copy)
+        return cls(_hashed(name, f"{project}\0{copy.name}"), name, str(copy), is_of_project=True)
+
+    @property
+    def consent(self) -> str:
+        """What its permissions are recorded under: the key, but each version of a project's extension has its own."""
+        return _hashed(self.name, self.path) if self.is_of_project else self.key
+
+    @property
+    def argument(self) -> str:
+        """What names it in a shell: its name if it is in kaa's home, otherwise its path."""
+        return shlex.quote(self.path) if "@" in self.key else self.name
+
+    def __str__(self) -> str:
+        return self.path
+
+
+def check_name(name: str) -> None:
+    """Make sure that an extension in kaa's home can have this name.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    if not _NAME.fullmatch(name):
+        raise ValueError(
+            f"invalid extension name {name!r}: use up to 64 letters, digits, _ and -, first a letter or digit"
+        )
+
+
+def check_key(key: str) -> None:
+    """Make sure that a text is the key of an extension.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if not _KEY.fullmatch(key):
+        raise ValueError(f"invalid extension {key!r}: use NAME or NAME@HASH, as `/extensions` shows it")
+
+
+def fitted(name: str) -> str:
+    """A name that an extension can have, as near as possible to this one."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")[:64] or "extension"
+
+
+def _hashed(name: str, place: str) -> str:
+    import hashlib  # lazy: most extensions are in kaa's home
+
+    return f"{fitted(name)}@{hashlib.sha256(os.fsencode(place)).hexdigest()[:_HASH_CHARACTERS]}"
+
+
+def _name_of(path: Path) -> str:
+    """The name of a file without the suffix, or of a folder."""
+    if path.name in ENTRIES:
+        path = path.parent
+    return path.stem if path.suffix in _FILES else path.name
+
 
 def discover(folder: Path) -> list[Path]:
     """The extensions in a folder, files and folders, sorted by name; empty if there is no such folder."""
@@ -41,14 +149,6 @@ def kind_of(path: Path) -> Kind | None:
     if path.is_dir():
         return next((kind for name, kind in ENTRIES.items() if (path / name).is_file()), None)
     return _FILES.get(path.suffix) if path.is_file() else None
-
-
-def label(name: str) -> str:
-    """What users call an extension: the name of its file without the suffix, or of its folder."""
-    path = Path(name)
-    if path.name in ENTRIES:
-        return path.parent.name
-    return path.stem if path.suffix in _FILES else path.name
 
 
 def entry_file(path: Path) -> Path:

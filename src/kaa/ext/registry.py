@@ -16,6 +16,7 @@ from kaa.ext.commands import Command, CommandAction, Reply, Suggestion
 from kaa.ext.context import ConversationContext
 from kaa.ext.errors import CommandError, ExtensionFailedError, RegistrationError
 from kaa.ext.extensions import Extensions
+from kaa.ext.places import ExtensionId
 from kaa.ext.prompt_sections import PromptContext
 from kaa.ext.run_hooks import RunHooks
 from kaa.ext.running import RunningWork
@@ -51,7 +52,7 @@ class Registry:
         extensions: Extensions,
         context: ConversationContext,
         report: Report,
-        names: Sequence[str] | None = None,
+        names: Sequence[ExtensionId] | None = None,
     ) -> None:
         self._extensions = extensions
         self.session = SessionHooks(lambda: self._scopes, context, report)
@@ -84,11 +85,11 @@ class Registry:
         return Registry(self._extensions, context, self._unannounced, self._names)
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def names(self) -> tuple[ExtensionId, ...]:
         """The extensions that this conversation uses, also those that are disabled."""
         return self._extensions.names if self._names is None else self._names
 
-    def use(self, names: Sequence[str]) -> None:
+    def use(self, names: Sequence[ExtensionId]) -> None:
         """Use these extensions from now on."""
         if self._names != (changed := tuple(names)):
             self._names = changed
@@ -149,8 +150,8 @@ class Registry:
 
     @property
     def settings(self) -> dict[str, type[Struct]]:
-        """What declares the settings of extensions, by the name of the extension."""
-        return {scope.name: scope.settings for scope in self._scopes if scope.settings is not None}
+        """What declares the settings of extensions, by the key of the extension."""
+        return {scope.extension.key: scope.settings for scope in self._scopes if scope.settings is not None}
 
     def flag(self, extension: str, name: str) -> "FlagValue | None":
         """The value of an option of the command line.
@@ -159,7 +160,7 @@ class Registry:
             CommandError: the extension has no such option.
         """
         for scope in self._scopes:
-            if scope.name == extension and name in scope.flags:
+            if scope.extension.key == extension and name in scope.flags:
                 return scope.flags[name].value(self._extensions.given)
         raise CommandError(f"extension {extension} has no option {name!r}: add it with kaa.flag in extend")
 
@@ -242,11 +243,11 @@ class Registry:
         """Call a function that an extension left for when the agent does not work. A failure is reported.
 
         Args:
-            extension: its name.
+            extension: its key.
             work: the function.
             control: the conversation.
         """
-        scope = next((scope for scope in self._scopes if scope.name == extension), None)
+        scope = next((scope for scope in self._scopes if scope.extension.key == extension), None)
         if scope is None:
             return  # it was unloaded meanwhile
         what = "when_idle function"

@@ -13,7 +13,7 @@ class ExtensionReport(msgspec.Struct, frozen=True):
     """One of the user's extensions.
 
     Attributes:
-        name: what users call it.
+        name: its key: the name, with a hash if it is not in the folder of extensions.
         path: its file or folder.
         kind: `python`, `process` or `component`; empty if there is none any more.
         source: where kaa knows it from.

@@ -101,7 +101,9 @@ class RunHooks:
                     block = parsed(scope, what, verdict)
                     return msgspec.structs.replace(block, reason=named(scope, block.reason))
                 if isinstance(verdict, ReplaceArguments):
-                    return msgspec.structs.replace(parsed(scope, what, verdict), source=scope.author and scope.name)
+                    return msgspec.structs.replace(
+                        parsed(scope, what, verdict), source=scope.author and scope.extension.name
+                    )
                 if isinstance(verdict, Permit | None):
                     return parsed(scope, what, verdict)
                 raise returned(scope, what, verdict, "Block, ReplaceArguments, a Permit or None")
@@ -139,4 +141,4 @@ class RunHooks:
         if found is None:
             return None
         scope, demand = found
-        return msgspec.structs.replace(demand, source=f"extension {scope.owner}")
+        return msgspec.structs.replace(demand, source=f"extension {scope.extension}")

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from kaa.ext.acting import extension_name
 from kaa.ext.commands import Command
 from kaa.ext.costs import Costs
 from kaa.ext.hooks import (
@@ -25,6 +24,7 @@ from kaa.ext.hooks import (
     SessionStartHook,
     UserMessageHook,
 )
+from kaa.ext.places import ExtensionId
 from kaa.ext.prompt_sections import PromptSection
 from kaa.ext.providers import RegisteredProvider
 from kaa.ext.tools import RegisteredTool
@@ -37,7 +37,7 @@ class Scope:
     """The registrations of one extension, made through its `ExtensionAPI`; empty once it is unloaded.
 
     Args:
-        owner: the extension's name, for messages.
+        extension: which one it is.
         built_in: whether it comes with kaa.
         everywhere: whether all conversations use it, or only those that name it.
 
@@ -48,8 +48,8 @@ class Scope:
         problem: why it does not work, as it says itself; empty if it works.
     """
 
-    def __init__(self, owner: str, *, built_in: bool = False, everywhere: bool = False) -> None:
-        self.owner = owner
+    def __init__(self, extension: ExtensionId, *, built_in: bool = False, everywhere: bool = False) -> None:
+        self.extension = extension
         self.built_in = built_in
         self.everywhere = everywhere
         self.costs = Costs()
@@ -83,18 +83,13 @@ class Scope:
         self.closers: list[Callable[[], None]] = []
 
     @property
-    def name(self) -> str:
-        """What the extension is called in sessions, settings and stores."""
-        return extension_name(self.owner)
-
-    @property
     def author(self) -> str:
-        """The extension's name; empty for kaa itself."""
-        return "" if self.built_in else self.owner
+        """The path of the extension, for messages; empty for kaa itself."""
+        return "" if self.built_in else self.extension.path
 
     def guards(self) -> "Scope":
         """Only its hooks whose failure stops what they are about: a message, a request, a tool call or its result."""
-        kept = Scope(self.owner, built_in=self.built_in, everywhere=self.everywhere)
+        kept = Scope(self.extension, built_in=self.built_in, everywhere=self.everywhere)
         kept.costs, kept.settings, kept.flags = self.costs, self.settings, self.flags  # which the hooks may read
         kept.message_hooks, kept.before_requests = self.message_hooks, self.before_requests
         kept.before_tools, kept.after_tools = self.before_tools, self.after_tools

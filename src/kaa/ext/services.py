@@ -51,7 +51,7 @@ class Services:
             await asyncio.wait([task], timeout=max(0.0, deadline - loop.time()))
             if not task.done():
                 problem = f"did not end within {_END_SECONDS} seconds of its cancellation"
-                self._report(ExtensionFailedError(scope.owner, _title(service), problem))
+                self._report(ExtensionFailedError(scope.extension.path, _title(service), problem))
         await self.settled(max(0.0, deadline - loop.time()))
 
     async def settled(self, seconds: float = _END_SECONDS) -> None:

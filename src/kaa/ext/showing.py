@@ -28,7 +28,7 @@ from kaa.ext.display import (
     kind_of,
     removal_of,
 )
-from kaa.ext.places import label
+from kaa.ext.places import ExtensionId
 from kaa.ext.results import UnfitResultError, parse_result, shortened
 from kaa.ext.scope import Scope
 from kaa.tui.sanitize import sanitize, squeezed
@@ -55,6 +55,8 @@ _NAMES: dict[DisplayKind, str] = {
     "title": "window titles",
     "working": "working messages",
 }
+
+_Slot: TypeAlias = tuple[ExtensionId | None, DisplayKind, str]
 
 DisplayContent: TypeAlias = str | DisplayValue | Sequence[str | DisplayValue]
 
@@ -85,12 +87,12 @@ class ConversationDisplay:
         self._conversation = conversation
         self._output = output
         self._notify = notify
-        self._shown: dict[tuple[str, DisplayKind, str], tuple[Scope | None, LastingChange]] = {}
-        self._pending: dict[tuple[str, DisplayKind, str], LastingChange] = {}
-        self._allowances: dict[tuple[str, DisplayKind], Allowance] = {}
-        self._dropped: dict[str, int] = {}  # notices of each extension, which the user is told of
-        self._recent: set[tuple[str, DisplayKind, str]] = set()  # was changed in this interval
-        self._told: set[tuple[str, DisplayKind]] = set()
+        self._shown: dict[_Slot, tuple[Scope | None, LastingChange]] = {}
+        self._pending: dict[_Slot, LastingChange] = {}
+        self._allowances: dict[tuple[ExtensionId | None, DisplayKind], Allowance] = {}
+        self._dropped: dict[ExtensionId | None, int] = {}  # notices of each extension, which the user is told of
+        self._recent: set[_Slot] = set()  # was changed in this interval
+        self._told: set[tuple[ExtensionId | None, DisplayKind]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._is_closed = False
 
@@ -98,7 +100,7 @@ class ConversationDisplay:
         """Show a change for an extension, or for kaa itself. Returns whether the frontend can show it."""
         if self._is_closed or (scope is not None and not scope.is_open):
             return False
-        owner, kind = "" if scope is None else scope.author, kind_of(change)
+        owner, kind = None if scope is None or scope.built_in else scope.extension, kind_of(change)
         if self._output is None or kind not in self._output.shows:
             self._tell_once(owner, kind)
             return False
@@ -133,7 +135,7 @@ class ConversationDisplay:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _keep(self, slot: tuple[str, DisplayKind, str], scope: Scope | None, change: LastingChange) -> None:
+    def _keep(self, slot: _Slot, scope: Scope | None, change: LastingChange) -> None:
         before = self._shown.get(slot)
         if is_removal(change):
             if self._shown.pop(slot, None) is None:
@@ -168,10 +170,10 @@ class ConversationDisplay:
         if self._recent or self._dropped:
             self._arm()
 
-    def _may_send(self, owner: str, kind: DisplayKind) -> bool:
+    def _may_send(self, owner: ExtensionId | None, kind: DisplayKind) -> bool:
         return self._allowances.setdefault((owner, kind), Allowance(*_RATES[kind])).take(1)
 
-    def _tell_dropped(self, owner: str) -> None:
+    def _tell_dropped(self, owner: ExtensionId | None) -> None:
         number = self._dropped.pop(owner)
         notices = "1 notice is" if number == 1 else f"{number:,} notices are"
         self._send(owner, NoticeShown(f"{notices} not shown: the extension sent too many at once", "warning"))
@@ -181,14 +183,16 @@ class ConversationDisplay:
         for (owner, _, _), change in pending.items():
             self._send(owner, change)
 
-    def _send(self, owner: str, change: DisplayChange) -> None:
+    def _send(self, owner: ExtensionId | None, change: DisplayChange) -> None:
         assert self._output is not None  # `show` refuses everything otherwise
-        self._output.show(DisplayUpdate(self._conversation, owner, change))
+        self._output.show(
+            DisplayUpdate(self._conversation, owner.path if owner else "", owner.name if owner else "", change)
+        )
 
-    def _tell_once(self, owner: str, kind: DisplayKind) -> None:
+    def _tell_once(self, owner: ExtensionId | None, kind: DisplayKind) -> None:
         if (owner, kind) not in self._told:
             self._told.add((owner, kind))
-            whose = f"extension {label(owner)}" if owner else "kaa"
+            whose = f"extension {owner.name}" if owner else "kaa"
             self._notify(f"{whose} shows {_NAMES[kind]}, which are not visible in this mode")
 
 

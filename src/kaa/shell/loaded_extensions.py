@@ -22,12 +22,12 @@ from kaa.builtin import (
 from kaa.ext.errors import ExtensionError
 from kaa.ext.extensions import Extensions
 from kaa.ext.places import (
+    ExtensionId,
     Fingerprint,
     discover,
     entry_file,
     fingerprint,
     folders_of,
-    label,
     last_change,
     nearest_folder,
 )
@@ -72,27 +72,30 @@ class KnownExtension(NamedTuple):
     """An extension that the user has.
 
     Attributes:
-        path: its file or folder.
+        extension: which one.
         source: where kaa knows it from.
         is_enabled: whether it is to be loaded.
         is_required: kaa opens no conversation without it.
         problem: why it is not loaded; empty if there is no problem.
+        twin: another one in the same folder that has its name, and therefore its data; it is used instead.
     """
 
-    path: Path
+    extension: ExtensionId
     source: str
     is_enabled: bool
     is_required: bool
     problem: str
+    twin: ExtensionId | None = None
 
 
-def load_built_in(extensions: Extensions) -> list[str]:
-    """Load kaa's own extensions, as far as they are not loaded yet. Returns their names."""
-    names: list[str] = []
+def load_built_in(extensions: Extensions) -> list[ExtensionId]:
+    """Load kaa's own extensions, as far as they are not loaded yet. Returns which these are."""
+    names: list[ExtensionId] = []
     for module in _BUILT_IN:
-        if module.__name__ not in extensions.names:
-            extensions.load(module.__name__, module.extend, built_in=True, beside=names)
-        names.append(module.__name__)
+        extension = ExtensionId.built_in(module.__name__)
+        if extension not in extensions.names:
+            extensions.load(extension, module.extend, built_in=True, beside=names)
+        names.append(extension)
     return names
 
 
@@ -107,7 +110,7 @@ class LoadedExtensions:
         process_host: gives what extension processes are started by.
 
     Attributes:
-        loaded: all of them, by name; the name of the user's is its path.
+        loaded: all of them.
     """
 
     def __init__(
@@ -124,18 +127,18 @@ class LoadedExtensions:
         self._protected = protected
         self._process_host = process_host
         self.loaded = Extensions(report, options.flags)
-        self._fingerprints: dict[str, Fingerprint] = {}  # of the user's own, as they were when they were loaded
-        self._problems: dict[str, str] = {}  # why some are not loaded, which was reported
-        self._switched: dict[str, bool] = {}  # on or off, by the user in this process, whatever the records say
-        self._outdated: dict[str, str] = {}  # why newer versions of loaded extensions are not used
-        self._load_ends: dict[str, float] = {}  # when extensions were loaded, in Unix time
-        self._own_changes: dict[str, int] = {}  # how often in a row extensions seemed to change themselves
-        self._settled: set[str] = set()  # those that only `reload` loads again
+        self._fingerprints: dict[ExtensionId, Fingerprint] = {}  # of the user's own, as they were when they were loaded
+        self._problems: dict[ExtensionId, str] = {}  # why some are not loaded, which was reported
+        self._switched: dict[ExtensionId, bool] = {}  # on or off, by the user in this process, whatever the records say
+        self._outdated: dict[ExtensionId, str] = {}  # why newer versions of loaded extensions are not used
+        self._load_ends: dict[ExtensionId, float] = {}  # when extensions were loaded, in Unix time
+        self._own_changes: dict[ExtensionId, int] = {}  # how often in a row extensions seemed to change themselves
+        self._settled: set[ExtensionId] = set()  # those that only `reload` loads again
         self._watch: FolderWatch | None = None
         self._slow: list[Loading] = []  # those that were announced
         self._one_at_a_time = asyncio.Lock()
 
-    async def load(self, settings: Settings, project: Sequence[Path] = ()) -> tuple[str, ...]:
+    async def load(self, settings: Settings, project: Sequence[ExtensionId] = ()) -> tuple[ExtensionId, ...]:
         """Load what a conversation uses and is not loaded yet. Returns the names of all that it uses.
 
         An extension that cannot be loaded, or is not protected, is left out, with a notice. It is not tried again
@@ -154,11 +157,15 @@ class LoadedExtensions:
             begun = [(one, await self._begin(one)) for one in wanted]
             missing: ExtensionError | None = None
             for one, loading in begun:
-                name = str(one.path)
+                name = one.extension
                 try:
+                    if one.twin is not None and name not in self._problems:
+                        raise ExtensionError(
+                            f"Extension {name} is not loaded: {one.twin} has the same name. Rename or remove one"
+                        )
                     if loading is not None:
                         await self._finish(loading, names)
-                    elif name in self.loaded.names:
+                    elif name in self.loaded.names and one.twin is None:
                         self.loaded.check(name, beside=names)
                     else:
                         continue
@@ -169,7 +176,9 @@ class LoadedExtensions:
                         missing = missing or error
                     else:
                         self._report(f"{error}. kaa continues without it: correct it and enter /reload")
-            for sentence in await self._modifications([one.path for one, loading in begun if loading is not None]):
+            for sentence in await self._modifications(
+                [Path(one.extension.path) for one, loading in begun if loading is not None]
+            ):
                 self._report(sentence)
             if missing is not None:
                 self._problems.clear()  # the next conversation is told again
@@ -179,8 +188,8 @@ class LoadedExtensions:
             return tuple(names)
 
     async def reload(
-        self, names: Sequence[str], settings: Settings, project: Sequence[Path] = ()
-    ) -> tuple[tuple[str, ...], list[str]]:
+        self, names: Sequence[ExtensionId], settings: Settings, project: Sequence[ExtensionId] = ()
+    ) -> tuple[tuple[ExtensionId, ...], list[str]]:
         """Load changed extensions again and new ones, and unload those whose files were removed.
 
         Args:
@@ -199,8 +208,8 @@ class LoadedExtensions:
         return await self.refresh(names, settings, project)
 
     async def refresh(
-        self, names: Sequence[str], settings: Settings, project: Sequence[Path] = ()
-    ) -> tuple[tuple[str, ...], list[str]]:
+        self, names: Sequence[ExtensionId], settings: Settings, project: Sequence[ExtensionId] = ()
+    ) -> tuple[tuple[ExtensionId, ...], list[str]]:
         """Follow what changed on the disk: as `reload`, but what failed before is tried again only if it changed.
 
         An extension that is required stays loaded if its file was removed.
@@ -208,9 +217,9 @@ class LoadedExtensions:
         for name in [name for name in self._problems if self._has_changed(name)]:
             del self._problems[name]
         lines = await self.follow(names)
-        kept: list[str] = []
+        kept: list[ExtensionId] = []
         for name in names:
-            if name not in self._fingerprints or entry_file(Path(name)).is_file():
+            if name not in self._fingerprints or entry_file(Path(name.path)).is_file():
                 continue
             if self._is_required(name, settings):
                 kept.append(name)
@@ -229,7 +238,7 @@ class LoadedExtensions:
         gone = (name for name in names if name not in used and name in self.loaded.names)
         return used, [*lines, *(f"extension {name} is not used any more" for name in gone)]
 
-    async def follow(self, names: Sequence[str]) -> list[str]:
+    async def follow(self, names: Sequence[ExtensionId]) -> list[str]:
         """Load extensions again that changed. See `_renew`.
 
         One that seems to change itself is left to `reload`.
@@ -246,11 +255,11 @@ class LoadedExtensions:
             for name in names:
                 if name in self._settled or not self._has_changed(name):
                     continue
-                is_own = last_change(Path(name)) <= self._load_ends.get(name, 0.0) + _OWN_CHANGE_SECONDS
+                is_own = last_change(Path(name.path)) <= self._load_ends.get(name, 0.0) + _OWN_CHANGE_SECONDS
                 self._own_changes[name] = self._own_changes.get(name, 0) + 1 if is_own else 0
                 if self._own_changes[name] <= _MOST_OWN_CHANGES:
                     lines.append(await self._renew(name, names))
-                    renewed.append(Path(name))
+                    renewed.append(Path(name.path))
                     continue
                 self._settled.add(name)
                 lines.append(
@@ -276,29 +285,32 @@ class LoadedExtensions:
             return
         self._watch_folders()
 
-    def known(self, settings: Settings, project: Sequence[Path] = ()) -> list[KnownExtension]:
+    def known(self, settings: Settings, project: Sequence[ExtensionId] = ()) -> list[KnownExtension]:
         """All extensions of the user and of a project, as `load` takes them, in the order in which they are loaded."""
         options, disabled = self._options, self._disabled()
-        found: dict[Path, KnownExtension] = {}
+        found: dict[ExtensionId, KnownExtension] = {}
 
-        def add(path: Path, source: str, *, explicit: bool = False) -> None:
-            name = label(str(path))
-            enabled = self._switched.get(str(path), explicit or name not in disabled)
-            required = self._is_required(str(path), settings)
-            found[path] = KnownExtension(path, source, enabled, required, self._problem_of(str(path)))
+        def add(one: ExtensionId, source: str, *, explicit: bool = False) -> None:
+            enabled = self._switched.get(one, explicit or one.key not in disabled)
+            required = self._is_required(one, settings)
+            twin = next((other for other in found if other.key == one.key and other != one), None)
+            found[one] = KnownExtension(one, source, enabled, required, self._problem_of(one), twin)
 
         if options.discover_extensions:
             for path in discover(self._home.extensions):
-                add(path, "extensions folder")
+                add(self._at(path), "extensions folder")
             for path in map(expanded, settings.extensions):
-                add(path, "settings")
-            for path in project:
-                add(path, "project")
+                add(self._at(path), "settings")
+            for one in project:
+                add(one, "project")
         for path in options.extensions:
-            add(path, "-e", explicit=True)
+            add(self._at(path), "-e", explicit=True)
         return list(found.values())
 
-    def switch(self, name: str, *, on: bool) -> None:
+    def _at(self, path: Path) -> ExtensionId:
+        return ExtensionId.at(path, self._home.extensions)
+
+    def switch(self, name: ExtensionId, *, on: bool) -> None:
         """Use an extension, or do without it, until the process ends. One that is not loaded comes with `load`."""
         self._switched[name] = on
         self._problems.pop(name, None)
@@ -320,38 +332,38 @@ class LoadedExtensions:
         self.stop_loading()
         self.loaded.close()
 
-    def _is_required(self, name: str, settings: Settings) -> bool:
-        if Path(name) in self._options.extensions:
+    def _is_required(self, name: ExtensionId, settings: Settings) -> bool:
+        if name in map(self._at, self._options.extensions):
             return True
-        return not {label(name), name}.isdisjoint(settings.required_extensions)
+        return not {name.key, name.path}.isdisjoint(settings.required_extensions)
 
-    def _problem_of(self, name: str) -> str:
+    def _problem_of(self, name: ExtensionId) -> str:
         return self._problems.get(name) or self._outdated.get(name, "")
 
-    def _has_failed(self, name: str) -> bool:
+    def _has_failed(self, name: ExtensionId) -> bool:
         """Whether a loaded extension of the user's, or its next version, does not work."""
         if name not in self._fingerprints or name not in self.loaded.names:
             return False
         return name in self._outdated or bool(self.loaded.scope(name).problem)
 
-    def _has_changed(self, name: str) -> bool:
-        return name in self._fingerprints and fingerprint(Path(name)) not in (self._fingerprints[name], ())
+    def _has_changed(self, name: ExtensionId) -> bool:
+        return name in self._fingerprints and fingerprint(Path(name.path)) not in (self._fingerprints[name], ())
 
-    async def _renew(self, name: str, names: Sequence[str]) -> str:
+    async def _renew(self, name: ExtensionId, names: Sequence[ExtensionId]) -> str:
         """Load an extension again. One that fails to load, or is not protected, stays as it was.
 
         Args:
-            name: its name.
+            name: which one.
             names: the extensions of the conversation.
 
         Returns:
             What that did, in a line.
         """
-        if not self._protected(Path(name)):
+        if not self._protected(Path(name.path)):
             self._settled.add(name)  # said once
             return f"extension {name} is not loaded again: {_UNPROTECTED}"
         try:
-            await self._finish(await self._begun(Path(name)), names)
+            await self._finish(await self._begun(name), names)
         except ExtensionError as error:
             self._outdated[name] = f"{error}. Its previous version stays loaded"
             return self._outdated[name]
@@ -360,7 +372,7 @@ class LoadedExtensions:
 
     def _watch_folders(self) -> None:
         if self._watch is not None:
-            found = (folders_of(path) for path in map(Path, self._fingerprints))
+            found = (folders_of(Path(one.path)) for one in self._fingerprints)
             self._watch.set({nearest_folder(self._home.extensions), *chain.from_iterable(found)})
 
     async def _modifications(self, paths: Sequence[Path]) -> list[str]:
@@ -395,36 +407,38 @@ class LoadedExtensions:
 
     async def _begin(self, wanted: KnownExtension) -> "Loading | None":
         """Begin to load an extension, unless it is loaded already or its problem is known."""
-        path = wanted.path
-        if str(path) in self.loaded.names or str(path) in self._problems:
+        extension = wanted.extension
+        if extension in self.loaded.names or extension in self._problems or wanted.twin is not None:
             return None
-        if not self._protected(path):
-            self._problems[str(path)] = _UNPROTECTED
-            self._report(f"extension {path} is not loaded: {_UNPROTECTED}")
+        if not self._protected(Path(extension.path)):
+            self._problems[extension] = _UNPROTECTED
+            self._report(f"extension {extension} is not loaded: {_UNPROTECTED}")
             return None
-        return await self._begun(path)
+        return await self._begun(extension)
 
-    async def _begun(self, path: Path) -> "Loading":
+    async def _begun(self, extension: ExtensionId) -> "Loading":
         """The loading of an extension, when it has ended or turns out to take long."""
         # Lazy: many users have no extensions.
         from kaa.ext.kinds import extension_at
         from kaa.ext.loading import Loading
 
-        self._fingerprints[str(path)] = fingerprint(path)  # before: a change during the load is a change
-        find = partial(extension_at, path, self._process_host, self._home.cache)
-        loading = Loading(self.loaded, path, find, _LOAD_SECONDS)
+        self._fingerprints[extension] = fingerprint(
+            Path(extension.path)
+        )  # before: a change during the load is a change
+        find = partial(extension_at, extension, self._process_host, self._home.cache)
+        loading = Loading(self.loaded, extension, find, _LOAD_SECONDS)
         try:
             if not await loading.wait(_SLOW_SECONDS):
                 self._slow.append(loading)
                 key = self._options.stop_key
                 end = f"{key} stops it" if key else f"for at most {_LOAD_SECONDS:.0f} seconds"
-                self._report(f"extension {path} is still being loaded: your first message waits for it, {end}")
+                self._report(f"extension {extension} is still being loaded: your first message waits for it, {end}")
         except asyncio.CancelledError:
             loading.give_up("kaa ends")
             raise
         return loading
 
-    async def _finish(self, loading: "Loading", beside: Sequence[str]) -> None:
+    async def _finish(self, loading: "Loading", beside: Sequence[ExtensionId]) -> None:
         """Use an extension when it has registered itself.
 
         Raises:
@@ -432,11 +446,11 @@ class LoadedExtensions:
         """
         try:
             scope = await loading.finished()
-            if scope.owner in self.loaded.names:
+            if scope.extension in self.loaded.names:
                 await self.loaded.replace(scope, beside)
             else:
                 self.loaded.admit(scope, beside)
         finally:
-            self._load_ends[loading.name] = time.time()
+            self._load_ends[loading.extension] = time.time()
             if loading in self._slow:
                 self._slow.remove(loading)

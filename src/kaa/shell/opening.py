@@ -5,7 +5,6 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cache, partial
 from logging import INFO
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,6 +19,7 @@ from kaa.ext.asking import Asker
 from kaa.ext.calling import Report
 from kaa.ext.context import ConversationContext
 from kaa.ext.errors import CommandError
+from kaa.ext.places import ExtensionId
 from kaa.ext.registry import Registry
 from kaa.host.log import LOG
 from kaa.session.context import SessionContext, build_context
@@ -100,7 +100,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     extensions: LoadedExtensions
     models: ModelAccess
     decisions: "Callable[[], TrustDecisions]"
-    project_extensions: tuple[Path, ...] = ()
+    project_extensions: tuple[ExtensionId, ...] = ()
 
 
 class _Project(msgspec.Struct, frozen=True):
@@ -278,9 +278,12 @@ async def _follow_extensions(extensions: LoadedExtensions, registry: Registry, n
 
 
 async def _refresh_extensions(
-    load: Callable[[Sequence[str], Settings, Sequence[Path]], Coroutine[None, None, tuple[tuple[str, ...], list[str]]]],
+    load: Callable[
+        [Sequence[ExtensionId], Settings, Sequence[ExtensionId]],
+        Coroutine[None, None, tuple[tuple[ExtensionId, ...], list[str]]],
+    ],
     registry: Registry,
-    project: Sequence[Path],
+    project: Sequence[ExtensionId],
     settings: Settings,
 ) -> list[str]:
     """Load changed and new extensions, and drop removed ones. Returns what that did, in lines."""

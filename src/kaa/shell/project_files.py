@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from kaa.ext.api import ContextFile
+from kaa.ext.places import ExtensionId
 from kaa.host.regular_files import read_regular
 from kaa.shell.home import PROJECT_FOLDER, Home
 from kaa.shell.trust.configuration import ProjectConfiguration
@@ -38,11 +39,11 @@ class ProjectFiles(msgspec.Struct, frozen=True):
     system_prompt: str | None = None
     append_system_prompt: str | None = None
     context_files: tuple[ContextFile, ...] = ()
-    extensions: tuple[Path, ...] = ()
+    extensions: tuple[ExtensionId, ...] = ()
     notices: tuple[str, ...] = ()
 
     @property
-    def configuration(self) -> tuple[bytes | str | tuple[Path, ...] | None, ...]:
+    def configuration(self) -> tuple[bytes | str | tuple[ExtensionId, ...] | None, ...]:
         """What is not about instructions."""
         return self.settings, self.system_prompt, self.append_system_prompt, self.extensions
 
@@ -85,14 +86,14 @@ def project_files(
     )
 
 
-def _extensions(configuration: ProjectConfiguration, home: Home, texts: "_Texts") -> tuple[Path, ...]:
+def _extensions(configuration: ProjectConfiguration, home: Home, texts: "_Texts") -> tuple[ExtensionId, ...]:
     if not any(file.path.startswith(f"{PROJECT_FOLDER}/extensions/") for file in configuration.files):
         return ()
     from kaa.shell.extensions.project_copies import copies_of  # lazy: few projects have extensions
 
     copies = copies_of(configuration, home)
     texts.notices += copies.notices
-    return copies.paths
+    return copies.extensions
 
 
 class _Texts:

@@ -31,6 +31,7 @@ from kaa.ext.process.process_run import Timing
 from kaa.ext.providers import ProviderAccess
 from kaa.ext.scope import Scope
 from tests.support.agents import MODEL
+from tests.support.extension_ids import named
 from tests.support.process_host import UnconfinedHost, write_extension
 from tests.support.process_stage import START, Stage, play
 from tests.support.toolbox import text_of
@@ -315,7 +316,7 @@ def test_injections_of_several_processes_do_not_mix(tmp_path: Path) -> None:
         """
         for name in ("one", "two"):
             folder = write_extension(stage.folder.with_name(name), source.replace("NAME", name), _CONVERSATION)
-            stage.registry.load(str(folder), process_extension(folder, stage.host, stage.timing))
+            stage.registry.load(str(folder), process_extension(named(folder), stage.host, stage.timing))
         await stage.registry.session.started(START)
         message = user_message("hello")
         request = Request(MODEL, "", (message,))
@@ -878,7 +879,7 @@ def test_a_missing_program_is_told(tmp_path: Path) -> None:
     async def scene(stage: Stage) -> None:
         write_extension(stage.folder, "")
         (stage.folder / "manifest.yaml").write_text("name: probe\nruntime: ./build/probe\n")
-        stage.registry.load("probe", process_extension(stage.folder, stage.host))
+        stage.registry.load("probe", process_extension(named(stage.folder), stage.host))
         await stage.registry.session.started(START)
 
         [report] = stage.host.reports
@@ -913,8 +914,8 @@ def test_an_extension_that_is_unloaded_before_its_permission_never_starts(tmp_pa
 def test_a_version_that_does_not_start_is_not_in_use(tmp_path: Path) -> None:
     async def scene(stage: Stage) -> None:
         folder = write_extension(stage.folder, "def broken(:", "")
-        scope = Scope(str(folder))
-        stage.registry.extensions.register(scope, process_extension(folder, stage.host, stage.timing))
+        scope = Scope(named(folder))
+        stage.registry.extensions.register(scope, process_extension(named(folder), stage.host, stage.timing))
 
         with pytest.raises(ExtensionError, match="Extension probe does not start"):
             await stage.registry.extensions.replace(scope, ())
@@ -1005,4 +1006,4 @@ def test_an_invalid_manifest_is_an_error_of_loading(tmp_path: Path) -> None:
     folder = write_extension(tmp_path / "probe", "", "transport: pigeon\n")
 
     with pytest.raises(ExtensionError, match="transport"):
-        process_extension(folder, UnconfinedHost(tmp_path))
+        process_extension(named(folder), UnconfinedHost(tmp_path))

@@ -7,11 +7,12 @@ import pytest
 from kaa.ext.errors import ExtensionError
 from kaa.ext.permissions import READING_TOOLS, Permissions
 from kaa.ext.process.manifest import DefaultFile, Manifest, read_manifest
+from tests.support.extension_ids import named
 
 
 def _read(folder: Path, text: str | bytes) -> Manifest:
     (folder / "manifest.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_manifest(folder)
+    return read_manifest(named(folder))
 
 
 def test_all_fields_of_piglet(tmp_path: Path) -> None:
@@ -42,6 +43,7 @@ defaults:
         capabilities=("tools", "commands"),
         defaults=(DefaultFile("defaults/prompt.md", "hello.md"),),
         folder=str(tmp_path),
+        extension=named(tmp_path),
     )
 
 
@@ -69,7 +71,6 @@ def test_a_program_needs_no_entry(tmp_path: Path) -> None:
     manifest = _read(tmp_path, "name: pack-core\nruntime: ./pack-core\ncapabilities:\n")
 
     assert manifest.arguments == ()
-    assert manifest.file == f"{tmp_path}/./pack-core"
 
 
 def test_permissions_and_transport(tmp_path: Path) -> None:
@@ -152,7 +153,7 @@ def test_an_invalid_manifest_names_file_and_field(tmp_path: Path, text: str | by
 
 def test_a_manifest_that_is_not_there_or_too_large(tmp_path: Path) -> None:
     with pytest.raises(ExtensionError, match="No such file"):
-        read_manifest(tmp_path)
+        read_manifest(named(tmp_path))
     with pytest.raises(ExtensionError, match="more than 65536 bytes"):
         _read(tmp_path, "#" * 70_000)
     with pytest.raises(ExtensionError, match="more than 10 lists or mappings inside each other"):

@@ -18,12 +18,14 @@ from kaa.ext.api import PromptContext, Reply, Submit, events
 from kaa.ext.commands import CommandAction
 from kaa.ext.errors import CommandError, ExtensionError, MessageBlockedError
 from kaa.ext.permissions import Applicant, Permissions
+from kaa.ext.places import ExtensionId
 from kaa.ext.wasm.extension import component_extension
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.protocol import CommandRequest, CommandResult
 from tests.support import components
 from tests.support.agents import run
 from tests.support.components import Host, conversation_component, rab_component, tools_component
+from tests.support.extension_ids import named
 from tests.support.patience import HANG_SECONDS
 from tests.support.registries import LoadedRegistry
 
@@ -65,7 +67,7 @@ class _Loaded:
             (self.path / "extension.toml").write_text(_FOLDER + description)
 
     async def begin(self) -> "_Loaded":
-        extend = await asyncio.to_thread(component_extension, self.path, self.cache, _all_that_it_asks_for)
+        extend = await asyncio.to_thread(component_extension, named(self.path), self.cache, _all_that_it_asks_for)
         self.registry.load(str(self.path), extend)
         return self
 
@@ -281,7 +283,7 @@ def test_unloading_ends_the_calls(tmp_path: Path) -> None:
     async def use() -> None:
         loaded, call = await _looping(tmp_path)
 
-        loaded.registry.extensions.unload(str(loaded.path))
+        loaded.registry.extensions.unload(named(str(loaded.path)))
 
         assert await asyncio.wait([call], timeout=HANG_SECONDS) == ({call}, set())
         with pytest.raises(ToolError, match=r"interrupt|it was stopped"):  # in its code, or in a call of kaa
@@ -457,7 +459,7 @@ def test_other_files_are_refused_at_once(tmp_path: Path, content: bytes, expecte
     path.write_bytes(content)
 
     with pytest.raises(ExtensionError) as caught:
-        component_extension(path, tmp_path, _all_that_it_asks_for)
+        component_extension(named(path), tmp_path, _all_that_it_asks_for)
 
     assert expected in str(caught.value)
     assert str(path) in str(caught.value)
@@ -472,7 +474,7 @@ def test_other_files_are_refused_at_once(tmp_path: Path, content: bytes, expecte
         ('component = "../it.wasm"', "name a .wasm file in the same folder"),
         ('component = "it.txt"', "component is 'it.txt': name a .wasm file in the same folder"),
         ('component = "no.wasm"', "cannot read no.wasm: No such file"),
-        ('component = "it.wasm"\nname = "a b"', "invalid name 'a b'"),
+        ('component = "it.wasm"\nname = "x"', "unknown field `name`"),
         ('component = "it.wasm"\nrights = 1', "unknown field `rights`"),
         (
             'component = "it.wasm"\n[permissions]\nproject = "all"',
@@ -487,7 +489,7 @@ def test_an_invalid_description_is_named_with_the_reason(tmp_path: Path, descrip
     (tmp_path / "it.wasm").write_bytes(tools_component())
 
     with pytest.raises(ExtensionError) as caught:
-        component_extension(tmp_path, tmp_path, _all_that_it_asks_for)
+        component_extension(named(tmp_path), tmp_path, _all_that_it_asks_for)
 
     assert expected in str(caught.value)
 
@@ -497,7 +499,7 @@ def test_without_the_consent_of_the_user_a_component_does_not_run(tmp_path: Path
     (tmp_path / "it.wasm").write_bytes(tools_component())
 
     with pytest.raises(ExtensionError) as caught:
-        component_extension(tmp_path, tmp_path, lambda _: None)
+        component_extension(ExtensionId.at(tmp_path), tmp_path, lambda _: None)
 
     assert "you have not permitted what it asks for (read the files of the project" in str(caught.value)
     assert f"`kaa ext permit {tmp_path}` permits it" in str(caught.value)
@@ -510,12 +512,13 @@ def test_without_wasmtime_the_message_says_how_to_install_it(tmp_path: Path) -> 
 import sys
 from pathlib import Path
 from kaa.ext.errors import ExtensionError
+from kaa.ext.places import ExtensionId
 from kaa.ext.wasm.extension import component_extension
 
 assert "wasmtime" not in sys.modules
 sys.modules["wasmtime"] = None
 try:
-    component_extension(Path(sys.argv[1]), Path("cache"), lambda one: None)
+    component_extension(ExtensionId.at(Path(sys.argv[1])), Path("cache"), lambda one: None)
 except ExtensionError as error:
     print(error)
 """

@@ -8,6 +8,7 @@ import pytest
 
 import kaa.ext.wasm
 from kaa.ext.permissions import Permissions
+from kaa.ext.places import ExtensionId
 from kaa.ext.wasm.description import find_component
 from kaa.frontends.extensions.scaffold import write_scaffold
 
@@ -22,9 +23,9 @@ def test_a_scaffold_has_the_wit_and_a_valid_description(tmp_path: Path, language
 
     assert sorted(written) == sorted(path for path in folder.rglob("*") if path.is_file())
     assert (folder / "wit" / _WIT.name).read_text() == _WIT.read_text()
-    found = find_component(folder)
+    found = find_component(ExtensionId.at(folder))
     assert found.file == folder / "my-words.wasm"
-    assert (found.name, found.requested) == ("mine", Permissions(project="read"))
+    assert found.requested == Permissions(project="read")
     assert all("NAME" not in path.read_text() for path in written)
 
 
@@ -43,7 +44,7 @@ def test_the_package_of_rust_has_a_valid_name(tmp_path: Path, name: str, package
     write_scaffold(tmp_path / "rust", name, "wasm-rust")
 
     assert tomllib.loads((tmp_path / "rust" / "Cargo.toml").read_text())["package"]["name"] == package
-    assert find_component(tmp_path / "rust").file == tmp_path / "rust" / f"{name}.wasm"
+    assert find_component(ExtensionId.at(tmp_path / "rust")).file == tmp_path / "rust" / f"{name}.wasm"
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from kaa.core.messages import TextContent
 from kaa.ext.hooks import SessionStart
 from kaa.ext.loader import load_extension
 from kaa.ext.process.extension import process_extension
+from tests.support.extension_ids import named
 from tests.support.process_host import UnconfinedHost
 from tests.support.registries import LoadedRegistry
 from tests.support.toolbox import RecordedRun
@@ -42,7 +43,7 @@ def test_a_python_extension_loads_and_passes_its_tests(project: Path) -> None:
 
     registry = LoadedRegistry(lambda failure: None)
     registry.load("words", load_extension(project / "words"))
-    (scope,) = (one for one in registry.extensions.scopes() if one.owner == "words")
+    (scope,) = (one for one in registry.extensions.scopes() if one.extension.name == "words")
     assert list(scope.tools) == ["words_words"]
     assert list(scope.commands) == ["words"]
     tested = subprocess.run(
@@ -69,7 +70,7 @@ def test_a_process_registers_its_tool_and_answers_a_call(project: Path, language
         host = UnconfinedHost(project)
         failures: list[str] = []
         registry = LoadedRegistry(failures.append)
-        registry.load("words", process_extension(project / "words", host))
+        registry.load("words", process_extension(named(project / "words"), host))
         try:
             await registry.session.started(SessionStart("startup", "session", None))
             (scope,) = (one for one in registry.extensions.scopes() if "words_words" in one.tools)

@@ -12,6 +12,7 @@ from kaa.shell.status import Status
 from kaa.workspace.git import Head
 from kaa.workspace.memory import MemoryWorkspace
 from tests.support.agents import run
+from tests.support.extension_ids import named
 from tests.support.model_server import ModelServer
 from tests.support.stage import Stage
 
@@ -62,10 +63,10 @@ def test_commands_are_told_again_when_extensions_come_and_go(tmp_path: Path) -> 
         host = stage.host()
         hosted = await host.open(ConversationOptions(model="m"), MemoryWorkspace())
         reporter = Reporter(hosted.conversation, listener, _now)
-        host.extensions.unload(str(path))
-        host.extensions.load(str(path), load_extension(path))
+        host.extensions.unload(named(path))
+        host.extensions.load(named(path), load_extension(path))
         await reporter.close()
-        host.extensions.unload(str(path))
+        host.extensions.unload(named(path))
         await host.close()
 
     with ModelServer() as server:

@@ -10,6 +10,7 @@ import pytest
 
 from kaa.ext.asking import NOBODY
 from kaa.ext.permissions import Permissions
+from kaa.ext.places import ExtensionId
 from kaa.ext.process.host import NotPermittedError
 from kaa.ext.process.manifest import DefaultFile, Manifest
 from kaa.ext.questions import AnswerT, Confirmation, Confirmed, Dismissed, Question
@@ -17,6 +18,7 @@ from kaa.shell.extensions.processes import ExtensionProcesses
 from kaa.shell.extensions.records import ExtensionRecords
 from kaa.shell.home import Home
 from kaa.workspace.sandbox.options import SandboxOptions
+from tests.support.extension_ids import named
 
 _ASKS = Permissions(project="read", hosts=("api.example.com",), keys=("openai",), models=True)
 
@@ -43,7 +45,8 @@ class Person:
 def _manifest(tmp_path: Path, permissions: Permissions = _ASKS, folder: str = "home/extensions/hello") -> Manifest:
     made = tmp_path / folder
     made.mkdir(parents=True, exist_ok=True)
-    return Manifest("hello", "python", "main.py", permissions=permissions, folder=str(made))
+    which = ExtensionId.at(made, tmp_path / "home/extensions")
+    return Manifest("hello", "python", "main.py", permissions=permissions, folder=str(made), extension=which)
 
 
 def _processes(tmp_path: Path) -> ExtensionProcesses:
@@ -70,19 +73,19 @@ def test_the_first_start_asks_in_words_and_keeps_the_yes(tmp_path: Path) -> None
 
 
 def test_what_was_permitted_is_not_asked_again(tmp_path: Path) -> None:
-    ExtensionRecords(Home(tmp_path / "home")).grant("hello", _ASKS)
+    ExtensionRecords(Home(tmp_path / "home")).grant(named("hello"), _ASKS)
 
     assert asyncio.run(_processes(tmp_path).permit(_manifest(tmp_path), NOBODY)) == _ASKS
 
 
 def test_less_than_was_permitted_needs_no_question_and_gives_no_more(tmp_path: Path) -> None:
-    ExtensionRecords(Home(tmp_path / "home")).grant("hello", _ASKS)
+    ExtensionRecords(Home(tmp_path / "home")).grant(named("hello"), _ASKS)
 
     assert _processes(tmp_path).granted(_manifest(tmp_path, Permissions(project="read"))) == Permissions(project="read")
 
 
 def test_more_than_was_permitted_is_asked_with_the_difference(tmp_path: Path) -> None:
-    ExtensionRecords(Home(tmp_path / "home")).grant("hello", _ASKS)
+    ExtensionRecords(Home(tmp_path / "home")).grant(named("hello"), _ASKS)
     person = Person(yes=True)
     manifest = _manifest(tmp_path, msgspec.structs.replace(_ASKS, project="write", hosts=("api.example.com", "x.org")))
 
@@ -126,7 +129,7 @@ def test_several_conversations_ask_once(tmp_path: Path) -> None:
 
 
 def test_a_folder_elsewhere_has_nothing_of_the_extension_of_that_name(tmp_path: Path) -> None:
-    ExtensionRecords(Home(tmp_path / "home")).grant("hello", _ASKS)
+    ExtensionRecords(Home(tmp_path / "home")).grant(named("hello"), _ASKS)
     other, processes = _manifest(tmp_path, folder="downloads/hello"), _processes(tmp_path)
 
     assert processes.granted(other) is None

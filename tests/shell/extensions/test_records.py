@@ -12,6 +12,7 @@ from kaa.shell.extensions.records import (
     Installation,
 )
 from kaa.shell.home import Home
+from tests.support.extension_ids import named
 
 _INSTALLED = ExtensionRecord(
     Installation("git+https://example.com/hello.git@v1", "git", "process", "hello", "1.0", "a" * 40, tree="b" * 64),
@@ -42,14 +43,14 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
 def test_permissions_can_be_granted_to_an_extension_that_was_not_installed(tmp_path: Path) -> None:
     records = ExtensionRecords(_home(tmp_path))
 
-    records.grant("copied", Permissions(session="read"))
+    records.grant(named("copied"), Permissions(session="read"))
 
     assert records.read()["copied"] == ExtensionRecord(granted=Permissions(session="read"))
 
 
 def test_a_failure_leaves_the_records_as_they_were(tmp_path: Path) -> None:
     records = ExtensionRecords(_home(tmp_path))
-    records.grant("hello", Permissions())
+    records.grant(named("hello"), Permissions())
 
     def fail() -> None:
         with records.rewriting() as written:
@@ -65,7 +66,7 @@ def test_a_failure_leaves_the_records_as_they_were(tmp_path: Path) -> None:
 def test_writers_wait_for_each_other(tmp_path: Path) -> None:
     home = _home(tmp_path)
     writers = [
-        threading.Thread(target=ExtensionRecords(home).grant, args=(f"e{number}", Permissions()))
+        threading.Thread(target=ExtensionRecords(home).grant, args=(named(f"e{number}"), Permissions()))
         for number in range(12)
     ]
 
@@ -82,8 +83,8 @@ def test_writers_wait_for_each_other(tmp_path: Path) -> None:
     [
         ("{", "truncated"),
         ('{"extensions": []}', r"Expected `object`"),
-        ('{"extensions": {"../x": {}}}', r"invalid extension name '\.\./x'"),
-        ('{"extensions": {".hidden": {}}}', "invalid extension name"),
+        ('{"extensions": {"../x": {}}}', r"invalid extension '\.\./x'"),
+        ('{"extensions": {".hidden": {}}}', "invalid extension"),
         (
             '{"extensions": {"x": {"installation": {"source": "s", "origin": "git", "kind": "python",'
             ' "entry": "../../auth.json"}}}}',

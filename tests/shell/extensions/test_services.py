@@ -18,6 +18,7 @@ from kaa.ext.process.wire import INTERNAL_ERROR, NOT_PERMITTED, RpcError
 from kaa.ext.questions import AnswerT, Choice, Chosen, Dismissed, Question
 from kaa.ext.scope import Scope
 from tests.support.extended import in_a_command
+from tests.support.extension_ids import named
 from tests.support.model_server import say
 from tests.support.stage import Stage
 
@@ -51,7 +52,7 @@ def _caller(
     notified: list[Any] | None = None,
     name: str = "hello",
 ) -> Caller:
-    manifest = Manifest(name, "node", "main.js", folder=f"/extensions/{name}")
+    manifest = Manifest(name, "node", "main.js", folder=f"/extensions/{name}", extension=named(name))
     told: list[Any] = [] if notified is None else notified
     given: Any = host or Host()
     checked: ProcessHost = given

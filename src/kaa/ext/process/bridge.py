@@ -71,9 +71,9 @@ class Bridge:
 
     def __init__(self, kaa: ExtensionAPI, manifest: Manifest, supervisor: Supervisor) -> None:
         self._kaa = kaa
-        self._name = manifest.name
+        self._name, self._section = manifest.extension.name, manifest.extension.key
         self._supervisor = supervisor
-        self._actions = Actions(manifest.name, supervisor)
+        self._actions = Actions(manifest.extension.name, supervisor)
         self._events = EventPump(supervisor, self._actions)
         self._injections = Injections(supervisor)
         self._models = ProcessModels(supervisor)
@@ -142,7 +142,7 @@ class Bridge:
                 self._commands[name] = command
         if offers.sections != self._sections:
             self._sections = offers.sections
-            self._kaa.add_prompt_section(self._name, self._prompt)
+            self._kaa.add_prompt_section(self._section, self._prompt)
         self._hook()
 
     def _accept(self, offer: ToolOffer | CommandOffer | ShortcutOffer | ProviderOffer) -> bool:

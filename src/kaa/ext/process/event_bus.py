@@ -35,7 +35,7 @@ class EventBus:
         """Hear of a topic, or of all that a pattern with `*` matches.
 
         Args:
-            extension: the folder of the extension.
+            extension: its key.
             topic: the topic or pattern.
             notify: sends a notification to its process. Subscriptions of an earlier process of the extension end.
 

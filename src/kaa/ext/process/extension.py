@@ -1,8 +1,7 @@
 """Makes the `extend` function of an extension process."""
 
-from pathlib import Path
-
 from kaa.ext.extension_api import Extension, ExtensionAPI
+from kaa.ext.places import ExtensionId
 from kaa.ext.process.bridge import Bridge
 from kaa.ext.process.host import ProcessHost
 from kaa.ext.process.manifest import read_manifest
@@ -11,20 +10,20 @@ from kaa.ext.process.supervisor import Supervisor
 from kaa.ext.registration.base import scope_of
 
 
-def process_extension(folder: Path, host: ProcessHost, timing: Timing | None = None) -> Extension:
+def process_extension(extension: ExtensionId, host: ProcessHost, timing: Timing | None = None) -> Extension:
     """The function that starts the process of a folder with a `manifest.yaml` and registers what it offers.
 
     It returns before the process has started; messages of the user wait for the registrations.
 
     Args:
-        folder: of the extension.
+        extension: which one.
         host: starts processes and answers their requests.
         timing: how long to wait for the process; None for what suits people.
 
     Raises:
         ExtensionError: the manifest cannot be read.
     """
-    manifest = read_manifest(folder)
+    manifest = read_manifest(extension)
 
     def extend(kaa: ExtensionAPI) -> None:
         scope = scope_of(kaa)

@@ -9,6 +9,7 @@ import msgspec
 
 from kaa.ext.errors import ExtensionError
 from kaa.ext.permissions import READING_TOOLS, Permissions
+from kaa.ext.places import ExtensionId
 
 FILE_NAME = "manifest.yaml"
 
@@ -56,7 +57,7 @@ class Manifest(msgspec.Struct, frozen=True):
     """An extension process.
 
     Attributes:
-        name: identifies it in messages and settings.
+        name: as it names itself: its folder once it is installed, and its file of settings.
         runtime: `bun`, `deno`, `node`, `python`, or the path of a program, absolute or relative to `folder`.
         entry: the file that the runtime executes, relative to `folder`; empty for a program without arguments.
         version: its version, for lists.
@@ -66,6 +67,7 @@ class Manifest(msgspec.Struct, frozen=True):
         transport: how it exchanges messages; None: as it answers first.
         permissions: what it asks for; None if the manifest does not say.
         folder: the folder of the manifest.
+        extension: which one it is.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Manifest(msgspec.Struct, frozen=True):
     transport: Transport | None = None
     permissions: Permissions | None = None
     folder: str = ""
+    extension: ExtensionId = ExtensionId("", "", "")
 
     @property
     def program(self) -> str:
@@ -90,11 +93,6 @@ class Manifest(msgspec.Struct, frozen=True):
         """The arguments of the program."""
         options = _RUNTIMES.get(self.runtime, ("",))[1:]
         return (*options, os.path.join(self.folder, self.entry)) if self.entry else options
-
-    @property
-    def file(self) -> str:
-        """The file whose change means a new version: the entry, or the program."""
-        return os.path.join(self.folder, self.entry or self.runtime)
 
     @property
     def nature(self) -> str:
@@ -115,12 +113,13 @@ class Manifest(msgspec.Struct, frozen=True):
         )
 
 
-def read_manifest(folder: Path) -> Manifest:
-    """The manifest of the extension in a folder.
+def read_manifest(extension: ExtensionId) -> Manifest:
+    """The manifest of an extension.
 
     Raises:
         ExtensionError: it cannot be read, or a field is missing or invalid; the message names the file and the field.
     """
+    folder = Path(extension.path)
     file = folder / FILE_NAME
     try:
         with file.open("rb") as stream:
@@ -134,7 +133,7 @@ def read_manifest(folder: Path) -> Manifest:
         _check(manifest)
     except ValueError as error:
         raise ExtensionError(f"Extension {folder}: invalid {file}: {_sentence(error)}") from error
-    return msgspec.structs.replace(manifest, folder=str(folder.absolute()))
+    return msgspec.structs.replace(manifest, folder=extension.path, extension=extension)
 
 
 def _fields(content: bytes) -> dict[str, Any]:
@@ -160,7 +159,7 @@ def _fields(content: bytes) -> dict[str, Any]:
         raise ValueError(" ".join(str(error).split())) from error
     if not isinstance(fields, dict):
         raise ValueError("expected fields such as `name: my-extension`")
-    return {name: value for name, value in fields.items() if value != "" and name != "folder"}
+    return {name: value for name, value in fields.items() if value != "" and name not in ("folder", "extension")}
 
 
 def _check(manifest: Manifest) -> None:

@@ -78,13 +78,13 @@ async def run_process(
     """
     about = {"cwd": host.project, "configDir": host.data_folder(manifest)}
     process = await host.start(manifest, permissions)
-    channels = Channels(manifest.name, manifest.transport)
+    channels = Channels(manifest.extension.name, manifest.transport)
     await channels.open(process)
-    connection = Connection(manifest.name, channels.ways, receiver)
+    connection = Connection(manifest.extension.name, channels.ways, receiver)
     ended = asyncio.create_task(process.wait())
     over = asyncio.create_task(_end(connection, channels, ended))
     try:
-        await _greet(manifest.name, connection, about, timing.handshake, channels)
+        await _greet(manifest.extension.name, connection, about, timing.handshake, channels)
         ready(connection)
         stopping = asyncio.create_task(ending.wait())
         await asyncio.wait((over, stopping), return_when=asyncio.FIRST_COMPLETED)

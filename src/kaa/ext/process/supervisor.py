@@ -94,7 +94,7 @@ class Supervisor:
             return
         await self._has_been_settled.wait()
         if self.problem:
-            raise NotRunningError(f"Extension {self._manifest.name} does not start")
+            raise NotRunningError(f"Extension {self._manifest.extension.name} does not start")
 
     def _greeted(self, connection: Connection) -> None:
         """What the process registered is in force now."""
@@ -121,7 +121,7 @@ class Supervisor:
         """
         await self._settled.wait()
         if self._connection is None:
-            raise NotRunningError(f"extension {self._manifest.name} is not running: {self.problem}")
+            raise NotRunningError(f"extension {self._manifest.extension.name} is not running: {self.problem}")
         with self.calls.during(context) as about:
             try:
                 return await self._connection.request(method, {**params, **about}, may_cancel=may_cancel)
@@ -130,7 +130,9 @@ class Supervisor:
                     self.calls.stop(context)
                 raise
             except ConnectionEndedError as error:
-                raise NotRunningError(f"extension {self._manifest.name} did not answer {method}: {error}") from error
+                raise NotRunningError(
+                    f"extension {self._manifest.extension.name} did not answer {method}: {error}"
+                ) from error
 
     def notified(self, method: str, params: Mapping[str, Json]) -> None:
         """See `Receiver`."""
@@ -138,7 +140,10 @@ class Supervisor:
             self._register(method, params)
         elif method == "log":
             LOG.info(
-                "extension %s: %s: %s", self._manifest.name, params.get("level"), wire.shown(params.get("message"))
+                "extension %s: %s: %s",
+                self._manifest.extension.name,
+                params.get("level"),
+                wire.shown(params.get("message")),
             )
         else:
             self.on_notification(method, params, self.calls.context_of(params))
@@ -170,7 +175,7 @@ class Supervisor:
 
     def refuse(self, problem: str) -> None:
         """Tell the user and the log of a registration that has no effect."""
-        LOG.warning("extension %s: %s", self._manifest.name, problem)
+        LOG.warning("extension %s: %s", self._manifest.extension.name, problem)
         self._costs.refused(problem)
         self.report(problem)
 
@@ -178,10 +183,12 @@ class Supervisor:
         """Show the user a text of this extension; of a flood the beginning, and that there is more."""
         if self._reports.take(1):
             self._floods = False
-            self._host.report(f"Extension {self._manifest.name}: {text}")
+            self._host.report(f"Extension {self._manifest.extension.name}: {text}")
         elif not self._floods:
             self._floods = True
-            self._host.report(f"Extension {self._manifest.name} reports too much: kaa shows no more now. {log_hint()}")
+            self._host.report(
+                f"Extension {self._manifest.extension.name} reports too much: kaa shows no more now. {log_hint()}"
+            )
 
     async def _live(self) -> None:
         """Start the process, and again after a crash, until `end` or too many crashes."""
@@ -197,8 +204,10 @@ class Supervisor:
                 self._give_up(str(error))
                 return
             except Exception as error:  # noqa: BLE001 isolation boundary: whatever the start of a process meets
-                LOG.exception("extension %s cannot be started", self._manifest.name)
-                self._give_up(f"Extension {self._manifest.name} cannot be started: {type(error).__name__}: {error}")
+                LOG.exception("extension %s cannot be started", self._manifest.extension.name)
+                self._give_up(
+                    f"Extension {self._manifest.extension.name} cannot be started: {type(error).__name__}: {error}"
+                )
                 return
             if self._ending.is_set():
                 if problem:
@@ -210,11 +219,11 @@ class Supervisor:
             crashes += 1
             if crashes > len(self._timing.pauses):
                 self._give_up(
-                    f"Extension {self._manifest.name} ended {crashes} times, and kaa does not start it again: correct"
-                    f" it and use /reload, or remove it. The last time, {problem}"
+                    f"Extension {self._manifest.extension.name} ended {crashes} times, and kaa does not start it again:"
+                    f" correct it and use /reload, or remove it. The last time, {problem}"
                 )
                 return
-            self._host.report(f"Extension {self._manifest.name} ended, and kaa starts it again: {problem}")
+            self._host.report(f"Extension {self._manifest.extension.name} ended, and kaa starts it again: {problem}")
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._ending.wait(), self._timing.pauses[crashes - 1])
                 self._settle("it was unloaded")
@@ -240,7 +249,7 @@ class Supervisor:
         await asyncio.wait((self._asker, ending), return_when=asyncio.FIRST_COMPLETED)
         ending.cancel()
         if not self._asker.done():
-            raise NotRunningError(f"Extension {self._manifest.name} was unloaded before its start")
+            raise NotRunningError(f"Extension {self._manifest.extension.name} was unloaded before its start")
         return await self._host.permit(self._manifest, self._asker.result())
 
 

@@ -58,7 +58,7 @@ class Registrar:
 
     def _open_scope(self) -> Scope:
         if not self._scope.is_open:
-            raise RegistrationError(f"extension {self._scope.owner} is unloaded and can register nothing more")
+            raise RegistrationError(f"extension {self._scope.extension} is unloaded and can register nothing more")
         return self._scope
 
 

@@ -137,7 +137,7 @@ class CommandRegistrations(Registrar):
         """
         scope = self._open_scope()
         if name not in scope.commands:
-            raise RegistrationError(f"extension {scope.owner} has no command named {name!r}")
+            raise RegistrationError(f"extension {scope.extension} has no command named {name!r}")
         del scope.commands[name]
         self._registrations.changed(scope)
 

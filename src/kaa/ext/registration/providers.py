@@ -61,7 +61,7 @@ class ProviderRegistrations(Registrar):
         if stream is not None:
             require_function(stream)
         self._registrations.require_free(scope, "provider", name)
-        scope.providers[name] = RegisteredProvider(scope.owner, dict(entry), stream)
+        scope.providers[name] = RegisteredProvider(scope.extension.path, dict(entry), stream)
         self._registrations.changed(scope)
 
     def unregister_provider(self, name: str) -> None:
@@ -72,6 +72,6 @@ class ProviderRegistrations(Registrar):
         """
         scope = self._open_scope()
         if name not in scope.providers:
-            raise RegistrationError(f"extension {scope.owner} has no provider named {name!r}")
+            raise RegistrationError(f"extension {scope.extension} has no provider named {name!r}")
         del scope.providers[name]
         self._registrations.changed(scope)

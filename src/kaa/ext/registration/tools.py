@@ -147,6 +147,6 @@ class ToolRegistrations(Registrar):
         """
         scope = self._open_scope()
         if name not in scope.tools:
-            raise RegistrationError(f"extension {scope.owner} has no tool named {name!r}")
+            raise RegistrationError(f"extension {scope.extension} has no tool named {name!r}")
         del scope.tools[name]
         self._registrations.changed(scope)

@@ -10,6 +10,7 @@ import msgspec
 
 from kaa.ext.errors import ExtensionError
 from kaa.ext.permissions import Permissions
+from kaa.ext.places import ExtensionId
 from kaa.host.regular_files import read_regular
 
 _DESCRIPTION = "extension.toml"
@@ -19,7 +20,6 @@ _MAX_DESCRIPTION_BYTES = 256 * 1024
 _COMPONENT = b"\0asm\x0d\0\x01\0"
 _MODULE = b"\0asm\x01\0\0\0"
 _SETTING = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,13 +48,11 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         component: the file, relative to the folder.
-        name: for people; empty for the name of the folder.
         permissions: what the host functions do for it. Without permissions it can compute, and nothing else.
         titles: of the calls of its tools, by the name of the tool.
     """
 
     component: str
-    name: str = ""
     permissions: Permissions = Permissions()
     limits: Limits = Limits()
     settings: dict[str, Setting] = {}
@@ -81,24 +79,14 @@ class ComponentFile(msgspec.Struct, frozen=True):
     """A component as it was found.
 
     Attributes:
-        path: of the extension, as the user named it.
+        extension: which one it is.
         file: the component itself.
         described: what holds for it.
     """
 
-    path: Path
+    extension: ExtensionId
     file: Path
     described: Description
-
-    @property
-    def name(self) -> str:
-        """For people."""
-        return self.described.name
-
-    @property
-    def folder(self) -> str:
-        """The absolute path of its folder, or of the file that it is alone."""
-        return str(self.path.absolute())
 
     @property
     def nature(self) -> str:
@@ -137,23 +125,24 @@ class ComponentFile(msgspec.Struct, frozen=True):
         elif size > _MAX_COMPONENT_BYTES:
             problem = f"has more than {_MAX_COMPONENT_BYTES >> 20} MiB: build it without debug information"
         if problem:
-            raise ExtensionError(f"Extension {self.path}: {name} {problem}")
+            raise ExtensionError(f"Extension {self.extension}: {name} {problem}")
 
     def _unreadable(self, error: OSError) -> ExtensionError:
-        return ExtensionError(f"Extension {self.path}: cannot read {self.file.name}: {error.strerror}")
+        return ExtensionError(f"Extension {self.extension}: cannot read {self.file.name}: {error.strerror}")
 
 
-def find_component(path: Path) -> ComponentFile:
-    """The component at a path.
+def find_component(extension: ExtensionId) -> ComponentFile:
+    """The component of an extension.
 
     Args:
-        path: a `.wasm` file, which gets no permissions, or a folder with `extension.toml`.
+        extension: a `.wasm` file, which gets no permissions, or a folder with `extension.toml`.
 
     Raises:
         ExtensionError: the description is invalid.
     """
+    path = Path(extension.path)
     if not path.is_dir():
-        return ComponentFile(path, path, Description(path.name, _fit(path.stem)))
+        return ComponentFile(extension, path, Description(path.name))
     source = path / _DESCRIPTION
     try:
         text = read_regular(source)
@@ -167,17 +156,9 @@ def find_component(path: Path) -> ComponentFile:
         raise ExtensionError(f"Extension {path}: cannot read {_DESCRIPTION}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # the parser's own and msgspec's
         raise ExtensionError(f"Extension {path}: {_DESCRIPTION} is invalid: {error}") from error
-    name = described.name or _fit(path.name)
-    if not _NAME.fullmatch(name):
-        raise ExtensionError(f"Extension {path}: invalid name {name[:80]!r}: use 1 to 64 letters, digits, _ and -")
     file = path / described.component
     if not described.component.endswith(".wasm") or Path(described.component).name != described.component:
         raise ExtensionError(
             f"Extension {path}: component is {described.component[:200]!r}: name a .wasm file in the same folder"
         )
-    return ComponentFile(path, file, msgspec.structs.replace(described, name=name))
-
-
-def _fit(name: str) -> str:
-    """A name of a file or folder as one of an extension."""
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")[:64] or "component"
+    return ComponentFile(extension, file, described)

@@ -1,7 +1,6 @@
 """Makes the `extend` function of a WebAssembly component."""
 
 import asyncio
-import shlex
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,16 +8,19 @@ from pathlib import Path
 from kaa.ext.errors import ExtensionError
 from kaa.ext.extension_api import Extension, ExtensionAPI
 from kaa.ext.permissions import Applicant, Permissions
+from kaa.ext.places import ExtensionId
 from kaa.ext.registration.base import scope_of
 from kaa.ext.wasm.description import find_component
 from kaa.ext.wasm.errors import ComponentError
 
 
-def component_extension(path: Path, cache: Path, granted: Callable[[Applicant], Permissions | None]) -> Extension:
+def component_extension(
+    extension: ExtensionId, cache: Path, granted: Callable[[Applicant], Permissions | None]
+) -> Extension:
     """Compile a component and ask what it offers. Blocks, up to many seconds if the component is large and new.
 
     Args:
-        path: a `.wasm` file, or a folder whose `extension.toml` names one.
+        extension: a `.wasm` file, or a folder whose `extension.toml` names one.
         cache: a folder for machine code that commands cannot write.
         granted: what the user permitted it; None if that is less than it asks for.
 
@@ -28,17 +30,18 @@ def component_extension(path: Path, cache: Path, granted: Callable[[Applicant], 
     Raises:
         ExtensionError: it cannot be read or used, or wasmtime is not installed.
     """
-    found = find_component(path)
+    found = find_component(extension)
     data = found.read()
     wanted = found.requested
     if wanted != Permissions() and granted(found) is None:
         raise ExtensionError(
-            f"Extension {path} cannot be used: you have not permitted what it asks for ({'; '.join(wanted.sentences)})."
-            f" `kaa ext permit {shlex.quote(found.folder)}` permits it"
+            f"Extension {extension} cannot be used: you have not permitted what it asks for"
+            f" ({'; '.join(wanted.sentences)}). `kaa ext permit {extension.argument}` permits it"
         )
     if find_spec("wasmtime") is None:
         raise ExtensionError(
-            f"Extension {path} is a WebAssembly component, and wasmtime is not installed: run pip install 'kaa[wasm]'"
+            f"Extension {extension} is a WebAssembly component, and wasmtime is not installed: run"
+            " pip install 'kaa[wasm]'"
         )
     # Lazy: they need wasmtime.
     from kaa.ext.wasm.compiled import CompiledFiles
@@ -49,12 +52,12 @@ def component_extension(path: Path, cache: Path, granted: Callable[[Applicant], 
 
     described = found.described
     settings = described.settings_kind()
-    functions = host_functions(found.name, wanted, settings)
-    machine = Machine(found.name, CompiledFiles(cache), data, described.limits, functions)
+    functions = host_functions(extension.name, wanted, settings)
+    machine = Machine(extension.name, CompiledFiles(cache), data, described.limits, functions)
     try:
         offer = asyncio.run(read_offer(machine, wanted))
     except ComponentError as error:
-        raise ExtensionError(f"Extension {path} cannot be used: {error}") from error
+        raise ExtensionError(f"Extension {extension} cannot be used: {error}") from error
 
     def extend(kaa: ExtensionAPI) -> None:
         scope_of(kaa).interface = offer.world

@@ -31,7 +31,7 @@ def register(kaa: ExtensionAPI, machine: Machine, offer: Offer, found: Component
     """
     risk = found.described.permissions.risk
     for tool in offer.tools:
-        made = _Tool(machine, offer.execute, tool.schema, found.name)
+        made = _Tool(machine, offer.execute, tool.schema, found.extension.name)
         title = found.described.titles.get(tool.schema.name, "")
         kaa.register_tool(made, snippet=tool.snippet, title=title, risk=risk)
     for command in offer.commands:
@@ -47,7 +47,7 @@ def register(kaa: ExtensionAPI, machine: Machine, offer: Offer, found: Component
         kaa.on_user_message(hooks.user_message)
     if offer.section is not None:
         section = offer.section
-        kaa.add_prompt_section(found.name, lambda _: section)
+        kaa.add_prompt_section(found.extension.key, lambda _: section)
     if offer.events:
         queue = EventQueue(machine, offer.hooks["on-event"], offer.events)
         kaa.on_event(queue.add)

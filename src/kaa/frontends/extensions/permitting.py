@@ -5,6 +5,7 @@ import os
 import sys
 from pathlib import Path
 
+from kaa.ext.places import ExtensionId
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.extensions.confirming import confirmed
@@ -29,20 +30,20 @@ def run_permit(parsed: argparse.Namespace, home: Home) -> int:
         InstallationError: nobody can be asked.
     """
     folder = Path(parsed.name) if os.sep in parsed.name else home.extensions / parsed.name
-    path = Path(os.path.abspath(Path(parsed.directory, folder)))
-    extension = applicant_at(path)
-    if extension is None:
+    extension = ExtensionId.at(Path(parsed.directory, folder), home.extensions)
+    applicant = applicant_at(extension)
+    if applicant is None:
         raise InstallationError(
-            f"{path} is an extension in Python, which runs with your rights: it needs no permission"
+            f"{extension} is an extension in Python, which runs with your rights: it needs no permission"
         )
     permissions = GrantedPermissions(home)
-    if permissions.of(extension) is not None:
+    if permissions.of(applicant) is not None:
         deliver(sys.stdout, f"{sanitize(extension.name)} already has what it asks for\n")
         return ExitCode.DONE
-    deliver(sys.stdout, printable(permissions.details(extension).splitlines()))
+    deliver(sys.stdout, printable(permissions.details(applicant).splitlines()))
     if not parsed.yes and not confirmed(f"Permit {extension.name}?"):
         deliver(sys.stderr, "nothing is permitted\n")
         return ExitCode.DENIED
-    permissions.grant(extension)
+    permissions.grant(applicant)
     deliver(sys.stdout, f"permitted {sanitize(extension.name)}\n")
     return ExitCode.DONE

@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import kaa.ext.wasm
+from kaa.ext.places import check_name
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.shell.extensions.errors import InstallationError
-from kaa.shell.extensions.records import check_name
 from kaa.shell.home import Home
 from kaa.tui.sanitize import sanitize
 

@@ -6,7 +6,7 @@ import msgspec
 
 from kaa.ext.errors import ExtensionError
 from kaa.ext.permissions import Permissions
-from kaa.ext.places import ONE_ENTRY, Kind, kind_of
+from kaa.ext.places import ONE_ENTRY, ExtensionId, Kind, kind_of
 from kaa.shell.extensions.digest import files_in
 from kaa.shell.extensions.errors import InstallationError
 
@@ -46,7 +46,7 @@ def examine(path: Path) -> Candidate:
             from kaa.ext.process.manifest import read_manifest  # lazy: it loads a parser of YAML
 
             try:
-                manifest = read_manifest(path)
+                manifest = read_manifest(ExtensionId.at(path))
             except ExtensionError as error:
                 raise InstallationError(str(error)) from error
             return Candidate(manifest.name, manifest.version, kind, manifest.requested, files)
@@ -54,7 +54,7 @@ def examine(path: Path) -> Candidate:
             from kaa.ext.wasm.description import find_component  # lazy: few extensions are components
 
             try:
-                return Candidate("", "", kind, find_component(path).requested, files)
+                return Candidate("", "", kind, find_component(ExtensionId.at(path)).requested, files)
             except ExtensionError as error:
                 raise InstallationError(str(error)) from error
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from kaa.ext.errors import ExtensionError
-from kaa.ext.places import discover, kind_of, label
+from kaa.ext.places import ExtensionId, discover, kind_of
 from kaa.ext.reports import ExtensionReport, ExtensionState
 from kaa.shell.extensions.installed import InstalledExtension, InstalledExtensions
 from kaa.shell.extensions.permitting import GrantedPermissions, applicant_at
@@ -80,7 +80,10 @@ def _checked(
     asks_for: tuple[str, ...] = ()
     is_permitted = None
     try:
-        if extension.path is not None and (applicant := applicant_at(extension.path)) is not None:
+        if (
+            extension.path is not None
+            and (applicant := applicant_at(ExtensionId.at(extension.path, home.extensions))) is not None
+        ):
             asks_for = tuple(applicant.requested.sentences)
             is_permitted = GrantedPermissions(home).of(applicant) is not None
     except ExtensionError as error:
@@ -100,9 +103,9 @@ def _state(extension: InstalledExtension) -> ExtensionState:
 
 def _untrusted(trial: Trial, directory: str) -> Sequence[ExtensionReport]:
     """The extensions of the project that no session loads, because the user does not trust the project."""
-    trusted = {one.name for one in trial.reports if one.source == "project"}
+    trusted = {Path(one.path).name for one in trial.reports if one.source == "project"}
     return [
-        ExtensionReport(label(str(path)), str(path), kind_of(path) or "", "project", "", "not trusted")
+        ExtensionReport(ExtensionId.at(path).name, str(path), kind_of(path) or "", "project", "", "not trusted")
         for path in discover(Path(directory, PROJECT_FOLDER, "extensions"))
-        if label(str(path)) not in trusted
+        if path.name not in trusted
     ]

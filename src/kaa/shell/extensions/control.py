@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kaa.core.usage import size_of_schema, tokens_in
 from kaa.ext.errors import CommandError
-from kaa.ext.places import kind_of, label
+from kaa.ext.places import ExtensionId, kind_of
 from kaa.ext.registry import Registry
 from kaa.ext.reports import ExtensionReport, ExtensionState
 from kaa.ext.scope import Scope
@@ -55,7 +55,7 @@ class ExtensionControl:
         registry: Registry,
         tools: ActiveTools,
         settings: Callable[[], Settings],
-        project: Sequence[Path],
+        project: Sequence[ExtensionId],
     ) -> None:
         self._extensions = extensions
         self._project = project
@@ -70,31 +70,31 @@ class ExtensionControl:
 
     async def enable(self, name: str) -> str:
         """See `kaa.ext.reports.SessionExtensions`."""
-        path = str(self._found(name).path)
-        self._extensions.switch(path, on=True)
+        extension = self._found(name).extension
+        self._extensions.switch(extension, on=True)
         self._registry.use(await self._extensions.load(self._settings(), self._project))
-        after = self._found(path)
+        after = self._found(extension.path)
         if after.problem:
             raise CommandError(after.problem)
-        return f"extension {path} is enabled until kaa ends"
+        return f"extension {extension} is enabled until kaa ends"
 
     def disable(self, name: str) -> str:
         """See `kaa.ext.reports.SessionExtensions`."""
-        path = str(self._found(name).path)
-        self._extensions.switch(path, on=False)
-        return f"extension {path} is disabled until kaa ends"
+        extension = self._found(name).extension
+        self._extensions.switch(extension, on=False)
+        return f"extension {extension} is disabled until kaa ends"
 
     def _found(self, name: str) -> KnownExtension:
         known = self._extensions.known(self._settings(), self._project)
-        found = [one for one in known if name in (str(one.path), label(str(one.path)))]
-        match found:
+        by_key = [one for one in known if name in (one.extension.key, one.extension.path)]
+        match by_key or [one for one in known if name == one.extension.name]:
             case [one]:
                 return one
             case []:
-                names = ", ".join(label(str(one.path)) for one in known) or "none"
+                names = ", ".join(one.extension.key for one in known) or "none"
                 raise CommandError(f"no extension named {name!r}: your extensions are {names}")
-            case _:
-                paths = ", ".join(str(one.path) for one in found)
+            case found:
+                paths = ", ".join(one.extension.path for one in found)
                 raise CommandError(f"several extensions are named {name!r}: give a path: {paths}")
 
     def _prompt_tokens(self, scope: Scope) -> int:
@@ -113,16 +113,16 @@ def report_on(
         extensions: of the process.
         prompt_tokens: how many tokens it adds to each request.
     """
-    name = str(known.path)
-    kind = kind_of(known.path) or ""
+    name = known.extension
+    kind = kind_of(Path(name.path)) or ""
     if name not in extensions.loaded.names:
         state: ExtensionState = "not loaded" if known.is_enabled else "disabled"
-        return ExtensionReport(label(name), name, kind, known.source, "", state, known.problem)
+        return ExtensionReport(name.key, name.path, kind, known.source, "", state, known.problem)
     scope, disabled = extensions.loaded.scope(name), extensions.loaded.is_disabled(name)
     costs = scope.costs
     return ExtensionReport(
-        label(name),
-        name,
+        name.key,
+        name.path,
         kind,
         known.source,
         scope.version,

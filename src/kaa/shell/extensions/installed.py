@@ -8,10 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from kaa.ext.places import Kind, discover, kind_of, label
+from kaa.ext.places import ExtensionId, Kind, discover, kind_of
 from kaa.shell.extensions.digest import tree_digest
 from kaa.shell.extensions.errors import InstallationError
-from kaa.shell.extensions.records import ExtensionRecord, ExtensionRecords, Installation, check_name
+from kaa.shell.extensions.records import ExtensionRecord, ExtensionRecords, Installation
 from kaa.shell.extensions.staging import HIDDEN
 from kaa.shell.home import Home
 
@@ -51,7 +51,7 @@ class InstalledExtensions:
             InstallationError: the records cannot be read.
         """
         records = self._records.read()
-        here = {label(str(path)): path for path in discover(self._folder)}
+        here = {ExtensionId.at(path, self._folder).key: path for path in reversed(discover(self._folder))}
         recorded = [name for name, record in records.items() if record.installation is not None]
         return [self._of(name, here.get(name), records) for name in sorted({*here, *recorded})]
 
@@ -93,7 +93,6 @@ class InstalledExtensions:
         Raises:
             InstallationError: there is no such extension, or it cannot be removed.
         """
-        check_name(name)
         found = self.get(name)
         with self._records.rewriting() as records:
             records.pop(name, None)

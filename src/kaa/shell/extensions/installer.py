@@ -2,7 +2,6 @@
 
 import errno
 import os
-import re
 import shutil
 import tempfile
 import time
@@ -13,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from kaa.ext.permissions import Permissions
-from kaa.ext.places import kind_of, label
+from kaa.ext.places import ExtensionId, check_name, fitted, kind_of
 from kaa.host.exchange import exchange
 from kaa.shell.extensions.candidate import Candidate, examine
 from kaa.shell.extensions.digest import tree_digest
@@ -23,7 +22,6 @@ from kaa.shell.extensions.records import (
     ExtensionRecords,
     Installation,
     Origin,
-    check_name,
 )
 from kaa.shell.extensions.sources import GitSource, IndexSource, PathSource, Source, recorded_source
 from kaa.shell.extensions.staging import HIDDEN, StagedTree, copy_file, copy_folder
@@ -159,7 +157,7 @@ class Installer:
             raise InstallationError(f"{source}: --link needs a path")
         match source:
             case PathSource(path=path):
-                facts = _Facts(label(str(path)))
+                facts = _Facts(ExtensionId.at(path).name)
                 return (path.resolve(), "link", facts) if link else (self._of_path(path, staging), "path", facts)
             case GitSource():
                 tree, facts = self._of_git(source, staging)
@@ -246,7 +244,7 @@ def _place(prepared: Prepared, target: Path, undoing: ExitStack) -> None:
 
 
 def _valid_name(name: str) -> str:
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", name)
+    name = fitted(name)
     try:
         check_name(name)
     except ValueError as error:

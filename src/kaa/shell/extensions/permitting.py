@@ -1,40 +1,37 @@
 """What processes and components ask for, and what the user permitted them.
 
-A permission belongs to an extension in kaa's folder by its name, and to one from elsewhere by its path: another folder
-of the same name has nothing of it.
+Another extension of the same name has nothing of it, nor has another version of an extension of a project.
 """
 
-import os
-import re
 from pathlib import Path
 
 from kaa.ext.errors import ExtensionError
 from kaa.ext.permissions import Applicant, Permissions
-from kaa.ext.places import kind_of
-from kaa.shell.extensions.records import ExtensionRecords, ExtensionRecordsError, check_name
+from kaa.ext.places import ExtensionId, kind_of
+from kaa.shell.extensions.records import ExtensionRecords, ExtensionRecordsError
 from kaa.shell.home import Home
 
 _MOST_DESCRIPTION = 300
 
 
-def applicant_at(path: Path) -> Applicant | None:
-    """The process or component at a path; None for Python, which runs with the user's rights.
+def applicant_at(extension: ExtensionId) -> Applicant | None:
+    """The process or component that an extension is; None for Python, which runs with the user's rights.
 
     Raises:
         ExtensionError: its manifest or description cannot be read.
     """
     # Lazy, both: a run loads only the kinds that its extensions have.
-    match kind_of(path):
+    match kind_of(Path(extension.path)):
         case "python":
             return None
         case "component":
             from kaa.ext.wasm.description import find_component
 
-            return find_component(path)
+            return find_component(extension)
         case _:
             from kaa.ext.process.manifest import read_manifest
 
-            return read_manifest(path)
+            return read_manifest(extension)
 
 
 class GrantedPermissions:
@@ -45,7 +42,6 @@ class GrantedPermissions:
     """
 
     def __init__(self, home: Home) -> None:
-        self._folder = home.extensions.absolute()
         self._records = ExtensionRecords(home)
 
     def of(self, extension: Applicant) -> Permissions | None:
@@ -64,7 +60,7 @@ class GrantedPermissions:
             ExtensionError: as above.
         """
         try:
-            record = self._records.read().get(self.key(extension))
+            record = self._records.read().get(extension.extension.consent)
         except ExtensionRecordsError as error:
             raise ExtensionError(str(error)) from error
         return None if record is None else record.granted
@@ -76,22 +72,9 @@ class GrantedPermissions:
             ExtensionError: that cannot be kept.
         """
         try:
-            check_name(self.key(extension))
-            self._records.grant(self.key(extension), extension.requested)
-        except ValueError as error:
-            raise ExtensionError(f"{extension.folder}: {error}: rename the folder") from error
+            self._records.grant(extension.extension, extension.requested)
         except ExtensionRecordsError as error:
             raise ExtensionError(str(error)) from error
-
-    def key(self, extension: Applicant) -> str:
-        """What the permissions and the data of an extension are kept under."""
-        folder = Path(extension.folder)
-        if folder.parent == self._folder:
-            return folder.name
-        import hashlib  # lazy: most extensions are in kaa's folder
-
-        kept = re.sub(r"[^A-Za-z0-9_-]", "-", folder.name)[:40]
-        return f"at-{kept}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
 
     def details(self, extension: Applicant) -> str:
         """What an extension asks for, in lines; after a change, what it asks for besides what the user permitted.
@@ -102,7 +85,7 @@ class GrantedPermissions:
         known = self.known(extension)
         asked = extension.requested.beyond(known or Permissions()).sentences
         description = " ".join(extension.description.split())[:_MOST_DESCRIPTION]
-        lines = [f"{extension.folder}", *([f'It says: "{description}"'] if description else []), ""]
+        lines = [extension.extension.path, *([f'It says: "{description}"'] if description else []), ""]
         if known is not None:
             lines += ["It has changed and now also asks to:"]
         elif asked:

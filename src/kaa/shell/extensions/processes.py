@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shlex
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -95,29 +94,29 @@ class ExtensionProcesses:
         async with self._asking:
             if (granted := self.granted(manifest)) is not None:
                 return granted
-            key, requested = self._permissions.key(manifest), manifest.requested
+            key, requested = manifest.extension.consent, manifest.requested
             if self._declined.get(key) == requested:
-                raise NotPermittedError(_DECLINED.format(manifest.name, self._name_of(manifest)))
+                raise NotPermittedError(_DECLINED.format(manifest.extension.name, manifest.extension.argument))
             details = self._permissions.details(manifest)
             try:
-                permitted = await confirm(asker, f"Permit extension {manifest.name}?", details)
+                permitted = await confirm(asker, f"Permit extension {manifest.extension.name}?", details)
             except NobodyToAskError as error:
                 raise NotPermittedError(self._undecided(manifest)) from error
             if not permitted:
                 self._declined[key] = requested
-                raise NotPermittedError(_DECLINED.format(manifest.name, self._name_of(manifest)))
+                raise NotPermittedError(_DECLINED.format(manifest.extension.name, manifest.extension.argument))
             self._permissions.grant(manifest)
             return requested
 
     def data_folder(self, manifest: Manifest) -> str:
         """See `ProcessHost`. Default files that the manifest names are copied if they do not exist."""
-        folder = self._home.path / "extension-data" / self._permissions.key(manifest)
+        folder = self._home.extension_data / manifest.extension.key
         try:
             folder.mkdir(0o700, parents=True, exist_ok=True)
             for default in manifest.defaults:
                 _copy(Path(manifest.folder), default.src, folder / os.path.basename(default.dest or default.src))
         except OSError as error:
-            raise ExtensionError(f"Extension {manifest.name}: cannot prepare {folder}: {error}") from error
+            raise ExtensionError(f"Extension {manifest.extension.name}: cannot prepare {folder}: {error}") from error
         return str(folder)
 
     async def start(self, manifest: Manifest, permissions: Permissions) -> ExtensionProcess:
@@ -127,9 +126,9 @@ class ExtensionProcesses:
         try:
             ordinary = self._sandbox()
         except SettingsError as error:
-            raise ExtensionError(f"Extension {manifest.name} cannot be started: {error}") from error
+            raise ExtensionError(f"Extension {manifest.extension.name} cannot be started: {error}") from error
         rights = ProgramRights(
-            name=self._permissions.key(manifest),
+            name=manifest.extension.key,
             code=real.folder,
             data=self.data_folder(manifest),
             project=self.project,
@@ -153,14 +152,15 @@ class ExtensionProcesses:
                 )
             except UnconfinedError as error:
                 raise NotPermittedError(
-                    f"Extension {manifest.name} is not started: {error}. With --sandbox full-access it runs without one"
+                    f"Extension {manifest.extension.name} is not started: {error}. With --sandbox full-access"
+                    " it runs without one"
                 ) from error
             except (OSError, ValueError) as error:
-                raise ExtensionError(f"Extension {manifest.name} cannot be started: {error}") from error
+                raise ExtensionError(f"Extension {manifest.extension.name} cannot be started: {error}") from error
             started = pipes.connected(program)
         if permissions.hosts or program.tier == "none":
-            self._tell_once(*(f"Extension {manifest.name}: {warning}" for warning in program.warnings))
-        LOG.info("extension %s started in tier %s", manifest.name, program.tier)
+            self._tell_once(*(f"Extension {manifest.extension.name}: {warning}" for warning in program.warnings))
+        LOG.info("extension %s started in tier %s", manifest.extension.name, program.tier)
         return started
 
     async def key(self, name: str) -> str | None:
@@ -170,15 +170,10 @@ class ExtensionProcesses:
     def _undecided(self, manifest: Manifest) -> str:
         asked = manifest.requested.beyond(self._permissions.known(manifest) or Permissions()).sentences
         return (
-            f"Extension {manifest.name} is not started: you have not permitted what it asks for"
-            f" ({'; '.join(asked) or 'nothing but its own data'}). `kaa ext permit {self._name_of(manifest)}` permits"
-            " it"
+            f"Extension {manifest.extension.name} is not started: you have not permitted what it asks for"
+            f" ({'; '.join(asked) or 'nothing but its own data'}). `kaa ext permit {manifest.extension.argument}`"
+            " permits it"
         )
-
-    def _name_of(self, manifest: Manifest) -> str:
-        """What `kaa ext permit` calls an extension."""
-        folder = Path(manifest.folder)
-        return shlex.quote(folder.name if folder.parent == self._home.extensions.absolute() else str(folder))
 
     def _tell_once(self, *sentences: str) -> None:
         for sentence in sentences:

@@ -14,9 +14,8 @@ from pathlib import Path
 
 import msgspec
 
-from kaa.ext.places import kind_of
+from kaa.ext.places import ExtensionId, check_name, kind_of
 from kaa.shell.extensions.errors import InstallationError
-from kaa.shell.extensions.records import check_name
 from kaa.shell.extensions.staging import StagedTree
 from kaa.shell.home import PROJECT_FOLDER, Home
 from kaa.shell.trust.configuration import ConfigurationFile, ProjectConfiguration
@@ -31,11 +30,11 @@ class ProjectCopies(msgspec.Struct, frozen=True):
     """The copies.
 
     Attributes:
-        paths: files and folders of extensions, sorted by name.
+        extensions: which they are, sorted by name.
         notices: why some are left out, in sentences.
     """
 
-    paths: tuple[Path, ...] = ()
+    extensions: tuple[ExtensionId, ...] = ()
     notices: tuple[str, ...] = ()
 
 
@@ -50,27 +49,27 @@ def copies_of(configuration: ProjectConfiguration, home: Home) -> ProjectCopies:
     for file in configuration.files:
         if file.path.startswith(_PREFIX):
             found.setdefault(file.path.removeprefix(_PREFIX).partition("/")[0], []).append(file)
-    paths: list[Path] = []
+    copies: list[ExtensionId] = []
     notices: list[str] = []
     for name, files in found.items():
         if name.startswith("."):
             continue
         try:
-            copy = _copied(name, files, home.path / "project-extensions")
+            copy = _copied(name, files, configuration.root, home.path / "project-extensions")
         except (OSError, ValueError, InstallationError) as error:
             notices.append(f"the project's extension {name!r} is not loaded: {error}")
             continue
         if kind_of(copy) is not None:
-            paths.append(copy)
-    return ProjectCopies(tuple(paths), tuple(notices))
+            copies.append(ExtensionId.of_project(copy, configuration.root))
+    return ProjectCopies(tuple(copies), tuple(notices))
 
 
-def _copied(name: str, files: list[ConfigurationFile], folder: Path) -> Path:
+def _copied(name: str, files: list[ConfigurationFile], project: str, folder: Path) -> Path:
     """The copy of one extension; links and devices are left out."""
     import hashlib  # lazy: few projects have extensions
 
-    check_name(Path(name).stem if Path(name).suffix in (".py", ".wasm") else name)
-    digest = hashlib.sha256(msgspec.msgpack.encode(files)).hexdigest()[:_HASH_CHARACTERS]
+    check_name(ExtensionId.at(Path(name)).name)
+    digest = hashlib.sha256(msgspec.msgpack.encode((os.fsencode(project), files))).hexdigest()[:_HASH_CHARACTERS]
     target = folder / digest
     if not target.is_dir():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

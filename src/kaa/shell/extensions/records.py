@@ -1,6 +1,5 @@
-"""What kaa knows about extensions besides their files: `extensions.json` in kaa's home, keyed by name."""
+"""What kaa knows about extensions besides their files: `extensions.json` in kaa's home."""
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Literal, TypeAlias
@@ -8,13 +7,10 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from kaa.ext.permissions import Permissions
-from kaa.ext.places import Kind
+from kaa.ext.places import ExtensionId, Kind, check_key
 from kaa.llm.auth.private_file import PrivateFile, PrivateFileError
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.home import Home
-
-# Names folders, modules and settings; the first character keeps it apart from options and hidden files.
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 Origin: TypeAlias = Literal["path", "link", "git", "index"]
 """A copy of a path, a link to it, a commit, or wheels of a package index."""
@@ -84,7 +80,7 @@ class ExtensionRecords:
         self._file = PrivateFile(self._path)
 
     def read(self) -> Mapping[str, ExtensionRecord]:
-        """All records, by the name of the extension (`kaa.ext.places.label`).
+        """All records, by the key of the extension.
 
         Raises:
             ExtensionRecordsError: they cannot be read.
@@ -105,39 +101,28 @@ class ExtensionRecords:
             with self._file.rewriting() as content:
                 records = self._parse(content)
                 yield records
-                kept = {name: record for name, record in sorted(records.items()) if record != ExtensionRecord()}
+                kept = {key: record for key, record in sorted(records.items()) if record != ExtensionRecord()}
                 self._file.replace(msgspec.json.format(msgspec.json.encode(_File(kept)), indent=2) + b"\n")
         except PrivateFileError as error:
             raise ExtensionRecordsError(str(error)) from error
 
-    def grant(self, name: str, permissions: Permissions) -> None:
+    def grant(self, extension: ExtensionId, permissions: Permissions) -> None:
         """Keep what the user permits an extension.
 
         Raises:
             ExtensionRecordsError: that cannot be kept.
         """
         with self.rewriting() as records:
-            records[name] = msgspec.structs.replace(records.get(name, ExtensionRecord()), granted=permissions)
+            before = records.get(extension.consent, ExtensionRecord())
+            records[extension.consent] = msgspec.structs.replace(before, granted=permissions)
 
     def _parse(self, content: bytes | None) -> dict[str, ExtensionRecord]:
         try:
             records = msgspec.json.decode(content or b"{}", type=_File).extensions
-            for name in records:
-                check_name(name)
+            for key in records:
+                check_key(key)
         except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
             raise ExtensionRecordsError(
                 f"{self._path}: {error}. Correct it, or remove it and install the extensions again"
             ) from error
         return records
-
-
-def check_name(name: str) -> None:
-    """Make sure that an extension can have this name.
-
-    Raises:
-        ValueError: it cannot.
-    """
-    if not _NAME.fullmatch(name) or name.endswith((".py", ".wasm")):
-        raise ValueError(
-            f"invalid extension name {name!r}: use up to 64 letters, digits, . _ and -, first a letter or digit"
-        )

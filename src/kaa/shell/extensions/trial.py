@@ -7,6 +7,7 @@ import msgspec
 from kaa.core.provider import Request, StreamDone, StreamEvent, TextChunk
 from kaa.ext.errors import ExtensionError
 from kaa.ext.extension_api import ExtensionAPI
+from kaa.ext.places import ExtensionId
 from kaa.ext.providers import ProviderAccess
 from kaa.ext.reports import ExtensionReport
 from kaa.shell.home import Home
@@ -45,13 +46,13 @@ async def try_extensions(options: HostOptions, home: Home, environ: Mapping[str,
     """
     notices: list[HostNotice] = []
     host = Host(options, home, environ, notices.append)
-    host.extensions.load(__name__, _provide, built_in=True)
+    host.extensions.load(ExtensionId.built_in(__name__), _provide, built_in=True)
     conversation = ConversationOptions(model="kaa-trial/trial", trust="stored", session=UnkeptSession())
     try:
         hosted = await host.open(conversation, host.workspaces.open(directory, SandboxFlags()))
         await hosted.conversation.begin("startup")
         reports = hosted.conversation.extensions.listed()
-        costs = {scope.owner: scope.costs for scope in host.extensions.scopes()}
+        costs = {scope.extension.path: scope.costs for scope in host.extensions.scopes()}
     except ExtensionError as error:
         return Trial(failure=str(error))
     finally:

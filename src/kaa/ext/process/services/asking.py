@@ -49,7 +49,7 @@ async def ask(params: Mapping[str, Json], caller: Caller) -> Json:
 async def _choose(caller: Caller, title: str, options: Sequence[str], descriptions: tuple[str, ...] = ()) -> str | None:
     if not options or not all(option.strip() for option in options) or len(options) > _MOST_OPTIONS:
         raise RpcError(INVALID_PARAMS, f"give 1 to {_MOST_OPTIONS} choices, none of them empty; got {len(options)}")
-    line = " ".join(f"{caller.manifest.name}: {title}".split())
+    line = " ".join(f"{caller.manifest.extension.name}: {title}".split())
     question = Choice(line, tuple(options), descriptions=descriptions, requested=caller.is_in_command)
     answer = await caller.in_conversation().asker.ask(question)
     return answer.option if isinstance(answer, Chosen) else None

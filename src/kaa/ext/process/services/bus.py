@@ -26,7 +26,7 @@ async def subscribe(params: Mapping[str, Json], caller: Caller) -> Json:
     topic = parse(params, _Topic).topic
     if not topic:
         raise RpcError(INVALID_PARAMS, "`topic` is empty: use a name such as memory:updated")
-    number = caller.host.bus.subscribe(caller.manifest.folder, topic, caller.notify)
+    number = caller.host.bus.subscribe(caller.manifest.extension.key, topic, caller.notify)
     if number is None:
         raise RpcError(INTERNAL_ERROR, "the extension has too many subscriptions")
     return {"subscriptionId": number}

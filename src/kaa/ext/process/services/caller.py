@@ -66,8 +66,8 @@ class Caller(msgspec.Struct, frozen=True):
         if missing != Permissions():
             raise RpcError(
                 NOT_PERMITTED,
-                f"extension {self.manifest.name} has no permission to {'; '.join(missing.sentences)}: add it to"
-                " `permissions` in manifest.yaml, and the user is asked",
+                f"extension {self.manifest.extension.name} has no permission to {'; '.join(missing.sentences)}: add"
+                " it to `permissions` in manifest.yaml, and the user is asked",
             )
 
 

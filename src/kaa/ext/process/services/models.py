@@ -76,7 +76,7 @@ async def run_agent(params: Mapping[str, Json], caller: Caller) -> Json:
     reading = (tool for scope in caller.host.scopes() for tool in scope.tools.values() if tool.risk == "read")
     result = await caller.in_conversation().run_agent(
         asked.task,
-        name=caller.manifest.name,
+        name=caller.manifest.extension.name,
         system_prompt=asked.system or None,
         model=_model(asked.model),
         tools=None if writes else [tool.name for tool in reading],

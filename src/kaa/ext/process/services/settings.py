@@ -40,7 +40,9 @@ async def read_extension(params: Mapping[str, Json], caller: Caller) -> Json:
     """The file NAME.md in the extension's own folder for data; empty if there is none."""
     name = parse(params, _Name).name
     if name != caller.manifest.name:
-        raise RpcError(NOT_PERMITTED, f"extension {caller.manifest.name} cannot read the settings of {name!r}")
+        raise RpcError(
+            NOT_PERMITTED, f"extension {caller.manifest.extension.name} cannot read the settings of {name!r}"
+        )
     file = os.path.join(caller.host.data_folder(caller.manifest), f"{name}.md")
     try:
         content = await asyncio.to_thread(_read, file)
@@ -73,7 +75,8 @@ async def get_key(params: Mapping[str, Json], caller: Caller) -> Json:
     provider = parse(params, _Provider).provider
     if provider not in caller.permissions.keys:
         raise RpcError(
-            NOT_PERMITTED, f"extension {caller.manifest.name} has no permission to read your key of {provider!r}"
+            NOT_PERMITTED,
+            f"extension {caller.manifest.extension.name} has no permission to read your key of {provider!r}",
         )
     return {"key": await caller.host.key(provider) or ""}
 

@@ -100,7 +100,7 @@ async def extensions(_params: Mapping[str, Json], caller: Caller) -> Json:
     return {
         "extensions": [
             {
-                "name": scope.owner.rpartition("/")[2],
+                "name": scope.extension.name,
                 "kind": "builtin" if scope.built_in else "extension",
                 "tools": list(scope.tools),
                 "commands": list(scope.commands),
