@@ -257,8 +257,9 @@ async def _looping(folder: Path) -> "tuple[_Loaded, asyncio.Task[str]]":
     others = asyncio.all_tasks()
     call = asyncio.create_task(loaded.call({"u": 1}))
     await begun.wait()
-    while len(asyncio.all_tasks() - others) > _TASKS_OF_A_CALL:  # the answer is still on its way
+    while len(asyncio.all_tasks() - others) > _TASKS_OF_A_CALL:  # the function of kaa still runs
         await asyncio.sleep(0)
+    await asyncio.sleep(0)  # in this round of the loop its thread gets the answer
     return loaded, call
 
 
