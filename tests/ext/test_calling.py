@@ -7,7 +7,7 @@ from kaa.ext.asking import NOBODY, confirm
 from kaa.ext.calling import call
 from kaa.ext.context import ConversationContext
 from kaa.ext.errors import ExtensionError
-from kaa.ext.hooks import SessionEnd
+from kaa.ext.hooks import SessionEnd, SessionStart
 from kaa.ext.scope import Scope
 from kaa.host.log import LOG
 from kaa.workspace.memory import MemoryWorkspace
@@ -44,8 +44,12 @@ def test_the_end_of_a_session_asks_nobody() -> None:
     async def ask(_end: SessionEnd, context: ConversationContext) -> None:
         await confirm(context.asker, "Really?")
 
+    async def session() -> None:
+        await registry.session.started(SessionStart("startup", "id", None))
+        await registry.session.ended(SessionEnd("quit", "id", None))
+
     registry.api.on_session_end(ask)
-    run(registry.session.ended(SessionEnd("quit", "id", None)))
+    run(session())
 
     assert len(reports) == 1
     assert "Nobody can be asked here: Really?" in reports[0]

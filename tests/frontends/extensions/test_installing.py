@@ -354,26 +354,12 @@ def test_a_wheel_file_is_installed_from_its_path(world: World) -> None:
 
 
 @needs_pip
-@pytest.mark.parametrize(
-    ("files", "links", "said"),
-    [
-        ({"../outside.py": ""}, {}, "leads out of the extension"),
-        ({"/etc/outside.py": ""}, {}, "leads out of the extension"),
-        ({"acme.data/purelib/../../outside.py": ""}, {}, "leads out of the extension"),
-        ({"a\\b.py": ""}, {}, "invalid file name"),
-        ({}, {"secrets": "/etc/passwd"}, "contains the link 'secrets'"),
-        ({"acme.py": PYTHON}, {}, "is no extension of kaa"),
-    ],
-)
-def test_a_hostile_wheel_is_refused_and_leaves_nothing(
-    world: World, files: dict[str, str], links: dict[str, str], said: str
-) -> None:
-    entry_point = "" if "acme.py" in files else "acme:extend"
-    wheel(world.wheels, "acme", "1.0", files, links=links, entry_point=entry_point)
+def test_a_hostile_wheel_is_refused_and_leaves_nothing(world: World) -> None:
+    wheel(world.wheels, "acme", "1.0", {"../outside.py": ""}, entry_point="acme:extend")
 
     assert world.ext("install", "acme", "--yes") == 1
 
-    assert said in world.err
+    assert "leads out of the extension" in world.err
     assert world.left == []
     assert not list(world.home.path.rglob("outside.py"))
 

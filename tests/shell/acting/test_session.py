@@ -42,7 +42,7 @@ def test_entries_are_read_again_after_the_session_is_resumed(stage: Stage) -> No
 def test_entries_of_others_are_not_read(stage: Stage) -> None:
     found: list[object] = []
 
-    async def keep(context: CommandContext) -> None:
+    async def keep(_arguments: str, context: CommandContext) -> None:
         context.session.append(1)
 
     def other(kaa: ExtensionAPI) -> None:
@@ -52,7 +52,7 @@ def test_entries_of_others_are_not_read(stage: Stage) -> None:
         kaa.register_command("look", "Look", look)
 
     def extend(kaa: ExtensionAPI) -> None:
-        kaa.register_command("act", "Act", lambda _arguments, context: keep(context))
+        kaa.register_command("act", "Act", keep)
 
     async def scene(hosted: HostedConversation) -> None:
         await hosted.work.command("/act")
