@@ -3,6 +3,9 @@
 import json
 from pathlib import Path
 
+import pytest
+
+from kaa.ext.errors import ExtensionError
 from kaa.ext.places import ExtensionId
 from kaa.shell.conversation import CommandReply, Conversation
 from kaa.shell.extensions.records import ExtensionRecord, ExtensionRecords
@@ -100,3 +103,38 @@ def test_of_two_in_the_home_with_one_name_the_second_is_left_out_with_both_paths
     assert commands == {"first"}
     assert [notice for notice in stage.notices if problem in notice]
     assert problem in listed
+
+
+def test_records_that_cannot_be_read_load_nothing_that_could_be_disabled(stage: Stage, tmp_path: Path) -> None:
+    mine = _keeper(stage.home / "extensions/todo.py", "mine")
+    given = _keeper(tmp_path / "given.py", "given")
+    stage.host_options = HostOptions(extensions=(given,))
+    records = stage.home / "extensions.json"
+    records.write_text("{")
+    records.chmod(0o600)
+
+    async def commands(conversation: Conversation) -> set[str]:
+        return {one.name for one in conversation.commands} & {"mine", "given"}
+
+    assert stage.play(commands) == {"given"}
+    [notice] = [one for one in stage.notices if str(records) in one]
+    assert f"Extension {mine} is not loaded: kaa cannot read whether it is disabled" in notice
+    assert "Correct it, or remove it" in notice
+
+
+@pytest.mark.parametrize("where", ["project", "disabled", "nowhere"])
+def test_a_required_extension_that_is_not_there_opens_no_conversation(stage: Stage, where: str) -> None:
+    if where == "project":
+        stage.files["/project/.kaa/extensions/policy.py"] = b"def extend(kaa): pass\n"
+    stage.home.mkdir(exist_ok=True)
+    (stage.home / "settings.json").write_text(json.dumps({"requiredExtensions": ["policy"]}))
+    if where == "disabled":
+        _keeper(stage.home / "extensions/policy.py", "mine")
+        with ExtensionRecords(Home(stage.home)).rewriting() as records:
+            records["policy"] = ExtensionRecord(enabled=False)
+
+    async def nothing(_: Conversation) -> None:
+        raise AssertionError("it was opened")
+
+    with pytest.raises(ExtensionError, match="requiredExtensions names 'policy': there is no such extension, or it is"):
+        stage.play(nothing, ConversationOptions(model="m", trust="yes"))

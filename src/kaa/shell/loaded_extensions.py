@@ -77,7 +77,7 @@ class KnownExtension(NamedTuple):
         is_enabled: whether it is to be loaded.
         is_required: kaa opens no conversation without it.
         problem: why it is not loaded; empty if there is no problem.
-        twin: another one in the same folder that has its name, and therefore its data; it is used instead.
+        obstacle: why it must not be loaded, whatever is in its files; empty if nothing forbids it.
     """
 
     extension: ExtensionId
@@ -85,7 +85,7 @@ class KnownExtension(NamedTuple):
     is_enabled: bool
     is_required: bool
     problem: str
-    twin: ExtensionId | None = None
+    obstacle: str = ""
 
 
 def load_built_in(extensions: Extensions) -> list[ExtensionId]:
@@ -159,13 +159,11 @@ class LoadedExtensions:
             for one, loading in begun:
                 name = one.extension
                 try:
-                    if one.twin is not None and name not in self._problems:
-                        raise ExtensionError(
-                            f"Extension {name} is not loaded: {one.twin} has the same name. Rename or remove one"
-                        )
+                    if one.obstacle and name not in self._problems:
+                        raise ExtensionError(f"Extension {name} is not loaded: {one.obstacle}")
                     if loading is not None:
                         await self._finish(loading, names)
-                    elif name in self.loaded.names and one.twin is None:
+                    elif name in self.loaded.names and not one.obstacle:
                         self.loaded.check(name, beside=names)
                     else:
                         continue
@@ -180,6 +178,7 @@ class LoadedExtensions:
                 [Path(one.extension.path) for one, loading in begun if loading is not None]
             ):
                 self._report(sentence)
+            missing = missing or self._absent(settings, wanted)
             if missing is not None:
                 self._problems.clear()  # the next conversation is told again
                 raise missing
@@ -287,14 +286,18 @@ class LoadedExtensions:
 
     def known(self, settings: Settings, project: Sequence[ExtensionId] = ()) -> list[KnownExtension]:
         """All extensions of the user and of a project, as `load` takes them, in the order in which they are loaded."""
-        options, disabled = self._options, self._disabled()
+        options = self._options
+        disabled, unreadable = self._disabled()
         found: dict[ExtensionId, KnownExtension] = {}
 
         def add(one: ExtensionId, source: str, *, explicit: bool = False) -> None:
             enabled = self._switched.get(one, explicit or one.key not in disabled)
             required = self._is_required(one, settings)
             twin = next((other for other in found if other.key == one.key and other != one), None)
-            found[one] = KnownExtension(one, source, enabled, required, self._problem_of(one), twin)
+            obstacle = f"{twin} has the same name. Rename or remove one" if twin is not None else ""
+            if unreadable and source == "extensions folder" and one not in self._switched | self._fingerprints:
+                obstacle = f"kaa cannot read whether it is disabled: {unreadable}"
+            found[one] = KnownExtension(one, source, enabled, required, self._problem_of(one), obstacle)
 
         if options.discover_extensions:
             for path in discover(self._home.extensions):
@@ -336,6 +339,20 @@ class LoadedExtensions:
         if name in map(self._at, self._options.extensions):
             return True
         return not {name.key, name.path}.isdisjoint(settings.required_extensions)
+
+    def _absent(self, settings: Settings, wanted: Sequence[KnownExtension]) -> ExtensionError | None:
+        """The error of a required extension that is not there, or that the records disable; None if there is none."""
+        if not self._options.discover_extensions:
+            return None
+        there = {*(one.extension for one in wanted), *self._switched}
+        found = {text for one in there for text in (one.key, one.path)}
+        for name in settings.required_extensions:
+            if name not in found:
+                return ExtensionError(
+                    f"requiredExtensions names {name!r}: there is no such extension, or it is disabled. Install it, run"
+                    f" `kaa ext enable {name}`, or remove the name from {self._home.settings}"
+                )
+        return None
 
     def _problem_of(self, name: ExtensionId) -> str:
         return self._problems.get(name) or self._outdated.get(name, "")
@@ -392,23 +409,23 @@ class LoadedExtensions:
     def _has_records(self) -> bool:
         return (self._home.path / "extensions.json").exists()
 
-    def _disabled(self) -> set[str]:
-        """The names that `kaa ext disable` turned off."""
+    def _disabled(self) -> tuple[set[str], str]:
+        """The keys of those that `kaa ext disable` turned off, and why that cannot be read; empty if it can."""
         if not self._has_records:
-            return set()
+            return set(), ""
         # Lazy: few users have installed or disabled extensions.
         from kaa.shell.extensions.records import ExtensionRecords, ExtensionRecordsError
 
         try:
-            return {name for name, record in ExtensionRecords(self._home).read().items() if not record.enabled}
+            records = ExtensionRecords(self._home).read()
         except ExtensionRecordsError as error:
-            self._report(str(error))
-            return set()
+            return set(), str(error)
+        return {key for key, record in records.items() if not record.enabled}, ""
 
     async def _begin(self, wanted: KnownExtension) -> "Loading | None":
         """Begin to load an extension, unless it is loaded already or its problem is known."""
         extension = wanted.extension
-        if extension in self.loaded.names or extension in self._problems or wanted.twin is not None:
+        if extension in self.loaded.names or extension in self._problems or wanted.obstacle:
             return None
         if not self._protected(Path(extension.path)):
             self._problems[extension] = _UNPROTECTED
