@@ -59,7 +59,7 @@ _UNPROTECTED = (
     " start kaa again with the extension in your settings or with -e"
 )
 # A person wonders after about this time.
-_SLOW_SECONDS = 0.5
+_SLOW_SECONDS = 1.0
 # An extension that writes its files while it is loaded, or so long after, seems to change itself.
 _OWN_CHANGE_SECONDS = 0.5
 # After so many in a row it is loaded again by `reload` only.
