@@ -6,13 +6,13 @@ from typing import Final, Literal
 
 import msgspec
 
+from kaa.host.private_file import PrivateFileError
 from kaa.llm.auth.auth_file import AuthFile
 from kaa.llm.auth.credentials import CredentialStore
 from kaa.llm.auth.errors import CredentialError, LoginError
 from kaa.llm.auth.oauth.config import KEY_GRANTS, OAuthConfig
 from kaa.llm.auth.oauth.renewal import keep_login
 from kaa.llm.auth.oauth.screen import LoginScreen
-from kaa.llm.auth.private_file import PrivateFileError
 from kaa.llm.former_names import current_name
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import Transport

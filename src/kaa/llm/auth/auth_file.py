@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from kaa.llm.auth.private_file import PrivateFile, PrivateFileError
+from kaa.host.private_file import PrivateFile, PrivateFileError
 from kaa.llm.former_names import by_current_name
 
 Entries = dict[str, msgspec.Raw]

@@ -11,10 +11,10 @@ from typing import Literal
 
 import msgspec
 
+from kaa.host.private_file import PrivateFileError
 from kaa.llm.auth.auth_file import AuthFile, Entries
 from kaa.llm.auth.config_values import ConfigValues, variables_in
 from kaa.llm.auth.errors import CredentialError
-from kaa.llm.auth.private_file import PrivateFileError
 from kaa.llm.former_names import former_names
 
 

@@ -13,7 +13,7 @@ from kaa.core.messages import Json
 from kaa.ext.conversation_session import ConversationSession
 from kaa.ext.errors import CommandError
 from kaa.ext.stores import Store, StoreError, StoreScope
-from kaa.llm.auth.private_file import PrivateFile, PrivateFileError
+from kaa.host.private_file import PrivateFile, PrivateFileError
 from kaa.session.naming import folder_name
 from kaa.shell.acting.values import as_json
 from kaa.shell.home import Home

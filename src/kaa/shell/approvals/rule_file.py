@@ -10,7 +10,7 @@ from typing import TypeAlias
 import msgspec
 
 from kaa.core.messages import Json
-from kaa.llm.auth.private_file import PrivateFile, PrivateFileError
+from kaa.host.private_file import PrivateFile, PrivateFileError
 from kaa.shell.approvals.rules import Rule, RuleError, parse_rule
 from kaa.shell.settings import SettingsError
 

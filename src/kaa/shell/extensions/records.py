@@ -8,7 +8,7 @@ import msgspec
 
 from kaa.ext.permissions import Permissions
 from kaa.ext.places import ExtensionId, Kind, check_key
-from kaa.llm.auth.private_file import PrivateFile, PrivateFileError
+from kaa.host.private_file import PrivateFile, PrivateFileError
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.home import Home
 

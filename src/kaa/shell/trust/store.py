@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from kaa.llm.auth.private_file import PrivateFile, PrivateFileError
+from kaa.host.private_file import PrivateFile, PrivateFileError
 from kaa.shell.home import Home
 from kaa.shell.trust.configuration import ProjectConfiguration, TrustError
 from kaa.shell.trust.difference import Difference, KnownFile, difference, known, same

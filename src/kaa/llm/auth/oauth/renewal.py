@@ -7,12 +7,12 @@ from typing import Final
 
 import msgspec
 
+from kaa.host.private_file import PrivateFileError
 from kaa.llm.auth.auth_file import AuthFile
 from kaa.llm.auth.errors import LoginError, LoginRefusedError
 from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.auth.oauth.exchange import LoginTokens, ask, tokens_of
 from kaa.llm.auth.oauth.metadata import addresses_of
-from kaa.llm.auth.private_file import PrivateFileError
 from kaa.llm.http.transport import Transport, host_of
 
 # Clocks differ, and a request takes its time to arrive.

@@ -1,4 +1,4 @@
-"""Files that are their owner's alone: keys, decisions on trust.
+"""Files that are their owner's alone: keys, decisions on trust, records and data of extensions.
 
 As ssh does with its keys, what others could have read or changed is refused instead of used: the owner should know.
 """
