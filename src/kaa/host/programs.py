@@ -58,6 +58,7 @@ class HostPrograms:
         self._environ = environ
         # Where / is the project, commands write nothing, or whatever the user can: there is no outside.
         self._writable = tuple(path for path in dict.fromkeys(map(os.path.realpath, writable)) if path != "/")
+        self._safe_targets: dict[str, bool] = {}
 
     def find(self, name: str) -> str | None:
         """The absolute path of a program; None if there is none that commands cannot write.
@@ -124,11 +125,18 @@ class HostPrograms:
         """Whether neither an entry of a list nor what its links lead to can be written."""
         if not self._is_safe(entry):
             return False
+        real = os.path.realpath(entry)
+        if real not in self._safe_targets:
+            self._safe_targets[real] = self._has_safe_links(real)
+        return self._safe_targets[real]
+
+    def _has_safe_links(self, directory: str) -> bool:
+        """Whether nothing can be written that links of a directory lead to. Some have hundreds of links."""
         try:
-            with os.scandir(entry) as content:
-                # A link to a neighbour leads nowhere else: that is looked at itself.
-                links = (file.path for file in content if file.is_symlink() and "/" in os.readlink(file.path))
-                return all(map(self._is_safe, links))
+            with os.scandir(directory) as content:
+                targets = [os.readlink(file.path) for file in content if file.is_symlink()]
+            # A link to a neighbour leads nowhere else: that is looked at itself.
+            return all(self._is_safe(os.path.join(directory, target)) for target in targets if "/" in target)
         except OSError:  # a file, or not there
             return True
 

@@ -202,7 +202,7 @@ def _sandbox(rights: ProgramRights, environment: Mapping[str, str]) -> Sandbox:
 
 async def _variables(sandbox: Sandbox, rights: ProgramRights, environment: Mapping[str, str]) -> dict[str, str]:
     """Its environment. PATH leads nowhere that commands of the model can write."""
-    known = host_programs(environment).environment()
+    known = await asyncio.to_thread(host_programs(environment).environment)  # looks at hundreds of links
     kept = {name: value for name, value in known.items() if re.fullmatch(_VARIABLES, name)}
     return {**kept, **await sandbox.environment(), **rights.variables}
 
