@@ -1,11 +1,15 @@
-"""Loads the extension of a wheel that `kaa ext install` unpacked beside what it depends on.
+"""Extensions in distributions: those of kaa's environment, and those of wheels that `kaa ext install` unpacked.
 
-The folder comes last in Python's search path: a module that kaa or Python has is never replaced by one of an extension.
+The folder of unpacked wheels comes last in Python's search path: a module that kaa or Python has is never replaced by
+one of an extension.
 """
 
 import importlib
 import os
+import re
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from kaa.ext.errors import ExtensionError
@@ -16,6 +20,32 @@ GROUP = "kaa.extensions"
 
 FOLDER = ".library"
 """Where the unpacked wheels are in the folder of the extension."""
+
+
+# PyPA specification "Entry points": lines `name = module:object` in sections, in a file of the `.dist-info` folder.
+_SECTION = re.compile(rf"^\s*\[{re.escape(GROUP)}\]\s*$(.*?)(?=^\s*\[|\Z)", re.MULTILINE | re.DOTALL)
+_MODULE = re.compile(r"^[^#;=\n]+=\s*([\w.]+)", re.MULTILINE)
+
+
+def beside_kaa() -> list[Path]:
+    """The extensions of distributions that pip or uv installed in kaa's environment, sorted by module.
+
+    Reads a small file of each distribution: `importlib.metadata` takes many times as long.
+    """
+    return sorted({path for folder in map(Path, sys.path) if _is_environment(folder) for path in _modules_in(folder)})
+
+
+def _is_environment(folder: Path) -> bool:
+    return folder.name in ("site-packages", "dist-packages")
+
+
+def _modules_in(folder: Path) -> Iterator[Path]:
+    for file in folder.glob("*.dist-info/entry_points.txt"):
+        with suppress(OSError, UnicodeDecodeError):  # one that is being installed, or damaged
+            for section in _SECTION.findall(file.read_text(encoding="utf-8")):
+                for module in _MODULE.findall(section):
+                    place = folder.joinpath(*module.split("."))
+                    yield from (path for path in (place, place.with_suffix(".py")) if path.exists())
 
 
 def entry_module(reference: str) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from kaa.ext.distributions import beside_kaa
 from kaa.ext.places import discover, fingerprint
 from kaa.shell.home import Home, expanded
 from kaa.shell.settings import SettingsError, load_user_settings
@@ -41,7 +42,8 @@ def _places(given: Sequence[str], *, discovers: bool) -> list[Path]:
         return paths
     try:
         home = Home.of(os.environ)
-        return [*paths, *discover(home.extensions), *map(expanded, load_user_settings(home.settings).extensions)]
+        configured = map(expanded, load_user_settings(home.settings).extensions)
+        return [*paths, *discover(home.extensions), *beside_kaa(), *configured]
     except SettingsError:  # which the start tells
         return paths
 

@@ -19,6 +19,7 @@ from kaa.builtin import (
     tools,
     usage_reports,
 )
+from kaa.ext.distributions import beside_kaa
 from kaa.ext.errors import ExtensionError
 from kaa.ext.extensions import Extensions
 from kaa.ext.places import (
@@ -302,6 +303,8 @@ class LoadedExtensions:
         if options.discover_extensions:
             for path in discover(self._home.extensions):
                 add(self._at(path), "extensions folder")
+            for path in beside_kaa():
+                add(self._at(path), "kaa's environment")
             for path in map(expanded, settings.extensions):
                 add(self._at(path), "settings")
             for one in project:

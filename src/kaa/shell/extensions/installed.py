@@ -1,4 +1,4 @@
-"""The extensions in kaa's home: which there are, whether they are as installed, and how they are removed."""
+"""The extensions in kaa's home and environment: which there are, whether they are as installed, how they go."""
 
 import os
 import shutil
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from kaa.ext.distributions import beside_kaa
 from kaa.ext.places import ExtensionId, Kind, discover, kind_of
 from kaa.shell.extensions.digest import tree_digest
 from kaa.shell.extensions.errors import InstallationError
@@ -17,7 +18,7 @@ from kaa.shell.home import Home
 
 
 class InstalledExtension(msgspec.Struct, frozen=True):
-    """One extension of the user's folder.
+    """One extension of the user's folder, or of kaa's environment.
 
     Attributes:
         name: of it.
@@ -45,13 +46,14 @@ class InstalledExtensions:
         self._records = ExtensionRecords(home)
 
     def all(self) -> list[InstalledExtension]:
-        """All that are in the folder or installed, sorted by name.
+        """All that are in the folder or the environment, or recorded, sorted by name.
 
         Raises:
             InstallationError: the records cannot be read.
         """
         records = self._records.read()
-        here = {ExtensionId.at(path, self._folder).key: path for path in reversed(discover(self._folder))}
+        paths = [*discover(self._folder), *beside_kaa()]
+        here = {ExtensionId.at(path, self._folder).key: path for path in reversed(paths)}
         recorded = [name for name, record in records.items() if record.installation is not None]
         return [self._of(name, here.get(name), records) for name in sorted({*here, *recorded})]
 
@@ -63,7 +65,7 @@ class InstalledExtensions:
         """
         every = self.all()
         for one in every:
-            if one.name == name:
+            if name in (one.name, one.name.partition("@")[0]):
                 return one
         names = ", ".join(one.name for one in every) or "none"
         raise InstallationError(f"there is no extension {name!r} in {self._folder}: there are {names}")
@@ -74,7 +76,7 @@ class InstalledExtensions:
         Raises:
             InstallationError: there is no such extension, or that cannot be recorded.
         """
-        self.get(name)
+        name = self.get(name).name
         with self._records.rewriting() as records:
             before = records.get(name, ExtensionRecord())
             records[name] = msgspec.structs.replace(before, enabled=enabled)
@@ -94,6 +96,12 @@ class InstalledExtensions:
             InstallationError: there is no such extension, or it cannot be removed.
         """
         found = self.get(name)
+        name = found.name
+        if "@" in name:
+            raise InstallationError(
+                f"{found.path} belongs to kaa's environment: remove it with the program that installed it there, or run"
+                f" `kaa ext disable {name}`"
+            )
         with self._records.rewriting() as records:
             records.pop(name, None)
             installation = found.record.installation
