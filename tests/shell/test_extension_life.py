@@ -26,7 +26,7 @@ from kaa.ext.api import Reply
 def extend(kaa):
     async def greet(arguments, context):
         return Reply("hello")
-    kaa.register_command("NAME", "Say hello.", greet)
+    kaa.register_command("NAME", f"Say hello from {__file__}.", greet)
 """
 
 # Waits until the test ends: nothing but kaa's own patience ends it.
@@ -257,6 +257,65 @@ async def crash(conversation: Conversation, times: int) -> None:
     for _ in range(times):
         with pytest.raises(ExtensionError, match="ValueError: bug"):
             await conversation.submit("/crash")
+
+
+class TestConflicts:
+    """Two extensions with a command of the same name: the first one loaded has it."""
+
+    def test_end_when_the_other_one_is_disabled(self, stage: Stage) -> None:
+        first, second = install(stage, "a.py", greeting("hi")), install(stage, "b.py", greeting("hi"))
+
+        async def scene(host: Host) -> None:
+            conversation = await opened(host)
+            assert author(conversation) == str(first)
+            await conversation.submit("/extensions disable a")
+            assert author(conversation) == str(second)
+            refused = await conversation.submit("/extensions enable a")
+            assert isinstance(refused, CommandReply)
+            assert f"'hi' is already registered by {second}" in refused.text
+            assert "or disable b" in refused.text
+            await conversation.submit("/extensions disable b")
+            await conversation.submit("/extensions enable a")
+            assert author(conversation) == str(first)
+
+        play(stage, scene)
+
+    def test_end_when_the_other_one_is_removed_or_has_other_names(self, stage: Stage) -> None:
+        first, second = install(stage, "a.py", greeting("hi")), install(stage, "b.py", greeting("hi"))
+
+        async def scene(host: Host) -> None:
+            conversation = await opened(host)
+            first.write_text(greeting("hello"))
+            await conversation.submit("/reload")
+            assert author(conversation) == str(second)
+            assert "hello" in names(conversation)
+
+            third = install(stage, "c.py", greeting("hello"))
+            await conversation.submit("/reload")
+            first.unlink()
+            await conversation.submit("/reload")
+            assert author(conversation, "hello") == str(third)
+
+        play(stage, scene)
+
+    def test_are_told_once(self, stage: Stage) -> None:
+        install(stage, "a.py", greeting("hi"))
+        second = install(stage, "b.py", greeting("hi"))
+        install(stage, "c.py", greeting("other"))
+
+        async def scene(host: Host) -> None:
+            conversation = await opened(host)
+            await conversation.submit("/extensions disable c")
+            await conversation.submit("/extensions enable c")
+
+        play(stage, scene)
+
+        assert len([notice for notice in stage.notices if str(second) in notice]) == 1
+
+
+def author(conversation: Conversation, command: str = "hi") -> str:
+    described = next(one.description for one in conversation.commands if one.name == command)
+    return described.removeprefix("Say hello from ").removesuffix(".")
 
 
 class TestFailures:

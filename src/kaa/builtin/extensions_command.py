@@ -17,7 +17,7 @@ async def extensions(arguments: str, context: CommandContext) -> Reply:
         case ["enable", name]:
             return Reply(await context.extensions.enable(name.strip()))
         case ["disable", name]:
-            return Reply(context.extensions.disable(name.strip()))
+            return Reply(await context.extensions.disable(name.strip()))
         case _:
             raise CommandError("use /extensions, /extensions enable NAME or /extensions disable NAME")
 

@@ -21,6 +21,10 @@ class ExtensionError(Exception):
     """An extension cannot be loaded, or failed where kaa cannot go on without its result."""
 
 
+class NameTakenError(ExtensionError):
+    """An extension cannot be used together with another one, because both registered the same name."""
+
+
 class ExtensionFailedError(ExtensionError):
     """The code of an extension raised, took too long, or returned something unusable.
 

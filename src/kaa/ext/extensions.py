@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from kaa.ext.calling import awaitable
 from kaa.ext.costs import MOST_FAILURES
-from kaa.ext.errors import ExtensionError, RegistrationError
+from kaa.ext.errors import ExtensionError, NameTakenError, RegistrationError
 from kaa.ext.extension_api import Extension, ExtensionAPI
 from kaa.ext.misuse import described, load_failure, refuse_coroutine
 from kaa.ext.places import ExtensionId
@@ -145,12 +145,9 @@ class Extensions:
             beside: the others.
 
         Raises:
-            ExtensionError: two of them registered a tool or a command of the same name.
+            NameTakenError: two of them registered a tool or a command of the same name.
         """
-        try:
-            self._check_names(self._scopes[extension], beside)
-        except RegistrationError as error:
-            raise ExtensionError(f"Extension {extension} cannot be used: {error}") from error
+        self._check_names(self._scopes[extension], beside)
 
     def unload(self, extension: ExtensionId) -> None:
         """Take back everything that an extension registered, in all conversations; nothing if it is not loaded."""
@@ -172,8 +169,14 @@ class Extensions:
         self.tell()
 
     def enable(self, extension: ExtensionId) -> None:
-        """Use an extension again that was disabled by the user or after failures, which are counted anew."""
-        if self._disabled.pop(extension, None) is not None:
+        """Use an extension again that was disabled by the user or after failures, which are counted anew.
+
+        Raises:
+            NameTakenError: another one has registered one of its names since.
+        """
+        if extension in self._disabled:
+            self._check_names(self._scopes[extension], None)
+            del self._disabled[extension]
             self._scopes[extension].costs.failures = 0
             self.tell()
 
@@ -252,7 +255,7 @@ class Extensions:
         """See `Registrations`. All that is loaded counts: a conversation may use any of it together."""
         if not self._is_loaded(scope):
             return  # `load` checks all names at once
-        for other in self._scopes.values():
+        for other in self._named_scopes():
             if name in _named(other, kind):
                 raise RegistrationError(_taken(kind, name, other))
 
@@ -268,21 +271,25 @@ class Extensions:
         """Drop an extension that registered a tool or a command of another one, which is an `ExtensionError`."""
         try:
             self._check_names(scope, beside)
-        except RegistrationError as error:
+        except NameTakenError:
             self.drop(scope)
-            raise load_failure(scope.extension.path, error) from error
+            raise
 
     def _check_names(self, scope: Scope, beside: Iterable[ExtensionId] | None) -> None:
         """Tools and commands of different extensions must not have the same name."""
         used = None if beside is None else frozenset(beside)
-        for other in self._scopes.values():
+        for other in self._named_scopes():
             if used is not None and not other.everywhere and other.extension not in used:
                 continue
             if other.extension == scope.extension:
                 continue
             for kind in get_args(NamedKind):
                 if both := sorted(_named(scope, kind).keys() & _named(other, kind).keys()):
-                    raise RegistrationError(_taken(kind, both[0], other))
+                    raise NameTakenError(f"Extension {scope.extension} is not used: {_taken(kind, both[0], other)}")
+
+    def _named_scopes(self) -> Iterable[Scope]:
+        """Those that have their names. One that the user disabled leaves them to others."""
+        return (scope for scope in self._scopes.values() if self._disabled.get(scope.extension) != "user")
 
     def _limit_failures(self, scope: Scope) -> None:
         extension, costs = scope.extension, scope.costs

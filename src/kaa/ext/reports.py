@@ -69,8 +69,10 @@ class SessionExtensions(Protocol):
         """
         ...
 
-    def disable(self, name: str) -> str:
+    async def disable(self, name: str) -> str:
         """Do without an extension until kaa ends, all of its hooks included. Returns what that did, in a sentence.
+
+        Others can have its names then.
 
         Raises:
             CommandError: there is none of this name.

@@ -20,7 +20,7 @@ from kaa.builtin import (
     usage_reports,
 )
 from kaa.ext.distributions import beside_kaa
-from kaa.ext.errors import ExtensionError
+from kaa.ext.errors import ExtensionError, NameTakenError
 from kaa.ext.extensions import Extensions
 from kaa.ext.places import (
     ExtensionId,
@@ -130,6 +130,7 @@ class LoadedExtensions:
         self.loaded = Extensions(report, options.flags)
         self._fingerprints: dict[ExtensionId, Fingerprint] = {}  # of the user's own, as they were when they were loaded
         self._problems: dict[ExtensionId, str] = {}  # why some are not loaded, which was reported
+        self._conflicts: dict[ExtensionId, str] = {}  # the problems that end when another extension is not used
         self._switched: dict[ExtensionId, bool] = {}  # on or off, by the user in this process, whatever the records say
         self._outdated: dict[ExtensionId, str] = {}  # why newer versions of loaded extensions are not used
         self._load_ends: dict[ExtensionId, float] = {}  # when extensions were loaded, in Unix time
@@ -171,9 +172,12 @@ class LoadedExtensions:
                     names.append(name)
                 except ExtensionError as error:
                     self._problems[name] = str(error)
+                    told = self._conflicts.pop(name, "") == str(error)
+                    if isinstance(error, NameTakenError):
+                        self._conflicts[name] = str(error)
                     if one.is_required:
                         missing = missing or error
-                    else:
+                    elif not told:
                         self._report(f"{error}. kaa continues without it: correct it and enter /reload")
             for sentence in await self._modifications(
                 [Path(one.extension.path) for one, loading in begun if loading is not None]
@@ -229,6 +233,8 @@ class LoadedExtensions:
             self._outdated.pop(name, None)
             self._fingerprints.pop(name, None)
             lines.append(f"extension {name} was unloaded: its file was removed")
+        if lines:
+            self._try_conflicts_again()
         try:
             used = await self.load(settings, project)
         except ExtensionError as error:
@@ -317,11 +323,21 @@ class LoadedExtensions:
         return ExtensionId.at(path, self._home.extensions)
 
     def switch(self, name: ExtensionId, *, on: bool) -> None:
-        """Use an extension, or do without it, until the process ends. One that is not loaded comes with `load`."""
-        self._switched[name] = on
-        self._problems.pop(name, None)
+        """Use an extension, or do without it, until the process ends. One that is not loaded comes with `load`.
+
+        Raises:
+            NameTakenError: another one has registered one of its names since it was disabled.
+        """
         if name in self.loaded.names:
             (self.loaded.enable if on else self.loaded.disable)(name)
+        self._switched[name] = on
+        self._problems.pop(name, None)
+        self._try_conflicts_again()
+
+    def _try_conflicts_again(self) -> None:
+        """Have `load` try those whose names were taken: another extension may not have them any more."""
+        for name in self._conflicts:
+            self._problems.pop(name, None)
 
     def stop_loading(self) -> bool:
         """Do without the extensions that take long to load. Returns whether there are any."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from kaa.core.usage import size_of_schema, tokens_in
-from kaa.ext.errors import CommandError
+from kaa.ext.errors import CommandError, NameTakenError
 from kaa.ext.places import ExtensionId, kind_of
 from kaa.ext.registry import Registry
 from kaa.ext.reports import ExtensionReport, ExtensionState
@@ -71,17 +71,21 @@ class ExtensionControl:
     async def enable(self, name: str) -> str:
         """See `kaa.ext.reports.SessionExtensions`."""
         extension = self._found(name).extension
-        self._extensions.switch(extension, on=True)
+        try:
+            self._extensions.switch(extension, on=True)
+        except NameTakenError as error:
+            raise CommandError(str(error)) from error
         self._registry.use(await self._extensions.load(self._settings(), self._project))
         after = self._found(extension.path)
         if after.problem:
             raise CommandError(after.problem)
         return f"extension {extension} is enabled until kaa ends"
 
-    def disable(self, name: str) -> str:
+    async def disable(self, name: str) -> str:
         """See `kaa.ext.reports.SessionExtensions`."""
         extension = self._found(name).extension
         self._extensions.switch(extension, on=False)
+        self._registry.use(await self._extensions.load(self._settings(), self._project))
         return f"extension {extension} is disabled until kaa ends"
 
     def _found(self, name: str) -> KnownExtension:
