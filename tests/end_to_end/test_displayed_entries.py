@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kaa.ext.places import ExtensionId
 from tests.end_to_end.kaa_process import Kaa
 from tests.end_to_end.seat import Seat, enter, is_idle
 from tests.support.model_server import ModelServer, call, say
@@ -96,19 +97,20 @@ def test_json_mode_writes_the_message_as_pi_does_and_the_entry(kaa: Kaa, extensi
         done = kaa.run("-e", extension, "--mode", "json", "/report")
 
     (message,) = [event["message"] for event in done.events if event["type"] == "message_end"]
+    key = ExtensionId.at(Path(extension)).key
     table = {"type": "table", "columns": ["build", "state"], "rows": [["unit", "red"]]}
     assert {name: message[name] for name in ("role", "customType", "display", "details")} == {
         "role": "custom",
-        "customType": "ci:builds",
+        "customType": f"{key}:builds",
         "display": True,
         "details": {"display": [table]},
     }
     (shown,) = [event for event in done.events if event["type"] == "extension_entry"]
     appended = [event["entry"] for event in done.events if event["type"] == "entry_appended"]
     (entry,) = [one for one in appended if one["id"] == shown["entryId"]]
-    assert (shown["extension"], shown["kind"]) == ("ci", "seen")
+    assert (shown["extension"], shown["kind"]) == (key, "seen")
     assert shown["display"] == entry["display"]
-    assert (entry["customType"], entry["data"]) == ("ci:seen", {"seen": 2})
+    assert (entry["customType"], entry["data"]) == (f"{key}:seen", {"seen": 2})
 
 
 def test_rpc_mode_lists_the_message_as_pi_does(kaa: Kaa, extension: str) -> None:

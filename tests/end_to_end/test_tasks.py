@@ -309,7 +309,9 @@ def test_slash_command_that_does_not_exist_is_not_sent_to_the_model_but_paths_ar
         "def extend(api):\n"
         "    api.register_command('my_cmd', 'Mine', mine)\n"
         "    api.register_command('skill:hello', 'Hello', mine)\n"
-        "    api.register_command('broken', 'Broken', lambda arguments, context: 1 / 0)\n"
+        "    async def broken(arguments, context):\n"
+        "        return 1 / 0\n"
+        "    api.register_command('broken', 'Broken', broken)\n"
     )
     with ModelServer([say("A path."), say("A text."), say("Piped.")]) as server:
         kaa.use(server, "openai-completions")

@@ -15,6 +15,7 @@ _SUMMARY_END = re.compile(r"<(?=\s{0,8}/\s{0,8}summary\b)", re.IGNORECASE)
 # The type of entries for messages that are not the person's own: this and the origin, such as `kaa.hook`. To pi they
 # are messages of an extension.
 _OWN_TYPE = "kaa."
+_HASH = re.compile(r"\A([^:]*)@[0-9a-f]{12}(?=:|\Z)")
 _ORIGINS: frozenset[Origin] = frozenset(get_args(Origin))
 
 
@@ -34,6 +35,11 @@ def origin_of(custom_type: str) -> Origin:
 def type_of(extension: str, kind: str = "") -> str:
     """The type of an extension's entries: its name, which has no dot and no colon, and its own name for the kind."""
     return f"{extension}:{kind}" if kind else extension
+
+
+def label_of(custom_type: str) -> str:
+    """What users read of a type: without the hash that tells extensions of equal name apart (`ExtensionId.key`)."""
+    return _HASH.sub(r"\1", custom_type.removeprefix(_OWN_TYPE))
 
 
 def custom_entry(message: UserMessage) -> CustomMessage:

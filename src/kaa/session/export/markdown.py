@@ -10,6 +10,7 @@ import msgspec
 from kaa.core.display_values import Code, Diff, DisplayValue, Fields, Markdown, Table, Text, table_lines, values_in
 from kaa.core.messages import Json
 from kaa.core.terminal_text import plain_text
+from kaa.session.as_user_message import label_of
 from kaa.session.compaction import undoing
 from kaa.session.export.page import title_of
 from kaa.session.export.selection import ExportSelection, Picked, pick, picked
@@ -144,7 +145,7 @@ def _json(value: dict[str, Json]) -> str:
 
 
 def _by_extension(note: Mapping[str, Json], text: str) -> str:
-    return f"## {_one_line(note.get('customType') or 'Extension')}\n\n{text}"
+    return f"## {_one_line(label_of(str(note.get('customType') or 'Extension')))}\n\n{text}"
 
 
 def _displayed(details: Json) -> str:

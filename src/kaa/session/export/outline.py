@@ -7,6 +7,7 @@ from typing import NamedTuple
 from kaa.core.display_values import plain_lines, stored_values
 from kaa.core.messages import Json
 from kaa.core.terminal_text import plain_text
+from kaa.session.as_user_message import label_of
 
 PREVIEW_CHARACTERS = 100
 
@@ -53,7 +54,7 @@ def row_of(fields: Mapping[str, Json]) -> ExportRow:
         case {"type": "label"}:
             return ExportRow("remark", _line(f"label: {fields.get('label') or 'taken away'}"))
         case _:
-            return ExportRow("other", _line(fields.get("customType") or fields.get("type")))
+            return ExportRow("other", _line(label_of(str(fields.get("customType") or fields.get("type")))))
 
 
 def _message_row(message: Mapping[str, Json]) -> ExportRow:

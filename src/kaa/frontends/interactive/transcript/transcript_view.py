@@ -192,8 +192,9 @@ class TranscriptView:
     def _add_extension_block(self, note: ExtensionNote, text: str = "") -> None:
         # Lazily, as above.
         from kaa.frontends.interactive.transcript.displayed import ExtensionBlock
+        from kaa.session.as_user_message import label_of, type_of
 
-        label = f"{note.extension}:{note.kind}" if note.kind else note.extension
+        label = label_of(type_of(note.extension, note.kind))
         self.add(ExtensionBlock(self._view, label, text, note.details))
 
     def _card(self, call_id: str, tool: str) -> "ToolCard":

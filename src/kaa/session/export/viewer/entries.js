@@ -68,7 +68,12 @@ function messageParts(message, position, isOpen, resultFor) {
 
 function extensionParts(message, isOpen) {
   const shown = displayed(asObject(message.details).display);
-  return { kind: "custom", name: asText(message.customType) || "Extension", body: shown ? [shown] : said(message.content, isOpen) };
+  return { kind: "custom", name: labelOf(asText(message.customType)) || "Extension", body: shown ? [shown] : said(message.content, isOpen) };
+}
+
+// Without the hash that tells extensions of equal name apart.
+function labelOf(type) {
+  return type.replace(/^([^:]*)@[0-9a-f]{12}(?=:|$)/, "$1");
 }
 
 function said(content, isOpen) {
