@@ -227,7 +227,7 @@ def test_a_directory_is_taken_as_it_is_typed(seat: Seat) -> None:
         program.type("/add-dir logs/")
         program.wait_for("old")
         program.press("enter")
-        program.wait_for("logs can be written")
+        program.wait_for(lambda screen: "/logs can be written already" in " ".join(screen.text().split()))
 
 
 def test_vi_keys_run_commands(seat: Seat) -> None:

@@ -1,3 +1,5 @@
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -46,3 +48,18 @@ def test_what_is_no_extension_is_named_with_the_reason(tmp_path: Path, source: s
         load_extension(path)
 
     assert str(path) in str(caught.value)
+
+
+def test_a_change_of_the_same_size_within_a_second_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    words = tmp_path / "mine" / "words.py"
+    words.parent.mkdir()
+    (words.parent / "__init__.py").write_text("from .words import NAME\n" + _SOURCE.replace('"hello",', "NAME,"))
+    for name in ("wave", "nods"):
+        words.write_text(f"NAME = {name!r}\n")
+        os.utime(words, (1_700_000_000, 1_700_000_000))
+        registry = LoadedRegistry()
+
+        registry.load("mine", load_extension(words.parent))
+
+        assert list(registry.commands) == [name]

@@ -7,7 +7,7 @@ from types import CodeType, ModuleType
 from kaa.ext.errors import ExtensionError
 from kaa.ext.extension_api import API_VERSION, Extension
 from kaa.ext.misuse import load_failure
-from kaa.ext.places import entry_file, package
+from kaa.ext.places import entry_file, fingerprint, package
 
 
 def load_extension(path: Path) -> Extension:
@@ -35,6 +35,10 @@ def load_extension(path: Path) -> Extension:
         raise ExtensionError(f"Extension {path}: no such Python file or folder")
     module = importlib.util.module_from_spec(spec)
     before = _take_modules(name)  # of a previous version, with the modules of its folder
+    if before:
+        # Python takes compiled code for that of a source of the same size and the same second.
+        for source, *_ in fingerprint(path):
+            Path(importlib.util.cache_from_source(source)).unlink(missing_ok=True)
     importlib.invalidate_caches()
     sys.modules[name] = module
     try:
