@@ -136,3 +136,25 @@ def test_names_that_no_query_could_mean_are_refused(kaa: Kaa, name: str) -> None
 
     assert done.code == 2
     assert f"invalid provider name {name!r}" in done.err
+
+
+def test_its_models_are_listed(kaa: Kaa) -> None:
+    kaa.setenv(ACME="key-1")
+    (kaa.home / "extensions").mkdir()
+    (kaa.home / "extensions" / "acme.py").write_text(_ECHO)
+
+    done = kaa.run("models", "acme", "--json")
+
+    assert done.code == 0, done.err
+    (listed,) = done.events
+    assert (listed["provider"], listed["id"], listed["usable"]) == ("acme", "large", True)
+
+
+def test_an_extension_that_fails_leaves_the_list_of_models(kaa: Kaa) -> None:
+    (kaa.home / "extensions").mkdir()
+    (kaa.home / "extensions" / "acme.py").write_text("# registers a provider\n1 / 0\n")
+
+    done = kaa.run("models", "claude-opus", "--all")
+
+    assert done.code == 0
+    assert "acme.py failed to load (line 2): ZeroDivisionError" in done.err

@@ -1,4 +1,4 @@
-"""Options that kaa does not know: whether an extension may, before any extension is loaded.
+"""What an extension may know, by its source, before any is loaded: options, and models.
 
 Loading takes time, and a typing error is told at once: an option can only be that of an extension whose source has its
 name.
@@ -31,9 +31,17 @@ def options_of_extensions(unknown: Sequence[str], given: Sequence[str], *, disco
         if option is None:
             return {}
         found[option[1]] = option[2]
-    files = [file for path in _places(given, discovers=discovers) for file, *_ in fingerprint(path)]
-    sources = b"\n".join(map(_content, files))
+    sources = _sources(_places(given, discovers=discovers))
     return found if all(name.encode() in sources for name in found) else {}
+
+
+def may_provide_models() -> bool:
+    """Whether one of the user's extensions may register a provider of models."""
+    return b"provider" in _sources(_places((), discovers=True))
+
+
+def _sources(extensions: Sequence[Path]) -> bytes:
+    return b"\n".join(_content(file) for path in extensions for file, *_ in fingerprint(path))
 
 
 def _places(given: Sequence[str], *, discovers: bool) -> list[Path]:

@@ -13,6 +13,7 @@ from kaa.builtin.columns import fitted
 from kaa.core.provider import ModelRates, Rates
 from kaa.frontends.delivery import deliver, terminal_columns, while_delivered
 from kaa.frontends.exit_codes import ExitCode
+from kaa.frontends.extension_options import may_provide_models
 from kaa.frontends.json_text import encoded
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.models.discovery import look_for_servers
@@ -47,11 +48,14 @@ def _parser() -> argparse.ArgumentParser:
 
 def _report(parsed: argparse.Namespace) -> int:
     try:
-        models = ModelRegistry(Home.of(os.environ).path, os.environ)
+        home = Home.of(os.environ)
+        models = ModelRegistry(home.path, os.environ)
     except SettingsError as error:
         _complain(str(error))
         return ExitCode.USAGE
     asyncio.run(_look_around(models))
+    if may_provide_models():
+        asyncio.run(_ask_extensions(models, home))
     for problem in (*models.problems, *models.obstacles()):
         _complain(problem)
     words = [word.lower() for text in parsed.search for word in text.split()]
@@ -82,6 +86,26 @@ async def _look_around(models: ModelRegistry) -> None:
         await look_for_servers(models, transport)
     finally:
         await transport.close()
+
+
+async def _ask_extensions(models: ModelRegistry, home: Home) -> None:
+    """Know the models of the user's extensions, which are loaded for that."""
+    # Lazy: most users have no such extension.
+    from kaa.host.process import current_directory
+    from kaa.shell.extensions.trial import try_extensions
+    from kaa.shell.models.provided import provided
+    from kaa.shell.options import HostOptions
+    from kaa.shell.trust.configuration import TrustError
+
+    try:
+        trial = await try_extensions(HostOptions(), home, os.environ, current_directory() or "/")
+    except (SettingsError, TrustError, OSError) as error:
+        _complain(f"the models of extensions are not listed: {error}")
+        return
+    providers, problems = provided(trial.providers)
+    models.provide(providers)
+    for problem in filter(None, (trial.failure, *(one.problem for one in trial.reports), *problems)):
+        _complain(problem)
 
 
 def _complain(text: str) -> None:

@@ -8,7 +8,7 @@ from kaa.core.provider import Request, StreamDone, StreamEvent, TextChunk
 from kaa.ext.errors import ExtensionError
 from kaa.ext.extension_api import ExtensionAPI
 from kaa.ext.places import ExtensionId
-from kaa.ext.providers import ProviderAccess
+from kaa.ext.providers import ProviderAccess, RegisteredProvider
 from kaa.ext.reports import ExtensionReport
 from kaa.shell.home import Home
 from kaa.shell.host import Host, HostNotice
@@ -23,11 +23,13 @@ class Trial(msgspec.Struct, frozen=True):
         reports: on each of them, in the order in which they are loaded.
         failure: why kaa opens no conversation with them; empty if it does.
         notices: what kaa said about the conversation.
+        providers: of models, that they registered.
     """
 
     reports: tuple[ExtensionReport, ...] = ()
     failure: str = ""
     notices: tuple[str, ...] = ()
+    providers: Mapping[str, RegisteredProvider] = {}
 
 
 async def try_extensions(options: HostOptions, home: Home, environ: Mapping[str, str], directory: str) -> Trial:
@@ -52,7 +54,9 @@ async def try_extensions(options: HostOptions, home: Home, environ: Mapping[str,
         hosted = await host.open(conversation, host.workspaces.open(directory, SandboxFlags()))
         await hosted.conversation.begin("startup")
         reports = hosted.conversation.extensions.listed()
-        costs = {scope.extension.path: scope.costs for scope in host.extensions.scopes()}
+        scopes = [scope for scope in host.extensions.scopes() if not scope.built_in]
+        providers = {name: one for scope in scopes for name, one in scope.providers.items()}
+        costs = {scope.extension.path: scope.costs for scope in scopes}
     except ExtensionError as error:
         return Trial(failure=str(error))
     finally:
@@ -62,7 +66,9 @@ async def try_extensions(options: HostOptions, home: Home, environ: Mapping[str,
         msgspec.structs.replace(one, refused=tuple(costs[one.path].refusals)) if one.path in costs else one
         for one in reports
     )
-    return Trial(tuple(ended), notices=tuple(one.text for one in notices if one.conversation is not None))
+    return Trial(
+        tuple(ended), notices=tuple(one.text for one in notices if one.conversation is not None), providers=providers
+    )
 
 
 def _provide(kaa: ExtensionAPI) -> None:
