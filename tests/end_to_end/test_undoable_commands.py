@@ -1,6 +1,8 @@
 """Commands that destroy only what checkpoints keep run without a question, and `/undo` restores it; others ask."""
 
+import os
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -29,12 +31,14 @@ def repository(kaa: Kaa) -> Path:
     return project
 
 
-def _contents(project: Path) -> dict[str, str]:
-    return {
-        str(path.relative_to(project)): path.read_text()
-        for path in project.rglob("*")
-        if path.is_file() and ".git" not in path.relative_to(project).parts
-    }
+def _contents(project: Path) -> dict[str, bytes]:
+    """The files, but for git's. A sandbox that ends takes away what it put up, so something can go meanwhile."""
+    found: dict[str, bytes] = {}
+    for folder, _, names in os.walk(project):
+        for file in (Path(folder, name) for name in names):
+            with suppress(FileNotFoundError):
+                found[str(file.relative_to(project))] = file.read_bytes()
+    return {name: content for name, content in found.items() if not name.startswith(".git/")}
 
 
 @pytest.mark.parametrize(
