@@ -241,7 +241,7 @@ def test_the_model_switched_while_it_works_answers_next(two_models: Seat) -> Non
     with two_models.open("--model", f"test/{MODEL_ID}", script=script) as program:
         enter(program, "hello")
         program.wait_for("From")
-        enter(program, "/model other")
+        enter(program, "/model test/other-model")
         program.wait_for("test/other-model is now the model")
         two_models.model.release()
         program.wait_for("From one.")
