@@ -18,9 +18,9 @@ _FATAL = {
     "closes what it writes to": ("os.close(4); time.sleep(600)", "it closed its connection to kaa"),
     "closes both": ("os.close(3); os.close(4); time.sleep(600)", "it closed its connection to kaa"),
     "sends a line of 10 MB": ('peer.raw("x" * 10_000_000)', "it sent a message of more than 4 MiB"),
-    "floods with garbage": ("[peer.raw('x\\n') for _ in range(10_000)]", "it sent more than 5000 messages"),
+    "floods with garbage": ("while True: peer.raw('x\\n')", "it sent more than 5000 messages"),
     "floods with large messages": (
-        '[peer.notify("log", message="x" * 1_000_000) for _ in range(200)]',
+        'while True: peer.notify("log", message="x" * 1_000_000)',
         "it sent more than 64 MiB",
     ),
     "is killed": ("os.kill(os.getpid(), 9)", r"its process ended with signal 9 \(SIGKILL\)"),
