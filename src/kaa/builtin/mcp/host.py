@@ -1,0 +1,123 @@
+"""What the extension needs of whoever runs the servers: `kaa.shell.mcp.lifecycle`."""
+
+from collections.abc import Callable, Mapping
+from typing import Literal, Protocol, TypeAlias
+
+import msgspec
+
+from kaa.core.messages import Json
+from kaa.ext.asking import Asker
+from kaa.ext.tools import Risk
+from kaa.mcp.contents import CallResult, Progress, PromptResult, ResourcePart
+from kaa.mcp.manifest import Manifest, PromptInfo, TemplateInfo
+from kaa.mcp.questions import ServerQuestions
+
+ServerState: TypeAlias = Literal[
+    "disabled", "not approved", "configured", "known", "starting", "started", "in use", "needs login", "failed"
+]
+"""`configured`: never listed. `known`: its manifest is, and it does not run."""
+
+Exposure: TypeAlias = Literal["auto", "gateway", "deferred", "direct", "hidden"]
+
+
+class ServerUnavailableError(Exception):
+    """A server cannot be used now. The message says why, and what to do."""
+
+
+class ServerView(msgspec.Struct, frozen=True):
+    """A configured server, as the extension and people see it.
+
+    Attributes:
+        reason: why it is not approved or failed, in a sentence; empty otherwise.
+        manifest: what it offers; None if that was never learned.
+        exposure: how its tools reach the model, and `tool_exposure` for the tools whose names match a pattern.
+        risks: the risk of each tool by name, as the approval and the server's hints give it.
+        held: tools that are held back, by name: why, in a sentence with what the user can do.
+        source: the file that configures it.
+        patience: how many seconds a call may take without a sign of life.
+    """
+
+    name: str
+    state: ServerState
+    description: str = ""
+    reason: str = ""
+    manifest: Manifest | None = None
+    exposure: Exposure = "auto"
+    tool_exposure: Mapping[str, Exposure] = {}
+    risks: Mapping[str, Risk] = {}
+    held: Mapping[str, str] = {}
+    source: str = ""
+    patience: float = 60
+
+
+class ServerSession(Protocol):
+    """A server that runs (`kaa.mcp.client.McpClient`). Every method raises `kaa.mcp.errors.McpError`."""
+
+    @property
+    def manifest(self) -> Manifest:
+        """What it offers now."""
+        ...
+
+    async def call(
+        self,
+        tool: str,
+        arguments: dict[str, Json],
+        *,
+        questions: ServerQuestions | None = None,
+        progress: Callable[[Progress], None] | None = None,
+        patience: float = 60,
+    ) -> CallResult:
+        """Call a tool. Cancelling tells the server. `patience`: how many seconds without a sign of life it may take."""
+        ...
+
+    async def prompt(
+        self, name: str, arguments: dict[str, str], *, questions: ServerQuestions | None = None
+    ) -> PromptResult:
+        """Fill in a prompt."""
+        ...
+
+    async def read(self, uri: str, *, questions: ServerQuestions | None = None) -> tuple[ResourcePart, ...]:
+        """Read a resource."""
+        ...
+
+    async def complete(
+        self, reference: PromptInfo | TemplateInfo, argument: str, value: str, known: Mapping[str, str]
+    ) -> tuple[str, ...]:
+        """Values that an argument can take, given what is typed of it and the values of those before it."""
+        ...
+
+
+class McpHost(Protocol):
+    """Runs the configured servers for all conversations of this process."""
+
+    def servers(self) -> tuple[ServerView, ...]:
+        """All of them, in the order of their configuration. Starts nothing."""
+        ...
+
+    async def session(self, name: str, asker: Asker) -> ServerSession:
+        """The server, started if necessary. What must be asked before is asked through `asker`.
+
+        Raises:
+            ServerUnavailableError: it is unknown, disabled, not approved, not logged in, or does not start.
+        """
+        ...
+
+    def prewarm(self, name: str) -> None:
+        """The server will probably be used soon: start it if that needs no question."""
+        ...
+
+    def observe(self, changed: Callable[[str], None]) -> Callable[[], None]:
+        """Call `changed` with a server's name whenever its view changes. Returns what ends that."""
+        ...
+
+    async def log_in(self, name: str, asker: Asker) -> None:
+        """Log in to a server.
+
+        Raises:
+            ServerUnavailableError: it failed or was declined.
+        """
+        ...
+
+    def log(self, name: str) -> tuple[str, ...]:
+        """The last lines that a server logged or wrote to its standard error."""
+        ...

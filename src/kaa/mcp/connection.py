@@ -1,0 +1,91 @@
+"""The seam between the protocol and what carries it: messages of JSON-RPC 2.0 out, messages in."""
+
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+from kaa.core.messages import Json
+from kaa.mcp.manifest import ToolInfo
+
+RequestId: TypeAlias = int | str
+
+
+class Request(msgspec.Struct, frozen=True):
+    """Asks for an answer."""
+
+    id: RequestId
+    method: str
+    params: dict[str, Json]
+
+
+class Notification(msgspec.Struct, frozen=True):
+    """Says something."""
+
+    method: str
+    params: dict[str, Json]
+
+
+class Response(msgspec.Struct, frozen=True):
+    """Answers a request."""
+
+    id: RequestId
+    result: dict[str, Json]
+
+
+class ErrorResponse(msgspec.Struct, frozen=True):
+    """Refuses a request.
+
+    Attributes:
+        id: None if the other side could not read which one.
+        status: that of HTTP, if the answer came so.
+    """
+
+    id: RequestId | None
+    code: int
+    message: str
+    data: Json = None
+    status: int | None = None
+
+
+Message: TypeAlias = Request | Notification | Response | ErrorResponse
+
+
+class Connection(Protocol):
+    """Carries messages to one server and back: a program's pipes, HTTP, or a test's lists.
+
+    Messages that come belong to `receive`, whichever stream they came by: answers, and what the server says or asks.
+    """
+
+    def use(self, receive: Callable[[Message], None], ended: Callable[[str], None]) -> None:
+        """Before `open`: who gets the messages, and who is told why the connection ended, in a sentence, once."""
+        ...
+
+    async def open(self) -> None:
+        """Start to carry.
+
+        Raises:
+            ServerGoneError: the program does not start.
+        """
+        ...
+
+    async def send(self, message: Message, tool: ToolInfo | None = None) -> None:
+        """Deliver a message. `tool`: what a `tools/call` calls (HTTP repeats some arguments in headers).
+
+        Raises:
+            ServerGoneError: it cannot be delivered.
+            LoginNeededError: the server wants a login.
+        """
+        ...
+
+    def agreed(self, protocol: str) -> None:
+        """From now on both sides speak this revision."""
+        ...
+
+    def cancel(self, request: RequestId) -> None:
+        """Nobody waits for the answer any more. Says so by closing the request's stream, where each has one."""
+        ...
+
+    async def close(self) -> None:
+        """End the connection. The server ends too, if it is a program."""
+        ...

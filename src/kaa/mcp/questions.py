@@ -1,0 +1,125 @@
+"""What servers ask of those who use them: one interface for the requests of legacy servers and modern input rounds."""
+
+from typing import Literal, Protocol, TypeAlias
+
+import msgspec
+
+from kaa.core.messages import Json
+from kaa.mcp.contents import Part
+
+
+class FormField(msgspec.Struct, frozen=True):
+    """A field of a form: the primitive types that the specification allows in `requestedSchema`.
+
+    Attributes:
+        options: the values to choose from, as `(value, label)`; empty for a free value.
+        many: whether several options can be chosen.
+        default: what holds if the person changes nothing; None if there is none.
+        format: `email`, `uri`, `date` or `date-time`; empty for any text.
+    """
+
+    name: str
+    type: Literal["string", "number", "integer", "boolean"]
+    title: str = ""
+    description: str = ""
+    required: bool = False
+    default: Json = None
+    options: tuple[tuple[str, str], ...] = ()
+    many: bool = False
+    format: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    min_items: int | None = None
+    max_items: int | None = None
+
+
+class FormRequest(msgspec.Struct, frozen=True):
+    """A server asks the person for values (elicitation, form mode)."""
+
+    message: str
+    fields: tuple[FormField, ...]
+
+
+class UrlRequest(msgspec.Struct, frozen=True):
+    """A server asks the person to open an address (elicitation, URL mode)."""
+
+    message: str
+    url: str
+    elicitation_id: str = ""
+
+
+class ElicitAnswer(msgspec.Struct, frozen=True):
+    """The answer. `values` only if the person accepted a form. `reason` is for the model, and never sent."""
+
+    action: Literal["accept", "decline", "cancel"]
+    values: dict[str, Json] = {}
+    reason: str = ""
+
+
+class SamplingMessage(msgspec.Struct, frozen=True):
+    """One message of a sampling request."""
+
+    role: Literal["user", "assistant"]
+    part: Part
+
+
+class SamplingRequest(msgspec.Struct, frozen=True):
+    """A legacy server asks for a completion by the user's model."""
+
+    messages: tuple[SamplingMessage, ...]
+    system: str = ""
+    max_tokens: int = 0
+
+
+class SamplingAnswer(msgspec.Struct, frozen=True):
+    """What the model answered."""
+
+    text: str
+    model: str
+    stop_reason: Literal["endTurn", "maxTokens"] = "endTurn"
+
+
+class Root(msgspec.Struct, frozen=True):
+    """A directory that the server may see as its workspace."""
+
+    uri: str
+    name: str = ""
+
+
+class RefusedError(Exception):
+    """A request of a server is refused; the message says why, and is sent to the server."""
+
+
+Elicitation: TypeAlias = FormRequest | UrlRequest
+
+
+class ServerQuestions(Protocol):
+    """Answers what a server asks while it works."""
+
+    @property
+    def forms(self) -> bool:
+        """Whether anybody can answer elicitations; False is announced to the server as a missing capability."""
+        ...
+
+    @property
+    def samples(self) -> bool:
+        """Whether completions can be asked for."""
+        ...
+
+    async def elicit(self, asked: Elicitation) -> ElicitAnswer:
+        """Ask the person."""
+        ...
+
+    async def sample(self, asked: SamplingRequest) -> SamplingAnswer:
+        """Ask a model.
+
+        Raises:
+            RefusedError: it may not, or the model failed.
+        """
+        ...
+
+    def roots(self) -> tuple[Root, ...]:
+        """The directories that the server may see; empty for none."""
+        ...

@@ -1,0 +1,1 @@
+"""MCP servers that the user configured: their files, approvals, lives and manifests."""

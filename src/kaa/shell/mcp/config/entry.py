@@ -1,0 +1,84 @@
+"""One configured MCP server, whatever file and dialect it was written in."""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from kaa.ext.permissions import Permissions
+from kaa.mcp.oauth.settings import OAuthEntry
+
+Exposure: TypeAlias = Literal["auto", "gateway", "deferred", "direct", "hidden"]
+"""How the model reaches a server's tools; see docs/mcp.md."""
+
+Lifecycle: TypeAlias = Literal["lazy", "eager", "keep-alive"]
+"""`lazy`: starts at its first use, ends when idle. `eager`: starts with kaa. `keep-alive`: and starts again."""
+
+Scope: TypeAlias = Literal["user", "project", "run"]
+
+
+class ServerEntry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """What a file says about a server. Texts are as written: `${VAR}` is filled in when an approved server starts.
+
+    Attributes:
+        command: the program of a server that speaks over its standard streams; else `url` has its address.
+        type: what carries the messages; None to find out.
+        headers_helper: a command that prints headers as JSON; of the user's own files only.
+        timeout_seconds: how long a call may take without a sign of life.
+        protocol: `auto`, `legacy` (revisions that begin with `initialize`) or `2026-07-28`.
+        required: whether a run that no person watches fails without it.
+        tool_exposure: overrides `exposure` for the tools whose names match a pattern.
+        tools: patterns of the tools that are used; empty for all. `exclude_tools` are left out of those.
+        permissions: what it may do in its sandbox; None to propose what its command line needs.
+        sandbox: False runs it without a sandbox; of the user's own files only.
+        approval: which calls are asked about if its tools can do more than read: `writes` believes `readOnlyHint`.
+        tool_approval: `all` also holds back tools that the server adds later.
+    """
+
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    cwd: str = ""
+    url: str = ""
+    type: Literal["stdio", "http", "sse"] | None = None
+    headers: dict[str, str] = {}
+    headers_helper: str = ""
+    timeout_seconds: float = 60
+    startup_timeout_seconds: float = 30
+    oauth: OAuthEntry = OAuthEntry()
+    protocol: Literal["auto", "legacy", "2026-07-28"] = "auto"
+    enabled: bool = True
+    required: bool = False
+    description: str = ""
+    exposure: Exposure = "auto"
+    tool_exposure: dict[str, Exposure] = {}
+    tools: tuple[str, ...] = ()
+    exclude_tools: tuple[str, ...] = ()
+    lifecycle: Lifecycle = "lazy"
+    idle_minutes: float = 10
+    permissions: Permissions | None = None
+    sandbox: bool = True
+    approval: Literal["ask", "writes", "never"] = "writes"
+    tool_approval: Literal["changed", "all"] = "changed"
+
+
+class Source(msgspec.Struct, frozen=True):
+    """Where a server is configured: the file, and whose file that is."""
+
+    file: str
+    scope: Scope
+
+
+class ConfiguredServer(msgspec.Struct, frozen=True):
+    """A server that can be approved and started.
+
+    Attributes:
+        name: unique among the configured servers; of a project's server that would hide the user's: `NAME (project)`.
+        digest: SHA-256, hexadecimal, of the entry as written, without what only describes it: what an approval is for.
+        ignored: fields of the entry that kaa does not know, and those it refuses, one sentence each.
+    """
+
+    name: str
+    entry: ServerEntry
+    source: Source
+    digest: str
+    ignored: tuple[str, ...] = ()
