@@ -24,6 +24,7 @@ from kaa.ext.errors import ExtensionError, MessageBlockedError, RegistrationErro
 from kaa.ext.hooks import NavigationRequest, Notification, SessionEnd, SessionStart
 from kaa.ext.registry import joined_sections
 from kaa.ext.scope import Scope
+from kaa.ext.tools import RegisteredTool
 from tests.support.agents import echo_tool, run, say, tool
 from tests.support.extension_ids import named
 from tests.support.person import yes_or_no
@@ -101,6 +102,31 @@ def test_a_name_is_registered_once(registry: LoadedRegistry) -> None:
         registry.api.register_command("hello", "Again", answer)
     with pytest.raises(RegistrationError, match="invalid command name"):
         registry.api.register_command("Say Hello", "No name", answer)
+
+
+def test_many_tools_are_replaced_as_one_change(registry: LoadedRegistry) -> None:
+    registry.api.register_tool(tool("first", nothing))
+    changes: list[None] = []
+    registry.subscribe(lambda: changes.append(None))
+    many = [RegisteredTool(tool(f"tool-{number}", nothing), "") for number in range(1000)]
+
+    registry.api.replace_tools([], many)
+    registry.api.replace_tools([one.name for one in many], [*many[:3], RegisteredTool(tool("last", nothing), "")])
+    registry.api.replace_tools([], [])
+
+    assert len(changes) == 2
+    assert names(registry) == ["first", "tool-0", "tool-1", "tool-2", "last"]
+
+
+def test_tools_that_cannot_all_be_registered_change_nothing(registry: LoadedRegistry) -> None:
+    registry.api.register_tool(tool("old", nothing))
+    registry.load("other", lambda api: api.register_tool(echo_tool()))
+
+    for unfit in (tool("no spaces", nothing), echo_tool(), tool("new", nothing)):
+        with pytest.raises(RegistrationError):
+            registry.api.replace_tools(["old"], [RegisteredTool(tool("new", nothing), ""), RegisteredTool(unfit, "")])
+
+    assert names(registry) == ["old", "echo"]
 
 
 def test_prompt_sections_appear_in_order_and_can_be_replaced_or_silent(registry: LoadedRegistry) -> None:

@@ -1,8 +1,10 @@
 """Registers tools for the model."""
 
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar, get_args, overload
+
+import msgspec
 
 from kaa.core.messages import Json
 from kaa.core.tool import Tool
@@ -116,28 +118,7 @@ class ToolRegistrations(Registrar):
             RegistrationError: the name is taken or invalid, the risk or the exposure is unknown, `title` names
                 no parameter, or `tool` is not a tool.
         """
-        scope = self._open_scope()
-        if not isinstance(tool, Tool):
-            raise RegistrationError(
-                f"invalid tool {tool!r}: use @kaa.tool for a function, TypedTool(name, description, arguments,"
-                " function), or an object with schema, sequential and run"
-            )
-        name = tool.schema.name
-        if not NAME.fullmatch(name):
-            raise RegistrationError(f"invalid tool name {name!r}: use 1 to 64 letters, digits, _ and -")
-        if name in scope.tools:
-            raise RegistrationError(f"a tool named {name!r} is already registered")
-        if risk not in get_args(Risk):
-            raise RegistrationError(f"invalid risk {risk!r}: use {', '.join(get_args(Risk))}")
-        if exposure not in get_args(Exposure):
-            raise RegistrationError(f"invalid exposure {exposure!r}: use {', '.join(get_args(Exposure))}")
-        if title:
-            from kaa.ext.call_titles import checked_title  # lazy: kaa's own tools have none
-
-            checked_title(title, tool.schema.parameters)
-        self._registrations.require_free(scope, "tool", name)
-        scope.tools[name] = RegisteredTool(tool, snippet, exposure, scope.author, risk, output_schema, title)
-        self._registrations.changed(scope)
+        self.replace_tools((), [RegisteredTool(tool, snippet, exposure, "", risk, output_schema, title)])
 
     def unregister_tool(self, name: str) -> None:
         """Take back a tool of this extension; the model does not have it from the next request on.
@@ -148,5 +129,49 @@ class ToolRegistrations(Registrar):
         scope = self._open_scope()
         if name not in scope.tools:
             raise RegistrationError(f"extension {scope.extension} has no tool named {name!r}")
-        del scope.tools[name]
-        self._registrations.changed(scope)
+        self.replace_tools([name], ())
+
+    def replace_tools(self, old: Iterable[str], new: Iterable[RegisteredTool]) -> None:
+        """Take back tools of this extension and add others, as one change, however many they are.
+
+        Args:
+            old: names; one that this extension does not have is ignored.
+            new: what is added. The fields are the arguments of `register_tool`; `owner` is filled in.
+
+        Raises:
+            RegistrationError: as for `register_tool`; then nothing has changed.
+        """
+        scope = self._open_scope()
+        gone = set(old)
+        tools = {name: tool for name, tool in scope.tools.items() if name not in gone}
+        for registered in new:
+            _check(registered)
+            name = registered.name
+            if name in tools:
+                raise RegistrationError(f"a tool named {name!r} is already registered")
+            if name not in scope.tools:
+                self._registrations.require_free(scope, "tool", name)
+            tools[name] = msgspec.structs.replace(registered, owner=scope.author)
+        if tools != scope.tools or list(tools) != list(scope.tools):
+            scope.tools = tools
+            self._registrations.changed(scope)
+
+
+def _check(registered: RegisteredTool) -> None:
+    """Refuse what is no tool, or what is said of one that cannot be."""
+    tool, risk, exposure = registered.tool, registered.risk, registered.exposure
+    if not isinstance(tool, Tool):
+        raise RegistrationError(
+            f"invalid tool {tool!r}: use @kaa.tool for a function, TypedTool(name, description, arguments,"
+            " function), or an object with schema, sequential and run"
+        )
+    if not NAME.fullmatch(tool.schema.name):
+        raise RegistrationError(f"invalid tool name {tool.schema.name!r}: use 1 to 64 letters, digits, _ and -")
+    if risk not in get_args(Risk):
+        raise RegistrationError(f"invalid risk {risk!r}: use {', '.join(get_args(Risk))}")
+    if exposure not in get_args(Exposure):
+        raise RegistrationError(f"invalid exposure {exposure!r}: use {', '.join(get_args(Exposure))}")
+    if registered.title:
+        from kaa.ext.call_titles import checked_title  # lazy: kaa's own tools have none
+
+        checked_title(registered.title, tool.schema.parameters)
