@@ -73,12 +73,18 @@ class Model(msgspec.Struct, rename="camel", frozen=True):
         return f"{self.provider}/{self.id}"
 
 
-class ToolSchema(msgspec.Struct, frozen=True):
-    """A tool as the model sees it. `parameters` is a JSON Schema object."""
+class ToolSchema(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A tool as the model sees it.
+
+    Attributes:
+        parameters: a JSON Schema object.
+        deferred: the model gets the definition when a search finds it.
+    """
 
     name: str
     description: str
     parameters: dict[str, Json]
+    deferred: bool = False
 
 
 class Request(msgspec.Struct, frozen=True):

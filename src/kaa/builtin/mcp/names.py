@@ -1,0 +1,41 @@
+"""Names of servers' tools as the model calls them: `mcp__SERVER__TOOL`, unique, and the same whatever the order.
+
+All model vendors accept 1 to 64 letters, digits, `_` and `-`. The specification allows other characters and longer
+names (https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-names).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from hashlib import sha256
+
+_MOST_CHARACTERS = 64
+_FOREIGN = re.compile(r"[^A-Za-z0-9_-]")
+# Digits of a hash tell colliding names apart; more of them where that is not enough.
+_DIGITS = (6, 12, 24)
+
+
+def prefix(server: str) -> str:
+    """What the names of a server's tools begin with."""
+    return f"mcp__{_FOREIGN.sub('_', server)}__"
+
+
+def tool_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """The name of each tool, by server and tool.
+
+    Names that are too long or collide all get the beginning of a hash of both, so that none depends on the order.
+    """
+    names = {(server, tool): prefix(server) + _FOREIGN.sub("_", tool) for server, tool in tools}
+    for digits in _DIGITS:
+        taken = Counter(names.values())
+        unfit = [pair for pair, name in names.items() if taken[name] > 1 or len(name) > _MOST_CHARACTERS]
+        if not unfit:
+            break
+        names |= {pair: _told_apart(*pair, digits) for pair in unfit}
+    return names
+
+
+def _told_apart(server: str, tool: str, digits: int) -> str:
+    mark = sha256(f"{server}\0{tool}".encode(errors="replace")).hexdigest()[:digits]
+    plain = prefix(server) + _FOREIGN.sub("_", tool)
+    return f"{plain[: _MOST_CHARACTERS - digits - 1]}_{mark}"

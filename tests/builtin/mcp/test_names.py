@@ -1,0 +1,56 @@
+"""Names of servers' tools: valid for every vendor, unique, and independent of the order."""
+
+import random
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kaa.builtin.mcp.names import tool_names
+
+_VALID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_TEXT = st.text(alphabet="ab_-./ é\ud800\0", max_size=80)
+
+
+def test_a_usual_name_is_kept() -> None:
+    assert tool_names([("github", "search_issues")]) == {("github", "search_issues"): "mcp__github__search_issues"}
+
+
+def test_foreign_characters_become_underscores() -> None:
+    assert tool_names([("db (project)", "admin.tools/list")]) == {
+        ("db (project)", "admin.tools/list"): "mcp__db__project___admin_tools_list"
+    }
+
+
+def test_colliding_names_are_all_told_apart() -> None:
+    names = tool_names([("files", "read.file"), ("files", "read/file"), ("files", "read_file"), ("files", "write")])
+
+    assert len(set(names.values())) == 4
+    assert names[("files", "write")] == "mcp__files__write"
+    assert all(re.fullmatch(r"mcp__files__read_file_[0-9a-f]{6}", name) for name in list(names.values())[:3])
+
+
+def test_long_names_are_cut_and_told_apart() -> None:
+    first, second = tool_names([("s", "x" * 80 + "1"), ("s", "x" * 80 + "2")]).values()
+
+    assert first != second
+    assert {len(first), len(second)} == {64}
+
+
+def test_a_name_that_looks_like_a_hashed_one_is_told_apart() -> None:
+    hashed = tool_names([("s", "a.b"), ("s", "a/b")])[("s", "a.b")].removeprefix("mcp__s__")
+
+    names = tool_names([("s", "a.b"), ("s", "a/b"), ("s", hashed)])
+
+    assert len(set(names.values())) == 3
+
+
+@given(st.lists(st.tuples(_TEXT, _TEXT), unique=True, max_size=12), st.randoms(use_true_random=False))
+def test_order_does_not_change_a_name(tools: list[tuple[str, str]], shuffler: random.Random) -> None:
+    names = tool_names(tools)
+    shuffled = list(tools)
+    shuffler.shuffle(shuffled)
+
+    assert tool_names(shuffled) == names
+    assert len(set(names.values())) == len(tools)
+    assert all(_VALID.fullmatch(name) for name in names.values())
