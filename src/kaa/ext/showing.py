@@ -10,7 +10,6 @@ import msgspec
 from kaa.core.display_values import MOST_STORED_CHARACTERS, DisplayValue, Role, Text, characters_of
 from kaa.core.messages import Json
 from kaa.core.tool import ToolResult, text_result
-from kaa.ext.allowance import Allowance
 from kaa.ext.display import (
     DisplayChange,
     DisplayKind,
@@ -31,6 +30,7 @@ from kaa.ext.display import (
 from kaa.ext.places import ExtensionId
 from kaa.ext.results import UnfitResultError, parse_result, shortened
 from kaa.ext.scope import Scope
+from kaa.host.allowance import Allowance
 from kaa.tui.sanitize import sanitize, squeezed
 
 _KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}")

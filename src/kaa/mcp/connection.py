@@ -55,6 +55,7 @@ class Connection(Protocol):
     """Carries messages to one server and back: a program's pipes, HTTP, or a test's lists.
 
     Messages that come belong to `receive`, whichever stream they came by: answers, and what the server says or asks.
+    Where each request has a stream of its own that ends without an answer, the connection makes an `ErrorResponse`.
     """
 
     def use(self, receive: Callable[[Message], None], ended: Callable[[str], None]) -> None:
@@ -82,8 +83,8 @@ class Connection(Protocol):
         """From now on both sides speak this revision."""
         ...
 
-    def cancel(self, request: RequestId) -> None:
-        """Nobody waits for the answer any more. Says so by closing the request's stream, where each has one."""
+    def cancel(self, request: RequestId) -> bool:
+        """Nobody waits for the answer any more: close its stream, if it has one. Whether the server learns that so."""
         ...
 
     async def close(self) -> None:

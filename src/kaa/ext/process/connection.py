@@ -6,10 +6,10 @@ from itertools import count
 from typing import Protocol, TypeAlias
 
 from kaa.core.messages import Json
-from kaa.ext.allowance import Allowance
 from kaa.ext.process import wire
 from kaa.ext.process.output import OutputLog
 from kaa.ext.process.wire import Answer, MalformedMessageError, MessageId, Notification, Request, RpcError
+from kaa.host.allowance import Allowance
 from kaa.host.log import LOG
 
 # Tokens of a reply arrive at a few hundred a second; a burst is what a process may have collected.

@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 
-from kaa.ext.allowance import Allowance
+from kaa.host.allowance import Allowance
 from kaa.host.log import LOG
 
 _CHUNK_BYTES = 64 * 1024

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from kaa.core.messages import Json
-from kaa.ext.allowance import Allowance
 from kaa.ext.asking import Asker
 from kaa.ext.context import ConversationContext
 from kaa.ext.costs import Costs
@@ -20,6 +19,7 @@ from kaa.ext.process.manifest import Manifest
 from kaa.ext.process.offers import Offers
 from kaa.ext.process.process_run import NotRunningError, Timing, run_process
 from kaa.ext.process.services import Caller, answer
+from kaa.host.allowance import Allowance
 from kaa.host.log import LOG, log_hint
 
 # Invalid registrations, and notices without a conversation.

@@ -1,0 +1,331 @@
+"""A server as a few methods: connect, call, fill in a prompt, read a resource, complete an argument."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol
+
+from kaa.core.messages import Json
+from kaa.host.log import LOG
+from kaa.mcp import parsing
+from kaa.mcp.connection import Connection
+from kaa.mcp.contents import CallResult, LogLine, Progress, PromptResult, ResourcePart
+from kaa.mcp.errors import LegacyNeededError, McpError, ServerGoneError, UnsupportedServerError
+from kaa.mcp.listing import manifest_of
+from kaa.mcp.manifest import Era, Manifest, PromptInfo, TemplateInfo, ToolInfo
+from kaa.mcp.negotiation import Agreement, agree
+from kaa.mcp.questions import ServerQuestions
+from kaa.mcp.rounds import in_rounds
+from kaa.mcp.session import Session
+
+_LOG_LEVELS = ("warning", "error", "critical", "alert", "emergency")
+_MAX_LOG_CHARACTERS = 1_000
+_LIST_CHANGES = {
+    "notifications/tools/list_changed",
+    "notifications/prompts/list_changed",
+    "notifications/resources/list_changed",
+}
+# Changes come in bursts, and a server that changes all the time must not keep kaa busy.
+_DEBOUNCE_SECONDS, _MIN_SECONDS_BETWEEN_LISTS = 0.5, 5.0
+_MIN_LISTEN_PAUSE, _MAX_LISTEN_PAUSE = 1.0, 60.0
+
+_INVALID_REQUEST, _HEADER_MISMATCH = -32600, -32020
+
+
+class ServerObserver(Protocol):
+    """Is told what happens to a server that nobody asked for."""
+
+    def changed(self, manifest: Manifest) -> None:
+        """The server offers something else now."""
+        ...
+
+    def logged(self, line: LogLine) -> None:
+        """The server logged a warning or an error."""
+        ...
+
+    def ended(self, reason: str) -> None:
+        """The connection is over, and not because kaa closed it. `reason` is a sentence."""
+        ...
+
+
+class McpClient:
+    """A server that is connected. Use `connect`.
+
+    Attributes:
+        manifest: what it offers now.
+    """
+
+    def __init__(
+        self, session: Session, agreed: Agreement, manifest: Manifest, observer: ServerObserver, patience: float
+    ) -> None:
+        self._session = session
+        self._agreed = agreed
+        self._observer = observer
+        self._patience = patience
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._listing: asyncio.Task[None] | None = None
+        self._lists_again = False
+        self.manifest = manifest
+
+    @classmethod
+    async def connect(
+        cls,
+        connection: Callable[[], Connection],
+        questions: ServerQuestions,
+        observer: ServerObserver,
+        *,
+        eras: Sequence[Era],
+        patience: float = 30,
+    ) -> "McpClient":
+        """Connect, agree on a revision, and list what the server offers.
+
+        Args:
+            connection: makes a connection; again if a server ended because it did not understand the first message.
+            questions: says what is announced, and answers what the server asks outside of calls.
+            observer: told about changes from now on.
+            eras: what to try, in this order.
+            patience: seconds for each answer.
+
+        Raises:
+            UnsupportedServerError: it speaks none of these.
+            LoginNeededError: it wants a login.
+            McpError: it does not answer, or not as it must.
+        """
+        for number, era in enumerate(eras):
+            rest = eras[number:]
+            link = _Link(observer)
+            session = Session(connection(), questions, link.notified, link.ended)
+            try:
+                await session.open()
+                agreed = await agree(session, rest, questions, patience)
+                manifest = await manifest_of(session, agreed, patience)
+            except ServerGoneError:
+                await session.close()
+                if number == len(eras) - 1 or not link.is_over:
+                    raise
+                LOG.debug("mcp: the server ended when it was talked to in the %s way", era)
+            except BaseException:
+                await session.close()
+                raise
+            else:
+                client = cls(session, agreed, manifest, observer, patience)
+                link.client = client
+                client._listen()
+                return client
+        raise UnsupportedServerError("no revision of the protocol is to be tried")
+
+    async def call(
+        self,
+        tool: str,
+        arguments: dict[str, Json],
+        *,
+        questions: ServerQuestions | None = None,
+        progress: Callable[[Progress], None] | None = None,
+        patience: float = 60,
+    ) -> CallResult:
+        """Call a tool. Cancelling tells the server.
+
+        Args:
+            tool: its name.
+            arguments: as its input schema demands.
+            questions: answers what the server asks meanwhile.
+            progress: told how far it is.
+            patience: seconds without a sign of life that it may take.
+
+        Raises:
+            LegacyNeededError: the tool asks something in a way that only older revisions know.
+            McpError: the server refused, failed, or answered something else than a result.
+        """
+        try:
+            return parsing.call_result(await self._call(tool, arguments, questions, progress, patience))
+        except McpError as error:
+            if error.code == _HEADER_MISMATCH:  # the server changed the tool (2026-07-28, Streamable HTTP)
+                await self._list_now()
+                return parsing.call_result(await self._call(tool, arguments, questions, progress, patience))
+            if error.code == _INVALID_REQUEST and "back-channel" in str(error) and self.manifest.era == "modern":
+                raise LegacyNeededError(str(error), code=error.code) from error
+            raise
+
+    async def prompt(
+        self, name: str, arguments: dict[str, str], *, questions: ServerQuestions | None = None
+    ) -> PromptResult:
+        """Fill in a prompt.
+
+        Raises:
+            McpError: the server refused, failed, or answered something else than a prompt.
+        """
+        params: dict[str, Json] = {"name": name} | ({"arguments": arguments} if arguments else {})
+        return parsing.prompt_result(await self._asked("prompts/get", params, questions))
+
+    async def read(self, uri: str, *, questions: ServerQuestions | None = None) -> tuple[ResourcePart, ...]:
+        """Read a resource.
+
+        Raises:
+            McpError: the server refused, failed, or answered something else than contents.
+        """
+        return parsing.resource_contents(await self._asked("resources/read", {"uri": uri}, questions))
+
+    async def complete(
+        self, reference: PromptInfo | TemplateInfo, argument: str, value: str, known: Mapping[str, str]
+    ) -> tuple[str, ...]:
+        """Values that an argument can take.
+
+        Args:
+            reference: the prompt or the template that has the argument.
+            argument: its name.
+            value: what is typed of it.
+            known: the values of other arguments.
+
+        Raises:
+            McpError: the server refused or failed.
+        """
+        if not self.manifest.capabilities.completions:
+            return ()
+        ref = (
+            {"type": "ref/prompt", "name": reference.name}
+            if isinstance(reference, PromptInfo)
+            else {"type": "ref/resource", "uri": reference.uri_template}
+        )
+        params: dict[str, Json] = {"ref": ref, "argument": {"name": argument, "value": value}}
+        params |= {"context": {"arguments": dict(known)}} if known else {}
+        found = (await self._session.request("completion/complete", params, patience=self._patience)).get("completion")
+        values = found.get("values") if isinstance(found, dict) else None
+        return tuple(parsing.cleaned(one) for one in values or () if isinstance(one, str))
+
+    async def close(self) -> None:
+        """End the connection; a program ends too."""
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._session.close()
+
+    async def _call(
+        self,
+        name: str,
+        arguments: dict[str, Json],
+        questions: ServerQuestions | None,
+        progress: Callable[[Progress], None] | None,
+        patience: float,
+    ) -> dict[str, Json]:
+        tool = next((one for one in self.manifest.tools if one.name == name), None)
+        return await self._asked(
+            "tools/call", {"name": name, "arguments": arguments}, questions, patience, tool=tool, progress=progress
+        )
+
+    async def _asked(
+        self,
+        method: str,
+        params: dict[str, Json],
+        questions: ServerQuestions | None,
+        patience: float | None = None,
+        *,
+        tool: ToolInfo | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> dict[str, Json]:
+        """A request that may need input."""
+
+        async def send(asking: dict[str, Json]) -> dict[str, Json]:
+            return await self._session.request(
+                method,
+                asking,
+                patience=patience or self._patience,
+                tool=tool,
+                progress=progress,
+                questions=questions,
+            )
+
+        return await in_rounds(send, params, questions or self._session.questions)
+
+    def notified(self, method: str, params: dict[str, Json]) -> None:
+        """The server said something that is not about a request."""
+        if method in _LIST_CHANGES:
+            self._list_again()
+        elif method == "notifications/message" and params.get("level") in _LOG_LEVELS:
+            data = params.get("data")
+            text = data if isinstance(data, str) else parsing.as_json(data)
+            self._observer.logged(LogLine(params["level"], parsing.cleaned(text)[:_MAX_LOG_CHARACTERS]))
+
+    def _list_again(self) -> None:
+        """List once more, soon: the changes of the next moment are then in it too."""
+        self._lists_again = True
+        if self._listing is None or self._listing.done():
+            self._listing = self._spawn(self._keep_listing())
+
+    async def _keep_listing(self) -> None:
+        while self._lists_again:
+            await asyncio.sleep(_DEBOUNCE_SECONDS)
+            self._lists_again = False
+            try:
+                await self._list_now()
+            except McpError as error:
+                LOG.debug("mcp: listing after a change failed: %s", error)
+            await asyncio.sleep(_MIN_SECONDS_BETWEEN_LISTS)
+
+    async def _list_now(self) -> None:
+        self.manifest = await manifest_of(self._session, self._agreed, self._patience)
+        self._observer.changed(self.manifest)
+
+    def _listen(self) -> None:
+        """Hear of changes, as the server's revision tells them; and of its warnings."""
+        can = self._agreed.capabilities
+        if self._agreed.era == "legacy":
+            if can.logging:
+                _ = self._spawn(self._set_log_level())
+            return
+        wanted = {
+            "toolsListChanged": can.tools_change,
+            "promptsListChanged": can.prompts_change,
+            "resourcesListChanged": can.resources_change,
+        }
+        if any(wanted.values()):
+            _ = self._spawn(self._subscribe({name: True for name, is_wanted in wanted.items() if is_wanted}))
+
+    async def _set_log_level(self) -> None:
+        try:
+            await self._session.request("logging/setLevel", {"level": "warning"}, patience=self._patience)
+        except McpError as error:
+            LOG.debug("mcp: the server does not set its log level: %s", error)
+
+    async def _subscribe(self, wanted: dict[str, Json]) -> None:
+        """Keep a subscription open; what happened between two is found by listing again."""
+        pause = _MIN_LISTEN_PAUSE
+        loop = asyncio.get_running_loop()
+        while True:
+            began = loop.time()
+            try:
+                await self._session.request("subscriptions/listen", {"notifications": wanted}, patience=None)
+            except ServerGoneError:
+                return
+            except McpError as error:
+                if error.code is not None and error.status is None:
+                    LOG.debug("mcp: the server refuses subscriptions: %s", error)
+                    return
+            pause = _MIN_LISTEN_PAUSE if loop.time() - began > _MAX_LISTEN_PAUSE else pause
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _MAX_LISTEN_PAUSE)
+            self._list_again()
+
+    def _spawn(self, work: Awaitable[None]) -> "asyncio.Task[None]":
+        task = asyncio.ensure_future(work)
+        assert isinstance(task, asyncio.Task)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+class _Link:
+    """Leads what a session tells to the client that is made of it."""
+
+    def __init__(self, observer: ServerObserver) -> None:
+        self._observer = observer
+        self.client: McpClient | None = None
+        self.is_over = False
+
+    def notified(self, method: str, params: dict[str, Json]) -> None:
+        if self.client is not None:
+            self.client.notified(method, params)
+
+    def ended(self, reason: str) -> None:
+        self.is_over = True
+        if self.client is not None:
+            self._observer.ended(reason)

@@ -1,0 +1,84 @@
+"""JSON-RPC 2.0 messages as bytes, and back. What is no message raises, whatever it is."""
+
+import msgspec
+
+from kaa.core.messages import Json
+from kaa.mcp.connection import ErrorResponse, Message, Notification, Request, RequestId, Response
+
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+
+_INTERNAL_ERROR = -32603
+_MAX_ERROR_CHARACTERS = 4_000
+
+
+class MalformedMessageError(ValueError):
+    """Bytes are no message of JSON-RPC; the text says what they are."""
+
+
+def encode(message: Message) -> bytes:
+    """The message as JSON, without a line feed."""
+    fields: dict[str, Json] = {"jsonrpc": "2.0"}
+    if isinstance(message, Request):
+        fields |= {"id": message.id, "method": message.method, "params": message.params}
+    elif isinstance(message, Notification):
+        fields |= {"method": message.method} | ({"params": message.params} if message.params else {})
+    elif isinstance(message, Response):
+        fields |= {"id": message.id, "result": message.result}
+    else:
+        data = {} if message.data is None else {"data": message.data}
+        fields |= {"id": message.id, "error": {"code": message.code, "message": message.message} | data}
+    return msgspec.json.encode(fields)
+
+
+def decode(data: bytes, *, status: int | None = None) -> tuple[Message, ...]:
+    """The messages in `data`: one, or those of a batch (revision 2025-03-26).
+
+    Args:
+        data: what came.
+        status: the HTTP status that it came with, for errors.
+
+    Raises:
+        MalformedMessageError: it is not JSON, or not a message.
+    """
+    try:
+        value = msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise MalformedMessageError(f"{_start(data)} is not JSON ({error})") from error
+    if isinstance(value, list) and value:
+        return tuple(_message(one, status) for one in value)
+    return (_message(value, status),)
+
+
+def _message(value: Json, status: int | None) -> Message:
+    if not isinstance(value, dict):
+        raise MalformedMessageError(f"{_start(msgspec.json.encode(value))} is not an object")
+    id_: Json = value.get("id")
+    is_id = isinstance(id_, int | str) and not isinstance(id_, bool)
+    if isinstance(method := value.get("method"), str):
+        params = value.get("params")
+        params = {} if params is None else params
+        if not isinstance(params, dict):
+            raise MalformedMessageError(f"the parameters of {method[:80]!r} are not an object")
+        return Request(id_, method, params) if is_id else Notification(method, params)
+    if isinstance(error := value.get("error"), dict):
+        return _error(error, id_ if is_id else None, status)
+    if "result" in value and is_id:
+        if not isinstance(result := value["result"], dict):
+            raise MalformedMessageError(f"the result of request {id_!r} is not an object")
+        return Response(id_, result)
+    raise MalformedMessageError(f"{_start(msgspec.json.encode(value))} has neither method, result nor error")
+
+
+def _error(error: dict[str, Json], id_: RequestId | None, status: int | None) -> ErrorResponse:
+    code, message = error.get("code"), error.get("message")
+    return ErrorResponse(
+        id=id_,
+        code=code if isinstance(code, int) else _INTERNAL_ERROR,
+        message=message[:_MAX_ERROR_CHARACTERS] if isinstance(message, str) else "",
+        data=error.get("data"),
+        status=status,
+    )
+
+
+def _start(data: bytes) -> str:
+    return repr(data[:80].decode(errors="replace")) + (" …" if len(data) > 80 else "")

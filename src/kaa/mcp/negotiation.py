@@ -1,0 +1,153 @@
+"""Finds out which revision a server speaks (specification 2026-07-28, Versioning; 2025-11-25, Lifecycle)."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from kaa import __version__
+from kaa.core.messages import Json
+from kaa.mcp.errors import McpError, ServerGoneError, UnsupportedServerError
+from kaa.mcp.manifest import Capabilities, Era, ServerInfo
+from kaa.mcp.parsing import capabilities, cleaned, instructions, server_info
+from kaa.mcp.questions import ServerQuestions
+from kaa.mcp.session import Session
+
+MODERN_REVISIONS = ("2026-07-28",)
+LEGACY_REVISIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+"""The newest first."""
+
+_META = "io.modelcontextprotocol/"
+_UNSUPPORTED_REVISION = -32022
+_CLIENT = {"name": "kaa", "title": "kaa", "version": __version__}
+# A legacy server that does not answer what it does not know.
+_PROBE_SECONDS = 5.0
+
+
+class Agreement(msgspec.Struct, frozen=True):
+    """How to talk to a server, and what it said about itself."""
+
+    era: Era
+    protocol: str
+    server: ServerInfo
+    capabilities: Capabilities
+    instructions: str
+    instructions_digest: str
+    ttl_ms: int
+
+
+class _OtherEraError(Exception):
+    """The server does not speak this era; the message says how it showed that."""
+
+
+async def agree(session: Session, eras: Sequence[Era], questions: ServerQuestions, patience: float) -> Agreement:
+    """Agree on a revision.
+
+    Args:
+        session: just opened.
+        eras: what to try, in this order.
+        questions: says what is announced to the server.
+        patience: seconds for each answer.
+
+    Raises:
+        UnsupportedServerError: the server speaks none of these.
+        ServerGoneError: the connection ended.
+        McpError: the server does not answer.
+    """
+    reasons: list[str] = []
+    for number, era in enumerate(eras):
+        last = number == len(eras) - 1
+        try:
+            if era == "modern":
+                return await _discover(session, questions, patience if last else min(patience, _PROBE_SECONDS))
+            return await _initialize(session, questions, patience)
+        except _OtherEraError as error:
+            reasons.append(str(error))
+            session.meta = {}
+    raise UnsupportedServerError("; ".join(reasons))
+
+
+async def _discover(session: Session, questions: ServerQuestions, patience: float) -> Agreement:
+    asked = MODERN_REVISIONS[0]
+    for attempt in range(2):
+        session.meta = _meta(asked, questions)
+        session.agreed(asked)
+        try:
+            result = await session.request("server/discover", {}, patience=patience)
+        except ServerGoneError:
+            raise
+        except McpError as error:
+            known = _supported(error)
+            common = [one for one in MODERN_REVISIONS if one in known]
+            if error.code == _UNSUPPORTED_REVISION and common and attempt == 0:
+                asked = common[0]
+                continue
+            if error.code == _UNSUPPORTED_REVISION and known and not set(known) & set(LEGACY_REVISIONS):
+                raise UnsupportedServerError(_unknown(known)) from error
+            raise _OtherEraError(f"server/discover was answered with: {error}") from error
+        supported = [one for one in result.get("supportedVersions") or () if isinstance(one, str)]
+        if asked not in supported:
+            raise _OtherEraError(_unknown(supported))
+        return _agreement("modern", asked, result)
+    raise _OtherEraError("server/discover was refused twice")
+
+
+async def _initialize(session: Session, questions: ServerQuestions, patience: float) -> Agreement:
+    params = {
+        "protocolVersion": LEGACY_REVISIONS[0],
+        "capabilities": _announced(questions) | {"roots": {}},
+        "clientInfo": _CLIENT,
+    }
+    try:
+        result = await session.request("initialize", params, patience=patience)
+    except ServerGoneError:
+        raise
+    except McpError as error:
+        if error.code is None:
+            raise
+        raise _OtherEraError(f"initialize was answered with: {error}") from error
+    protocol = result.get("protocolVersion")
+    if protocol not in LEGACY_REVISIONS:
+        raise UnsupportedServerError(_unknown([str(protocol)]))
+    session.agreed(protocol)
+    await session.notify("notifications/initialized", {})
+    return _agreement("legacy", protocol, result)
+
+
+def _meta(protocol: str, questions: ServerQuestions) -> dict[str, Json]:
+    return {
+        f"{_META}protocolVersion": protocol,
+        f"{_META}clientInfo": _CLIENT,
+        f"{_META}clientCapabilities": _announced(questions),
+        f"{_META}logLevel": "warning",
+    }
+
+
+def _announced(questions: ServerQuestions) -> dict[str, Json]:
+    found: dict[str, Json] = {"elicitation": {"form": {}, "url": {}}} if questions.forms else {}
+    return found | ({"sampling": {}} if questions.samples else {})
+
+
+def _agreement(era: Era, protocol: str, result: dict[str, Json]) -> Agreement:
+    advice, advice_digest = instructions(result.get("instructions"))
+    ttl = result.get("ttlMs")
+    meta = result.get("_meta")
+    described = result.get("serverInfo") or (meta.get(f"{_META}serverInfo") if isinstance(meta, dict) else None)
+    return Agreement(
+        era=era,
+        protocol=protocol,
+        server=server_info(described),
+        capabilities=capabilities(result.get("capabilities")),
+        instructions=advice,
+        instructions_digest=advice_digest,
+        ttl_ms=ttl if isinstance(ttl, int) and ttl > 0 else 0,
+    )
+
+
+def _supported(error: McpError) -> list[str]:
+    found = error.data.get("supported") if isinstance(error.data, dict) else None
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+
+
+def _unknown(revisions: Sequence[str]) -> str:
+    said = ", ".join(cleaned(one)[:40] for one in revisions[:10]) or "no revision"
+    return f"the server speaks {said} of the protocol; kaa speaks {', '.join((*MODERN_REVISIONS, *LEGACY_REVISIONS))}"

@@ -1,0 +1,263 @@
+"""Requests over one connection, both ways: ids, waiting, progress, cancellation and limits."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from itertools import count
+
+from kaa.core.messages import Json
+from kaa.host.allowance import Allowance
+from kaa.host.log import LOG
+from kaa.mcp import rounds
+from kaa.mcp.connection import Connection, ErrorResponse, Message, Notification, Request, RequestId, Response
+from kaa.mcp.contents import Progress
+from kaa.mcp.errors import McpError, ServerGoneError
+from kaa.mcp.manifest import ToolInfo
+from kaa.mcp.parsing import cleaned
+from kaa.mcp.questions import ServerQuestions
+
+_MESSAGES_A_SECOND, _BURST_MESSAGES = 500.0, 5_000.0
+_MAX_ANSWERING = 64
+
+_INTERNAL_ERROR, _BUSY = -32603, -32000
+
+
+class _Waiting:
+    """A request whose answer has not come."""
+
+    def __init__(
+        self,
+        answer: "asyncio.Future[dict[str, Json]]",
+        limit: asyncio.Timeout,
+        patience: float | None,
+        progress: Callable[[Progress], None] | None,
+        questions: ServerQuestions | None,
+    ) -> None:
+        self.answer = answer
+        self.limit = limit
+        self.patience = patience
+        self.progress = progress
+        self.questions = questions
+        self.asked = 0
+
+    def alive(self) -> None:
+        """The server works on it: patience begins anew. While the server waits for the person, nothing counts."""
+        if self.patience is None or self.answer.done():
+            return
+        now = asyncio.get_running_loop().time()
+        self.limit.reschedule(None if self.asked else now + self.patience)
+
+
+class Session:
+    """The requests of one connection.
+
+    Args:
+        connection: not opened yet.
+        questions: answers what the server asks outside any request that has questions of its own.
+        notified: gets the notifications that are not about a request.
+        ended: told why the connection ended, in a sentence, once; not after `close`.
+
+    Attributes:
+        questions: see above.
+        meta: what every request carries in `_meta`, once the revision demands it.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        questions: ServerQuestions,
+        notified: Callable[[str, dict[str, Json]], None],
+        ended: Callable[[str], None],
+    ) -> None:
+        self._connection = connection
+        self.questions = questions
+        self._notified = notified
+        self._on_end = ended
+        self._ids = count(1)
+        self._waiting: dict[RequestId, _Waiting] = {}
+        self._answering: dict[RequestId, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._allowance = Allowance(_MESSAGES_A_SECOND, _BURST_MESSAGES)
+        self._reason = ""
+        self.meta: dict[str, Json] = {}
+        connection.use(self._receive, self._ended)
+
+    async def open(self) -> None:
+        """Open the connection.
+
+        Raises:
+            ServerGoneError: nothing answers at the other end.
+        """
+        await self._connection.open()
+
+    async def request(
+        self,
+        method: str,
+        params: dict[str, Json],
+        *,
+        patience: float | None,
+        tool: ToolInfo | None = None,
+        progress: Callable[[Progress], None] | None = None,
+        questions: ServerQuestions | None = None,
+    ) -> dict[str, Json]:
+        """Ask, and wait for the answer. Cancelling tells the server.
+
+        Args:
+            method: what is asked.
+            params: its parameters, without `_meta`.
+            patience: seconds without a sign of life that this may take; None for any time.
+            tool: what a `tools/call` calls.
+            progress: told how far the server is.
+            questions: answers what the server asks meanwhile.
+
+        Raises:
+            McpError: the server refused, or did not answer in time.
+            ServerGoneError: the connection is over.
+        """
+        self._check_open()
+        id_ = next(self._ids)
+        meta = self.meta | ({"progressToken": id_} if progress is not None else {})
+        message = Request(id_, method, params | ({"_meta": meta} if meta else {}))
+        try:
+            async with asyncio.timeout(patience) as limit:
+                answer: asyncio.Future[dict[str, Json]] = asyncio.get_running_loop().create_future()
+                answer.add_done_callback(lambda done: done.cancelled() or done.exception())  # it may end while sending
+                self._waiting[id_] = _Waiting(answer, limit, patience, progress, questions)
+                try:
+                    await self._connection.send(message, tool)
+                    return await answer
+                finally:
+                    del self._waiting[id_]
+        except TimeoutError:
+            await self._give_up(id_, method)
+            raise McpError(f"no answer to {method} within {patience:g} seconds") from None
+        except asyncio.CancelledError:
+            await self._give_up(id_, method)
+            raise
+
+    async def notify(self, method: str, params: dict[str, Json]) -> None:
+        """Say something.
+
+        Raises:
+            ServerGoneError: the connection is over.
+        """
+        self._check_open()
+        await self._connection.send(Notification(method, params))
+
+    def agreed(self, protocol: str) -> None:
+        """From now on both sides speak this revision."""
+        self._connection.agreed(protocol)
+
+    async def close(self) -> None:
+        """End the connection."""
+        self._fail("kaa closed the connection", told=False)
+        await self._connection.close()
+
+    def _check_open(self) -> None:
+        if self._reason:
+            raise ServerGoneError(self._reason)
+
+    async def _give_up(self, id_: RequestId, method: str) -> None:
+        """Tell the server that nobody waits any more; `initialize` must not be cancelled (specification)."""
+        if self._reason or self._connection.cancel(id_) or method == "initialize":
+            return
+        try:
+            await self._connection.send(Notification("notifications/cancelled", {"requestId": id_}))
+        except McpError as error:
+            LOG.debug("mcp: a cancellation was not sent: %s", error)
+
+    def _receive(self, message: Message) -> None:
+        if self._reason:
+            return
+        if not self._allowance.take(1):
+            text = f"it sent more than {_BURST_MESSAGES:.0f} messages, faster than {_MESSAGES_A_SECOND:.0f} a second"
+            self._fail(text)
+        elif isinstance(message, Request):
+            self._requested(message)
+        elif isinstance(message, Notification):
+            self._take_notification(message)
+        elif message.id is None or (waiting := self._waiting.get(message.id)) is None or waiting.answer.done():
+            LOG.debug("mcp: an answer to no request that waits: %r", message.id)
+        elif isinstance(message, Response):
+            waiting.answer.set_result(message.result)
+        else:
+            waiting.answer.set_exception(_error(message))
+
+    def _take_notification(self, message: Notification) -> None:
+        if message.method == "notifications/progress":
+            self._progressed(message.params)
+        elif message.method == "notifications/cancelled":
+            id_ = message.params.get("requestId")
+            if isinstance(id_, int | str) and (task := self._answering.get(id_)) is not None:
+                task.cancel()
+        else:
+            self._notified(message.method, message.params)
+
+    def _progressed(self, params: dict[str, Json]) -> None:
+        token, done, total = params.get("progressToken"), params.get("progress"), params.get("total")
+        waiting = self._waiting.get(token) if isinstance(token, int | str) else None
+        if waiting is None or waiting.progress is None or not isinstance(done, int | float):
+            return
+        waiting.alive()
+        said = params.get("message")
+        text = " ".join(cleaned(said).split())[:200] if isinstance(said, str) else ""
+        waiting.progress(Progress(done, total if isinstance(total, int | float) else None, text))
+
+    def _requested(self, request: Request) -> None:
+        """Answer a request in the background. It belongs to the youngest request that answers questions."""
+        if len(self._answering) >= _MAX_ANSWERING or request.id in self._answering:
+            refusal = ErrorResponse(request.id, _BUSY, "too many requests at once, or an id twice")
+            _ = self._spawn(self._deliver(refusal))
+            return
+        concerned = [one for one in self._waiting.values() if one.questions is not None]
+        task = self._spawn(self._answer(request, concerned[-1] if concerned else None))
+        self._answering[request.id] = task
+        task.add_done_callback(lambda _: self._answering.pop(request.id, None))
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _answer(self, request: Request, concerned: _Waiting | None) -> None:
+        questions = self.questions
+        if concerned is not None:
+            questions = concerned.questions or questions
+            concerned.asked += 1
+            concerned.alive()
+        reply: Message
+        try:
+            reply = Response(request.id, await rounds.answer(request.method, request.params, questions))
+        except McpError as error:
+            reply = ErrorResponse(request.id, error.code or _INTERNAL_ERROR, str(error))
+        finally:
+            if concerned is not None:
+                concerned.asked -= 1
+                concerned.alive()
+        await self._deliver(reply)
+
+    async def _deliver(self, reply: Message) -> None:
+        try:
+            await self._connection.send(reply)
+        except McpError as error:
+            LOG.debug("mcp: an answer was not sent: %s", error)
+
+    def _ended(self, reason: str) -> None:
+        self._fail(reason)
+
+    def _fail(self, reason: str, *, told: bool = True) -> None:
+        if self._reason:
+            return
+        self._reason = reason
+        for waiting in tuple(self._waiting.values()):
+            if not waiting.answer.done():
+                waiting.answer.set_exception(ServerGoneError(reason))
+        for task in tuple(self._tasks):
+            task.cancel()
+        if told:
+            self._on_end(reason)
+
+
+def _error(message: ErrorResponse) -> McpError:
+    text = " ".join(cleaned(message.message).split()) or f"error {message.code} without a message"
+    return McpError(text, code=message.code, data=message.data, status=message.status)
