@@ -386,3 +386,12 @@ def test_a_kept_output_can_be_read(any_workspace: RunAny) -> None:
         return (await workspace.read(path)).data
 
     assert any_workspace(scenario, {}) == b"much\n"
+
+
+def test_kept_bytes_stay_as_they_are_under_their_suffix(any_workspace: RunAny) -> None:
+    async def scenario(workspace: Workspace) -> tuple[bytes, bool]:
+        path = await workspace.keep(b"\xff\x00RIFF", ".wav")
+        assert path is not None
+        return (await workspace.read(path)).data, path.endswith(".wav")
+
+    assert any_workspace(scenario, {}) == (b"\xff\x00RIFF", True)

@@ -62,7 +62,7 @@ class ConversationControl(Protocol):
         ...
 
     @property
-    def deferred_tools(self) -> dict[str, str]:
+    def deferred_tools(self) -> "dict[str, RegisteredTool]":
         """See `ConversationActions.deferred_tools`."""
         ...
 
@@ -193,8 +193,8 @@ class ConversationActions(Protocol):
         return self._controlled().active_tools
 
     @property
-    def deferred_tools(self) -> dict[str, str]:
-        """The deferred tools that are not active: names and a line about each."""
+    def deferred_tools(self) -> "dict[str, RegisteredTool]":
+        """The deferred tools that are not active and that the user did not exclude, by name."""
         return self._controlled().deferred_tools
 
     async def call_tool(self, name: str, arguments: "dict[str, Json]") -> "ToolResult":
@@ -218,7 +218,8 @@ class ConversationActions(Protocol):
         come before it.
 
         Raises:
-            RegistrationError: no such tool is registered. That it is active already is no error.
+            RegistrationError: no such tool is registered, or the user excluded it. That it is active already is no
+                error.
         """
         self._controlled().activate_tool(name)
 

@@ -21,6 +21,7 @@ class ActiveTools:
         registry: has all tools.
         select: the tools that are active by default or by the user's choice; asked again when extensions change.
         prompt: what the system prompt is made from, besides the tools.
+        excluded: names of tools that the user does not want: no extension gets them, for itself or for the model.
 
     Attributes:
         prompt: what the system prompt is made from, besides the tools.
@@ -28,11 +29,16 @@ class ActiveTools:
     """
 
     def __init__(
-        self, registry: Registry, select: Callable[[], Iterable[RegisteredTool]], prompt: PromptContext
+        self,
+        registry: Registry,
+        select: Callable[[], Iterable[RegisteredTool]],
+        prompt: PromptContext,
+        excluded: Iterable[str] = (),
     ) -> None:
         self._registry = registry
         self._select = select
         self._names = [tool.name for tool in select()]
+        self._excluded = frozenset(excluded)
         self._deactivated: set[str] = set()
         self.prompt = prompt
         self.sections = self._made_sections()
@@ -42,12 +48,13 @@ class ActiveTools:
         found = [tool for tool in map(self._registry.bound, self._names) if tool is not None]
         return [BriefTool(tool) for tool in found] if self.prompt.profile == "short" else found
 
-    def deferred(self) -> dict[str, str]:
-        """The deferred tools that are not active, with a line about each."""
+    def deferred(self) -> dict[str, RegisteredTool]:
+        """The deferred tools that are not active, by name."""
+        unavailable = self._excluded.union(self._names)
         return {
-            tool.name: tool.snippet or tool.tool.schema.description.partition("\n")[0]
+            tool.name: tool
             for tool in self._registry.tools
-            if tool.exposure == "deferred" and tool.name not in self._names
+            if tool.exposure == "deferred" and tool.name not in unavailable
         }
 
     def hidden(self, name: str) -> tuple[RegisteredTool, Scope]:
@@ -58,8 +65,10 @@ class ActiveTools:
         """Let the model call one more tool.
 
         Raises:
-            RegistrationError: no such tool is registered.
+            RegistrationError: no such tool is registered, or the user excluded it.
         """
+        if name in self._excluded:
+            raise RegistrationError(f"the user excluded the tool {name}: leave it inactive")
         self._registry.select_tools([name])
         self._deactivated.discard(name)
         if name not in self._names:

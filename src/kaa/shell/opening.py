@@ -381,7 +381,7 @@ def _agent_spec(
 ) -> AgentSpec:
     return AgentSpec(
         models=models,
-        tools=ActiveTools(registry, select, prompt),
+        tools=ActiveTools(registry, select, prompt, options.exclude_tools),
         store=session.store,
         recorder=session.recorder,
         messages=session.context.messages,

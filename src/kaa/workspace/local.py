@@ -404,12 +404,13 @@ class LocalWorkspace:
         """See `Workspace.processes`."""
         return self._processes
 
-    async def keep(self, output: str) -> str | None:
+    async def keep(self, output: str | bytes, suffix: str = ".log") -> str | None:
         """See `Workspace.keep`."""
-        return await asyncio.to_thread(self._keep, output.encode(errors="replace"))
+        data = output if isinstance(output, bytes) else output.encode(errors="replace")
+        return await asyncio.to_thread(self._keep, data, suffix)
 
-    def _keep(self, output: bytes) -> str | None:
-        collector = OutputCollector(0, logs=self._logs(), on_output=None)
+    def _keep(self, output: bytes, suffix: str) -> str | None:
+        collector = OutputCollector(0, logs=self._logs(), on_output=None, suffix=suffix)
         collector.feed(output)
         collector.close()
         return collector.log_path

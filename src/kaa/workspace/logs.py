@@ -11,17 +11,18 @@ _KEEP_SECONDS = 7 * 24 * 3600
 _PREFIX = "output-"
 
 
-def open_log(directory: str) -> tuple[int, str]:
+def open_log(directory: str, suffix: str = ".log") -> tuple[int, str]:
     """Create a new, empty log: its descriptor, open for writing, and its absolute path.
 
     Args:
         directory: of the user alone.
+        suffix: of the name.
 
     Raises:
         OSError: there is no place for it.
     """
     _remove_old(directory)
-    path = os.path.join(directory, f"{_PREFIX}{os.urandom(6).hex()}.log")
+    path = os.path.join(directory, f"{_PREFIX}{os.urandom(6).hex()}{suffix}")
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     return descriptor, path
 

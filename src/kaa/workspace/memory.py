@@ -254,10 +254,10 @@ class MemoryWorkspace:
         """See `Workspace.processes`."""
         return self._processes
 
-    async def keep(self, output: str) -> str | None:
+    async def keep(self, output: str | bytes, suffix: str = ".log") -> str | None:
         """See `Workspace.keep`."""
-        path = f"/output/{len(self._files)}.log"
-        self._store(path, output.encode(errors="replace"), _FILE_MODE)
+        path = f"/output/{len(self._files)}{suffix}"
+        self._store(path, output if isinstance(output, bytes) else output.encode(errors="replace"), _FILE_MODE)
         return path
 
     def checkpoints(

@@ -18,6 +18,7 @@ class OutputCollector:
         spill_lines: keep it also when it has more lines than this.
         on_output: sees everything as it comes.
         max_log_bytes: how large the log may become.
+        suffix: of the log's name.
 
     Attributes:
         size: bytes so far.
@@ -33,12 +34,14 @@ class OutputCollector:
         spill_lines: int | None = None,
         on_output: OnOutput | None,
         max_log_bytes: int = _MAX_LOG_BYTES,
+        suffix: str = ".log",
     ) -> None:
         self._tail_bytes = tail_bytes
         self._logs = logs
         self._spill_lines = spill_lines
         self._on_output = on_output
         self._max_log_bytes = max_log_bytes
+        self._suffix = suffix
         self._tail = bytearray()
         self._line_feeds = 0
         self._unterminated = False
@@ -89,7 +92,7 @@ class OutputCollector:
     def _write_log(self, directory: str, chunk: bytes) -> None:
         try:
             if self._log is None:
-                self._log, self.log_path = open_log(directory)
+                self._log, self.log_path = open_log(directory, self._suffix)
                 _write_all(self._log, bytes(self._tail))  # up to now it was all of the output
             room = max(self._max_log_bytes - (self.size - len(chunk)), 0)
             _write_all(self._log, chunk[:room])

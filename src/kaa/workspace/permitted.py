@@ -172,9 +172,9 @@ class PermittedWorkspace:
         """See `Workspace.processes`; the same as inside the sandbox."""
         return self._unconfined.processes
 
-    async def keep(self, output: str) -> str | None:
+    async def keep(self, output: str | bytes, suffix: str = ".log") -> str | None:
         """See `Workspace.keep`."""
-        return await self._unconfined.keep(output)
+        return await self._unconfined.keep(output, suffix)
 
     def checkpoints(
         self, folder: str, session_id: str, limits: CheckpointLimits, permit: Permit | None = None

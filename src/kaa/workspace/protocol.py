@@ -433,8 +433,13 @@ class Workspace(Protocol):
         """What was started in the background."""
         ...
 
-    async def keep(self, output: str) -> str | None:
-        """Keep a long output for a week in a file that tools can read. Returns its path; None if there is no place."""
+    async def keep(self, output: str | bytes, suffix: str = ".log") -> str | None:
+        """Keep a long output for a week in a file that tools can read. Returns its path; None if there is no place.
+
+        Args:
+            output: is kept; bytes as they are, a text as UTF-8.
+            suffix: of the file's name.
+        """
         ...
 
     def checkpoints(

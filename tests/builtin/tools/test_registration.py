@@ -20,6 +20,7 @@ PARAMETERS = {
     "find": {"pattern", "path", "limit"},
     "ls": {"path", "limit"},
     "web_fetch": {"url", "offset"},
+    "tool_search": {"query"},
 }
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from kaa.ext.api import CommandContext, ExtensionAPI, RegistrationError, ToolContext, text_result
+from kaa.shell.options import ConversationOptions
 from tests.support.extended import in_a_command
 from tests.support.stage import Stage
 
@@ -24,17 +25,29 @@ def tools(kaa: ExtensionAPI) -> None:
         return (await context.workspace.read(name)).data.decode()
 
 
-def test_deferred_tools_have_a_name_and_a_line_until_they_are_active(stage: Stage) -> None:
-    seen: list[tuple[str | None, bool]] = []
+def test_deferred_tools_are_listed_until_they_are_active(stage: Stage) -> None:
+    seen: list[tuple[bool, bool]] = []
 
     async def work(context: CommandContext) -> None:
-        seen.append((context.deferred_tools.get("weather"), "weather" in context.active_tools))
+        assert context.deferred_tools["weather"].tool.schema.description.startswith("Forecast the weather.")
+        seen.append(("weather" in context.deferred_tools, "weather" in context.active_tools))
         context.activate_tool("weather")
-        seen.append((context.deferred_tools.get("weather"), "weather" in context.active_tools))
+        seen.append(("weather" in context.deferred_tools, "weather" in context.active_tools))
 
     in_a_command(stage, work, tools)
 
-    assert seen == [("Forecast the weather.", False), (None, True)]
+    assert seen == [(True, False), (False, True)]
+
+
+def test_a_tool_that_the_user_excluded_is_neither_listed_nor_activated_nor_called(stage: Stage) -> None:
+    async def work(context: CommandContext) -> None:
+        assert "weather" not in context.deferred_tools
+        with pytest.raises(RegistrationError, match="the user excluded the tool weather"):
+            context.activate_tool("weather")
+        with pytest.raises(RegistrationError, match="no such hidden tool: weather"):
+            await context.call_tool("weather", {"city": "Oslo"})
+
+    in_a_command(stage, work, tools, options=ConversationOptions(model="m", exclude_tools=("weather",)))
 
 
 def test_hidden_tools_are_called_by_extensions_and_nothing_else(stage: Stage) -> None:

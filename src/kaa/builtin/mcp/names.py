@@ -8,6 +8,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from hashlib import sha256
+from typing import Final
+
+GATEWAY: Final = "mcp"
+"""The tool that reaches all servers."""
 
 _MOST_CHARACTERS = 64
 _FOREIGN = re.compile(r"[^A-Za-z0-9_-]")
@@ -15,9 +19,9 @@ _FOREIGN = re.compile(r"[^A-Za-z0-9_-]")
 _DIGITS = (6, 12, 24)
 
 
-def prefix(server: str) -> str:
-    """What the names of a server's tools begin with."""
-    return f"mcp__{_FOREIGN.sub('_', server)}__"
+def plain(name: str) -> str:
+    """A name without the characters that are not for names."""
+    return _FOREIGN.sub("_", name)
 
 
 def tool_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
@@ -25,7 +29,7 @@ def tool_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
 
     Names that are too long or collide all get the beginning of a hash of both, so that none depends on the order.
     """
-    names = {(server, tool): prefix(server) + _FOREIGN.sub("_", tool) for server, tool in tools}
+    names = {(server, tool): _joined(server, tool) for server, tool in tools}
     for digits in _DIGITS:
         taken = Counter(names.values())
         unfit = [pair for pair, name in names.items() if taken[name] > 1 or len(name) > _MOST_CHARACTERS]
@@ -37,5 +41,8 @@ def tool_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
 
 def _told_apart(server: str, tool: str, digits: int) -> str:
     mark = sha256(f"{server}\0{tool}".encode(errors="replace")).hexdigest()[:digits]
-    plain = prefix(server) + _FOREIGN.sub("_", tool)
-    return f"{plain[: _MOST_CHARACTERS - digits - 1]}_{mark}"
+    return f"{_joined(server, tool)[: _MOST_CHARACTERS - digits - 1]}_{mark}"
+
+
+def _joined(server: str, tool: str) -> str:
+    return f"mcp__{plain(server)}__{plain(tool)}"

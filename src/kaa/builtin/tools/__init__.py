@@ -28,6 +28,16 @@ class WebFetchArguments(msgspec.Struct, rename="camel", frozen=True):
     offset: Annotated[int | None, Meta(description="First line, from 1")] = None
 
 
+TOOL_SEARCH: Final = "tool_search"
+_TOOL_SEARCH = "Find tools that you do not have yet by what they do, or by name. The result says how to call them."
+
+
+class SearchArguments(msgspec.Struct, frozen=True):
+    """What the tools should do, in words, or a name."""
+
+    query: str
+
+
 REQUEST_TOOL: Final = "request_permission"
 _REQUEST = "Ask the user to lift a [sandbox] block. A command then runs outside, once."
 
@@ -62,12 +72,20 @@ def extend(api: ExtensionAPI) -> None:
         exposure="deferred",
         risk="fetch",
     )
+    search = TypedTool(TOOL_SEARCH, _TOOL_SEARCH, SearchArguments, _search)
+    api.register_tool(search, snippet="find more tools", exposure="deferred", risk="read")
 
 
 async def _web_fetch(arguments: WebFetchArguments, context: ToolContext) -> ToolResult:
     from kaa.builtin.tools.web_fetch import web_fetch  # lazy: it is off by default
 
     return await web_fetch(arguments.url, 1 if arguments.offset is None else arguments.offset, context)
+
+
+async def _search(arguments: SearchArguments, context: ToolContext) -> ToolResult:
+    from kaa.builtin.tool_search import search_tools  # lazy: few conversations have tools to find
+
+    return await search_tools(arguments.query, context)
 
 
 async def _permitted(arguments: PermissionArguments, _context: ToolContext) -> ToolResult:

@@ -131,7 +131,7 @@ class Acting:
         return self._parts.agent.tool_names
 
     @property
-    def deferred_tools(self) -> dict[str, str]:
+    def deferred_tools(self) -> dict[str, RegisteredTool]:
         """See `ConversationActions.deferred_tools`."""
         return self._parts.tools.deferred()
 

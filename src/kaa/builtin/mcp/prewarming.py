@@ -1,0 +1,53 @@
+"""Starts a server when the model begins to write a call of one of its tools, so that both take the time together."""
+
+import re
+
+from kaa.builtin.mcp.host import McpHost
+from kaa.builtin.mcp.names import GATEWAY
+from kaa.builtin.mcp.tools import McpTools
+from kaa.core.events import MessageUpdate, ToolCallDelta, ToolCallEnd, ToolCallStart
+from kaa.ext.context import ConversationContext
+
+_SERVER = re.compile(r'"server"\s*:\s*"([^"\\]{1,80})"')
+# The name of the server comes early, if it comes.
+_MOST_CHARACTERS = 400
+
+
+class Prewarming:
+    """Watches replies while they are written.
+
+    Args:
+        host: runs the servers.
+        tools: those of the servers.
+    """
+
+    def __init__(self, host: McpHost, tools: McpTools) -> None:
+        self._host = host
+        self._tools = tools
+        self._written: dict[tuple[str, int], str] = {}  # arguments of calls of the gateway, as far as they have come
+
+    def see(self, event: MessageUpdate, context: ConversationContext) -> None:
+        """A reply grew."""
+        match event.assistant_message_event:
+            case ToolCallStart(content_index=index, name=name):
+                if name == GATEWAY:
+                    self._written[(context.conversation_id, index)] = ""
+                elif (server := self._tools.server_of(name)) is not None:
+                    self._host.prewarm(server)
+            case ToolCallDelta(content_index=index, delta=delta) if self._written:
+                self._read((context.conversation_id, index), delta)
+            case ToolCallEnd(content_index=index):
+                self._written.pop((context.conversation_id, index), None)
+            case _:
+                pass
+
+    def _read(self, call: tuple[str, int], delta: str) -> None:
+        if (written := self._written.get(call)) is None:
+            return
+        written += delta
+        if (named := _SERVER.search(written)) is not None:
+            self._host.prewarm(named[1])
+        if named is not None or len(written) > _MOST_CHARACTERS:
+            del self._written[call]
+        else:
+            self._written[call] = written

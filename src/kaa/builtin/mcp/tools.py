@@ -1,0 +1,137 @@
+"""Tools of servers as the model calls them. They are made from manifests; a server starts when one is called."""
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from kaa.builtin.mcp.host import McpHost, ServerUnavailableError, ServerView
+from kaa.builtin.mcp.names import tool_names
+from kaa.builtin.mcp.results import tool_result
+from kaa.core.messages import Json
+from kaa.core.provider import ToolSchema
+from kaa.core.tool import ToolError, ToolResult
+from kaa.ext.context import ToolContext
+from kaa.ext.tools import Exposure, RegisteredTool
+from kaa.mcp.contents import Progress
+from kaa.mcp.errors import LoginNeededError, McpError
+from kaa.mcp.manifest import ToolInfo
+from kaa.mcp.questions import ServerQuestions
+
+Ask: TypeAlias = Callable[[str, str, ToolContext], ServerQuestions | None]
+"""Makes what answers a server's questions during a call, from the names of server and tool and the call's context."""
+
+
+class McpTool:
+    """A tool of a server.
+
+    Attributes:
+        server: its name.
+        info: the tool as the server lists it.
+        schema: see `kaa.core.tool.Tool`.
+    """
+
+    sequential = False
+
+    def __init__(self, host: McpHost, server: str, info: ToolInfo, name: str, ask: Ask) -> None:
+        self._host = host
+        self._ask = ask
+        self.server = server
+        self.info = info
+        self.schema = ToolSchema(name, info.description or info.title, {"type": "object", **info.input_schema})
+
+    async def run(self, arguments: dict[str, Json], context: ToolContext) -> ToolResult:
+        """Start the server if necessary, and call it."""
+        view = next((view for view in self._host.servers() if view.name == self.server), None)
+        if view is not None and self.info.name in view.held:
+            raise ToolError(view.held[self.info.name])
+        try:
+            session = await self._host.session(self.server, context.asker)
+            result = await session.call(
+                self.info.name,
+                arguments,
+                questions=self._ask(self.server, self.info.name, context),
+                progress=lambda progress: context.update(_line(progress)),
+                patience=60 if view is None else view.patience,
+            )
+        except (ServerUnavailableError, McpError) as error:
+            raise ToolError(failure(self.server, error)) from error
+        return await tool_result(self.server, result, context.workspace)
+
+
+class McpTools:
+    """The tools of all servers, as they are at the moment. What has not changed stays the same object.
+
+    Args:
+        host: runs the servers.
+        ask: see `Ask`.
+    """
+
+    def __init__(self, host: McpHost, ask: Ask) -> None:
+        self._host = host
+        self._ask = ask
+        self._known: dict[str, RegisteredTool] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the tools, as the model calls them."""
+        return tuple(self._known)
+
+    def renew(self, exposures: Callable[[ServerView, str], Exposure | None]) -> list[RegisteredTool]:
+        """All tools that the servers offer now: servers in the order of configuration, their tools by name.
+
+        Args:
+            exposures: who can call a tool of a server; None for nobody.
+        """
+        views = [view for view in self._host.servers() if is_usable(view)]
+        offered = [(view, info) for view in views for info in sorted(_listed(view), key=lambda info: info.name)]
+        names = tool_names((view.name, info.name) for view, info in offered)
+        renewed: dict[str, RegisteredTool] = {}
+        for view, info in offered:
+            if (exposure := exposures(view, info.name)) is not None:
+                name = names[(view.name, info.name)]
+                renewed[name] = self._registered(view, info, name, exposure)
+        self._known = renewed
+        return list(renewed.values())
+
+    def server_of(self, name: str) -> str | None:
+        """The server of a tool, by its name for the model; None if it is of none."""
+        registered = self._known.get(name)
+        return registered.tool.server if registered is not None and isinstance(registered.tool, McpTool) else None
+
+    def of_server(self, server: str) -> dict[str, RegisteredTool]:
+        """The registered tools of a server, by the names that the server gives them."""
+        return {
+            tool.tool.info.name: tool
+            for tool in self._known.values()
+            if isinstance(tool.tool, McpTool) and tool.tool.server == server
+        }
+
+    def _registered(self, view: ServerView, info: ToolInfo, name: str, exposure: Exposure) -> RegisteredTool:
+        if info.name in view.held:  # what a server changed is not shown before the user has seen it
+            info = ToolInfo(info.name, description="Held back until the user approves its change.")
+        risk = "read" if info.name in view.held else view.risks.get(info.name, "outside")
+        before = self._known.get(name)
+        same = before is not None and isinstance(before.tool, McpTool) and before.tool.info == info
+        tool = before.tool if before is not None and same else McpTool(self._host, view.name, info, name, self._ask)
+        return RegisteredTool(tool, "", exposure, risk=risk, output_schema=info.output_schema)
+
+
+def is_usable(view: ServerView) -> bool:
+    """Whether the tools of a server can be called, if need be after a question."""
+    return view.state not in ("disabled", "not approved")
+
+
+def failure(server: str, error: ServerUnavailableError | McpError) -> str:
+    """Why a server did not do what was asked, for the model."""
+    text = str(error)
+    named = text if server in text else f"MCP server {server}: {text}"
+    hint = f' Call mcp with action "auth" and server "{server}".' if isinstance(error, LoginNeededError) else ""
+    return f"{named}{hint}"
+
+
+def _listed(view: ServerView) -> Iterable[ToolInfo]:
+    return () if view.manifest is None else view.manifest.tools
+
+
+def _line(progress: Progress) -> str:
+    total = "" if progress.total is None else f"/{progress.total:g}"
+    return f"{progress.progress:g}{total} {progress.message}".rstrip() + "\n"

@@ -1,0 +1,153 @@
+"""How servers' tools reach the model: in every request while they are few, and otherwise by a search."""
+
+import pytest
+
+from kaa.builtin.mcp.host import Exposure
+from kaa.core.messages import user_message
+from kaa.shell.host import HostedConversation
+from kaa.shell.options import ConversationOptions
+from tests.support.mcp_host import MemoryMcpHost, MemoryMcpServer, manifest, server, tool_info
+from tests.support.mcp_stage import declared, play_with, results_of
+from tests.support.model_script import call, say
+from tests.support.stage import Stage
+
+_LONG = "Does something that takes many words to describe. " * 20
+
+
+def _first(stage: Stage, *servers: MemoryMcpServer) -> list[str]:
+    """The tools of the first request, without those of kaa."""
+    results_of(stage, MemoryMcpHost(servers), [say("Hi.")])
+    return [name for name in declared(stage.server.requests[0].json) if name.startswith(("mcp", "tool_search"))]
+
+
+def _many(count: int = 40) -> MemoryMcpServer:
+    return server("big", *(tool_info(f"tool_{number:02}", _LONG) for number in range(count)))
+
+
+def test_few_tools_are_in_every_request(stage: Stage) -> None:
+    names = _first(stage, server("b", tool_info("z"), tool_info("a")), server("a", tool_info("x")))
+
+    assert names == ["mcp", "mcp__b__a", "mcp__b__z", "mcp__a__x"]
+
+
+def test_schemas_above_the_limit_are_not_sent(stage: Stage) -> None:
+    assert _first(stage, _many(), server("a", tool_info("x"))) == ["mcp", "tool_search"]
+    assert len(stage.server.requests[0].body) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("exposure", "names"),
+    [
+        ("auto", ["mcp", "mcp__a__x"]),
+        ("direct", ["mcp", "mcp__a__x"]),
+        ("deferred", ["mcp", "tool_search"]),
+        ("gateway", ["mcp"]),
+        ("hidden", ["mcp"]),
+    ],
+)
+def test_the_exposure_of_a_server_decides(stage: Stage, exposure: Exposure, names: list[str]) -> None:
+    assert _first(stage, server("a", tool_info("x"), exposure=exposure)) == names
+
+
+def test_patterns_decide_for_single_tools(stage: Stage) -> None:
+    patterns = {"get_*": "direct", "delete_*": "hidden"}
+    tools = (tool_info("get_one"), tool_info("delete_one"), tool_info("put_one"))
+
+    names = _first(stage, server("a", *tools, exposure="gateway", tool_exposure=patterns))
+
+    assert names == ["mcp", "mcp__a__get_one"]
+
+
+def test_a_hidden_tool_cannot_be_called_through_the_gateway(stage: Stage) -> None:
+    host = MemoryMcpHost([server("a", tool_info("x"), exposure="hidden")])
+
+    [result] = results_of(stage, host, [call("mcp", action="call", server="a", tool="x"), say("Pity.")])
+
+    assert "No MCP server has a tool 'x'" in result.text
+
+
+def test_a_tool_that_a_server_adds_is_found_by_tool_search(stage: Stage) -> None:
+    host = MemoryMcpHost([server("a", tool_info("first"), exposure="deferred")])
+
+    async def scene(hosted: HostedConversation) -> str:
+        host.change("a", manifest=manifest(tool_info("first"), tool_info("convert_currency", "Euros to dollars.")))
+        stage.server.begin([call("tool_search", query="currencies"), say("There.")])
+        await hosted.work.submit(user_message("Look."))
+        return hosted.conversation.messages[-2].text
+
+    assert play_with(stage, host, scene).startswith("mcp__a__convert_currency: Euros to dollars.")
+
+
+def test_a_server_that_is_learned_later_is_found_by_tool_search(stage: Stage) -> None:
+    host = MemoryMcpHost([server("new", tool_info("weather"), state="configured")])
+
+    async def scene(hosted: HostedConversation) -> tuple[list[str], str]:
+        host.change("new", state="known", manifest=manifest(tool_info("weather")))
+        stage.server.begin([call("tool_search", query="weather"), say("There.")])
+        await hosted.work.submit(user_message("Look."))
+        return declared(stage.server.requests[0].json), hosted.conversation.messages[-2].text
+
+    names, found = play_with(stage, host, scene)
+
+    assert "mcp__new__weather" not in names
+    assert found.startswith("mcp__new__weather: ")
+
+
+def test_the_prompt_has_a_line_for_each_server_that_stays_the_same(stage: Stage) -> None:
+    described = server("a", tool_info("x"), description="Tickets\nof \u202eours.")
+    host = MemoryMcpHost([described, server("b", *(tool_info(f"tool_{n}") for n in range(40)), exposure="gateway")])
+
+    async def scene(hosted: HostedConversation) -> list[str]:
+        prompts = []
+        for change in ({}, {"description": "Other words.", "manifest": manifest(tool_info("y"))}):
+            host.change("a", **change)
+            stage.server.begin([say("Hi.")])
+            await hosted.work.submit(user_message("Hello."))
+            prompts.append(stage.server.requests[-1].json["messages"][0]["content"])
+        return prompts
+
+    before, after = play_with(stage, host, scene)
+
+    lines = before.partition("MCP servers, for the tool mcp:\n")[2].splitlines()[:2]
+    assert lines[0] == "- a: Tickets of ours."
+    assert lines[1].startswith("- b: tool_0, tool_1, ")
+    assert len(lines[1]) == 120
+    assert after == before
+
+
+def test_a_reconnect_keeps_the_bytes_of_the_request(stage: Stage) -> None:
+    known = manifest(tool_info("x"), tool_info("y"))
+    host = MemoryMcpHost([server("a", tool_info("x"), tool_info("y")), server("b", tool_info("z"), exposure="direct")])
+
+    async def scene(hosted: HostedConversation) -> list[bytes]:
+        tools = []
+        for _ in range(3):
+            stage.server.begin([say("Hi.")])
+            await hosted.work.submit(user_message("Hello."))
+            tools.append(str(stage.server.requests[-1].json["tools"]).encode())
+            host.change("a", state="failed", reason="it exited", manifest=manifest())
+            host.change("b", state="failed", manifest=None)
+            host.change("b", state="started", manifest=manifest(tool_info("z")))
+            host.change("a", state="started", reason="", manifest=known)
+        return tools
+
+    assert len(set(play_with(stage, host, scene))) == 1
+
+
+def test_what_the_user_chose_stays_what_the_model_has(stage: Stage) -> None:
+    host = MemoryMcpHost([server("a", tool_info("x"), tool_info("y"))])
+    options = ConversationOptions(model="m", exclude_tools=("mcp__a__x",))
+
+    results_of(stage, host, [say("Hi.")], options)
+
+    names = declared(stage.server.requests[0].json)
+    assert "mcp__a__y" in names
+    assert "mcp__a__x" not in names
+
+
+def test_a_server_is_warmed_when_the_model_begins_to_write_a_call(stage: Stage) -> None:
+    host = MemoryMcpHost([server("a", tool_info("x")), server("b", tool_info("y"), exposure="gateway")])
+
+    results_of(stage, host, [call("mcp__a__x"), call("mcp", action="call", server="b", tool="y"), say("Done.")])
+
+    assert host.warmed == ["a", "b"]
