@@ -11,7 +11,7 @@ from kaa.llm.auth.auth_file import AuthFile
 from kaa.llm.auth.credentials import CredentialStore
 from kaa.llm.auth.errors import CredentialError, LoginError
 from kaa.llm.auth.oauth.config import KEY_GRANTS, OAuthConfig
-from kaa.llm.auth.oauth.renewal import keep_login
+from kaa.llm.auth.oauth.renewal import KeptLogin
 from kaa.llm.auth.oauth.screen import LoginScreen
 from kaa.llm.former_names import current_name
 from kaa.llm.http.live import LiveTransport
@@ -225,7 +225,8 @@ class Logins:
         if config is None:
             raise LoginError(f"{provider} has no login that kaa supports: use an API key")
         log_in = log_in_with_browser if method == "browser" else log_in_with_device
-        await asyncio.to_thread(keep_login, self._file, provider, await log_in(config, transport, screen))
+        tokens = await log_in(config, transport, screen)
+        await asyncio.to_thread(KeptLogin(self._file, provider).keep, tokens)
 
     def _oauth(self, provider: str) -> OAuthConfig | None:
         providers, _ = self._providers()

@@ -290,7 +290,7 @@ def test_problems_of_models_json_are_kept_and_told(home: Path) -> None:
     ("content", "mode", "obstacle"),
     [
         ('{"openai": {"type": "api_key", "key": "k"}}', 0o644, "auth.json (mode 644): run  chmod 600"),
-        ('{"openai": ', 0o600, "auth.json is not a JSON object of providers"),
+        ('{"openai": ', 0o600, "auth.json is not a JSON object with"),
         ('{"openai": "k"}', 0o600, "auth.json: openai: Expected `object`"),
         ('{"openai": {"type": "api_key", "key": "$NOT_SET"}}', 0o600, "uses $NOT_SET, but that variable is not set"),
     ],

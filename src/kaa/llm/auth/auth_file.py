@@ -69,4 +69,6 @@ class AuthFile:
         try:
             return by_current_name(msgspec.json.decode(content or b"{}", type=Entries))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise PrivateFileError(f"{self.path} is not a JSON object of providers: {error}. Correct it") from error
+            raise PrivateFileError(
+                f"{self.path} is not a JSON object with one entry for each login: {error}. Correct it"
+            ) from error

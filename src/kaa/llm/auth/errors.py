@@ -11,6 +11,10 @@ class LoginError(AuthError):
     """There is no login; the message says why and what to do, and holds no token."""
 
 
+class MixedUpLoginError(LoginError):
+    """The browser came back from another authorization server than it was sent to (RFC 9207)."""
+
+
 class LoginRefusedError(LoginError):
     """The authorization server refused.
 

@@ -455,11 +455,12 @@ class ModelRegistry:
         # Lazy: most users have keys.
         from kaa.llm.auth.auth_file import AuthFile
         from kaa.llm.auth.oauth.authorizer import OAuthAuthorizer
+        from kaa.llm.auth.oauth.renewal import ConfiguredRenewer, KeptLogin
         from kaa.llm.http.live import LiveTransport
 
-        return OAuthAuthorizer(
-            AuthFile(self._auth_file), provider.name, provider.config.oauth, partial(LiveTransport, proxy=self._proxy)
-        )
+        config, new_transport = provider.config.oauth, partial(LiveTransport, proxy=self._proxy)
+        renewer = None if config is None else ConfiguredRenewer(config, new_transport)
+        return OAuthAuthorizer(KeptLogin(AuthFile(self._auth_file), provider.name), renewer)
 
 
 def _found_provider(name: str, config: ProviderConfig) -> ConfiguredProvider:

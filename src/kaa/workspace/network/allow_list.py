@@ -19,7 +19,7 @@ from typing import Literal
 
 import msgspec
 
-from kaa.workspace.network.addresses import AddressKind, kind_of
+from kaa.host.addresses import AddressKind, kind_of
 from kaa.workspace.network.destinations import (
     Destination,
     HostError,

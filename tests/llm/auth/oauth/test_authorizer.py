@@ -17,7 +17,8 @@ from kaa.llm.auth.errors import LoginError
 from kaa.llm.auth.oauth.authorizer import OAuthAuthorizer
 from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.auth.oauth.exchange import LoginTokens
-from kaa.llm.auth.oauth.renewal import keep_login
+from kaa.llm.auth.oauth.renewal import ConfiguredRenewer, KeptLogin
+from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import HttpRequest
 from tests.support.agents import run
 from tests.support.oauth_server import OAuthServer, Reply, refusal
@@ -32,9 +33,12 @@ import msgspec
 from kaa.llm.auth.auth_file import AuthFile
 from kaa.llm.auth.oauth.authorizer import OAuthAuthorizer
 from kaa.llm.auth.oauth.config import OAuthConfig
+from kaa.llm.auth.oauth.renewal import ConfiguredRenewer, KeptLogin
+from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import HttpRequest
 
-authorizer = OAuthAuthorizer(AuthFile(Path(sys.argv[1])), "lab", msgspec.json.decode(sys.argv[2], type=OAuthConfig))
+renewer = ConfiguredRenewer(msgspec.json.decode(sys.argv[2], type=OAuthConfig), LiveTransport)
+authorizer = OAuthAuthorizer(KeptLogin(AuthFile(Path(sys.argv[1])), "lab"), renewer)
 print("ready", flush=True)
 sys.stdin.readline()
 print(dict(asyncio.run(authorizer.authorize(HttpRequest("GET", "https://lab.example"))).headers)["authorization"])
@@ -59,7 +63,9 @@ def now_ms() -> float:
 
 def authorizer_of(auth: Path, server: OAuthServer | None, **changes: object) -> OAuthAuthorizer:
     config = msgspec.convert(server.config(**changes), OAuthConfig) if server else None
-    return OAuthAuthorizer(AuthFile(auth), "lab", config)
+    return OAuthAuthorizer(
+        KeptLogin(AuthFile(auth), "lab"), ConfiguredRenewer(config, LiveTransport) if config else None
+    )
 
 
 async def sent(authorizer: OAuthAuthorizer) -> str:
@@ -204,7 +210,7 @@ def test_who_logs_in_anew_meanwhile_keeps_the_new_login(auth: Path, server: OAut
     answer = server.answer
 
     def slowly(path: str, fields: dict[str, str]) -> Reply:
-        keep_login(AuthFile(auth), "lab", LoginTokens("access-new", "refresh-new", now_ms() + _HOUR_MS))
+        KeptLogin(AuthFile(auth), "lab").keep(LoginTokens("access-new", "refresh-new", now_ms() + _HOUR_MS))
         return answer(path, fields)
 
     server.answer = slowly  # type: ignore[method-assign]
@@ -250,7 +256,7 @@ def test_one_that_ended_and_cannot_be_renewed_says_what_to_do(auth: Path) -> Non
 
 
 def test_a_new_login_is_kept_privately(auth: Path) -> None:
-    keep_login(AuthFile(auth), "lab", LoginTokens("a", "r", 5))
+    KeptLogin(AuthFile(auth), "lab").keep(LoginTokens("a", "r", 5))
 
     assert json.loads(auth.read_text()) == {"lab": {"type": "oauth", "access": "a", "refresh": "r", "expires": 5}}
     assert auth.stat().st_mode & 0o777 == 0o600

@@ -198,7 +198,7 @@ def test_metadata_that_leads_astray_is_refused(server: OAuthServer, metadata: di
     [
         (Reply(200, b"<html>captive portal</html>"), LoginError, "did not answer with JSON"),
         (Reply(200, b"[" * 100_000), LoginError, "did not answer with JSON"),
-        (Reply(200, b'{"access_token": "' + b"x" * 2_000_000 + b'"}'), LoginError, "too long"),
+        (Reply(200, b'{"access_token": "' + b"x" * 2_000_000 + b'"}'), LoginError, "more than 256 KiB"),
         (Reply(302, b"", {"location": "http://evil.example/"}), LoginError, "redirects kaa"),
         (json_reply({}), LoginError, "without a usable access_token"),
         (json_reply({"access_token": "a\r\nx-evil: 1"}), LoginError, "without a usable access_token"),

@@ -5,47 +5,35 @@ import asyncio
 import msgspec
 
 from kaa.core.errors import ProviderError
-from kaa.llm.auth.auth_file import AuthFile
 from kaa.llm.auth.errors import LoginError
-from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.auth.oauth.exchange import LoginTokens
-from kaa.llm.auth.oauth.renewal import NewTransport, is_fresh, kept_tokens, renew
-from kaa.llm.http.live import LiveTransport
+from kaa.llm.auth.oauth.renewal import KeptLogin, Renewer, is_fresh
 from kaa.llm.http.transport import HttpRequest
 
 
 class OAuthAuthorizer:
-    """An `Authorizer` for the login of one provider.
+    """An `Authorizer` for one login.
 
     Args:
-        file: where the login is kept.
-        provider: whose it is.
-        config: how it is renewed; None if nobody said so: then it holds until it ends.
-        new_transport: to the authorization server. Never the one of the model's requests, which may be recorded.
+        login: where it is kept.
+        renewer: how it is renewed; None if nobody said so: then it holds until it ends. It never uses the transport
+            of the model's requests, which may be recorded.
     """
 
-    def __init__(
-        self,
-        file: AuthFile,
-        provider: str,
-        config: OAuthConfig | None,
-        new_transport: NewTransport = LiveTransport,
-    ) -> None:
-        self._file = file
-        self._provider = provider
-        self._config = config
-        self._new_transport = new_transport
+    def __init__(self, login: KeptLogin, renewer: Renewer | None) -> None:
+        self._login = login
+        self._renewer = renewer
         self._tokens: LoginTokens | None = None
         self._renewing = asyncio.Lock()
 
     def __repr__(self) -> str:
-        return f"OAuthAuthorizer({self._provider!r})"
+        return f"OAuthAuthorizer({self._login.name!r})"
 
     async def authorize(self, request: HttpRequest) -> HttpRequest:
         """See `Authorizer`."""
         tokens = self._tokens
         if tokens is None:
-            tokens = await asyncio.to_thread(kept_tokens, self._file, self._provider)
+            tokens = await asyncio.to_thread(self._login.tokens)
         if not is_fresh(tokens):
             tokens = await self._ahead_of_time(tokens)
         self._tokens = tokens
@@ -76,19 +64,17 @@ class OAuthAuthorizer:
         async with self._renewing:
             if self._tokens is not None and self._tokens.access != refused and is_fresh(self._tokens):
                 return self._tokens
-            if self._config is None:
+            if self._renewer is None:
                 return await asyncio.to_thread(self._logged_in_anew, refused)
-            return await asyncio.to_thread(
-                renew, self._file, self._provider, self._config, refused, self._new_transport
-            )
+            return await asyncio.to_thread(self._login.renew, refused, self._renewer)
 
     def _logged_in_anew(self, refused: str) -> LoginTokens:
         """Another login that the file has by now."""
-        held = kept_tokens(self._file, self._provider)
+        held = self._login.tokens()
         if held.access != refused and is_fresh(held):
             return held
         raise _UnrenewableError(
-            f"the login of {self._provider} has ended, and kaa does not know how to renew it: write `oauth` of this "
+            f"the login of {self._login.name} has ended, and kaa does not know how to renew it: write `oauth` of this "
             "provider into models.json and log in again, or use an API key"
         )
 

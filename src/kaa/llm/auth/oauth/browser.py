@@ -6,11 +6,12 @@ Where the browser runs on another machine, the person pastes the address it ende
 import asyncio
 import secrets
 from base64 import urlsafe_b64encode
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Final
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-from kaa.llm.auth.errors import LoginError, LoginRefusedError
+from kaa.llm.auth.errors import LoginError, LoginRefusedError, MixedUpLoginError
 from kaa.llm.auth.oauth.config import KeyGrant, OAuthConfig
 from kaa.llm.auth.oauth.exchange import LoginTokens, ask, ask_in_json, secret_of, tokens_of
 from kaa.llm.auth.oauth.loopback import Loopback
@@ -40,34 +41,61 @@ async def log_in_with_browser(
     addresses = await addresses_of(config, transport)
     if addresses.authorization is None:
         raise LoginError("this server has no login in the browser: log in with --device")
-    verifier, state = _verifier(), secrets.token_urlsafe(32)
     host = host_of(addresses.authorization)
-    async with Loopback(config.redirect_path, state, host, config.redirect_host, config.redirect_port) as loopback:
-        fields = {
-            **config.parameters,
-            "response_type": "code",
-            "client_id": config.client_id,
-            "redirect_uri": loopback.address,
-            "state": state,
-            "code_challenge": challenge_of(verifier),
-            "code_challenge_method": "S256",
-        }
-        if config.scopes:
-            fields["scope"] = " ".join(config.scopes)
-        screen.show_address(_with_query(addresses.authorization, fields))
-        code = await _code(loopback, screen, limit_seconds)
-        answer = await ask(
-            transport,
-            addresses.token,
-            {
-                "grant_type": "authorization_code",
-                "code": code,
-                "redirect_uri": loopback.address,
-                "client_id": config.client_id,
-                "code_verifier": verifier,
-            },
-        )
+    fields = {**config.parameters, "client_id": config.client_id}
+    if config.scopes:
+        fields["scope"] = " ".join(config.scopes)
+    async with Loopback(
+        config.redirect_path, new_state(), host, config.redirect_host, config.redirect_port
+    ) as loopback:
+        grant = await get_grant(loopback, addresses.authorization, fields, screen, limit_seconds=limit_seconds)
+        answer = await ask(transport, addresses.token, {**grant, "client_id": config.client_id})
     return tokens_of(answer, host_of(addresses.token))
+
+
+def new_state() -> str:
+    """What ties an answer to the login it belongs to (RFC 6749 10.12)."""
+    return secrets.token_urlsafe(32)
+
+
+async def get_grant(
+    loopback: Loopback,
+    url: str,
+    fields: Mapping[str, str],
+    screen: LoginScreen,
+    *,
+    limit_seconds: float = _LIMIT_SECONDS,
+) -> dict[str, str]:
+    """Send the person to the authorization endpoint and return the form that the token endpoint takes for the answer.
+
+    Args:
+        loopback: listens, with a state.
+        url: the authorization endpoint.
+        fields: what is asked for besides the protocol's own: client, scope.
+        screen: shows the address to open, and takes what is pasted.
+        limit_seconds: how long kaa waits for the person.
+
+    Raises:
+        LoginError: the person or the server said no, or it took too long.
+    """
+    assert loopback.state is not None
+    verifier = _verifier()
+    asked = {
+        **fields,
+        "response_type": "code",
+        "redirect_uri": loopback.address,
+        "state": loopback.state,
+        "code_challenge": challenge_of(verifier),
+        "code_challenge_method": "S256",
+    }
+    screen.show_address(_with_query(url, asked))
+    code = await _code(loopback, screen, limit_seconds)
+    return {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": loopback.address,
+        "code_verifier": verifier,
+    }
 
 
 async def get_key_with_browser(
@@ -121,7 +149,7 @@ async def _pasted_code(loopback: Loopback, screen: LoginScreen) -> str:
     while True:
         try:
             return loopback.code_in(await screen.pasted())
-        except LoginRefusedError:
+        except (LoginRefusedError, MixedUpLoginError):
             raise
         except LoginError as error:
             screen.complain(str(error))

@@ -4,13 +4,14 @@ import asyncio
 import time
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import msgspec
 
 from kaa.core.errors import NetworkError, OverloadedError
 from kaa.core.messages import Json
 from kaa.llm.auth.errors import LoginError, LoginRefusedError
+from kaa.llm.http.routes import Login, basic_authorization
 from kaa.llm.http.transport import HttpRequest, Transport, host_of
 
 # Tokens have some kilobytes; what sends more is no authorization server.
@@ -40,8 +41,16 @@ class LoginTokens(msgspec.Struct, frozen=True):
         return f"LoginTokens(expires={self.expires!r})"
 
 
-async def ask(transport: Transport, url: str, fields: Mapping[str, str]) -> dict[str, Json]:
+async def ask(
+    transport: Transport, url: str, fields: Mapping[str, str], client: Login | None = None
+) -> dict[str, Json]:
     """Send `fields` as a form and return the JSON object that comes back.
+
+    Args:
+        transport: to the server.
+        url: the endpoint.
+        fields: the form.
+        client: id and secret of a client that proves in a header who it is (RFC 6749 2.3.1).
 
     Raises:
         LoginRefusedError: the server said no, with a reason.
@@ -50,14 +59,19 @@ async def ask(transport: Transport, url: str, fields: Mapping[str, str]) -> dict
         OverloadedError: it cannot answer just now.
     """
     form = urlencode(fields).encode()
-    headers = (("content-type", "application/x-www-form-urlencoded"), _JSON)
-    return await _answer(transport, HttpRequest("POST", url, headers, form), tuple(fields.values()))
+    headers: tuple[tuple[str, str], ...] = (("content-type", "application/x-www-form-urlencoded"), _JSON)
+    secrets = tuple(fields.values())
+    if client is not None:  # both are encoded as in a form first
+        encoded = Login(quote(client.user, ""), quote(client.password, ""))
+        headers = (*headers, ("authorization", basic_authorization(encoded)))
+        secrets = (*secrets, client.password)
+    return await _answer(transport, HttpRequest("POST", url, headers, form), secrets)
 
 
-async def ask_in_json(transport: Transport, url: str, fields: Mapping[str, str]) -> dict[str, Json]:
+async def ask_in_json(transport: Transport, url: str, fields: Mapping[str, Json]) -> dict[str, Json]:
     """The same with the fields as a JSON object, for who departs from the standard."""
     request = HttpRequest("POST", url, (("content-type", "application/json"), _JSON), msgspec.json.encode(fields))
-    return await _answer(transport, request, tuple(fields.values()))
+    return await _answer(transport, request, tuple(value for value in fields.values() if isinstance(value, str)))
 
 
 async def read(transport: Transport, url: str) -> dict[str, Json]:
@@ -113,9 +127,9 @@ def refusal(code: str, description: Json, host: str, secrets: tuple[str, ...] = 
         case "invalid_grant":
             message = f"{host} no longer accepts this login ({reason}): log in again"
         case "invalid_client" | "unauthorized_client":
-            message = f"{host} does not know this client ({reason}): check `clientId` in models.json"
+            message = f"{host} does not know this client ({reason}): check `clientId` in its `oauth` entry"
         case "invalid_scope":
-            message = f"{host} refuses these scopes ({reason}): check `scopes` in models.json"
+            message = f"{host} refuses these scopes ({reason}): check the scopes in its `oauth` entry"
         case _:
             message = f"{host} refused ({reason}): try again, or use an API key"
     return LoginRefusedError(message, code)
@@ -135,12 +149,12 @@ async def _answer(transport: Transport, request: HttpRequest, secrets: tuple[str
     if status >= 500 or status == _TOO_MANY_REQUESTS:
         raise OverloadedError(f"{host} cannot answer now (status {status}). Try again later.", status=status)
     if 300 <= status < 400:  # a token goes only where the user said
-        raise LoginError(f"{host} redirects kaa (status {status}): check the addresses of `oauth` in models.json")
+        raise LoginError(f"{host} redirects kaa (status {status}): check the addresses in its `oauth` entry")
     try:
         fields = msgspec.json.decode(body, type=dict[str, Json])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise LoginError(
-            f"{host} did not answer with JSON (status {status}): check the addresses of `oauth` in models.json"
+            f"{host} did not answer with JSON (status {status}): check the addresses in its `oauth` entry"
         ) from None  # the cause may quote a token
     code = fields.get("error")
     if isinstance(code, str):  # GitHub says so with status 200
@@ -161,7 +175,10 @@ async def _received(transport: Transport, request: HttpRequest) -> tuple[int, by
         async for chunk in response.chunks():
             body += chunk
             if len(body) > _LONGEST_ANSWER_BYTES:
-                raise LoginError(f"{request.host} sent an answer that is too long: check the addresses of `oauth`")
+                raise LoginError(
+                    f"{request.host} sent an answer of more than {_LONGEST_ANSWER_BYTES // 1024} KiB: check the "
+                    "addresses in its `oauth` entry"
+                )
         return response.status, bytes(body)
 
 

@@ -3,10 +3,10 @@
 import asyncio
 import hmac
 from types import TracebackType
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-from kaa.llm.auth.errors import LoginError, LoginRefusedError
+from kaa.llm.auth.errors import LoginError, LoginRefusedError, MixedUpLoginError
 from kaa.llm.auth.oauth.exchange import refusal
 
 _LONGEST_HEAD_BYTES: Final = 16 * 1024
@@ -18,6 +18,18 @@ _PAGE: Final = (
 _REASONS: Final = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 410: "Gone"}
 
 
+class Issuer(NamedTuple):
+    """The authorization server that the browser is sent to.
+
+    Attributes:
+        name: its issuer identifier, exactly as its metadata has it.
+        says_so: whether it announces to name itself in every answer (RFC 9207 3).
+    """
+
+    name: str
+    says_so: bool
+
+
 class Loopback:
     """A listener for one answer: GET on one path, with the state that was sent along. Others are turned away.
 
@@ -25,13 +37,23 @@ class Loopback:
         path: where the browser comes back to.
         state: what it has to bring along (RFC 6749 10.12); None where the path itself is the secret.
         server: whose answer it is, as messages name it.
+        issuer: who has to have sent the answer, if it says so; None where that is not known.
         host: how the address names this machine.
         port: where to listen; 0 for any free port.
     """
 
-    def __init__(self, path: str, state: str | None, server: str, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self,
+        path: str,
+        state: str | None,
+        server: str,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        issuer: Issuer | None = None,
+    ) -> None:
         self._path = path
-        self._state = state
+        self.state = state
+        self._issuer = issuer
         self._server_name = server
         self._host = host
         self._port = port
@@ -51,7 +73,7 @@ class Loopback:
         except OSError as error:
             raise LoginError(
                 f"kaa cannot listen on port {self._port} of this machine ({error.strerror}): end what uses it, or "
-                "log in with --device"
+                "log in another way"
             ) from error
         self._port = self._server.sockets[0].getsockname()[1]
         return self
@@ -80,6 +102,7 @@ class Loopback:
 
         Raises:
             LoginRefusedError: it brought a refusal.
+            MixedUpLoginError: it brought the answer of another server.
         """
         return await asyncio.shield(self._code)
 
@@ -90,6 +113,7 @@ class Loopback:
 
         Raises:
             LoginRefusedError: it is a refusal.
+            MixedUpLoginError: another server answered.
             LoginError: there is no code in it, or that of another login.
         """
         text = pasted.strip()
@@ -104,13 +128,24 @@ class Loopback:
 
     def _code_of(self, query: str) -> str:
         fields = {name: values[-1] for name, values in parse_qs(query, max_num_fields=20).items()}
-        if self._state is not None and not hmac.compare_digest(fields.get("state", "").encode(), self._state.encode()):
+        if self.state is not None and not hmac.compare_digest(fields.get("state", "").encode(), self.state.encode()):
             raise LoginError("this address belongs to another login: copy the address of the last one")
+        self._check_issuer(fields.get("iss"))
         if "error" in fields:
             raise refusal(fields["error"], fields.get("error_description"), self._server_name)
         if "code" not in fields:
             raise LoginError("there is no code in this address: copy the whole address")
         return fields["code"]
+
+    def _check_issuer(self, named: str | None) -> None:
+        """RFC 9207 2.4: names are compared as they are."""
+        if self._issuer is None or named == self._issuer.name or (named is None and not self._issuer.says_so):
+            return
+        said = f"names {named!r} as its sender" if named is not None else "does not name its sender"
+        raise MixedUpLoginError(
+            f"the answer to the login {said}, but kaa asked {self._issuer.name}: kaa did not use it, because another "
+            "server may want the code of this one. Log in again; if that fails too, tell the server's operator"
+        )
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one request, whoever it is from."""
@@ -149,6 +184,9 @@ class Loopback:
         except LoginRefusedError as error:
             self._code.set_exception(error)
             return 200, "kaa was denied access. You can close this window."
+        except MixedUpLoginError as error:
+            self._code.set_exception(error)
+            return 400, "This is the answer of another server. kaa does not use it."
         except (LoginError, ValueError):
             return 400, "This is not the login that kaa waits for."
         return 200, "kaa has what it needs. You can close this window."

@@ -1,5 +1,6 @@
 """The addresses of an authorization server: as they are configured, else as the server's metadata tells (RFC 8414)."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -28,33 +29,53 @@ async def addresses_of(config: OAuthConfig, transport: Transport) -> Addresses:
     if config.issuer is None:
         assert config.token_url is not None  # OAuthConfig sees to that
         return Addresses(config.token_url, config.authorization_url, config.device_url)
-    told = await _metadata(config.issuer, transport)
-    token = config.token_url or _address(told, "token_endpoint")
+    told = await server_metadata(config.issuer, transport)
+    if told is None:
+        raise LoginError(f"{config.issuer} publishes no metadata (RFC 8414): write `tokenUrl` into models.json")
+    token = config.token_url or address_in(told, "token_endpoint")
     if token is None:
         raise LoginError(f"the metadata of {config.issuer} names no token endpoint: write `tokenUrl` into models.json")
     return Addresses(
         token,
-        config.authorization_url or _address(told, "authorization_endpoint"),
-        config.device_url or _address(told, "device_authorization_endpoint"),
+        config.authorization_url or address_in(told, "authorization_endpoint"),
+        config.device_url or address_in(told, "device_authorization_endpoint"),
     )
 
 
-async def _metadata(issuer: str, transport: Transport) -> dict[str, Json]:
-    """RFC 8414 3: the well-known part comes before the path of the issuer; OpenID Connect puts it behind."""
+async def server_metadata(issuer: str, transport: Transport) -> dict[str, Json] | None:
+    """What an authorization server says about itself, None if it says nothing.
+
+    RFC 8414 3: the well-known part comes before the path of the issuer; OpenID Connect puts it behind.
+
+    Raises:
+        LoginError: somebody else's metadata are there.
+        ProviderError: the server cannot be reached.
+    """
     parts = urlsplit(issuer)
     path = parts.path.rstrip("/")
     origin = f"{parts.scheme}://{parts.netloc}"
-    try:
-        told = await read(transport, f"{origin}/.well-known/oauth-authorization-server{path}")
-    except LoginError:
-        told = await read(transport, f"{origin}{path}/.well-known/openid-configuration")
-    named = told.get("issuer")
-    if not isinstance(named, str) or named.rstrip("/") != issuer.rstrip("/"):
-        raise LoginError(f"the metadata of {issuer} is that of another server: check `issuer` in models.json")
-    return told
+    known = "/.well-known/"
+    places = (f"{known}oauth-authorization-server{path}", f"{known}openid-configuration{path}")
+    for place in dict.fromkeys((*places, f"{path}{known}openid-configuration")):
+        try:
+            told = await read(transport, origin + place)
+        except LoginError:
+            continue
+        named = told.get("issuer")
+        if not isinstance(named, str) or named.rstrip("/") != issuer.rstrip("/"):
+            raise LoginError(
+                f"the metadata of {issuer} are those of another server ({named!r}): check `issuer` in its `oauth` entry"
+            )
+        return told
+    return None
 
 
-def _address(told: dict[str, Json], field: str) -> str | None:
+def address_in(told: Mapping[str, Json], field: str) -> str | None:
+    """An address in the metadata, None if there is none.
+
+    Raises:
+        LoginError: what is sent there could be read by others.
+    """
     url = told.get(field)
     if url is None:
         return None

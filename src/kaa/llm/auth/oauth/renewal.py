@@ -1,18 +1,20 @@
-"""Logins in auth.json: read, kept, and renewed by one process at a time, however many need that at once."""
+"""Logins in a file: read, kept, and renewed by one process at a time, however many need that at once."""
 
 import asyncio
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
 
 import msgspec
 
+from kaa.core.messages import Json
 from kaa.host.private_file import PrivateFileError
 from kaa.llm.auth.auth_file import AuthFile
 from kaa.llm.auth.errors import LoginError, LoginRefusedError
 from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.auth.oauth.exchange import LoginTokens, ask, tokens_of
 from kaa.llm.auth.oauth.metadata import addresses_of
+from kaa.llm.http.routes import Login
 from kaa.llm.http.transport import Transport, host_of
 
 # Clocks differ, and a request takes its time to arrive.
@@ -26,97 +28,149 @@ def is_fresh(tokens: LoginTokens, margin: float = _MARGIN_SECONDS) -> bool:
     return not tokens.expires or tokens.expires / 1000 - time.time() > margin
 
 
-def kept_tokens(file: AuthFile, provider: str) -> LoginTokens:
-    """The login of `provider` as it is on disk now.
+class Renewer(Protocol):
+    """Turns refresh tokens into new tokens, on an event loop of its own."""
 
-    Raises:
-        LoginError: there is none, or it cannot be read.
-    """
-    try:
-        raw = file.read().get(provider)
-    except PrivateFileError as error:
-        raise LoginError(str(error)) from error
-    return _tokens(raw, provider)
+    async def renewed(self, refresh: str, entry: msgspec.Raw) -> LoginTokens:
+        """New tokens.
 
+        Args:
+            refresh: the refresh token.
+            entry: all that is kept of the login.
 
-def keep_login(file: AuthFile, provider: str, tokens: LoginTokens) -> None:
-    """Keep a new login for `provider`, instead of what is there.
-
-    Raises:
-        PrivateFileError: the file cannot be written.
-    """
-    with file.rewriting() as entries:
-        entries[provider] = _entry({}, tokens)
+        Raises:
+            LoginRefusedError: the server does not accept it any more.
+            ProviderError: the server cannot be reached.
+        """
+        ...
 
 
-def renew(file: AuthFile, provider: str, config: OAuthConfig, refused: str, new_transport: NewTransport) -> LoginTokens:
-    """Have new tokens, kept in the file. Blocks: call it in a thread.
-
-    It goes on when nobody waits for it any more: what the server gives once must be kept.
+class ConfiguredRenewer:
+    """A `Renewer` for the client of an entry `oauth` in models.json.
 
     Args:
-        file: where the login is.
-        provider: whose it is.
-        config: how to renew it.
-        refused: the access token that will not do; if there is another one by now, that is it.
-        new_transport: to the server, on an event loop of its own.
-
-    Raises:
-        LoginError: one has to log in again, or the login cannot be kept.
-        ProviderError: the server cannot be reached; the login stays as it is.
+        config: how to renew.
+        new_transport: to the server.
     """
-    try:
-        with file.renewing():
-            held = kept_tokens(file, provider)
-            if held.access != refused and is_fresh(held):
-                return held  # another one was quicker
-            if not held.refresh:
-                raise _log_in_again(provider, "it has no refresh token")
-            try:
-                tokens = asyncio.run(_refreshed(config, held.refresh, new_transport))
-            except LoginRefusedError as error:
-                raise _log_in_again(provider, str(error)) from error
-            return _replace(file, provider, held, tokens)
-    except PrivateFileError as error:
-        raise LoginError(f"the renewed login of {provider} cannot be kept: {error}") from error
+
+    def __init__(self, config: OAuthConfig, new_transport: NewTransport) -> None:
+        self._config = config
+        self._new_transport = new_transport
+
+    async def renewed(self, refresh: str, entry: msgspec.Raw) -> LoginTokens:
+        """See `Renewer`."""
+        transport = self._new_transport()
+        try:
+            addresses = await addresses_of(self._config, transport)
+            fields = {"grant_type": "refresh_token", "refresh_token": refresh, "client_id": self._config.client_id}
+            return await refreshed(transport, addresses.token, fields)
+        finally:
+            await transport.close()
 
 
-async def _refreshed(config: OAuthConfig, refresh: str, new_transport: NewTransport) -> LoginTokens:
+async def refreshed(
+    transport: Transport, url: str, fields: Mapping[str, str], client: Login | None = None
+) -> LoginTokens:
     """RFC 6749 6. Servers that rotate refresh tokens give a new one; others leave the old one in force."""
-    transport = new_transport()
-    try:
-        addresses = await addresses_of(config, transport)
-        fields = {"grant_type": "refresh_token", "refresh_token": refresh, "client_id": config.client_id}
-        answer = await ask(transport, addresses.token, fields)
-        return tokens_of(answer, host_of(addresses.token), before=refresh)
-    finally:
-        await transport.close()
+    answer = await ask(transport, url, fields, client)
+    return tokens_of(answer, host_of(url), before=fields["refresh_token"])
 
 
-def _replace(file: AuthFile, provider: str, before: LoginTokens, tokens: LoginTokens) -> LoginTokens:
-    """Keep renewed tokens, unless the user has logged in or out meanwhile: that counts."""
-    with file.rewriting() as entries:
-        raw = entries.get(provider)
-        now = _tokens(raw, provider)
-        if raw is None or now.refresh != before.refresh:
-            return now
-        entries[provider] = _entry(msgspec.json.decode(raw, type=dict[str, msgspec.Raw]), tokens)
-    return tokens
+class KeptLogin:
+    """One login in a file, with others.
+
+    Args:
+        file: the file.
+        name: of the entry.
+        command: what logs in again, if the name is appended.
+    """
+
+    def __init__(self, file: AuthFile, name: str, command: str = "kaa login") -> None:
+        self._file = file
+        self.name = name
+        self._command = command
+
+    def tokens(self) -> LoginTokens:
+        """The tokens as they are on disk now.
+
+        Raises:
+            LoginError: there is no login, or it cannot be read.
+        """
+        try:
+            return self._tokens(self._file.read().get(self.name))
+        except PrivateFileError as error:
+            raise LoginError(str(error)) from error
+
+    def keep(self, tokens: LoginTokens, rest: Mapping[str, Json] | None = None) -> None:
+        """Keep a new login, instead of what is there.
+
+        Args:
+            tokens: those of the login.
+            rest: what else the entry keeps.
+
+        Raises:
+            PrivateFileError: the file cannot be written.
+        """
+        with self._file.rewriting() as entries:
+            entries[self.name] = _entry(rest or {}, tokens)
+
+    def renew(self, refused: str, renewer: Renewer) -> LoginTokens:
+        """Have new tokens, kept in the file. Blocks: call it in a thread.
+
+        It goes on when nobody waits for it any more: what the server gives once must be kept.
+
+        Args:
+            refused: the access token that will not do; if there is another one by now, that is it.
+            renewer: knows how.
+
+        Raises:
+            LoginError: one has to log in again, or the login cannot be kept.
+            ProviderError: the server cannot be reached; the login stays as it is.
+        """
+        try:
+            with self._file.renewing():
+                entry = self._file.read().get(self.name)
+                held = self._tokens(entry)
+                if held.access != refused and is_fresh(held):
+                    return held  # another one was quicker
+                if entry is None or not held.refresh:
+                    raise self._log_in_again("it has no refresh token")
+                try:
+                    tokens = asyncio.run(renewer.renewed(held.refresh, entry))
+                except LoginRefusedError as error:
+                    raise self._log_in_again(str(error)) from error
+                return self._replace(held, tokens)
+        except PrivateFileError as error:
+            raise LoginError(f"the renewed login of {self.name} cannot be kept: {error}") from error
+
+    def _replace(self, before: LoginTokens, tokens: LoginTokens) -> LoginTokens:
+        """Keep renewed tokens, unless the user has logged in or out meanwhile: that counts."""
+        with self._file.rewriting() as entries:
+            raw = entries.get(self.name)
+            now = self._tokens(raw)
+            if raw is None or now.refresh != before.refresh:
+                return now
+            entries[self.name] = _entry(msgspec.json.decode(raw, type=dict[str, msgspec.Raw]), tokens)
+        return tokens
+
+    def _tokens(self, raw: msgspec.Raw | None) -> LoginTokens:
+        if raw is None:
+            raise self._log_in_again("the login was removed")
+        try:
+            return msgspec.json.decode(raw, type=_Kept).tokens
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise self._log_in_again(f"{self._file.path.name} holds no login: {error}") from None
+
+    def _log_in_again(self, why: str) -> LoginError:
+        return LoginError(
+            f"the login of {self.name} cannot be used ({why}): log in again with  {self._command} {self.name}"
+        )
 
 
-def _entry(rest: dict[str, msgspec.Raw], tokens: LoginTokens) -> msgspec.Raw:
+def _entry(rest: Mapping[str, object], tokens: LoginTokens) -> msgspec.Raw:
     """The entry in pi's format: what else stands in the entry stays."""
     fields = {"type": "oauth", "access": tokens.access, "refresh": tokens.refresh, "expires": tokens.expires}
-    return msgspec.Raw(msgspec.json.encode(rest | fields))
-
-
-def _tokens(raw: msgspec.Raw | None, provider: str) -> LoginTokens:
-    if raw is None:
-        raise _log_in_again(provider, "the login was removed")
-    try:
-        return msgspec.json.decode(raw, type=_Kept).tokens
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _log_in_again(provider, f"auth.json holds no login: {error}") from None
+    return msgspec.Raw(msgspec.json.encode({**rest, **fields}))
 
 
 class _Kept(msgspec.Struct, tag_field="type", tag="oauth", frozen=True):
@@ -127,7 +181,3 @@ class _Kept(msgspec.Struct, tag_field="type", tag="oauth", frozen=True):
     @property
     def tokens(self) -> LoginTokens:
         return LoginTokens(self.access, self.refresh, self.expires)
-
-
-def _log_in_again(provider: str, why: str) -> LoginError:
-    return LoginError(f"the login of {provider} cannot be used ({why}): log in again with  kaa login {provider}")

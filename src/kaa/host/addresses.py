@@ -1,4 +1,4 @@
-"""Which IP addresses a sandboxed command may reach: the last check before a connection, whatever a name resolved to.
+"""Where IP addresses lead: for checks of what others make kaa or a sandboxed command connect to.
 
 The tables are the special-purpose registries of IANA (RFC 6890 and its successors) and the metadata services of the
 large clouds. They are ours because `ipaddress.is_global` changed its mind between patch releases of Python.
@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 
 class AddressKind(Enum):
-    """Where an address leads, as far as a sandbox cares. The later, the worse."""
+    """Where an address leads. The later, the worse."""
 
     PUBLIC = 1
     """The internet."""
