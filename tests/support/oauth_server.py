@@ -59,6 +59,7 @@ class OAuthServer:
         self._challenges: dict[str, tuple[str, str]] = {}
         self._issued = 0
         self._lock = threading.Lock()
+        self._handled = threading.local()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._http.daemon_threads = True
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), name="oauth-server")
@@ -96,29 +97,46 @@ class OAuthServer:
         state = {"state": asked["state"]} if "state" in asked else {}
         return f"{target}?{urlencode({'code': code, **state})}"
 
+    @property
+    def authorization(self) -> str:
+        """The header `Authorization` of the request that this thread answers."""
+        return str(self._handled.authorization)
+
+    def handle(self, path: str, fields: Fields, authorization: str) -> Reply:
+        """Answer a request."""
+        self._handled.authorization = authorization
+        return self.answer(path, fields)
+
     def answer(self, path: str, fields: Fields) -> Reply:
         """What to answer to a request."""
         with self._lock:
             self.requests.append((path, fields))
             if self.instead.get(path):
                 return self.instead[path].pop(0)
-            right: dict[str, Callable[[Fields], Reply]] = {
-                "/token": self._token,
-                "/device": self._device,
-                "/keys": self._key,
-                "/.well-known/oauth-authorization-server": self._metadata,
-            }
-            return right[path](fields) if path in right else Reply(404, b"<html>not here</html>")
+            endpoint = self.endpoints().get(path)
+            return endpoint(fields) if endpoint else Reply(404, b"<html>not here</html>")
 
-    def _metadata(self, _: Fields) -> Reply:
-        return json_reply(
-            {
-                "issuer": self.url,
-                "authorization_endpoint": f"{self.url}/authorize",
-                "token_endpoint": f"{self.url}/token",
-                "device_authorization_endpoint": f"{self.url}/device",
-            }
-        )
+    def endpoints(self) -> dict[str, Callable[[Fields], Reply]]:
+        """What answers by path."""
+        return {
+            "/token": self._token,
+            "/device": self._device,
+            "/keys": self._key,
+            "/.well-known/oauth-authorization-server": lambda _: json_reply(self.metadata()),
+        }
+
+    def metadata(self) -> dict[str, object]:
+        """What it says about itself (RFC 8414)."""
+        return {
+            "issuer": self.url,
+            "authorization_endpoint": f"{self.url}/authorize",
+            "token_endpoint": f"{self.url}/token",
+            "device_authorization_endpoint": f"{self.url}/device",
+        }
+
+    def knows(self, fields: Fields) -> bool:
+        """Whether a client proves to be one of its own."""
+        return fields.get("client_id") == CLIENT_ID
 
     def _device(self, fields: Fields) -> Reply:
         if fields.get("client_id") != CLIENT_ID:
@@ -134,7 +152,7 @@ class OAuthServer:
         )
 
     def _token(self, fields: Fields) -> Reply:
-        if fields.get("client_id") != CLIENT_ID:
+        if not self.knows(fields):
             return refusal("invalid_client", status=401)
         match fields.get("grant_type"):
             case "authorization_code" if self._proves(fields, fields.get("redirect_uri", "")):
@@ -170,10 +188,10 @@ def _handler(server: OAuthServer) -> type[BaseHTTPRequestHandler]:
             body = self.rfile.read(int(self.headers.get("content-length", "0"))).decode()
             is_json = self.headers.get("content-type", "").startswith("application/json")
             fields = json.loads(body) if is_json else {name: values[0] for name, values in parse_qs(body).items()}
-            self._reply(server.answer(self.path, fields))
+            self._reply(server.handle(self.path, fields, self.headers.get("authorization", "")))
 
         def do_GET(self) -> None:
-            self._reply(server.answer(self.path, {}))
+            self._reply(server.handle(self.path, {}, self.headers.get("authorization", "")))
 
         def _reply(self, reply: Reply) -> None:
             self.send_response(reply.status)

@@ -1,0 +1,163 @@
+"""Who gives tokens for a server, and under which conditions.
+
+Sources: the specification, Authorization, of 2026-07-28 and its predecessors; RFC 9728 (protected resources), RFC 8414
+(authorization servers).
+"""
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from kaa.core.messages import Json
+from kaa.llm.auth.errors import LoginError
+from kaa.llm.auth.oauth.exchange import read
+from kaa.llm.auth.oauth.metadata import address_in, server_metadata
+from kaa.llm.http.transport import Transport, host_of
+from kaa.mcp.oauth.challenge import Challenge
+from kaa.mcp.oauth.settings import OAuthEntry
+
+_RESOURCE: Final = "/.well-known/oauth-protected-resource"
+
+
+class AuthorizationServer(msgspec.Struct, frozen=True):
+    """A server that gives tokens.
+
+    Attributes:
+        issuer: its name; empty if it publishes no metadata.
+        authorization_url: where the browser is sent.
+        token_url: where codes and refresh tokens become tokens.
+        registration_url: where clients register themselves (RFC 7591), if they can.
+        names_itself: whether its answers say whose they are (RFC 9207).
+        reads_client_metadata: whether a client's id can be the address of its description (CIMD).
+        proofs: how clients can prove who they are; empty if it does not say.
+        scopes: those it knows; empty if it does not say.
+    """
+
+    issuer: str
+    authorization_url: str
+    token_url: str
+    registration_url: str | None = None
+    names_itself: bool = False
+    reads_client_metadata: bool = False
+    proofs: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+
+
+class Discovered(msgspec.Struct, frozen=True):
+    """What a login needs to know.
+
+    Attributes:
+        resource: names the server in requests for tokens (RFC 8707), so that they are good for it alone.
+        server: who gives them.
+        scopes: what the server suggests to ask for.
+    """
+
+    resource: str
+    server: AuthorizationServer
+    scopes: tuple[str, ...]
+
+
+async def discover(url: str, settings: OAuthEntry, challenge: Challenge | None, transport: Transport) -> Discovered:
+    """Find out who gives tokens for the server at `url`.
+
+    Args:
+        url: of the MCP server, canonical.
+        settings: what the user configured.
+        challenge: what it said when it refused a request; None if it let kaa in.
+        transport: guarded, for the server chooses the addresses.
+
+    Raises:
+        LoginError: the server wants no login, or what it says about it is incomplete or that of another server.
+        ProviderError: somebody cannot be reached, or must not be.
+    """
+    described = await _resource_metadata(url, challenge, transport)
+    if described is None and challenge is None and not settings.auth_server_metadata_url:
+        raise LoginError(f"{host_of(url)} does not ask for a login: there is nothing to log in to")
+    told = described or {}
+    resource = _resource(told, url)
+    issuer = next(iter(texts_in(told, "authorization_servers")), _origin(url))
+    server = await _authorization_server(settings, issuer, described is not None, transport)
+    return Discovered(resource, server, texts_in(told, "scopes_supported"))
+
+
+def texts_in(told: Mapping[str, Json], field: str) -> tuple[str, ...]:
+    """The texts of a list; what is none is left out."""
+    value = told.get(field)
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+
+
+async def _resource_metadata(url: str, challenge: Challenge | None, transport: Transport) -> dict[str, Json] | None:
+    """RFC 9728 3 and 5: where the challenge says, else at the well-known address, with the path or without."""
+    path = urlsplit(url).path.rstrip("/")
+    named = challenge.resource_metadata if challenge else ""
+    for place in dict.fromkeys(filter(None, (named, f"{_origin(url)}{_RESOURCE}{path}", _origin(url) + _RESOURCE))):
+        try:
+            return await read(transport, place)
+        except LoginError:
+            continue
+    return None
+
+
+def _resource(described: Mapping[str, Json], url: str) -> str:
+    """RFC 9728 3.3: it has to be the server that kaa talks to, or what it is a part of."""
+    resource = described.get("resource")
+    if resource is None:
+        return url
+    if isinstance(resource, str):
+        asked = urlsplit(url)
+        try:
+            named = urlsplit(resource)
+        except ValueError:
+            named = urlsplit("")
+        inside = f"{asked.path.rstrip('/')}/".startswith(f"{named.path.rstrip('/')}/")
+        if (named.scheme.lower(), named.netloc.lower()) == (asked.scheme, asked.netloc) and inside:
+            return resource
+    raise LoginError(
+        f"{host_of(url)} describes itself as {str(resource)[:200]!r}, which is not its address {url}: kaa asks for no "
+        "token, because it would be one for another server. Check the URL of the server"
+    )
+
+
+async def _authorization_server(
+    settings: OAuthEntry, issuer: str, is_named: bool, transport: Transport
+) -> AuthorizationServer:
+    if settings.auth_server_metadata_url:
+        told: dict[str, Json] | None = await read(transport, settings.auth_server_metadata_url)
+    else:
+        told = await server_metadata(issuer, transport)
+    if told is not None:
+        return _server(told, issuer)
+    if is_named:
+        raise LoginError(
+            f"the authorization server {issuer} publishes no metadata: set `authServerMetadataUrl` in its `oauth` entry"
+        )
+    # Revision 2025-03-26: these addresses hold where a server says nothing.
+    return AuthorizationServer("", f"{issuer}/authorize", f"{issuer}/token", f"{issuer}/register")
+
+
+def _server(told: Mapping[str, Json], issuer: str) -> AuthorizationServer:
+    authorization, token = address_in(told, "authorization_endpoint"), address_in(told, "token_endpoint")
+    if authorization is None or token is None:
+        raise LoginError(f"the metadata of {issuer} lack the authorization or the token endpoint: kaa cannot log in")
+    challenges = texts_in(told, "code_challenge_methods_supported")
+    # The specification wants the list to be there; some large servers support S256 without it.
+    if challenges and "S256" not in challenges:
+        raise LoginError(f"{issuer} does not support PKCE with S256, which MCP demands: kaa cannot log in")
+    named = told.get("issuer")
+    return AuthorizationServer(
+        named if isinstance(named, str) else issuer,
+        authorization,
+        token,
+        address_in(told, "registration_endpoint"),
+        told.get("authorization_response_iss_parameter_supported") is True,
+        told.get("client_id_metadata_document_supported") is True,
+        texts_in(told, "token_endpoint_auth_methods_supported"),
+        texts_in(told, "scopes_supported"),
+    )
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"

@@ -1,0 +1,82 @@
+"""Requests to addresses that a server chose: none of them leads kaa into a network where the server itself is not."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
+
+from kaa.core.errors import AuthError
+from kaa.host.addresses import AddressKind, kind_of
+from kaa.llm.auth.oauth.config import is_confidential
+from kaa.llm.http.transport import HttpRequest, HttpResponse, Transport, host_of
+
+
+class UnsafeAddressError(AuthError):
+    """The server sends kaa where it must not go. Not a `LoginError`: no other address is tried instead."""
+
+
+class GuardedTransport:
+    """Sends requests only to addresses that are no more internal than the server that named them.
+
+    A name can point elsewhere between this check and the connection. What it leads to then has to prove by TLS to be
+    the named host, and gets no token.
+
+    Closing it leaves `transport` open, which others use too.
+
+    Args:
+        transport: to the network.
+        server: the URL of the MCP server, which the user configured.
+    """
+
+    def __init__(self, transport: Transport, server: str) -> None:
+        self._transport = transport
+        self._server = server
+
+    @asynccontextmanager
+    async def send(self, request: HttpRequest) -> AsyncIterator[HttpResponse]:
+        """See `Transport`.
+
+        Raises:
+            UnsafeAddressError: the address is not permitted.
+        """
+        await self.check(request.url)
+        async with self._transport.send(request) as response:
+            yield response
+
+    async def close(self) -> None:
+        """See `Transport`."""
+
+    async def check(self, url: str) -> None:
+        """Check an address before anything is sent to it, by kaa or by the browser.
+
+        Raises:
+            UnsafeAddressError: the address is not permitted.
+        """
+        if not is_confidential(url):
+            raise UnsafeAddressError(
+                f"{host_of(self._server)} names {url[:200]!r} for its login: kaa uses only addresses that begin with "
+                "https://"
+            )
+        kind = await _kind(url)
+        if kind is AddressKind.PUBLIC or kind.value <= (await _kind(self._server)).value:
+            return
+        where = "in a private network" if kind is AddressKind.PRIVATE else "on this machine or its local network"
+        raise UnsafeAddressError(
+            f"{host_of(self._server)} names {host_of(url)} for its login, which is {where}, where the server "
+            "itself is not: kaa does not connect to it"
+        )
+
+
+async def _kind(url: str) -> AddressKind:
+    """The worst that the host of `url` leads to. What has no address here is left to a proxy, or to fail."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return kind_of(host)
+    except ValueError:
+        pass
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return AddressKind.PUBLIC
+    return max((kind_of(str(place[0])) for *_, place in found), key=lambda kind: kind.value)

@@ -1,0 +1,146 @@
+"""Logging in to an MCP server: discovery, a client, the browser, tokens (specification, Authorization, 2026-07-28)."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from kaa.host.private_file import PrivateFileError
+from kaa.llm.auth.errors import LoginError
+from kaa.llm.auth.oauth.browser import get_grant, new_state
+from kaa.llm.auth.oauth.exchange import ask, tokens_of
+from kaa.llm.auth.oauth.loopback import Issuer, Loopback
+from kaa.llm.auth.oauth.screen import LoginScreen
+from kaa.llm.http.transport import HttpRequest, Transport, host_of
+from kaa.mcp.oauth.challenge import Challenge, parse_challenge
+from kaa.mcp.oauth.discovery import AuthorizationServer, Discovered, discover
+from kaa.mcp.oauth.guarded import GuardedTransport
+from kaa.mcp.oauth.registration import Client, client_at
+from kaa.mcp.oauth.settings import OAuthEntry
+from kaa.mcp.oauth.tokens import McpLogin, TokenStore, canonical
+
+_LIMIT_SECONDS: Final = 600.0
+_REFUSED: Final = (401, 403)
+_THIS_MACHINE: Final = ("127.0.0.1", "localhost")
+_OFFLINE: Final = "offline_access"
+# What a server is asked to learn whether it wants a login.
+_QUESTION: Final = {"jsonrpc": "2.0", "id": 0, "method": "ping"}
+
+
+async def log_in(
+    url: str,
+    settings: OAuthEntry,
+    store: TokenStore,
+    transport: Transport,
+    screen: LoginScreen,
+    *,
+    challenge: str | None = None,
+    limit_seconds: float = _LIMIT_SECONDS,
+) -> None:
+    """Log in to a server, or again with more scopes, and keep the login. Cancelling it ends the login.
+
+    Args:
+        url: of the MCP server.
+        settings: what the user configured.
+        store: where the login is kept.
+        transport: to the server and to authorization servers.
+        screen: shows the address to open, and takes what is pasted.
+        challenge: the header `WWW-Authenticate` of the server's last refusal; None to ask the server for one.
+        limit_seconds: how long kaa waits for the person.
+
+    Raises:
+        LoginError: the person or a server said no, something does not fit, or the login cannot be kept.
+        ProviderError: somebody cannot be reached, or must not be.
+    """
+    url = canonical(url)
+    guarded = GuardedTransport(transport, url)
+    before = await asyncio.to_thread(store.details, url)  # also: a file that cannot be used says so now
+    asked = parse_challenge(challenge) if challenge is not None else await _challenge_of(url, guarded)
+    found = await discover(url, settings, asked, guarded)
+    server = found.server
+    for address in (server.authorization_url, server.token_url):
+        await guarded.check(address)
+    if before is not None and before.issuer != server.issuer:
+        before = None  # what one server gave is never shown to another
+    scope = _scope(settings, asked, found, before)
+    async with AsyncExitStack() as stack:
+        loopback = await _listening(stack, settings, server, before.client if before else None)
+        client = await client_at(server, settings, loopback.address, before.client if before else None, guarded)
+        fields = {"client_id": client.id, "resource": found.resource}
+        if scope:
+            fields["scope"] = scope
+        if _OFFLINE in scope.split():
+            fields["prompt"] = "consent"  # OpenID Connect Core 11
+        grant = await get_grant(loopback, server.authorization_url, fields, screen, limit_seconds=limit_seconds)
+        form = {**grant, **client.fields, "resource": found.resource}
+        answer = await ask(guarded, server.token_url, form, client.login)
+    given = answer.get("scope")
+    login = McpLogin(
+        server.issuer, server.token_url, found.resource, given if isinstance(given, str) and given else scope, client
+    )
+    try:
+        await asyncio.to_thread(store.keep, url, login, tokens_of(answer, host_of(server.token_url)))
+    except PrivateFileError as error:
+        raise LoginError(f"the login cannot be kept: {error}") from error
+
+
+async def _challenge_of(url: str, transport: Transport) -> Challenge | None:
+    """What the server says to a request without a token; None if it does not refuse it."""
+    headers = (("content-type", "application/json"), ("accept", "application/json, text/event-stream"))
+    async with transport.send(HttpRequest("POST", url, headers, msgspec.json.encode(_QUESTION))) as response:
+        if response.status not in _REFUSED:
+            return None
+        return parse_challenge(response.headers.get("www-authenticate") or "")
+
+
+def _scope(settings: OAuthEntry, asked: Challenge | None, found: Discovered, before: McpLogin | None) -> str:
+    """What to ask for: what the user or the server wants, and what the login permitted before if it was too little."""
+    wanted = settings.scope or (asked.scope if asked else "") or " ".join(found.scopes)
+    if asked is not None and asked.wants_more:
+        wanted = " ".join((before.scope if before else "", wanted, asked.scope))
+    scopes = dict.fromkeys(wanted.split())
+    if scopes and _OFFLINE in found.server.scopes:  # servers that know it give refresh tokens for it alone
+        scopes[_OFFLINE] = None
+    return " ".join(scopes)
+
+
+async def _listening(
+    stack: AsyncExitStack, settings: OAuthEntry, server: AuthorizationServer, kept: Client | None
+) -> Loopback:
+    """A listener where the configuration says, else where kaa is registered to come back to, else on any free port.
+
+    Raises:
+        LoginError: the configured address cannot be used.
+    """
+    issuer = Issuer(server.issuer, server.names_itself) if server.issuer else None
+    state, name = new_state(), host_of(server.authorization_url)
+    if settings.callback_url or settings.callback_port:
+        host, port, path = _callback(settings)
+        return await stack.enter_async_context(Loopback(path, state, name, host, port, issuer))
+    if kept is not None and kept.redirect:
+        parts = urlsplit(kept.redirect)
+        loopback = Loopback(parts.path, state, name, parts.hostname or "", parts.port or 0, issuer)
+        try:
+            return await stack.enter_async_context(loopback)
+        except LoginError:
+            pass  # something else uses the port now: kaa registers anew
+    return await stack.enter_async_context(Loopback("/callback", state, name, issuer=issuer))
+
+
+def _callback(settings: OAuthEntry) -> tuple[str, int, str]:
+    """Host, port and path of the address that the user registered."""
+    if not settings.callback_url:
+        return "127.0.0.1", settings.callback_port, "/callback"
+    try:
+        parts = urlsplit(settings.callback_url)
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    if parts.scheme != "http" or parts.hostname not in _THIS_MACHINE or port is None or parts.query or not parts.path:
+        raise LoginError(
+            f"`callbackUrl` is {settings.callback_url!r}: kaa listens only on addresses such as "
+            "http://localhost:8912/callback"
+        )
+    return parts.hostname, port, parts.path

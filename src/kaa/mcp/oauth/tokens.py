@@ -1,0 +1,165 @@
+"""Logins at MCP servers: kept in `mcp-auth.json`, sent with requests, and renewed."""
+
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+
+from kaa.host.private_file import PrivateFileError
+from kaa.llm.auth.auth_file import AuthFile
+from kaa.llm.auth.errors import LoginError
+from kaa.llm.auth.oauth.authorizer import OAuthAuthorizer
+from kaa.llm.auth.oauth.exchange import LoginTokens
+from kaa.llm.auth.oauth.renewal import KeptLogin, NewTransport, refreshed
+from kaa.llm.http.transport import HttpRequest
+from kaa.mcp.oauth.guarded import GuardedTransport
+from kaa.mcp.oauth.registration import Client
+
+
+class McpLogin(msgspec.Struct, frozen=True, rename="camel"):
+    """What is kept of a login besides its tokens. All of it holds for one authorization server.
+
+    Attributes:
+        issuer: who gave the tokens.
+        token_url: where they are renewed.
+        resource: what they are good for (RFC 8707).
+        scope: what they permit.
+        client: who kaa is there.
+    """
+
+    issuer: str
+    token_url: str
+    resource: str
+    scope: str
+    client: Client
+
+
+class TokenStore:
+    """The logins at MCP servers, by the servers' URLs.
+
+    The format is that of auth.json, an entry of the type `oauth` for each URL, with the fields of `McpLogin`. Other
+    entries stay as they are.
+
+    Args:
+        path: the file, `~/.kaa/agent/mcp-auth.json`; it need not exist.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = AuthFile(path)
+        self.changes = 0  # how often this process has logged in or out
+
+    def __repr__(self) -> str:
+        return f"TokenStore({str(self._file.path)!r})"
+
+    def of(self, url: str) -> KeptLogin:
+        """The login at a server, whether there is one or not."""
+        return KeptLogin(self._file, canonical(url), "kaa mcp login")
+
+    def details(self, url: str) -> McpLogin | None:
+        """What is known of a login; None if there is none, or none that can be used.
+
+        Raises:
+            LoginError: the file cannot be read.
+        """
+        try:
+            raw = self._file.read().get(canonical(url))
+        except PrivateFileError as error:
+            raise LoginError(str(error)) from error
+        return _details(raw) if raw is not None else None
+
+    def keep(self, url: str, login: McpLogin, tokens: LoginTokens) -> None:
+        """Keep a new login, instead of what is there.
+
+        Raises:
+            PrivateFileError: the file cannot be written.
+        """
+        self.of(url).keep(tokens, msgspec.to_builtins(login))
+        self.changes += 1
+
+    def remove(self, url: str) -> bool:
+        """Forget a login, with the client that kaa registered for it. False if there was none.
+
+        Raises:
+            PrivateFileError: the file cannot be read or written.
+        """
+        if canonical(url) not in self._file.read():
+            return False
+        with self._file.rewriting() as entries:
+            removed = entries.pop(canonical(url), None)
+        self.changes += 1
+        return removed is not None
+
+
+class McpAuthorizer:
+    """An `Authorizer` for the requests to one MCP server.
+
+    Without a usable login requests go without a token: the server says what it wants in its refusal, and many servers
+    want nothing. A header `Authorization` that is configured stays.
+
+    Args:
+        url: of the server.
+        store: the logins.
+        new_transport: to authorization servers.
+    """
+
+    def __init__(self, url: str, store: TokenStore, new_transport: NewTransport) -> None:
+        self._store = store
+        self._login = store.of(url)
+        self._renewer = _Renewer(url, new_transport)
+        self._seen = store.changes
+        self._authorizer = OAuthAuthorizer(self._login, self._renewer)
+
+    async def authorize(self, request: HttpRequest) -> HttpRequest:
+        """See `Authorizer`."""
+        if any(name.lower() == "authorization" for name, _ in request.headers):
+            return request
+        if self._seen != self._store.changes:  # it would send the former token until that is refused
+            self._seen = self._store.changes
+            self._authorizer = OAuthAuthorizer(self._login, self._renewer)
+        try:
+            return await self._authorizer.authorize(request)
+        except LoginError:
+            return request
+
+    async def renew(self) -> bool:
+        """See `Authorizer`."""
+        try:
+            return await self._authorizer.renew()
+        except LoginError:
+            return False
+
+
+class _Renewer:
+    """Renews a login with what was kept of it: what the server says meanwhile changes nothing."""
+
+    def __init__(self, url: str, new_transport: NewTransport) -> None:
+        self._url = url
+        self._new_transport = new_transport
+
+    async def renewed(self, refresh: str, entry: msgspec.Raw) -> LoginTokens:
+        """See `Renewer`."""
+        login = _details(entry)
+        if login is None:
+            raise LoginError("the login lacks what is needed to renew it: log in again")
+        transport = self._new_transport()
+        try:
+            fields = {"grant_type": "refresh_token", "refresh_token": refresh, "resource": login.resource}
+            guarded = GuardedTransport(transport, self._url)
+            return await refreshed(guarded, login.token_url, fields | login.client.fields, login.client.login)
+        finally:
+            await transport.close()
+
+
+def canonical(url: str) -> str:
+    """The URL of a server in one spelling (RFC 8707 2): no fragment, scheme and host in small letters."""
+    parts = urlsplit(url)
+    user, at, place = parts.netloc.rpartition("@")
+    path = "" if parts.path == "/" else parts.path
+    return urlunsplit((parts.scheme.lower(), user + at + place.lower(), path, parts.query, ""))
+
+
+def _details(raw: msgspec.Raw) -> McpLogin | None:
+    try:
+        return msgspec.json.decode(raw, type=McpLogin)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
