@@ -4,8 +4,9 @@ import msgspec
 import pytest
 
 from kaa.ext.asking import NOBODY, NobodyToAskError, confirm
+from kaa.ext.escalations import OUTSIDE
+from kaa.ext.forms import ChoiceField, FieldOption, TextField
 from kaa.ext.questions import (
-    OUTSIDE,
     AllowAlways,
     AllowOnce,
     Answer,
@@ -15,10 +16,14 @@ from kaa.ext.questions import (
     Chosen,
     Confirmation,
     Confirmed,
+    Declined,
     Dismissed,
     Editing,
     Entered,
+    Filled,
+    Form,
     JudgedPart,
+    OpenUrl,
     TextInput,
     Trust,
     TrustDecision,
@@ -33,9 +38,20 @@ QUESTIONS: list[AnyQuestion] = [
     Choice("Which?", ("a", "b")),
     TextInput("Name?", "anything"),
     Editing("Text?", "one\ntwo"),
+    Form("Who?", (TextField("name", required=True), ChoiceField("sex", options=(FieldOption("x"),), default="x"))),
+    OpenUrl("Open?", "https://example.com/"),
     Trust("Trust?", "/project", ("settings",), was_trusted=True, diff="+x"),
 ]
-ANSWERS: list[Answer] = [AllowOnce(), Confirmed(yes=True), Chosen("a"), Entered("x"), Entered("x"), TrustDecision("no")]
+ANSWERS: list[Answer] = [
+    AllowOnce(),
+    Confirmed(yes=True),
+    Chosen("a"),
+    Entered("x"),
+    Entered("x"),
+    Filled({"name": "Ann"}),
+    Declined(),
+    TrustDecision("no"),
+]
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: type(question).__name__)
@@ -62,6 +78,13 @@ def test_an_answer_to_another_question_is_refused_with_those_that_fit() -> None:
 def test_an_option_that_was_not_offered_is_refused() -> None:
     with pytest.raises(UnfitAnswerError, match="invalid option 'c': use a, b"):
         Choice("Which?", ("a", "b")).fit(Chosen("c"))
+
+
+def test_values_that_do_not_fit_a_form_are_refused() -> None:
+    form = Form("Who?", (TextField("name", required=True),))
+
+    with pytest.raises(UnfitAnswerError, match="invalid value: name is required"):
+        form.fit(Filled({}))
 
 
 def test_only_yes_confirms() -> None:

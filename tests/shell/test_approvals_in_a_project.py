@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kaa.core.events import AgentEnd
+from kaa.ext.escalations import Escalation
 from kaa.ext.questions import (
     Abort,
     AllowAlways,
@@ -18,7 +19,6 @@ from kaa.ext.questions import (
     AllowOnce,
     Deny,
     Dismissed,
-    Escalation,
     Question,
 )
 from kaa.shell.home import Home

@@ -2,7 +2,7 @@
 
 from kaa.ext.api import CommandAction, CommandContext, Reply
 from kaa.ext.errors import CommandError
-from kaa.ext.questions import Escalation
+from kaa.ext.escalations import Escalation
 
 
 async def forward(arguments: str, context: CommandContext) -> CommandAction:

@@ -63,7 +63,21 @@ if TYPE_CHECKING:
     from kaa.ext.agents import AgentError, AgentResult
     from kaa.ext.completions import Completion, CompletionError
     from kaa.ext.conversation_session import ConversationSession, OwnEntry
-    from kaa.ext.questions import Choice, Chosen, Confirmation, Confirmed, Dismissed, Editing, Entered, TextInput
+    from kaa.ext.forms import ChoiceField, ChoicesField, FieldOption, NumberField, TextField, YesNoField
+    from kaa.ext.questions import (
+        Choice,
+        Chosen,
+        Confirmation,
+        Confirmed,
+        Declined,
+        Dismissed,
+        Editing,
+        Entered,
+        Filled,
+        Form,
+        OpenUrl,
+        TextInput,
+    )
     from kaa.ext.showing import display_result
     from kaa.ext.stores import Store, StoreError, StoreScope
 
@@ -80,6 +94,8 @@ __all__ = [
     "Budget",
     "CallChunkStart",
     "Choice",
+    "ChoiceField",
+    "ChoicesField",
     "Chosen",
     "Code",
     "Command",
@@ -99,6 +115,7 @@ __all__ = [
     "ConversationContext",
     "ConversationSession",
     "CopySession",
+    "Declined",
     "Diff",
     "Dismissed",
     "DisplayValue",
@@ -107,14 +124,19 @@ __all__ = [
     "Exposure",
     "Extension",
     "ExtensionAPI",
+    "FieldOption",
     "Fields",
+    "Filled",
+    "Form",
     "ImageContent",
     "Markdown",
     "NavigationRequest",
     "NetworkError",
     "NobodyToAskError",
     "Notification",
+    "NumberField",
     "OpenSession",
+    "OpenUrl",
     "OwnEntry",
     "Permit",
     "PromptContext",
@@ -143,6 +165,7 @@ __all__ = [
     "Text",
     "TextChunk",
     "TextContent",
+    "TextField",
     "TextInput",
     "ThinkingChunk",
     "Tool",
@@ -155,6 +178,7 @@ __all__ = [
     "Usage",
     "UserMessage",
     "WorkspacePermit",
+    "YesNoField",
     "confirm",
     "display_result",
     "events",
@@ -167,7 +191,7 @@ if not TYPE_CHECKING:
     _LAZY = (
         *(
             f"ext.{part}"
-            for part in ("questions", "agents", "completions", "conversation_session", "stores", "showing")
+            for part in ("questions", "forms", "agents", "completions", "conversation_session", "stores", "showing")
         ),
         "core.display_values",
     )

@@ -4,12 +4,15 @@ One union for everything kaa asks: a frontend shows each kind of question in its
 with the same JSON. Each question names the type of its answer; `Dismissed` answers every question.
 """
 
-from typing import ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, cast
+from typing import ClassVar, Final, Generic, TypeAlias, TypeVar, cast
+from urllib.parse import urlsplit
 
 import msgspec
 
 from kaa.core.messages import Json
 from kaa.ext.choices import TrustAnswer
+from kaa.ext.escalations import Escalation
+from kaa.ext.forms import Field, FieldError, checked
 from kaa.ext.tools import Risk
 
 AnswerT = TypeVar("AnswerT")
@@ -82,13 +85,23 @@ class Entered(_Answer, tag="entered", frozen=True):
     text: str
 
 
+class Filled(_Answer, tag="filled", frozen=True):
+    """The values of a `Form`, by the names of its fields."""
+
+    values: dict[str, Json]
+
+
+class Declined(_Answer, tag="declined", frozen=True):
+    """The person refuses to fill in a `Form` or to open an address: a decision, where `Dismissed` is none."""
+
+
 class TrustDecision(_Answer, tag="trustDecision", frozen=True):
     """What the person decided about the project. `no` and `stored` are kept; `yes` holds for this run."""
 
     choice: TrustAnswer
 
 
-Answer: TypeAlias = ApprovalAnswer | Confirmed | Chosen | Entered | TrustDecision | Dismissed
+Answer: TypeAlias = ApprovalAnswer | Confirmed | Chosen | Entered | Filled | Declined | TrustDecision | Dismissed
 
 
 class _Asked(msgspec.Struct, kw_only=True, frozen=True):
@@ -127,49 +140,6 @@ class Question(_Asked, Generic[AnswerT], tag_field="kind", rename="camel", froze
 
 def _tag(kind: type[_Answer]) -> str:
     return str(kind.__struct_config__.tag)
-
-
-# What a yes changes beyond this call being run: the call leaves the sandbox; and in this session a host, a port or a
-# unix socket of the user's machine may be reached, a directory may be written, a path may be read.
-EscalationKind: TypeAlias = Literal["outside", "network", "port", "socket", "directory", "read"]
-
-_ROOT_SOCKETS = frozenset({"docker.sock", "containerd.sock", "podman.sock", "crio.sock", "lxd.socket", "unix.socket"})
-
-
-class Escalation(msgspec.Struct, rename="camel", frozen=True):
-    """A limit of the sandbox that a yes removes. `what`: the host, the port or the path."""
-
-    kind: EscalationKind
-    what: str = ""
-
-    @property
-    def text(self) -> str:
-        """What a yes does, for people."""
-        match self.kind:
-            case "outside":
-                return "runs this call outside the sandbox"
-            case "network":
-                return f"allows network access to {self.what}"
-            case "port":
-                return f"lets commands reach localhost:{self.what} of this machine for this session"
-            case "socket":
-                return f"lets commands reach the unix socket {self.what} for this session"
-            case "directory":
-                return f"allows writing in {self.what} for this session"
-            case "read":
-                return f"allows reading {self.what} for this session"
-
-    @property
-    def warning(self) -> str | None:
-        """What the person should know about what is permitted; None if there is nothing."""
-        if self.kind != "socket":
-            return None
-        if self.what.rpartition("/")[2] in _ROOT_SOCKETS:
-            return f"who can use {self.what} can do everything on this machine, as root"
-        return f"the program at {self.what} acts with your rights for every command that asks it"
-
-
-OUTSIDE: Final = Escalation("outside")
 
 
 # The rule that a question about an edit suggests.
@@ -298,6 +268,49 @@ class Editing(Question[Entered], tag="editor", frozen=True):
     text: str = ""
 
 
+class Form(Question[Filled | Declined], tag="form", frozen=True):
+    """Values for some fields at once.
+
+    Attributes:
+        message: why they are asked for, in lines; may come from anywhere.
+        fields: what is asked for; their names differ.
+    """
+
+    answers: ClassVar[tuple[type[_Answer], ...]] = (Filled, Declined)
+
+    fields: tuple[Field, ...]
+    message: str = ""
+
+    def fit(self, answer: Answer) -> Filled | Declined | Dismissed:
+        """See `Question.fit`."""
+        fitting = super().fit(answer)
+        if not isinstance(fitting, Filled):
+            return fitting
+        try:
+            return Filled(checked(self.fields, fitting.values))
+        except FieldError as error:
+            raise UnfitAnswerError(f"invalid value: {error}") from error
+
+
+class OpenUrl(Question[Confirmed | Declined], tag="openUrl", frozen=True):
+    """Whether the person opens an address in a browser. The frontend opens it after a yes, and never before.
+
+    Attributes:
+        url: the address, `https:` or `http:`; it goes to the browser exactly as it is.
+        message: why, in lines; may come from anywhere.
+    """
+
+    answers: ClassVar[tuple[type[_Answer], ...]] = (Confirmed, Declined)
+
+    url: str
+    message: str = ""
+
+    @property
+    def host(self) -> str:
+        """The host that the browser would contact; as the browser sees it, without a user name."""
+        return urlsplit(self.url).hostname or ""
+
+
 class TrustText(msgspec.Struct, rename="camel", frozen=True):
     """A file with instructions, as it would be trusted. `is_cut`: the file is longer, the rest is not used."""
 
@@ -335,4 +348,4 @@ class Trust(Question[TrustDecision], tag="trust", frozen=True):
     status: str = ""
 
 
-AnyQuestion: TypeAlias = Approval | Confirmation | Choice | TextInput | Editing | Trust
+AnyQuestion: TypeAlias = Approval | Confirmation | Choice | TextInput | Editing | Form | OpenUrl | Trust

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from kaa.ext.questions import Escalation
+from kaa.ext.escalations import Escalation
 from kaa.hands.policy import Mode
 from kaa.workspace.permitted import Target
 from kaa.workspace.protocol import FileInfo, Workspace

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from kaa.ext.errors import CommandError
-from kaa.ext.questions import Escalation
+from kaa.ext.escalations import Escalation
 from kaa.hands.policy import Mode
 from kaa.host.paths import is_below
 from kaa.workspace.local import LocalWorkspace

@@ -15,14 +15,13 @@ from kaa.core.messages import (
     Usage,
     user_message,
 )
+from kaa.ext.escalations import Escalation, EscalationKind
 from kaa.ext.questions import (
     AnyQuestion,
     Approval,
     Choice,
     Confirmation,
     Editing,
-    Escalation,
-    EscalationKind,
     JudgedPart,
     TextInput,
     Trust,

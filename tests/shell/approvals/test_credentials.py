@@ -1,6 +1,6 @@
 import pytest
 
-from kaa.ext.questions import OUTSIDE
+from kaa.ext.escalations import OUTSIDE
 from kaa.shell.approvals.foresight import foreseen
 from kaa.shell.approvals.grammar import read
 from kaa.shell.approvals.reach import reach

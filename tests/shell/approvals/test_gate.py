@@ -15,8 +15,8 @@ from kaa.core.messages import Json, ToolCall, ToolResultMessage
 from kaa.core.tool import Tool, ToolResult, ToolRun, TypedTool, text_result
 from kaa.ext.asking import NOBODY
 from kaa.ext.context import WorkspacePermit
+from kaa.ext.escalations import OUTSIDE, Escalation, EscalationKind
 from kaa.ext.questions import (
-    OUTSIDE,
     Abort,
     AllowAlways,
     AllowByAuto,
@@ -26,8 +26,6 @@ from kaa.ext.questions import (
     Answer,
     Deny,
     Dismissed,
-    Escalation,
-    EscalationKind,
 )
 from kaa.hands.policy import Mode
 from kaa.llm.scripted import reply

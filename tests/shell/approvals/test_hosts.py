@@ -5,7 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from kaa.ext.questions import Abort, AllowAlways, AllowForSession, AllowOnce, Answer, Deny, Dismissed, Escalation
+from kaa.ext.escalations import Escalation
+from kaa.ext.questions import (
+    Abort,
+    AllowAlways,
+    AllowForSession,
+    AllowOnce,
+    Answer,
+    Deny,
+    Dismissed,
+)
 from kaa.shell.approvals.rule_file import RuleFile
 from kaa.workspace.network.asking import HostAnswer
 from tests.shell.approvals.test_gate import Stage, results

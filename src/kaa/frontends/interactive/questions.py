@@ -17,6 +17,8 @@ from kaa.ext.questions import (
     Choice,
     Confirmation,
     Editing,
+    Form,
+    OpenUrl,
     TextInput,
     Trust,
 )
@@ -26,7 +28,6 @@ from kaa.frontends.interactive.dialogs.question import QuestionDialog
 from kaa.frontends.interactive.dialogs.simple_questions import ChoiceDialog, ConfirmationDialog, TextDialog
 from kaa.frontends.interactive.dialogs.trust import TrustDialog
 from kaa.frontends.interactive.main_view import MainView
-from kaa.tui.context import Context
 
 # Between two words people pause for less.
 _TYPING_SECONDS = 0.8
@@ -56,7 +57,7 @@ class QuestionDialogs:
             self._close(question)
             answer(given)
 
-        dialog = _dialog(self._main_view.context, _with_agent(question), answered)
+        dialog = self._dialog(_with_agent(question), answered)
         self._asked.append((question, dialog))
         if isinstance(question, Choice) and question.requested:
             self._open(dialog)
@@ -115,6 +116,29 @@ class QuestionDialogs:
             or self._main_view.app.is_looking
         )
 
+    def _dialog(self, question: AnyQuestion, answered: Callable[[Answer], None]) -> QuestionDialog[Any]:
+        context = self._main_view.context
+        match question:
+            case Approval():
+                return ApprovalDialog(context, question, answered)
+            case Confirmation():
+                return ConfirmationDialog(context, question, answered)
+            case Choice():
+                return ChoiceDialog(context, question, answered)
+            case TextInput() | Editing():
+                return TextDialog(context, question, answered)
+            case Form():
+                from kaa.frontends.interactive.dialogs.form import FormDialog  # lazy: few conversations have forms
+
+                return FormDialog(context, question, answered)
+            case OpenUrl():
+                from kaa.frontends.browser import open_in_browser  # lazy, too
+                from kaa.frontends.interactive.dialogs.address import AddressDialog
+
+                return AddressDialog(context, question, answered, open_in_browser, self._main_view.app.on_copy)
+            case Trust():
+                return TrustDialog(context, question, answered)
+
     def _close(self, question: AnyQuestion) -> None:
         """Close its dialog, if it is still asked."""
         for asked in [asked for asked in self._asked if asked[0] is question]:
@@ -131,20 +155,6 @@ def _with_agent(question: AnyQuestion) -> AnyQuestion:
     return msgspec.structs.replace(question, title=f"{question.agent}: {question.title}")
 
 
-def _dialog(context: Context, question: AnyQuestion, answered: Callable[[Answer], None]) -> QuestionDialog[Any]:
-    match question:
-        case Approval():
-            return ApprovalDialog(context, question, answered)
-        case Confirmation():
-            return ConfirmationDialog(context, question, answered)
-        case Choice():
-            return ChoiceDialog(context, question, answered)
-        case TextInput() | Editing():
-            return TextDialog(context, question, answered)
-        case Trust():
-            return TrustDialog(context, question, answered)
-
-
 def _call(question: AnyQuestion) -> str:
     """What a notification says of a question."""
     match question:
@@ -154,5 +164,7 @@ def _call(question: AnyQuestion) -> str:
             return "kaa asks whether this project is to be trusted"
         case Confirmation():
             return "kaa asks for a confirmation"
+        case OpenUrl():
+            return "kaa asks whether to open an address"
         case _:
             return "kaa asks a question"

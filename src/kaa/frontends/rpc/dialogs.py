@@ -5,12 +5,13 @@ form (`kaa.ext.questions`) instead of `value`, `confirmed` or `cancelled`.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeVar, cast
 
 import msgspec
 
 from kaa.core.messages import Json
+from kaa.ext.forms import ChoiceField, ChoicesField, Field, defaults
 from kaa.ext.questions import (
     Abort,
     AllowAlways,
@@ -25,10 +26,14 @@ from kaa.ext.questions import (
     Chosen,
     Confirmation,
     Confirmed,
+    Declined,
     Deny,
     Dismissed,
     Editing,
     Entered,
+    Filled,
+    Form,
+    OpenUrl,
     Question,
     TextInput,
     Trust,
@@ -136,6 +141,10 @@ def _request(request_id: str, question: AnyQuestion, seconds: float) -> dict[str
             dialog = {"method": "input", "placeholder": placeholder}
         case Editing(text=text):
             dialog = {"method": "editor", "prefill": text}
+        case Form(fields=fields):
+            dialog = {"method": "editor", "prefill": _prefill(fields)}
+        case OpenUrl(url=url, message=message):
+            dialog = {"method": "confirm", "message": "\n".join([*_quoted(message), one_line(url)])}
         case _:
             dialog = {"method": "select", "options": list(_options(question))}
     asker = "" if question.agent is None else f"{one_line(question.agent)}: "
@@ -168,6 +177,14 @@ def _title(question: AnyQuestion) -> str:
             ]
             now = [f"now: {question.current}"] if question.current else []
             shown = [question.title, *_quoted("\n".join(filter(None, [question.details, *now, *meanings])))]
+        case Form(message=message, fields=fields):
+            explained = [
+                f"{one_line(field.name)}{' (required)' if field.required else ''}: {one_line(_meaning(field))}"
+                for field in fields
+            ]
+            shown = [question.title, *_quoted("\n".join(filter(None, [message, *explained])))]
+        case OpenUrl():
+            shown = [question.title, f"host: {one_line(question.host)}"]
         case _:
             return sanitize(question.title)
     return "\n".join(shown)
@@ -187,6 +204,26 @@ def _quoted(text: str) -> list[str]:
     lines = [f"| {line}" for line in sanitize(shown).split("\n")] if text else []
     left = len(text) - len(shown)
     return [*lines, f"… {left} more characters are not shown: deny this unless you know them"] if left else lines
+
+
+def _meaning(field: Field) -> str:
+    options = field.options if isinstance(field, ChoiceField | ChoicesField) else ()
+    values = f"one of {', '.join(option.value for option in options)}" if options else ""
+    return "; ".join(filter(None, [field.title, field.description, values]))
+
+
+def _prefill(fields: Sequence[Field]) -> str:
+    """A JSON object to edit: the defaults, and null for what has none. A null is left out of the answer."""
+    values = {field.name: None for field in fields} | defaults(fields)
+    return msgspec.json.format(msgspec.json.encode(values)).decode()
+
+
+def _filled(text: str) -> Filled:
+    try:
+        values = msgspec.json.decode(text, type=dict[str, Json])
+    except msgspec.DecodeError as error:
+        raise UnfitAnswerError(f"invalid form: {error}; use a JSON object with the fields") from error
+    return Filled({name: value for name, value in values.items() if value is not None})
 
 
 def _options(question: AnyQuestion) -> Mapping[str, Answer]:
@@ -238,6 +275,10 @@ def _answer(question: AnyQuestion, response: DialogResponse) -> Answer:
     match question, response:
         case Confirmation(), DialogResponse(confirmed=bool(confirmed)):
             return Confirmed(confirmed)
+        case OpenUrl(), DialogResponse(confirmed=bool(confirmed)):
+            return Confirmed(yes=True) if confirmed else Declined()
+        case Form(), DialogResponse(value=str(value)):
+            return _filled(value)
         case ((TextInput() | Editing()), DialogResponse(value=str(value))):
             return Entered(value)
         case ((Approval() | Trust() | Choice()), DialogResponse(value=str(value))):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from kaa.core.messages import Json
-from kaa.ext.questions import OUTSIDE, Escalation
+from kaa.ext.escalations import OUTSIDE, Escalation
 from kaa.shell.approvals.places import is_obeyed
 from kaa.workspace.blocked import Blocked
 

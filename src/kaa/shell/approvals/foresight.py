@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kaa.ext.questions import OUTSIDE, Escalation
+from kaa.ext.escalations import OUTSIDE, Escalation
 from kaa.shell.approvals.credentials import use_of_credentials
 from kaa.shell.approvals.foreseen_hosts import foreseen_hosts, hosts_in
 from kaa.shell.approvals.grammar import Words

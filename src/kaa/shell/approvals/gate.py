@@ -19,8 +19,8 @@ from kaa.core.tool import Permit, ToolResult
 from kaa.ext.api import Risk
 from kaa.ext.asking import Asker
 from kaa.ext.context import WorkspacePermit
+from kaa.ext.escalations import OUTSIDE, Escalation
 from kaa.ext.questions import (
-    OUTSIDE,
     Abort,
     AllowAlways,
     AllowByAuto,
@@ -31,7 +31,6 @@ from kaa.ext.questions import (
     ApprovalAnswer,
     Deny,
     Dismissed,
-    Escalation,
 )
 from kaa.shell.approvals import wording
 from kaa.shell.approvals.blocks import blocked_in, escalations_for

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from kaa.ext.asking import Asker, NobodyToAskError
+from kaa.ext.escalations import Escalation
 from kaa.ext.questions import (
     Abort,
     AllowAlways,
@@ -20,7 +21,6 @@ from kaa.ext.questions import (
     ApprovalAnswer,
     Deny,
     Dismissed,
-    Escalation,
 )
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.memory import Memory

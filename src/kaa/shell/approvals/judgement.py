@@ -15,7 +15,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from kaa.ext.questions import OUTSIDE, JudgedPart
+from kaa.ext.escalations import OUTSIDE
+from kaa.ext.questions import JudgedPart
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.coverage import Permission, forbidden, judged_parts, permission
 from kaa.shell.approvals.foresight import Need

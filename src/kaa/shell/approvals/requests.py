@@ -13,7 +13,8 @@ import msgspec
 
 from kaa.builtin.tools import REQUEST_TOOL, PermissionArguments
 from kaa.core.messages import Json, ToolCall
-from kaa.ext.questions import OUTSIDE, Approval, Escalation, EscalationKind
+from kaa.ext.escalations import OUTSIDE, Escalation, EscalationKind
+from kaa.ext.questions import Approval
 from kaa.shell.approvals import wording
 from kaa.shell.approvals.calls import JudgedCall, examine
 from kaa.shell.approvals.coverage import judged_parts

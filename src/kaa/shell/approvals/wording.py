@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Sequence
 
-from kaa.ext.questions import OUTSIDE, Escalation
+from kaa.ext.escalations import OUTSIDE, Escalation
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.judgement import Doubtful
 from kaa.shell.approvals.rules import Rule

@@ -128,6 +128,11 @@ class SelectList(Generic[T]):
         self._take(items)
         self._go_to(before)
 
+    def select(self, value: T) -> None:
+        """Select the entry that stands for this, if it is there; a search ends."""
+        self.set_query("")
+        self._go_to(next((item for item in self._items if item.value == value), None))
+
     def render(self, width: int) -> list[str]:
         """The search field, the entries in view, and where among all of them they are."""
         search = self._search.render(width) if self._search else []

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from kaa.ext.escalations import OUTSIDE, Escalation
 from kaa.ext.questions import (
-    OUTSIDE,
     Abort,
     AllowAlways,
     AllowByAuto,
@@ -16,7 +16,6 @@ from kaa.ext.questions import (
     Answer,
     Approval,
     Deny,
-    Escalation,
     JudgedPart,
 )
 from kaa.frontends.interactive.dialogs.approval import ApprovalDialog

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from kaa.ext.escalations import OUTSIDE
 from kaa.ext.questions import (
-    OUTSIDE,
     Abort,
     AllowAlways,
     AllowByAuto,

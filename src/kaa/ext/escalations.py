@@ -1,0 +1,47 @@
+"""What a yes to a tool call changes besides letting it run. Light on purpose: every conversation imports this."""
+
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+# What a yes changes beyond this call being run: the call leaves the sandbox; and in this session a host, a port or a
+# unix socket of the user's machine may be reached, a directory may be written, a path may be read.
+EscalationKind: TypeAlias = Literal["outside", "network", "port", "socket", "directory", "read"]
+
+_ROOT_SOCKETS = frozenset({"docker.sock", "containerd.sock", "podman.sock", "crio.sock", "lxd.socket", "unix.socket"})
+
+
+class Escalation(msgspec.Struct, rename="camel", frozen=True):
+    """A limit of the sandbox that a yes removes. `what`: the host, the port or the path."""
+
+    kind: EscalationKind
+    what: str = ""
+
+    @property
+    def text(self) -> str:
+        """What a yes does, for people."""
+        match self.kind:
+            case "outside":
+                return "runs this call outside the sandbox"
+            case "network":
+                return f"allows network access to {self.what}"
+            case "port":
+                return f"lets commands reach localhost:{self.what} of this machine for this session"
+            case "socket":
+                return f"lets commands reach the unix socket {self.what} for this session"
+            case "directory":
+                return f"allows writing in {self.what} for this session"
+            case "read":
+                return f"allows reading {self.what} for this session"
+
+    @property
+    def warning(self) -> str | None:
+        """What the person should know about what is permitted; None if there is nothing."""
+        if self.kind != "socket":
+            return None
+        if self.what.rpartition("/")[2] in _ROOT_SOCKETS:
+            return f"who can use {self.what} can do everything on this machine, as root"
+        return f"the program at {self.what} acts with your rights for every command that asks it"
+
+
+OUTSIDE: Final = Escalation("outside")
