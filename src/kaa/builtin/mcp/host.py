@@ -1,4 +1,4 @@
-"""What the extension needs of whoever runs the servers: `kaa.shell.mcp.lifecycle`."""
+"""What the extension needs of whoever runs the servers: `kaa.shell.mcp.project_servers`."""
 
 from collections.abc import Callable, Mapping
 from typing import Literal, Protocol, TypeAlias

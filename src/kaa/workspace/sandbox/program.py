@@ -41,8 +41,11 @@ class ProgramRights(msgspec.Struct, frozen=True):
 
     Attributes:
         name: names its directories for temporary files.
-        code: the folder that it is loaded from, which it can read.
         data: a directory that exists, which it can read and write.
+        code: the folder that it is loaded from, which it can read and not write; empty where it is installed as other
+            programs are.
+        cwd: the directory that it begins in; empty for `code`.
+        readable: files and folders besides those, which it can read.
         project: the directory of the project.
         access: what it may do there.
         hosts: what it may connect to, each as `--net` takes it.
@@ -53,9 +56,11 @@ class ProgramRights(msgspec.Struct, frozen=True):
     """
 
     name: str
-    code: str
     data: str
     project: str
+    code: str = ""
+    cwd: str = ""
+    readable: tuple[str, ...] = ()
     access: ProjectAccess = "none"
     hosts: tuple[str, ...] = ()
     variables: Mapping[str, str] = {}
@@ -71,17 +76,19 @@ class ProgramRights(msgspec.Struct, frozen=True):
         """
         project, writes = os.path.realpath(self.project), self.access == "write"
         sees = (project,) if self.access != "none" else ()
+        code = (self.code,) if self.code else ()
+        seen = (*code, *self.readable)
         # Where the whole home is the project, it is read as commands read it.
         closes_home = not is_below(os.path.realpath(home), sees)
         return SandboxOptions(
             network=NetworkState(rules=tuple(map(NetworkRule.parse, self.hosts))),
             root_writable=writes,
             writable=(self.data,),
-            hidden=(*self.hidden, f"!{_escaped(self.code)}", *(() if sees else (_escaped(project),))),
+            hidden=(*self.hidden, *(f"!{_escaped(one)}" for one in seen), *(() if sees else (_escaped(project),))),
             closed=(home,) if closes_home else (),
             listed=sees,
             private=self.private,
-            loaded=(self.code, *self.loaded),
+            loaded=(*code, *self.loaded),
         )
 
 
@@ -114,7 +121,7 @@ class ConfinedProgram:
         report: Callable[[str], None],
         unconfined: bool = False,
     ) -> "ConfinedProgram":
-        """Start a program in the strongest tier of this machine. It begins in `rights.code`.
+        """Start a program in the strongest tier of this machine. It begins in `rights.cwd`.
 
         Args:
             argv: the program and its arguments. A name is found where commands of the model cannot write.
@@ -152,7 +159,9 @@ class ConfinedProgram:
 
         async def run() -> Ending:
             async with around:
-                return await runner.run(argv, cwd=rights.code, env=variables, timeout=None, output=owned)
+                return await runner.run(
+                    argv, cwd=rights.cwd or rights.code or rights.data, env=variables, timeout=None, output=owned
+                )
 
         return cls(sandbox, asyncio.create_task(run()), owned)
 

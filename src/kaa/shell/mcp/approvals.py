@@ -1,0 +1,160 @@
+"""What the user approved of MCP servers: those of projects, as they were configured, and what all of them offered.
+
+The record is `mcp-approvals.json` in kaa's home. A server of a project is approved for its very configuration; a tool,
+of any server, for its very description. What changed is held back until the user has seen how.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import msgspec
+
+from kaa.host.private_file import PrivateFile, PrivateFileError
+from kaa.mcp.manifest import Manifest, ToolInfo
+from kaa.shell.home import Home
+from kaa.shell.mcp.config.entry import ConfiguredServer
+
+
+class ApprovalRecordsError(Exception):
+    """The record cannot be read or written; the message says why and what to do."""
+
+
+class Approval(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is known of a server.
+
+    Attributes:
+        digest: of the configuration that was approved; empty if nobody was asked.
+        tools: what each tool was when it was accepted, by name.
+        instructions: digest of the server's advice, likewise; None before it was first listed.
+    """
+
+    digest: str = ""
+    tools: dict[str, ToolInfo] = {}
+    instructions: str | None = None
+
+
+class _File(msgspec.Struct, frozen=True):
+    format: int = 1
+    servers: dict[str, Approval] = {}
+
+
+class Approvals:
+    """The record.
+
+    Args:
+        home: the user's folder.
+    """
+
+    def __init__(self, home: Home) -> None:
+        self._path = home.path / "mcp-approvals.json"
+        self._file = PrivateFile(self._path)
+
+    def is_approved(self, server: ConfiguredServer) -> bool:
+        """Whether a server may be started as it is configured. The user's own are: he wrote their files.
+
+        Raises:
+            ApprovalRecordsError: the record cannot be read.
+        """
+        return server.source.scope != "project" or self._of(server).digest == server.digest
+
+    def was_approved(self, server: ConfiguredServer) -> bool:
+        """Whether another configuration of it was approved.
+
+        Raises:
+            ApprovalRecordsError: the record cannot be read.
+        """
+        return bool(self._of(server).digest)
+
+    def approve(self, server: ConfiguredServer) -> None:
+        """Approve a server as it is configured now. What it offers is accepted when it is next listed.
+
+        Raises:
+            ApprovalRecordsError: that cannot be kept.
+        """
+        with self._rewriting() as servers:
+            servers[_key(server)] = Approval(digest=server.digest)
+
+    def held(self, server: ConfiguredServer, manifest: Manifest) -> Mapping[str, str]:
+        """The tools that are held back, by name: how they changed, in lines. New ones are accepted at once, and kept.
+
+        Raises:
+            ApprovalRecordsError: the record cannot be read or written.
+        """
+        before = self._of(server)
+        found: dict[str, str] = {}
+        for tool in manifest.tools:
+            known = before.tools.get(tool.name)
+            if known is not None and known.digest != tool.digest:
+                found[tool.name] = difference(known, tool)
+            elif known is None and before.instructions is not None and server.entry.tool_approval == "all":
+                found[tool.name] = f"It is new:\n{_described(tool)}"
+        if before.instructions not in (None, manifest.instructions_digest):
+            found = {tool.name: found.get(tool.name) or "The server's instructions changed." for tool in manifest.tools}
+        accepted = {tool.name: tool for tool in manifest.tools if tool.name not in found}
+        if accepted.keys() - before.tools.keys() or before.instructions is None:
+            with self._rewriting() as servers:
+                current = servers.get(_key(server), Approval())
+                servers[_key(server)] = msgspec.structs.replace(
+                    current,
+                    tools=current.tools | {name: tool for name, tool in accepted.items() if name not in current.tools},
+                    instructions=manifest.instructions_digest if current.instructions is None else current.instructions,
+                )
+        return found
+
+    def accept(self, server: ConfiguredServer, manifest: Manifest) -> None:
+        """Accept everything that a server offers now.
+
+        Raises:
+            ApprovalRecordsError: that cannot be kept.
+        """
+        with self._rewriting() as servers:
+            servers[_key(server)] = msgspec.structs.replace(
+                servers.get(_key(server), Approval()),
+                tools={tool.name: tool for tool in manifest.tools},
+                instructions=manifest.instructions_digest,
+            )
+
+    def _of(self, server: ConfiguredServer) -> Approval:
+        try:
+            return self._parse(self._file.read()).get(_key(server), Approval())
+        except PrivateFileError as error:
+            raise ApprovalRecordsError(str(error)) from error
+
+    @contextmanager
+    def _rewriting(self) -> Iterator[dict[str, Approval]]:
+        try:
+            with self._file.rewriting() as content:
+                servers = self._parse(content)
+                yield servers
+                encoded = msgspec.json.encode(_File(servers=dict(sorted(servers.items()))))
+                self._file.replace(msgspec.json.format(encoded, indent=2) + b"\n")
+        except PrivateFileError as error:
+            raise ApprovalRecordsError(str(error)) from error
+
+    def _parse(self, content: bytes | None) -> dict[str, Approval]:
+        try:
+            return msgspec.json.decode(content or b"{}", type=_File).servers
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ApprovalRecordsError(
+                f"{self._path}: {error}. Correct it, or remove it and approve the servers again"
+            ) from error
+
+
+def difference(before: ToolInfo, after: ToolInfo) -> str:
+    """How a tool changed, as a diff of what the model reads."""
+    import difflib  # lazy: servers seldom change what they offer
+
+    lines = difflib.unified_diff(
+        _described(before).splitlines(), _described(after).splitlines(), "before", "now", lineterm="", n=2
+    )
+    return "\n".join(lines) or "Its texts are the same to the eye, but not what the server sent."
+
+
+def _described(tool: ToolInfo) -> str:
+    schema = msgspec.json.format(msgspec.json.encode(tool.input_schema), indent=2).decode()
+    hints = ", ".join(f"{name}: {getattr(tool.hints, name)}" for name in tool.hints.__struct_fields__)
+    return "\n".join((tool.name, tool.title, tool.description, schema, hints))
+
+
+def _key(server: ConfiguredServer) -> str:
+    return f"user/{server.name}" if server.source.scope != "project" else f"{server.source.file}#{server.name}"

@@ -1,0 +1,162 @@
+"""Reads the files that configure MCP servers: the user's, the project's in four agents' forms, and one for a run."""
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from kaa.core.messages import Json
+from kaa.mcp.parsing import digest
+from kaa.shell.home import Home
+from kaa.shell.mcp.config.dialects import Dialect, FieldError, translated
+from kaa.shell.mcp.config.entry import ConfiguredServer, Scope, ServerEntry, Source
+from kaa.shell.user_file import UserFileError, read_json
+
+MAX_FILE_BYTES = 256 * 1024
+MAX_SERVERS = 200
+
+PROJECT_FILES: Mapping[str, tuple[Dialect, str]] = {
+    ".mcp.json": ("claude", "mcpServers"),
+    ".vscode/mcp.json": ("vscode", "servers"),
+    ".cursor/mcp.json": ("claude", "mcpServers"),
+    ".pi/mcp.json": ("pi", "mcpServers"),
+    ".kaa/mcp.json": ("kaa", "mcpServers"),
+}
+"""Path in the project → how it is written, and the field that has the servers. Later ones win."""
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
+# What only describes a server, or says how its tools are shown, asks nobody again.
+_DESCRIBING = frozenset(
+    {"description", "exposure", "toolExposure", "enabled", "timeoutSeconds", "startupTimeoutSeconds"}
+)
+# What only the user's own files may say.
+_USERS_OWN = ("sandbox", "approval", "headersHelper")
+_FIELDS = frozenset(field.encode_name for field in msgspec.structs.fields(ServerEntry))
+
+
+class Configured(msgspec.Struct, frozen=True):
+    """All configured servers, by name in the order of their files, and what is wrong with the files, in sentences."""
+
+    servers: tuple[ConfiguredServer, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+class ProjectFile(msgspec.Struct, frozen=True):
+    """A file of a project that the user trusts: its path in the project, and its content."""
+
+    path: str
+    data: bytes
+
+
+def configured(home: Home, root: str, project: Sequence[ProjectFile], extra: Path | None = None) -> Configured:
+    """All servers that are configured for a project.
+
+    A server of the project never takes the place of the user's: it is called `NAME-project`.
+
+    Args:
+        home: has the user's own file.
+        root: of the project.
+        project: its files, as far as the user trusts them.
+        extra: a file for this run.
+    """
+    notices: list[str] = []
+    found: dict[str, ConfiguredServer] = {}
+    given: list[tuple[str, Scope, Dialect, Json]] = [
+        (path := str(home.path / "mcp.json"), "user", "kaa", _own(path, notices)),
+        *(
+            (os.path.join(root, one.path), "project", PROJECT_FILES[one.path][0], _parsed(one, root, notices))
+            for one in sorted(project, key=lambda one: list(PROJECT_FILES).index(one.path))
+        ),
+    ]
+    if extra is not None:
+        given.append((str(extra), "run", "kaa", _own(str(extra), notices)))
+    for file, scope, dialect, servers in given:
+        for server in _entries(file, scope, dialect, servers, notices):
+            name = server.name
+            rival = next((one for one in found.values() if _alike(one.name) == _alike(name)), None)
+            if rival is None or rival.source.scope == scope == "project" or scope == "run":
+                found.pop(rival.name if rival is not None else name, None)
+                found[name] = server
+                continue
+            if scope == rival.source.scope:
+                notices.append(f"MCP server {name} in {file} is ignored: {rival.name} has a name like it")
+                continue
+            renamed = f"{name}-project"
+            found[renamed] = msgspec.structs.replace(server, name=renamed)
+    return Configured(tuple(found.values()), tuple(notices))
+
+
+def _own(path: str, notices: list[str]) -> Json:
+    try:
+        return _servers_in(read_json(path), "mcpServers", path)
+    except (UserFileError, FieldError) as error:
+        notices.append(str(error))
+        return {}
+
+
+def _parsed(file: ProjectFile, root: str, notices: list[str]) -> Json:
+    path = os.path.join(root, file.path)
+    if len(file.data) > MAX_FILE_BYTES:
+        notices.append(f"{path} is ignored: it is larger than {MAX_FILE_BYTES // 1024} KiB")
+        return {}
+    try:
+        from kaa.llm import jsonc  # lazy: only files with servers need it
+
+        text = jsonc.to_json(file.data.decode("utf-8-sig"))
+        return _servers_in(json.loads(text) if text.strip() else None, PROJECT_FILES[file.path][1], path)
+    except (ValueError, RecursionError) as error:
+        notices.append(str(error) if isinstance(error, FieldError) else f"{path} is not JSON: {error}")
+        return {}
+
+
+def _servers_in(content: Json, field: str, path: str) -> dict[str, Json]:
+    if content is None:
+        return {}
+    servers = content.get(field, {}) if isinstance(content, dict) else None
+    if not isinstance(servers, dict):
+        raise FieldError(f"{path} is ignored: `{field}` is not an object of servers by name")
+    if len(servers) > MAX_SERVERS:
+        raise FieldError(f"{path} is ignored: it has more than {MAX_SERVERS} servers")
+    return servers
+
+
+def _entries(
+    file: str, scope: Scope, dialect: Dialect, servers: Mapping[str, Json], notices: list[str]
+) -> Iterator[ConfiguredServer]:
+    for name, fields in servers.items():
+        try:
+            yield _server(name, fields, Source(file, scope), dialect)
+        except (FieldError, msgspec.ValidationError, ValueError) as error:
+            notices.append(f"MCP server {name[:80]} in {file} is ignored: {error}")
+
+
+def _server(name: str, fields: Json, source: Source, dialect: Dialect) -> ConfiguredServer:
+    if not _NAME.fullmatch(name):
+        raise FieldError("its name must have 1 to 40 letters, digits, - and _")
+    if not isinstance(fields, dict):
+        raise FieldError("it is not an object")
+    known, ignored = translated(fields, dialect)
+    if source.scope == "project":
+        refused = [field for field in _USERS_OWN if known.pop(field, None) is not None]
+        ignored = (*ignored, *(f"`{field}` is ignored: only your own files can have it" for field in refused))
+    unknown = sorted(set(known) - _FIELDS)
+    entry = msgspec.convert({key: value for key, value in known.items() if key in _FIELDS}, ServerEntry)
+    if bool(entry.command) == bool(entry.url):
+        raise FieldError("it needs either `command` or `url`")
+    if entry.timeout_seconds <= 0 or entry.startup_timeout_seconds <= 0 or entry.idle_minutes <= 0:
+        raise FieldError("times must be positive")
+    told = tuple(f"`{one[:80]}` is no field that kaa knows" for one in unknown)
+    decisive = {key: value for key, value in known.items() if key not in _DESCRIBING}
+    return ConfiguredServer(name, entry, source, digest(decisive), (*ignored, *told))
+
+
+def _alike(name: str) -> str:
+    return name.replace("-", "_").lower()
+
+
+def project_files(contents: Iterable[tuple[str, bytes | None]]) -> tuple[ProjectFile, ...]:
+    """The files among `contents`, by path, that configure servers."""
+    return tuple(ProjectFile(path, data) for path, data in contents if path in PROJECT_FILES and data is not None)

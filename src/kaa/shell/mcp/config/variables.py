@@ -1,0 +1,46 @@
+"""Fills in `${VAR}`, `${VAR:-default}` and a few names of places in the texts of a server that is about to start."""
+
+import os
+import re
+from collections.abc import Collection, Mapping
+
+_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{(/|workspaceFolder|userHome)\}")
+_PLACES = {"workspaceFolder", "userHome"}
+
+
+class VariableError(ValueError):
+    """A text needs a variable that it may not have; the message says which and why."""
+
+
+def variables_in(text: str) -> frozenset[str]:
+    """The names of the environment variables that a text needs."""
+    return frozenset(name for name, _, _ in _VARIABLE.findall(text) if name and name not in _PLACES)
+
+
+def filled_in(text: str, environ: Mapping[str, str], project: str, refused: Collection[str] = ()) -> str:
+    """The text with its variables filled in. One that is not set, and has no default, stays as it is written.
+
+    Args:
+        text: as the file has it.
+        environ: the user's variables.
+        project: its directory, for `${workspaceFolder}`.
+        refused: names of variables that must not be filled in.
+
+    Raises:
+        VariableError: it needs one of `refused`.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        name, default, place = match.groups()
+        if place == "/":
+            return os.sep
+        if place == "workspaceFolder" or name == "workspaceFolder":
+            return project
+        if place == "userHome" or name == "userHome":
+            return environ.get("HOME") or os.path.expanduser("~")
+        if name in refused:
+            raise VariableError(f"${{{name}}} is a key of kaa, which a project's server does not get")
+        found = environ.get(name) or default
+        return match[0] if found is None else found
+
+    return _VARIABLE.sub(value, text)

@@ -1,0 +1,119 @@
+"""The servers of a project, for all of its conversations: `kaa.builtin.mcp.host.McpHost`."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from kaa.builtin.mcp.host import ServerUnavailableError, ServerView
+from kaa.ext.asking import NOBODY, Asker
+from kaa.host.log import LOG
+from kaa.shell.mcp.server import Server, UsedServer
+
+# Servers that kaa has never seen are started once to learn what they offer.
+_LEARNING_AT_ONCE = 2
+
+
+class ProjectServers:
+    """See `kaa.builtin.mcp.host.McpHost`: the servers of one project, for all of its conversations.
+
+    Args:
+        servers: makes the servers, given what is to be told of their changes.
+    """
+
+    def __init__(self, servers: Callable[[Callable[[str], None]], Sequence[Server]]) -> None:
+        self._observers: list[Callable[[str], None]] = []
+        self._servers = {server.name: server for server in servers(self._changed)}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._learning = asyncio.Semaphore(_LEARNING_AT_ONCE)
+
+    def begin(self) -> None:
+        """Start what starts with kaa, and learn what servers offer that were never listed. In the background."""
+        for server in self._servers.values():
+            lifecycle = server.configured.entry.lifecycle
+            if not server.may_start:
+                continue
+            if lifecycle == "keep-alive":
+                self._spawn(server.keep_alive())
+            elif lifecycle == "eager" or not server.is_known:
+                self._spawn(self._learn(server))
+
+    async def require(self) -> None:
+        """Wait until the servers run that are required.
+
+        Raises:
+            ServerUnavailableError: one does not start.
+        """
+        for server in self._servers.values():
+            if server.configured.entry.required:
+                try:
+                    await server.approve(NOBODY)
+                    await server.started()
+                except ServerUnavailableError as error:
+                    where = server.configured.source.file
+                    raise ServerUnavailableError(f"{error}. It is required in {where}") from error
+
+    def server(self, name: str) -> Server:
+        """A server.
+
+        Raises:
+            ServerUnavailableError: there is none of this name.
+        """
+        if (found := self._servers.get(name)) is None:
+            names = ", ".join(self._servers) or "none"
+            raise ServerUnavailableError(f"There is no MCP server {name!r}. Configured: {names}")
+        return found
+
+    def servers(self) -> tuple[ServerView, ...]:
+        """See `McpHost`."""
+        return tuple(server.view() for server in self._servers.values())
+
+    async def session(self, name: str, asker: Asker) -> UsedServer:
+        """See `McpHost`."""
+        server = self.server(name)
+        await server.approve(asker)
+        return UsedServer(server, (await server.started()).manifest)
+
+    def prewarm(self, name: str) -> None:
+        """See `McpHost`."""
+        if (server := self._servers.get(name)) is not None and server.may_start:
+            self._spawn(_quietly(server))
+
+    def observe(self, changed: Callable[[str], None]) -> Callable[[], None]:
+        """See `McpHost`."""
+        self._observers.append(changed)
+        return lambda: self._observers.remove(changed)
+
+    async def log_in(self, name: str, asker: Asker) -> None:
+        """See `McpHost`."""
+        server = self.server(name)
+        raise ServerUnavailableError(f"MCP server {server.name} has no login: it is a program on this machine")
+
+    def log(self, name: str) -> tuple[str, ...]:
+        """See `McpHost`."""
+        return tuple(self.server(name).log)
+
+    async def close(self) -> None:
+        """End all servers."""
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, *(server.end() for server in self._servers.values()), return_exceptions=True)
+
+    async def _learn(self, server: Server) -> None:
+        async with self._learning:
+            await _quietly(server)
+
+    def _changed(self, name: str) -> None:
+        for observer in tuple(self._observers):
+            observer(name)
+
+    def _spawn(self, work: "Awaitable[None]") -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def _quietly(server: Server) -> None:
+    try:
+        await server.started()
+    except ServerUnavailableError as error:
+        LOG.info("mcp: %s", error)

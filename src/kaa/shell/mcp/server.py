@@ -1,0 +1,462 @@
+"""The life of one server: started when it is needed, ended when it is idle, tried again after failures."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TypeAlias, TypeVar
+
+from kaa.builtin.mcp.host import ServerState, ServerUnavailableError, ServerView
+from kaa.core.messages import Json
+from kaa.ext.asking import Asker, NobodyToAskError, confirm
+from kaa.ext.tools import Risk
+from kaa.host.log import LOG
+from kaa.mcp.client import McpClient
+from kaa.mcp.connection import Connection
+from kaa.mcp.contents import CallResult, LogLine, Progress, PromptResult, ResourcePart
+from kaa.mcp.errors import LegacyNeededError, LoginNeededError, McpError
+from kaa.mcp.manifest import Era, Manifest, PromptInfo, TemplateInfo, ToolInfo
+from kaa.mcp.questions import (
+    ElicitAnswer,
+    Elicitation,
+    RefusedError,
+    Root,
+    SamplingAnswer,
+    SamplingRequest,
+    ServerQuestions,
+)
+from kaa.shell.mcp.approvals import ApprovalRecordsError, Approvals
+from kaa.shell.mcp.config.entry import ConfiguredServer
+from kaa.shell.mcp.manifests import Manifests
+
+AnswerT = TypeVar("AnswerT")
+
+Connect: TypeAlias = Callable[[ConfiguredServer, deque[str]], Connection]
+"""Makes a connection to an approved server; its log gets what the server prints."""
+
+_LOG_LINES = 200
+# A server that cannot start is tried again, but not for each of the model's attempts.
+_RETRY_SECONDS = 5.0
+_MIN_PAUSE, _MAX_PAUSE = 1.0, 60.0
+
+
+class Server:
+    """One server of a project.
+
+    Args:
+        configured: the server.
+        project: the directory of the project.
+        approvals: what the user approved.
+        manifests: what servers offered.
+        connect: makes connections.
+        changed: told that its view changed.
+        describe: what is asked before a server of a project starts, in lines.
+        risk: the risk of its tools, as its rights and its hints give it.
+    """
+
+    def __init__(
+        self,
+        configured: ConfiguredServer,
+        project: str,
+        approvals: Approvals,
+        manifests: Manifests,
+        connect: Connect,
+        changed: Callable[[str], None],
+        describe: Callable[[ConfiguredServer], str],
+        risk: Callable[[ConfiguredServer, ToolInfo], Risk],
+    ) -> None:
+        self.configured = configured
+        self.log: deque[str] = deque(maxlen=_LOG_LINES)
+        self._project = project
+        self._approvals = approvals
+        self._manifests = manifests
+        self._connect = connect
+        self._changed = changed
+        self._describe = describe
+        self._risk = risk
+        self._lock = asyncio.Lock()
+        self._client: McpClient | None = None
+        self._uses = 0
+        self._idle: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._over = asyncio.Event()
+        self._starting = False
+        self._reason = ""
+        self._tried = float("-inf")
+        self._needs_login = False
+        self._declined = False
+        self._approved = _safely(approvals.is_approved, configured)
+        self._manifest = manifests.read(configured) if self._approved else None
+        self._held: Mapping[str, str] = self._changes()
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.configured.name
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is known what it offers."""
+        return self._manifest is not None
+
+    @property
+    def may_start(self) -> bool:
+        """Whether it can start without a question."""
+        return self._approved and self.configured.entry.enabled
+
+    def view(self) -> ServerView:
+        """See `McpHost.servers`."""
+        entry = self.configured.entry
+        manifest = self._used_manifest()
+        return ServerView(
+            name=self.name,
+            state=self._state(),
+            description=entry.description or (manifest.server.title if manifest is not None else ""),
+            reason=self._reason,
+            manifest=manifest,
+            exposure=entry.exposure,
+            tool_exposure=entry.tool_exposure,
+            risks={} if manifest is None else {one.name: self._risk(self.configured, one) for one in manifest.tools},
+            held={name: _held_sentence(self.name, name) for name in self._held},
+            source=self.configured.source.file,
+            patience=entry.timeout_seconds,
+        )
+
+    def changes(self) -> Mapping[str, str]:
+        """How the tools changed that are held back, by name."""
+        return self._held
+
+    def accept_changes(self) -> None:
+        """The user has seen how the server changed, and accepts it.
+
+        Raises:
+            ApprovalRecordsError: that cannot be kept.
+        """
+        if self._manifest is not None:
+            self._approvals.accept(self.configured, self._manifest)
+            self._held = {}
+            self._tell()
+
+    async def approve(self, asker: Asker) -> None:
+        """Ask whether the server may start, unless that was answered.
+
+        Raises:
+            ServerUnavailableError: it may not.
+        """
+        if not self.configured.entry.enabled:
+            raise ServerUnavailableError(f"MCP server {self.name} is disabled in {self.configured.source.file}")
+        if self._approved:
+            return
+        how = f"`kaa mcp approve {self.name}` approves it"
+        if self._declined:
+            raise ServerUnavailableError(f"MCP server {self.name} is not started: you declined it. {how}")
+        try:
+            changed = _safely(self._approvals.was_approved, self.configured)
+            again = ", which was configured anew since you approved it" if changed else ""
+            title = f"Start MCP server {self.name} of this project{again}?"
+            yes = await confirm(asker, title, self._describe(self.configured))
+        except NobodyToAskError as error:
+            raise ServerUnavailableError(
+                f"MCP server {self.name} is not started: {self.configured.source.file} is the project's, and you have"
+                f" not approved it. {how}"
+            ) from error
+        if not yes:
+            self._declined = True
+            raise ServerUnavailableError(f"MCP server {self.name} is not started: you declined it. {how}")
+        try:
+            self._approvals.approve(self.configured)
+        except ApprovalRecordsError as error:
+            raise ServerUnavailableError(str(error)) from error
+        self._approved = True
+        self._manifest = self._manifests.read(self.configured)
+        self._tell()
+
+    async def started(self) -> McpClient:
+        """The server, running.
+
+        Raises:
+            ServerUnavailableError: it does not start.
+        """
+        async with self._lock:
+            if self._client is not None:
+                return self._client
+            loop = asyncio.get_running_loop()
+            if self._reason and loop.time() < self._tried + _RETRY_SECONDS:
+                raise ServerUnavailableError(self._reason)
+            self._starting = True
+            self._tell()
+            try:
+                self._client = client = await self._connected()
+                self._over.clear()
+            finally:
+                self._starting = False
+                self._tried = loop.time()
+                self._tell()
+            self._learn(client.manifest)
+            self._rest()
+            return client
+
+    @asynccontextmanager
+    async def used(self) -> AsyncIterator[McpClient]:
+        """The server for one request: it does not end meanwhile.
+
+        Raises:
+            ServerUnavailableError: it does not start.
+        """
+        self._uses += 1
+        try:
+            client = await self.started()
+            self._tell()
+            try:
+                yield client
+            except LegacyNeededError as error:
+                await self._begin_anew()
+                how = "kaa talks to this server in the older way from now on: call the tool again"
+                raise McpError(f"{error}. {how}") from error
+        finally:
+            self._uses -= 1
+            self._rest()
+            self._tell()
+
+    async def keep_alive(self) -> None:
+        """Start it, and start it again whenever it ends."""
+        pause = _MIN_PAUSE
+        while True:
+            try:
+                await self.started()
+                pause = _MIN_PAUSE
+                await self._over.wait()
+            except ServerUnavailableError as error:
+                LOG.info("mcp: %s", error)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _MAX_PAUSE)
+
+    async def end(self) -> None:
+        """End it; the next use starts it again."""
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+        client, self._client = self._client, None
+        self._over.set()
+        if client is not None:
+            await client.close()
+            self._tell()
+
+    def changed(self, manifest: Manifest) -> None:
+        """See `ServerObserver`."""
+        self._learn(manifest)
+        self._tell()
+
+    def logged(self, line: LogLine) -> None:
+        """See `ServerObserver`."""
+        self.log.append(f"{line.level}: {line.text}")
+
+    def ended(self, reason: str) -> None:
+        """See `ServerObserver`."""
+        LOG.info("mcp: server %s ended: %s", self.name, reason)
+        self.log.append(reason)
+        client, self._client = self._client, None
+        self._over.set()
+        if client is not None:
+            task = asyncio.create_task(client.close())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        self._tell()
+
+    async def _connected(self) -> McpClient:
+        entry = self.configured.entry
+        self._needs_login = False
+        try:
+            client = await McpClient.connect(
+                lambda: self._connect(self.configured, self.log),
+                _ProjectQuestions(self._project if self._risk_of_reading() else None),
+                self,
+                eras=self._eras(),
+                patience=entry.startup_timeout_seconds,
+            )
+        except LoginNeededError as error:
+            self._needs_login = True
+            self._reason = f"MCP server {self.name} needs a login. `kaa mcp login {self.name}` logs in"
+            raise ServerUnavailableError(self._reason) from error
+        except McpError as error:
+            self._reason = f"MCP server {self.name} did not start: {error}"
+            raise ServerUnavailableError(self._reason) from error
+        self._reason = ""
+        return client
+
+    def _eras(self) -> Sequence[Era]:
+        entry = self.configured.entry
+        if entry.protocol == "legacy":
+            return ("legacy",)
+        if entry.protocol != "auto":
+            return ("modern",)
+        if self._manifest is not None:
+            return ("legacy", "modern") if self._manifest.era == "legacy" else ("modern", "legacy")
+        return ("legacy", "modern") if entry.command else ("modern", "legacy")
+
+    async def _begin_anew(self) -> None:
+        """Talk to it in the older way from now on."""
+        if self._manifest is not None:
+            import msgspec  # lazy: seldom needed
+
+            self._manifest = msgspec.structs.replace(self._manifest, era="legacy")
+            self._manifests.write(self.configured, self._manifest)
+        await self.end()
+
+    def _learn(self, manifest: Manifest) -> None:
+        self._manifest = manifest
+        self._manifests.write(self.configured, manifest)
+        self._held = self._changes()
+        for problem in manifest.left_out:
+            self.log.append(problem)
+
+    def _changes(self) -> Mapping[str, str]:
+        if self._manifest is None:
+            return {}
+        try:
+            return self._approvals.held(self.configured, self._manifest)
+        except ApprovalRecordsError as error:
+            return {tool.name: str(error) for tool in self._manifest.tools}
+
+    def _used_manifest(self) -> Manifest | None:
+        """What it offers, as far as the entry wants it."""
+        entry, manifest = self.configured.entry, self._manifest
+        if manifest is None or not (entry.tools or entry.exclude_tools):
+            return manifest
+        from fnmatch import fnmatchcase
+
+        import msgspec  # lazy: few entries choose tools
+
+        def wanted(name: str) -> bool:
+            chosen = not entry.tools or any(fnmatchcase(name, one) for one in entry.tools)
+            return chosen and not any(fnmatchcase(name, one) for one in entry.exclude_tools)
+
+        return msgspec.structs.replace(manifest, tools=tuple(one for one in manifest.tools if wanted(one.name)))
+
+    def _state(self) -> ServerState:
+        if not self.configured.entry.enabled:
+            return "disabled"
+        if not self._approved:
+            return "not approved"
+        if self._client is not None:
+            return "in use" if self._uses else "started"
+        if self._starting:
+            return "starting"
+        if self._needs_login:
+            return "needs login"
+        if self._reason:
+            return "failed"
+        return "known" if self._manifest is not None else "configured"
+
+    def _rest(self) -> None:
+        """Let it end after a while without a use."""
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+        if self._client is not None and not self._uses and self.configured.entry.lifecycle != "keep-alive":
+            seconds = self.configured.entry.idle_minutes * 60
+            self._idle = asyncio.get_running_loop().call_later(seconds, self._end_idle)
+
+    def _end_idle(self) -> None:
+        task = asyncio.create_task(self.end())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _risk_of_reading(self) -> bool:
+        permissions = self.configured.entry.permissions
+        return bool(self.configured.entry.command) and (permissions is None or permissions.project != "none")
+
+    def _tell(self) -> None:
+        self._changed(self.name)
+
+
+class UsedServer:
+    """See `kaa.builtin.mcp.host.ServerSession`. The server runs while it is used, and starts if it ended meanwhile."""
+
+    def __init__(self, server: Server, manifest: Manifest) -> None:
+        self._server = server
+        self._manifest = manifest
+
+    @property
+    def manifest(self) -> Manifest:
+        """See `ServerSession`."""
+        return self._server.view().manifest or self._manifest
+
+    async def call(
+        self,
+        tool: str,
+        arguments: dict[str, Json],
+        *,
+        questions: ServerQuestions | None = None,
+        progress: Callable[[Progress], None] | None = None,
+        patience: float = 60,
+    ) -> CallResult:
+        """See `ServerSession`."""
+        if tool in self._server.changes():
+            raise McpError(_held_sentence(self._server.name, tool))
+        return await self._with(
+            lambda client: client.call(tool, arguments, questions=questions, progress=progress, patience=patience)
+        )
+
+    async def prompt(
+        self, name: str, arguments: dict[str, str], *, questions: ServerQuestions | None = None
+    ) -> PromptResult:
+        """See `ServerSession`."""
+        return await self._with(lambda client: client.prompt(name, arguments, questions=questions))
+
+    async def read(self, uri: str, *, questions: ServerQuestions | None = None) -> tuple[ResourcePart, ...]:
+        """See `ServerSession`."""
+        return await self._with(lambda client: client.read(uri, questions=questions))
+
+    async def complete(
+        self, reference: PromptInfo | TemplateInfo, argument: str, value: str, known: Mapping[str, str]
+    ) -> tuple[str, ...]:
+        """See `ServerSession`."""
+        return await self._with(lambda client: client.complete(reference, argument, value, known))
+
+    async def _with(self, use: Callable[[McpClient], Awaitable[AnswerT]]) -> AnswerT:
+        try:
+            async with self._server.used() as client:
+                return await use(client)
+        except ServerUnavailableError as error:
+            raise McpError(str(error)) from error
+
+
+class _ProjectQuestions:
+    """Answers what a server asks outside of any call: nobody is asked then."""
+
+    forms = True
+    samples = False
+
+    def __init__(self, project: str | None) -> None:
+        self._project = project
+
+    async def elicit(self, asked: Elicitation) -> ElicitAnswer:
+        """See `ServerQuestions`."""
+        return ElicitAnswer("cancel")
+
+    async def sample(self, asked: SamplingRequest) -> SamplingAnswer:
+        """See `ServerQuestions`."""
+        raise RefusedError("no call is under way")
+
+    def roots(self) -> tuple[Root, ...]:
+        """See `ServerQuestions`."""
+        from pathlib import Path  # lazy: few servers ask
+
+        return () if self._project is None else (Root(Path(self._project).as_uri(), Path(self._project).name),)
+
+
+def _held_sentence(server: str, tool: str) -> str:
+    return (
+        f"The tool {tool} of MCP server {server} changed since it was accepted, and is held back: the user can see how"
+        f" with `/mcp changes {server}`, and accept it"
+    )
+
+
+def _safely(ask: Callable[[ConfiguredServer], bool], server: ConfiguredServer) -> bool:
+    """False where the record cannot be read: nothing is approved then."""
+    try:
+        return ask(server)
+    except ApprovalRecordsError as error:
+        LOG.warning("mcp: %s", error)
+        return False

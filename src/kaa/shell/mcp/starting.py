@@ -1,0 +1,191 @@
+"""Starts the program of a server in a sandbox of its own."""
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from kaa.host.log import LOG
+from kaa.host.programs import host_programs
+from kaa.mcp.errors import ServerGoneError
+from kaa.mcp.parsing import cleaned
+from kaa.shell.home import Home
+from kaa.shell.mcp.config.entry import ConfiguredServer
+from kaa.shell.mcp.config.variables import VariableError, filled_in
+from kaa.shell.mcp.rights import permissions_of, readable_places
+from kaa.shell.settings import SettingsError
+from kaa.workspace.commands import OwnStreams
+from kaa.workspace.sandbox.options import SandboxOptions
+from kaa.workspace.sandbox.program import ConfinedProgram, ProgramRights, UnconfinedError
+
+_MAX_LINE_CHARACTERS = 1_000
+# Where package runners keep what they fetched.
+_CACHES = ("npm_config_cache", "UV_CACHE_DIR", "XDG_CACHE_HOME", "PIP_CACHE_DIR", "BUN_INSTALL_CACHE_DIR")
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where servers run.
+
+    Attributes:
+        home: the user's folder.
+        environ: the user's environment variables.
+        project: its directory, canonical.
+        refused: variables that servers of a project do not get, whatever their entries say: kaa's own keys.
+        report: told, in a sentence, of what the user should know.
+        is_full_access: whether the user chose to do without a sandbox.
+        sandbox: gives the sandbox of the project's commands; what is hidden there is hidden from servers, too.
+    """
+
+    home: Home
+    environ: Mapping[str, str]
+    project: str
+    refused: Callable[[], frozenset[str]]
+    report: Callable[[str], None]
+    is_full_access: Callable[[], bool]
+    sandbox: Callable[[], SandboxOptions]
+
+
+class ServerProcess:
+    """See `kaa.mcp.stdio.ServerProgram`. What it prints to its standard error goes to the server's log."""
+
+    def __init__(self, program: ConfinedProgram, stdin: int, stdout: int, stderr: int, log: deque[str]) -> None:
+        self._program = program
+        self._log = log
+        self._last = ""
+        self._logging = asyncio.create_task(self._keep_log(stderr))
+        self.stdin = stdin
+        self.stdout = stdout
+        self.end = program.end
+
+    async def wait(self) -> str:
+        """See `ServerProgram`."""
+        try:
+            ending = await self._program.wait()
+        except OSError as error:
+            return f"it could not be run: {error.strerror or error}"
+        await asyncio.wait({self._logging}, timeout=1)
+        said = f": {self._last}" if self._last else ""
+        blocked = ", ".join(one.what for one in self._program.blocked_hosts())
+        kept = f". Its sandbox kept it from {blocked}" if blocked else ""
+        if ending.exit_code is None:
+            return f"it was ended by signal {ending.signal}{said}{kept}"
+        return f"it exited with code {ending.exit_code}{said}{kept}"
+
+    async def _keep_log(self, descriptor: int) -> None:
+        reader = asyncio.StreamReader(limit=64 * 1024)
+        pipe = os.fdopen(descriptor, "rb", 0)
+        inlet, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), pipe
+        )
+        rest = b""
+        try:
+            while chunk := await reader.read(64 * 1024):
+                *lines, rest = (rest + chunk).split(b"\n")
+                rest = rest[:_MAX_LINE_CHARACTERS]
+                self._keep(lines)
+            self._keep([rest])
+        finally:
+            inlet.close()
+
+    def _keep(self, lines: list[bytes]) -> None:
+        for line in lines:
+            if text := cleaned(line[:_MAX_LINE_CHARACTERS].decode(errors="replace")).strip():
+                self._last = text
+                self._log.append(text)
+
+
+async def start_program(server: ConfiguredServer, place: Place, log: deque[str]) -> ServerProcess:
+    """Start a server's program.
+
+    Args:
+        server: the server, approved.
+        place: where it runs.
+        log: gets the lines that it prints to its standard error.
+
+    Raises:
+        ServerGoneError: it cannot be started; the message says why and what to do.
+    """
+    entry = server.entry
+    refused = place.refused() if server.source.scope == "project" else frozenset[str]()
+
+    def fill(text: str) -> str:
+        return filled_in(text, place.environ, place.project, refused)
+
+    try:
+        words = [fill(word) for word in (entry.command, *entry.args)]
+        variables = {name: fill(value) for name, value in entry.env.items()}
+        argv = [_program(words[0], place), *words[1:]]
+        permissions = permissions_of(entry, place.project)
+        data = _data_folder(place.home, server)
+        rights = ProgramRights(
+            name=f"mcp-{server.name}",
+            data=data,
+            project=place.project,
+            cwd=_directory(fill(entry.cwd), permissions.project != "none", data, place),
+            readable=readable_places(words, place.project),
+            access=permissions.project,
+            hosts=permissions.hosts,
+            variables={name: str(Path(data) / "cache") for name in _CACHES} | variables,
+            private=(str(place.home.path),),
+            hidden=(sandbox := place.sandbox()).hidden,
+            loaded=sandbox.loaded,
+        )
+        return await _started(argv, rights, place, log, unconfined=place.is_full_access() or not entry.sandbox)
+    except UnconfinedError as error:
+        raise ServerGoneError(f"{error}. With --sandbox full-access it runs without one") from error
+    except (VariableError, SettingsError, OSError, ValueError) as error:
+        raise ServerGoneError(f"it cannot be started: {error}") from error
+
+
+async def _started(
+    argv: list[str], rights: ProgramRights, place: Place, log: deque[str], *, unconfined: bool
+) -> ServerProcess:
+    with ExitStack() as ours, ExitStack() as theirs:
+
+        def pipe(*, we_write: bool) -> tuple[int, int]:
+            read, write = os.pipe()
+            mine, other = (write, read) if we_write else (read, write)
+            ours.callback(os.close, mine)
+            theirs.callback(os.close, other)
+            return mine, other
+
+        stdin, stdout, stderr = pipe(we_write=True), pipe(we_write=False), pipe(we_write=False)
+        program = await ConfinedProgram.start(
+            argv,
+            rights,
+            OwnStreams(stdin[1], stdout[1], stderr[1]),
+            environment=place.environ,
+            report=place.report,
+            unconfined=unconfined,
+        )
+        LOG.info("MCP server %s started in tier %s", rights.name, program.tier)
+        for warning in program.warnings if rights.hosts or program.tier == "none" else ():
+            log.append(warning)
+        ours.pop_all()
+        return ServerProcess(program, stdin[0], stdout[0], stderr[0], log)
+
+
+def _program(name: str, place: Place) -> str:
+    if os.path.isabs(expanded := os.path.expanduser(name)):
+        return expanded
+    programs = host_programs(place.environ)
+    if (found := programs.find(name)) is not None:
+        return found
+    raise ValueError(programs.refusal(name) or f"{name} is not installed, or not in a directory of PATH: install it")
+
+
+def _directory(given: str, sees_project: bool, data: str, place: Place) -> str:
+    if given:
+        return str(Path(place.project) / os.path.expanduser(given))
+    return place.project if sees_project else data
+
+
+def _data_folder(home: Home, server: ConfiguredServer) -> str:
+    own = server.name if server.source.scope == "user" else f"{server.name}-{server.digest[:12]}"
+    folder = home.path / "mcp-data" / own
+    (folder / "cache").mkdir(0o700, parents=True, exist_ok=True)
+    return str(folder)
