@@ -18,6 +18,8 @@ from kaa.core.messages import Json
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 
+TextFormat: TypeAlias = Literal["", "email", "uri", "date", "date-time"]
+
 
 class FieldError(ValueError):
     """A value does not fit its field. The message says what is wrong, without the name of the field."""
@@ -68,7 +70,7 @@ class TextField(_Field, tag="text", frozen=True):
     """A line of text. `format` limits it; lengths count characters."""
 
     default: str | None = None
-    format: Literal["", "email", "uri", "date", "date-time"] = ""
+    format: TextFormat = ""
     min_length: int | None = None
     max_length: int | None = None
 

@@ -310,6 +310,15 @@ class OpenUrl(Question[Confirmed | Declined], tag="openUrl", frozen=True):
         """The host that the browser would contact; as the browser sees it, without a user name."""
         return urlsplit(self.url).hostname or ""
 
+    @property
+    def warning(self) -> str:
+        """Why the host may look like another one; empty if it does not."""
+        if not self.host.isascii() or "xn--" in self.host:
+            return f"the host {self.host} has letters of other alphabets, which can look like those of a host you know"
+        if "@" in urlsplit(self.url).netloc:
+            return f"the text before the @ is a user name: the host is {self.host}"
+        return ""
+
 
 class TrustText(msgspec.Struct, rename="camel", frozen=True):
     """A file with instructions, as it would be trusted. `is_cut`: the file is longer, the rest is not used."""

@@ -7,15 +7,14 @@ from kaa.builtin.mcp.prewarming import Prewarming
 from kaa.builtin.mcp.server_lines import ServerLines
 from kaa.builtin.mcp.tools import McpTools
 from kaa.core.events import MessageUpdate
-from kaa.ext.api import ConversationContext, Extension, ExtensionAPI, SessionStart, ToolContext
-from kaa.mcp.questions import ServerQuestions
+from kaa.ext.api import ConversationContext, Extension, ExtensionAPI, SessionStart
 
 
 def mcp_extension(host: McpHost) -> Extension:
     """The extension for the servers of a process."""
 
     def extend(api: ExtensionAPI) -> None:
-        tools = McpTools(host, _no_questions)
+        tools = McpTools(host)
 
         def renew() -> None:
             """Register the tools that the servers offer now."""
@@ -32,8 +31,3 @@ def mcp_extension(host: McpHost) -> Extension:
         renew()
 
     return extend
-
-
-def _no_questions(_server: str, _tool: str, _context: ToolContext) -> ServerQuestions | None:
-    """Nobody answers the questions of servers yet."""
-    return None

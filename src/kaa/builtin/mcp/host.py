@@ -35,6 +35,8 @@ class ServerView(msgspec.Struct, frozen=True):
         held: tools that are held back, by name: why, in a sentence with what the user can do.
         source: the file that configures it.
         patience: how many seconds a call may take without a sign of life.
+        sees_project: whether it may know where the project is.
+        samples: whether it may ask for completions by the user's model, which the user still has to allow.
     """
 
     name: str
@@ -48,6 +50,8 @@ class ServerView(msgspec.Struct, frozen=True):
     held: Mapping[str, str] = {}
     source: str = ""
     patience: float = 60
+    sees_project: bool = False
+    samples: bool = False
 
 
 class ServerSession(Protocol):

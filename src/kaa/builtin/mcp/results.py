@@ -39,6 +39,13 @@ async def tool_result(server: str, result: CallResult, workspace: Workspace) -> 
     return ToolResult(await contents(server, parts, workspace), details, is_error=result.failed)
 
 
+def with_notes(result: ToolResult, notes: Sequence[str]) -> ToolResult:
+    """The result with sentences of kaa's own for the model."""
+    if not notes:
+        return result
+    return msgspec.structs.replace(result, content=(*result.content, TextContent("\n".join(notes))))
+
+
 async def contents(server: str, parts: Sequence[Part], workspace: Workspace) -> tuple[TextContent | ImageContent, ...]:
     """What a server said, as data of this server: one text, then the images."""
     lines: list[str] = []

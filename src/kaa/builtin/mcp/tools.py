@@ -1,23 +1,19 @@
 """Tools of servers as the model calls them. They are made from manifests; a server starts when one is called."""
 
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
 
 from kaa.builtin.mcp.host import McpHost, ServerUnavailableError, ServerView
 from kaa.builtin.mcp.names import tool_names
-from kaa.builtin.mcp.results import tool_result
+from kaa.builtin.mcp.progress import ProgressLines
+from kaa.builtin.mcp.questions import ConversationQuestions
+from kaa.builtin.mcp.results import tool_result, with_notes
 from kaa.core.messages import Json
 from kaa.core.provider import ToolSchema
 from kaa.core.tool import ToolError, ToolResult
 from kaa.ext.context import ToolContext
 from kaa.ext.tools import Exposure, RegisteredTool
-from kaa.mcp.contents import Progress
 from kaa.mcp.errors import LoginNeededError, McpError
 from kaa.mcp.manifest import ToolInfo
-from kaa.mcp.questions import ServerQuestions
-
-Ask: TypeAlias = Callable[[str, str, ToolContext], ServerQuestions | None]
-"""Makes what answers a server's questions during a call, from the names of server and tool and the call's context."""
 
 
 class McpTool:
@@ -31,30 +27,32 @@ class McpTool:
 
     sequential = False
 
-    def __init__(self, host: McpHost, server: str, info: ToolInfo, name: str, ask: Ask) -> None:
+    def __init__(self, host: McpHost, server: str, info: ToolInfo, name: str) -> None:
         self._host = host
-        self._ask = ask
         self.server = server
         self.info = info
         self.schema = ToolSchema(name, info.description or info.title, {"type": "object", **info.input_schema})
 
     async def run(self, arguments: dict[str, Json], context: ToolContext) -> ToolResult:
         """Start the server if necessary, and call it."""
-        view = next((view for view in self._host.servers() if view.name == self.server), None)
-        if view is not None and self.info.name in view.held:
+        view = next(
+            (view for view in self._host.servers() if view.name == self.server), ServerView(self.server, "failed")
+        )
+        if self.info.name in view.held:
             raise ToolError(view.held[self.info.name])
+        questions = ConversationQuestions(view, context, f"tool {self.info.name}")
         try:
             session = await self._host.session(self.server, context.asker)
             result = await session.call(
                 self.info.name,
                 arguments,
-                questions=self._ask(self.server, self.info.name, context),
-                progress=lambda progress: context.update(_line(progress)),
-                patience=60 if view is None else view.patience,
+                questions=questions,
+                progress=ProgressLines(context.update).show,
+                patience=view.patience,
             )
         except (ServerUnavailableError, McpError) as error:
-            raise ToolError(failure(self.server, error)) from error
-        return await tool_result(self.server, result, context.workspace)
+            raise ToolError("\n".join([failure(self.server, error), *questions.refusals])) from error
+        return with_notes(await tool_result(self.server, result, context.workspace), questions.refusals)
 
 
 class McpTools:
@@ -62,12 +60,10 @@ class McpTools:
 
     Args:
         host: runs the servers.
-        ask: see `Ask`.
     """
 
-    def __init__(self, host: McpHost, ask: Ask) -> None:
+    def __init__(self, host: McpHost) -> None:
         self._host = host
-        self._ask = ask
         self._known: dict[str, RegisteredTool] = {}
 
     @property
@@ -111,7 +107,7 @@ class McpTools:
         risk = "read" if info.name in view.held else view.risks.get(info.name, "outside")
         before = self._known.get(name)
         same = before is not None and isinstance(before.tool, McpTool) and before.tool.info == info
-        tool = before.tool if before is not None and same else McpTool(self._host, view.name, info, name, self._ask)
+        tool = before.tool if before is not None and same else McpTool(self._host, view.name, info, name)
         return RegisteredTool(tool, "", exposure, risk=risk, output_schema=info.output_schema)
 
 
@@ -130,8 +126,3 @@ def failure(server: str, error: ServerUnavailableError | McpError) -> str:
 
 def _listed(view: ServerView) -> Iterable[ToolInfo]:
     return () if view.manifest is None else view.manifest.tools
-
-
-def _line(progress: Progress) -> str:
-    total = "" if progress.total is None else f"/{progress.total:g}"
-    return f"{progress.progress:g}{total} {progress.message}".rstrip() + "\n"

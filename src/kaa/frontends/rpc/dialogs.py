@@ -184,7 +184,8 @@ def _title(question: AnyQuestion) -> str:
             ]
             shown = [question.title, *_quoted("\n".join(filter(None, [message, *explained])))]
         case OpenUrl():
-            shown = [question.title, f"host: {one_line(question.host)}"]
+            notes = filter(None, [f"host: {question.host}", question.warning])
+            shown = [question.title, *map(one_line, notes)]
         case _:
             return sanitize(question.title)
     return "\n".join(shown)

@@ -41,8 +41,7 @@ class AddressDialog(QuestionDialog[Confirmed | Declined | Dismissed]):
             (f"Host: {one_line(self._question.host)}", "warning"),
             (one_line(self._question.url), "accent"),
         ]
-        if self._problem:
-            said.append((self._problem, "error"))
+        said += [(problem, "error") for problem in (self._question.warning, self._problem) if problem]
         return [line for text, token in said for line in paragraph(self._context, text, token, width)]
 
     def _answering(self) -> DialogChoices:

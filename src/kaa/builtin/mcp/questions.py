@@ -1,0 +1,146 @@
+"""What a server asks while it works for a conversation: values, an address to open, a completion, the project."""
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from urllib.parse import urlsplit
+
+from kaa.builtin.mcp.host import ServerView
+from kaa.core.messages import Json
+from kaa.ext.asking import NobodyToAskError
+from kaa.ext.context import ConversationContext
+from kaa.ext.forms import ChoiceField, ChoicesField, Field, FieldOption, NumberField, TextField, TextFormat, YesNoField
+from kaa.ext.questions import Confirmed, Dismissed, Filled, Form, OpenUrl
+from kaa.mcp.questions import (
+    ElicitAnswer,
+    Elicitation,
+    FormField,
+    FormRequest,
+    Root,
+    SamplingAnswer,
+    SamplingRequest,
+    UrlRequest,
+)
+
+_FORMATS: dict[str, TextFormat] = {"email": "email", "uri": "uri", "date": "date", "date-time": "date-time"}
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+# Browsers read a backslash as a slash and drop some blanks: the host would not be the one that is shown.
+_AMBIGUOUS = re.compile(r"[\\\s]")
+_MAX_URL = 8_192
+
+
+class ConversationQuestions:
+    """Answers a server's questions for one conversation (`kaa.mcp.questions.ServerQuestions`).
+
+    Args:
+        view: the server.
+        context: of the conversation.
+        occasion: what the server does meanwhile, such as `tool search`.
+
+    Attributes:
+        refusals: which questions nobody answered and why, one sentence each, for the model.
+    """
+
+    def __init__(self, view: ServerView, context: ConversationContext, occasion: str) -> None:
+        self._view = view
+        self._context = context
+        self._occasion = occasion
+        self.refusals: list[str] = []
+
+    @property
+    def forms(self) -> bool:
+        """Whether anybody is there."""
+        return self._context.asker.can_ask
+
+    @property
+    def samples(self) -> bool:
+        """Whether its permissions let it ask for completions, and somebody is there to allow that."""
+        return self._view.samples and self._context.asker.can_ask
+
+    async def elicit(self, asked: Elicitation) -> ElicitAnswer:
+        """Ask the person."""
+        try:
+            answer = await (self._fill_in(asked) if isinstance(asked, FormRequest) else self._open(asked))
+        except NobodyToAskError:
+            answer = ElicitAnswer("cancel", reason="nobody can be asked here")
+        if answer.reason:
+            self.refusals.append(f"{self._view.name} asked the user a question, which kaa cancelled: {answer.reason}.")
+        return answer
+
+    async def sample(self, asked: SamplingRequest) -> SamplingAnswer:
+        """Ask a model, if the person allows it."""
+        from kaa.builtin.mcp.sampling import sample  # lazy: few servers ask
+
+        return await sample(self._view.name, asked, self._context)
+
+    def roots(self) -> tuple[Root, ...]:
+        """The project, if the server may see it."""
+        if not self._view.sees_project:
+            return ()
+        root = PurePosixPath(self._context.workspace.root)
+        return (Root(root.as_uri(), root.name),)
+
+    async def _fill_in(self, asked: FormRequest) -> ElicitAnswer:
+        form = Form(self._title("asks for information"), tuple(map(_field, asked.fields)), asked.message)
+        match await self._context.asker.ask(form):
+            case Filled(values=values):
+                return ElicitAnswer("accept", values)
+            case Dismissed():
+                return ElicitAnswer("cancel")
+            case _:
+                return ElicitAnswer("decline")
+
+    async def _open(self, asked: UrlRequest) -> ElicitAnswer:
+        if problem := _problem_of(asked.url):
+            return ElicitAnswer("cancel", reason=problem)
+        question = OpenUrl(self._title("asks you to open an address"), asked.url, asked.message)
+        match await self._context.asker.ask(question):
+            case Confirmed(yes=True):
+                return ElicitAnswer("accept")
+            case Dismissed():
+                return ElicitAnswer("cancel")
+            case _:
+                return ElicitAnswer("decline")
+
+    def _title(self, what: str) -> str:
+        return f"MCP server {self._view.name} ({self._occasion}) {what}"
+
+
+def _field(asked: FormField) -> Field:
+    """The field as people fill it in. A default of another type counts as none."""
+    options = tuple(FieldOption(value, label) for value, label in asked.options)
+    name, title, description, required = asked.name, asked.title, asked.description, asked.required
+    text = asked.default if isinstance(asked.default, str) else None
+    if asked.many:
+        chosen = tuple(_texts(asked.default)) if isinstance(asked.default, list) else None
+        return ChoicesField(name, title, description, required, options, chosen, asked.min_items, asked.max_items)
+    if options:
+        return ChoiceField(name, title, description, required, options, text)
+    if asked.type == "boolean":
+        yes = asked.default if isinstance(asked.default, bool) else None
+        return YesNoField(name, title, description, required, yes)
+    if asked.type in ("number", "integer"):
+        given = asked.default
+        number = given if isinstance(given, int | float) and not isinstance(given, bool) else None
+        is_whole = asked.type == "integer"
+        return NumberField(name, title, description, required, number, is_whole, asked.minimum, asked.maximum)
+    form = _FORMATS.get(asked.format, "")
+    return TextField(name, title, description, required, text, form, asked.min_length, asked.max_length)
+
+
+def _texts(values: Sequence[Json]) -> list[str]:
+    return [value for value in values if isinstance(value, str)]
+
+
+def _problem_of(url: str) -> str:
+    """Why an address must not be opened; empty if it may be offered (client/elicitation, "Safe URL Handling")."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        return "the address is malformed"
+    if len(url) > _MAX_URL or _AMBIGUOUS.search(url) or not host:
+        return "the address is malformed"
+    if parts.scheme != "https" and not (parts.scheme == "http" and host in _LOOPBACK):
+        return f"the address begins with {parts.scheme[:20]!r}, and only https is opened"
+    return ""
