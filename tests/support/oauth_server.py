@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
+from typing import Self
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 CLIENT_ID = "kaa-of-the-tests"
@@ -64,7 +65,7 @@ class OAuthServer:
         self._http.daemon_threads = True
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), name="oauth-server")
 
-    def __enter__(self) -> "OAuthServer":
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 

@@ -1,5 +1,6 @@
 """Logins at MCP servers: kept in `mcp-auth.json`, sent with requests, and renewed."""
 
+import asyncio
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -108,6 +109,7 @@ class McpAuthorizer:
         self._renewer = _Renewer(url, new_transport)
         self._seen = store.changes
         self._authorizer = OAuthAuthorizer(self._login, self._renewer)
+        self._ended: LoginTokens | None = None  # cannot be renewed: the authorization server is not asked again
 
     async def authorize(self, request: HttpRequest) -> HttpRequest:
         """See `Authorizer`."""
@@ -116,17 +118,31 @@ class McpAuthorizer:
         if self._seen != self._store.changes:  # it would send the former token until that is refused
             self._seen = self._store.changes
             self._authorizer = OAuthAuthorizer(self._login, self._renewer)
-        try:
-            return await self._authorizer.authorize(request)
-        except LoginError:
+        if self._ended is not None and await asyncio.to_thread(self._kept) == self._ended:
             return request
+        try:
+            authorized = await self._authorizer.authorize(request)
+        except LoginError:
+            self._ended = await asyncio.to_thread(self._kept)
+            return request
+        self._ended = None
+        return authorized
 
     async def renew(self) -> bool:
         """See `Authorizer`."""
+        if self._ended is not None:
+            return False
         try:
             return await self._authorizer.renew()
         except LoginError:
+            self._ended = await asyncio.to_thread(self._kept)
             return False
+
+    def _kept(self) -> LoginTokens | None:
+        try:
+            return self._login.tokens()
+        except LoginError:
+            return None
 
 
 class _Renewer:

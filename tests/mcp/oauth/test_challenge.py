@@ -1,0 +1,39 @@
+"""What servers say when they refuse a request."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kaa.mcp.oauth.challenge import Challenge, parse_challenge
+
+
+@pytest.mark.parametrize(
+    ("header", "challenge"),
+    [
+        ("", Challenge()),
+        ("Bearer", Challenge()),
+        ('Bearer resource_metadata="https://a.example/x", scope="a b"', Challenge("https://a.example/x", "a b")),
+        ('bearer error="insufficient_scope",scope=files:read', Challenge("", "files:read", "insufficient_scope")),
+        ('Basic realm="x", scope="no", Bearer scope="yes"', Challenge(scope="yes")),
+        ('Bearer scope="yes", Basic scope="no"', Challenge(scope="yes")),
+        ('Bearer scope="first", scope="second"', Challenge(scope="first")),
+        ('Bearer realm="a, scope=\\"no\\"", scope="yes"', Challenge(scope="yes")),
+        ('Bearer scope="never closed', Challenge()),
+    ],
+)
+def test_the_challenge_of_a_header(header: str, challenge: Challenge) -> None:
+    assert parse_challenge(header) == challenge
+
+
+@given(st.text(alphabet='Bearer scope="\\, =error\n\x00é', max_size=200))
+def test_no_header_stops_the_parser(header: str) -> None:
+    assert isinstance(parse_challenge(f"Bearer {header}"), Challenge)
+
+
+def test_a_huge_header_is_read_in_part() -> None:
+    assert parse_challenge('Bearer scope="yes", ' + "a" * 10_000_000) == Challenge(scope="yes")
+
+
+def test_only_a_lack_of_scopes_wants_more() -> None:
+    assert parse_challenge("Bearer error=insufficient_scope").wants_more
+    assert not parse_challenge("Bearer error=invalid_token").wants_more

@@ -1,0 +1,183 @@
+"""Finding out who gives tokens, and believing only what fits."""
+
+import pytest
+
+from kaa.core.errors import OverloadedError
+from kaa.llm.auth.errors import LoginError
+from kaa.llm.http.transport import HttpRequest, HttpResponse
+from kaa.mcp.oauth.guarded import GuardedTransport, UnsafeAddressError
+from tests.mcp.oauth.conftest import LogIn
+from tests.mcp.oauth.test_login import asked_of
+from tests.support.agents import run
+from tests.support.login_screen import Person
+from tests.support.mcp_oauth import McpOAuthServer
+from tests.support.oauth_server import Reply, json_reply
+
+
+def asked_paths(server: McpOAuthServer) -> list[str]:
+    return [path for path, _ in server.requests]
+
+
+@pytest.mark.parametrize("resource", ["https://evil.example/mcp", "{}/other", "{}/mcp/deeper", "http://[", 7])
+def test_a_server_that_says_to_be_another_gets_no_token(
+    server: McpOAuthServer, logging_in: LogIn, resource: object
+) -> None:
+    place = "/.well-known/oauth-protected-resource/mcp"
+    said = resource.format(server.url) if isinstance(resource, str) else resource
+    server.instead[place] = [json_reply({"resource": said, "authorization_servers": [server.url]})]
+    person = Person()
+
+    with pytest.raises(LoginError, match="which is not its address"):
+        logging_in(person=person)
+
+    assert not person.addresses
+
+
+def test_a_server_can_be_a_part_of_the_resource(server: McpOAuthServer, logging_in: LogIn) -> None:
+    server.conditions.resource = server.url
+
+    assert asked_of(logging_in())["resource"] == server.url
+
+
+def test_metadata_of_another_issuer_are_refused(server: McpOAuthServer, logging_in: LogIn) -> None:
+    server.conditions.metadata["issuer"] = "https://evil.example"
+    person = Person()
+
+    with pytest.raises(LoginError, match=r"are those of another server \('https://evil.example'\)"):
+        logging_in(person=person)
+
+    assert not person.addresses
+    assert not server.asked("/register")
+
+
+def test_an_authorization_server_without_metadata_is_an_error(server: McpOAuthServer, logging_in: LogIn) -> None:
+    server.conditions.has_metadata = False
+
+    with pytest.raises(LoginError, match="publishes no metadata"):
+        logging_in()
+
+
+def test_all_well_known_places_are_tried(server: McpOAuthServer, logging_in: LogIn) -> None:
+    server.conditions.issuers = [f"{server.url}/tenant"]
+    server.conditions.metadata["issuer"] = f"{server.url}/tenant"
+    place = "/tenant/.well-known/openid-configuration"
+    server.instead[place] = [json_reply(server.metadata())]
+
+    logging_in()
+
+    tried = [path for path in asked_paths(server) if "tenant" in path]
+    assert tried == [
+        "/.well-known/oauth-authorization-server/tenant",
+        "/.well-known/openid-configuration/tenant",
+        "/tenant/.well-known/openid-configuration",
+    ]
+
+
+def test_a_server_of_the_revision_2025_03_26_says_nothing(server: McpOAuthServer, logging_in: LogIn) -> None:
+    server.conditions.has_resource_metadata = False
+    server.conditions.has_metadata = False
+
+    person = logging_in()
+
+    assert person.addresses[0].startswith(f"{server.url}/authorize?")
+    assert server.access_token == "access-1"
+
+
+def test_pkce_without_s256_is_refused(server: McpOAuthServer, logging_in: LogIn) -> None:
+    server.conditions.metadata["code_challenge_methods_supported"] = ["plain"]
+
+    with pytest.raises(LoginError, match="S256"):
+        logging_in()
+
+
+def test_metadata_can_be_configured(server: McpOAuthServer, logging_in: LogIn) -> None:
+    server.conditions.has_metadata = False
+    server.instead["/elsewhere"] = [json_reply(server.metadata())]
+
+    logging_in(auth_server_metadata_url=f"{server.url}/elsewhere")
+
+    assert server.access_token == "access-1"
+
+
+def test_a_server_that_fails_is_not_taken_for_one_without_metadata(server: McpOAuthServer, logging_in: LogIn) -> None:
+    server.instead["/.well-known/oauth-authorization-server"] = [Reply(503)]
+
+    with pytest.raises(OverloadedError):
+        logging_in()
+
+
+class _ContactedError(Exception):
+    """A request would have been sent."""
+
+
+class _Network:
+    """A `Transport` that says when it is used."""
+
+    def send(self, request: HttpRequest) -> "_Network":
+        raise _ContactedError
+
+    async def __aenter__(self) -> HttpResponse:
+        raise _ContactedError
+
+    async def __aexit__(self, *_: object) -> None:
+        """Nothing was opened."""
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def contact(server: str, address: str) -> None:
+    async def scenario() -> None:
+        async with GuardedTransport(_Network(), server).send(HttpRequest("GET", address)):
+            pass
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://10.0.0.1/x",
+        "https://192.168.1.1/x",
+        "https://169.254.169.254/latest/meta-data",
+        "https://[fd00::1]/x",
+        "https://[::1]/x",
+        "https://[::ffff:127.0.0.1]/x",
+        "https://127.0.0.1/x",
+        "https://localhost/x",
+        "http://127.0.0.1/x",
+        "http://1.1.1.1/x",
+        "file:///etc/passwd",
+        "https://",
+    ],
+)
+def test_a_metadata_address_in_the_private_network_is_refused(address: str) -> None:
+    with pytest.raises(UnsafeAddressError):
+        contact("https://1.1.1.1/mcp", address)
+
+
+@pytest.mark.parametrize(
+    ("server", "address"),
+    [
+        ("https://1.1.1.1/mcp", "https://9.9.9.9/x"),
+        ("https://10.0.0.1/mcp", "https://192.168.1.1/x"),
+        ("https://10.0.0.1/mcp", "https://1.1.1.1/x"),
+        ("http://localhost:80/mcp", "http://127.0.0.1:81/x"),
+        ("http://127.0.0.1/mcp", "https://10.0.0.1/x"),
+    ],
+)
+def test_a_server_can_name_what_is_no_more_internal_than_itself(server: str, address: str) -> None:
+    with pytest.raises(_ContactedError):
+        contact(server, address)
+
+
+def test_a_server_in_a_private_network_cannot_name_this_machine() -> None:
+    with pytest.raises(UnsafeAddressError, match="on this machine"):
+        contact("https://10.0.0.1/mcp", "https://127.0.0.1/x")
+
+
+def test_no_other_place_is_tried_after_a_refused_address(server: McpOAuthServer, logging_in: LogIn) -> None:
+    with pytest.raises(UnsafeAddressError, match="https://"):
+        logging_in(challenge='Bearer resource_metadata="http://1.1.1.1/x"')
+
+    assert not server.requests
