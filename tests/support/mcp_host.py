@@ -144,6 +144,14 @@ class MemoryMcpHost:
         """See `McpHost`."""
         return ()
 
+    def changes(self, name: str) -> Mapping[str, str]:
+        """See `McpHost`: a sentence for each tool that the view holds back."""
+        return {tool: f"{tool} was changed" for tool in self._servers[name].view.held}
+
+    def accept(self, name: str) -> None:
+        """See `McpHost`."""
+        self.change(name, held={})
+
     def change(self, name: str, **fields: object) -> None:
         """A server's view changes. `fields`: those of `ServerView`."""
         server = self._servers[name]

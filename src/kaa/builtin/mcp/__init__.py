@@ -1,5 +1,6 @@
 """MCP servers as an extension: their tools, prompts and resources, by nothing but `kaa.ext` and `host.McpHost`."""
 
+from kaa.builtin.mcp.command import McpCommand
 from kaa.builtin.mcp.exposure import choose_tools, registered
 from kaa.builtin.mcp.gateway import Gateway
 from kaa.builtin.mcp.host import McpHost
@@ -24,6 +25,7 @@ def mcp_extension(host: McpHost) -> Extension:
             choose_tools(host, tools, context)
 
         api.register_tool(Gateway(host, tools, renew).tool(), risk="read")
+        McpCommand(host).register(api)
         api.add_prompt_section("mcp-servers", ServerLines(host).section)
         api.on_session_start(choose)
         api.on_event(MessageUpdate)(Prewarming(host, tools).see)

@@ -125,3 +125,15 @@ class McpHost(Protocol):
     def log(self, name: str) -> tuple[str, ...]:
         """The last lines that a server logged or wrote to its standard error."""
         ...
+
+    def changes(self, name: str) -> Mapping[str, str]:
+        """The tools of a server that are held back, by name: how they changed, in lines."""
+        ...
+
+    def accept(self, name: str) -> None:
+        """The user has seen how the tools of a server changed, and accepts them.
+
+        Raises:
+            ServerUnavailableError: that cannot be kept.
+        """
+        ...

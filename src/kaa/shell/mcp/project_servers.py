@@ -1,11 +1,12 @@
 """The servers of a project, for all of its conversations: `kaa.builtin.mcp.host.McpHost`."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from kaa.builtin.mcp.host import ServerUnavailableError, ServerView
 from kaa.ext.asking import NOBODY, Asker
 from kaa.host.log import LOG
+from kaa.shell.mcp.approvals import ApprovalRecordsError
 from kaa.shell.mcp.server import Server, UsedServer
 
 # Servers that kaa has never seen are started once to learn what they offer.
@@ -90,6 +91,17 @@ class ProjectServers:
     def log(self, name: str) -> tuple[str, ...]:
         """See `McpHost`."""
         return tuple(self.server(name).log)
+
+    def changes(self, name: str) -> Mapping[str, str]:
+        """See `McpHost`."""
+        return self.server(name).changes()
+
+    def accept(self, name: str) -> None:
+        """See `McpHost`."""
+        try:
+            self.server(name).accept_changes()
+        except ApprovalRecordsError as error:
+            raise ServerUnavailableError(str(error)) from error
 
     async def close(self) -> None:
         """End all servers."""
