@@ -272,7 +272,9 @@ def test_code_that_kaa_loads_is_not_written(ground: Ground) -> None:
 
 @pytest.mark.parametrize("name", ["on", "registries"])
 def test_a_host_that_is_called_like_a_state_of_the_network_opens_nothing_else(ground: Ground, name: str) -> None:
-    rights = ProgramRights("probe", str(ground.code), str(ground.data), str(ground.project), hosts=(name,))
+    rights = ProgramRights(
+        name="probe", code=str(ground.code), data=str(ground.data), project=str(ground.project), hosts=(name,)
+    )
 
     network = rights.options(str(ground.home)).network
 

@@ -114,7 +114,12 @@ class Ground:
         orders, answers = os.pipe(), os.pipe()
         own = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self.home), **environment}
         given = ProgramRights(
-            "probe", str(self.code), str(self.data), str(self.project), private=(str(self.agent),), **rights
+            name="probe",
+            code=str(self.code),
+            data=str(self.data),
+            project=str(self.project),
+            private=(str(self.agent),),
+            **rights,
         )
         with open(os.devnull, "r+b") as null:
             streams = OwnStreams(null.fileno(), null.fileno(), null.fileno(), (orders[0], answers[1]))

@@ -34,7 +34,8 @@ class ScriptedServer:
         instructions: its advice.
         page: how many items a page has; 0 for all.
         fault: what goes wrong: `silent` (no answer to calls), `twice`, `wrong id`, `wrong type`, `torn`, `huge`,
-            `dies`, `stray` (prints before it answers), `endless` (pages without end), `exits` (at once).
+            `dies`, `stray` (prints before it answers), `endless` (pages without end), `exits` (at once), `spies` (calls
+            answer with the names of its variables, and of what is in the folder `text`).
     """
 
     def __init__(
@@ -149,10 +150,20 @@ class ScriptedServer:
         result = self.results.get(name)
         if isinstance(result, list):
             result = result.pop(0) if len(result) > 1 else result[0]
+        if result is None and self.fault == "spies":
+            result = {"content": [{"type": "text", "text": _spied(str(params["arguments"]["text"]))}]}
         if result is None:
             text = str((params.get("arguments") or {}).get("text", ""))
             result = {"content": [{"type": "text", "text": text}]}
         return {"error": result["error"]} if "error" in result else {"result": result}
+
+
+def _spied(folder: str) -> str:
+    try:
+        names = os.listdir(folder)
+    except OSError as error:
+        names = [str(error)]
+    return json.dumps({"variables": sorted(os.environ), "names": names})
 
 
 def _error(code: int, message: str) -> dict[str, Any]:

@@ -84,6 +84,11 @@ class ExtensionId(msgspec.Struct, frozen=True):
         return cls(_hashed(name, f"{project}\0{copy.name}"), name, str(copy), is_of_project=True)
 
     @property
+    def is_built_in(self) -> bool:
+        """Whether it comes with kaa."""
+        return self.key == self.path
+
+    @property
     def consent(self) -> str:
         """What its permissions are recorded under: the key, but each version of a project's extension has its own."""
         return _hashed(self.name, self.path) if self.is_of_project else self.key

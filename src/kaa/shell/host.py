@@ -3,7 +3,7 @@
 Every frontend opens conversations here. All calls must come from one event loop.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from functools import cached_property
 from itertools import count
@@ -16,6 +16,7 @@ from kaa.ext.asking import NOBODY, Asker, AttributingAsker
 from kaa.ext.errors import ExtensionFailedError
 from kaa.ext.extensions import Extensions
 from kaa.ext.hooks import SessionEndReason, StartReason
+from kaa.ext.places import ExtensionId
 from kaa.host.process import current_directory
 from kaa.session.errors import SessionError
 from kaa.shell.conversation import Conversation
@@ -24,6 +25,7 @@ from kaa.shell.loaded_extensions import LoadedExtensions
 from kaa.shell.models.access import ModelAccess
 from kaa.shell.opening import Surroundings, open_conversation
 from kaa.shell.options import ConversationOptions, HostOptions, switch_kind, switch_target
+from kaa.shell.project_files import ServerFile
 from kaa.shell.settings import load_user_settings
 from kaa.shell.work_queue import WorkQueue
 from kaa.shell.workspaces import Workspaces
@@ -33,6 +35,7 @@ from kaa.workspace.protocol import Workspace
 if TYPE_CHECKING:
     from kaa.ext.showing import DisplayOutput
     from kaa.shell.extensions.processes import ExtensionProcesses
+    from kaa.shell.mcp.servers import McpServers
     from kaa.shell.sessions import Sessions
     from kaa.shell.trust.configuration import ProjectConfiguration
     from kaa.shell.trust.decisions import TrustDecisions
@@ -117,6 +120,7 @@ class Host:
         self.home = home
         self.workspaces = Workspaces(home, environ, options.extensions)
         self._environ = environ
+        self._mcp_options = options.mcp
         self._notify = notify
         self._asker = asker
         self._display = display
@@ -188,6 +192,7 @@ class Host:
                 self._extensions,
                 self._models,
                 decisions,
+                self._servers,
             )
             conversation = await open_conversation(options, at, configuration)
             hosted = HostedConversation(name, conversation, reason, undo.pop_all())
@@ -270,6 +275,35 @@ class Host:
         self._extensions.close()
         if "_extension_processes" in self.__dict__:  # there are some
             await self._extension_processes.close()
+        if "_mcp_servers" in self.__dict__:
+            await self._mcp_servers.close()
+
+    async def _servers(self, root: str, files: Sequence[ServerFile], asker: Asker) -> ExtensionId | None:
+        """The MCP servers of a project, as an extension; None if none is configured.
+
+        Raises:
+            ExtensionError: one is required where nobody can be asked, and does not start.
+        """
+        options, own = self._mcp_options, self.home.path / "mcp.json"
+        if not options.enabled or not (files or options.file or own.exists()):
+            return None
+        if not asker.can_ask:
+            await self._mcp_servers.require(root, files)
+        return self._mcp_servers.of_project(root, files)[0]
+
+    @cached_property
+    def _mcp_servers(self) -> "McpServers":
+        from kaa.shell.mcp.servers import McpServers  # lazy: many users have no such servers
+
+        return McpServers(
+            self.home,
+            self._environ,
+            self._mcp_options,
+            self._extensions.loaded,
+            self._tell,
+            self.workspaces.are_open_to_all,
+            self.workspaces.options,
+        )
 
     @cached_property
     def _extension_processes(self) -> "ExtensionProcesses":

@@ -148,13 +148,13 @@ class LoadedExtensions:
 
         Args:
             settings: of the conversation: which extensions it has, and which are required.
-            project: copies of the extensions of its project that the user trusts.
+            project: those of its project: copies that the user trusts, and its MCP servers.
 
         Raises:
             ExtensionError: one cannot be loaded that was given on the command line or is required.
         """
         async with self._one_at_a_time:
-            names = load_built_in(self.loaded)
+            names = [*load_built_in(self.loaded), *(one for one in project if one.is_built_in)]
             wanted = [one for one in self.known(settings, project) if one.is_enabled]
             begun = [(one, await self._begin(one)) for one in wanted]
             missing: ExtensionError | None = None
@@ -314,7 +314,8 @@ class LoadedExtensions:
             for path in map(expanded, settings.extensions):
                 add(self._at(path), "settings")
             for one in project:
-                add(one, "project")
+                if not one.is_built_in:
+                    add(one, "project")
         for path in options.extensions:
             add(self._at(path), "-e", explicit=True)
         return list(found.values())

@@ -1,7 +1,7 @@
 """Opens a conversation: settings, project files, session, model, extensions and prompt, put together."""
 
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cache, partial
 from logging import INFO
@@ -45,7 +45,7 @@ from kaa.shell.naming import Naming
 from kaa.shell.options import ContinueSession, ConversationOptions, ResumeSession
 from kaa.shell.other_sessions import OtherSessions
 from kaa.shell.permissions import Permissions
-from kaa.shell.project_files import PROJECT_SETTINGS, ProjectFiles
+from kaa.shell.project_files import PROJECT_SETTINGS, ProjectFiles, ServerFile
 from kaa.shell.project_trust import ProjectTrust
 from kaa.shell.prompt_profile import profile_for
 from kaa.shell.reloading import Reloading
@@ -86,7 +86,8 @@ class Surroundings(msgspec.Struct, frozen=True):
         extensions: those of the process.
         models: those of the process.
         decisions: what was decided in this process about trust in the project, and asking again.
-        project_extensions: copies of the extensions of the project that the user trusts.
+        servers: gives the MCP servers of a project, as an extension; None if there are none.
+        project_extensions: copies of the extensions of the project that the user trusts, and its MCP servers.
     """
 
     id: str
@@ -100,6 +101,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     extensions: LoadedExtensions
     models: ModelAccess
     decisions: "Callable[[], TrustDecisions]"
+    servers: Callable[[str, Sequence[ServerFile], Asker], Awaitable[ExtensionId | None]]
     project_extensions: tuple[ExtensionId, ...] = ()
 
 
@@ -143,7 +145,7 @@ async def open_conversation(
     """
     project = await _read_project(options, at, configuration)
     settings = project.settings
-    names = await at.extensions.load(settings, project.files.extensions)
+    extensions, names = await _load_extensions(project, at)
     asker = at.asker
     context = ConversationContext(at.workspace, at.asker, at.id)
     registry = Registry(at.extensions.loaded, context, at.report, names)
@@ -151,7 +153,7 @@ async def open_conversation(
         at,
         notify=registry.session.announcing(at.notify),
         asker=registry.context.asker,
-        project_extensions=project.files.extensions,
+        project_extensions=extensions,
     )
     containment = await _contained(at)
 
@@ -227,7 +229,7 @@ async def open_conversation(
             built.models,
             built.fallback,
             built.budgeting,
-            partial(_refresh_extensions, at.extensions.reload, registry, project.files.extensions),
+            partial(_refresh_extensions, at.extensions.reload, registry, extensions),
         )
         events, display = AgentEvents(), _display(registry, at, closing)
 
@@ -259,6 +261,15 @@ async def open_conversation(
         if restored := await conversation.approvals.restore(fixed):
             at.notify(restored)
     return conversation
+
+
+async def _load_extensions(
+    project: _Project, at: Surroundings
+) -> tuple[tuple[ExtensionId, ...], tuple[ExtensionId, ...]]:
+    """Load what the conversation uses. Returns the extensions of the project, and all."""
+    servers = await at.servers(at.workspace.root, project.files.servers, at.asker)
+    extensions = (*project.files.extensions, *([servers] if servers is not None else []))
+    return extensions, await at.extensions.load(project.settings, extensions)
 
 
 def _follow_registrations(registry: Registry, tools: ActiveTools, agent: Agent) -> Callable[[], None]:

@@ -125,6 +125,18 @@ class Replay(msgspec.Struct, frozen=True):
 Wire: TypeAlias = Live | Record | Replay
 
 
+class McpOptions(msgspec.Struct, frozen=True):
+    """Which MCP servers are used.
+
+    Attributes:
+        enabled: whether any are.
+        file: configures servers for this run besides the user's and the project's files.
+    """
+
+    enabled: bool = True
+    file: Path | None = None
+
+
 class HostOptions(msgspec.Struct, frozen=True):
     """What holds for all conversations of a process.
 
@@ -133,12 +145,14 @@ class HostOptions(msgspec.Struct, frozen=True):
         discover_extensions: whether to load the user's own, which are in his folder and in the settings.
         flags: options that an extension must have, each with its value.
         stop_key: stops extensions that take long to load, in the frontend; empty if no key does.
+        mcp: which MCP servers are used.
     """
 
     extensions: tuple[Path, ...] = ()
     discover_extensions: bool = True
     flags: dict[str, str | None] = {}
     stop_key: str = ""
+    mcp: McpOptions = McpOptions()
 
 
 class ConversationOptions(msgspec.Struct, frozen=True):

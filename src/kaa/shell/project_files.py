@@ -7,6 +7,7 @@ inform the model and instruct it only where the user trusts the text.
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 
@@ -26,12 +27,19 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 PROJECT_SETTINGS = f"{PROJECT_FOLDER}/settings.json"
 
+SERVER_FILES = (".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json", ".pi/mcp.json", f"{PROJECT_FOLDER}/mcp.json")
+"""The files of a project that configure MCP servers; later ones win."""
+
+ServerFile: TypeAlias = tuple[str, bytes]
+"""The path of such a file in the project, and its content."""
+
 
 class ProjectFiles(msgspec.Struct, frozen=True):
     """What was found.
 
     Attributes:
         extensions: copies of those that the user trusts.
+        servers: the files that configure MCP servers.
         notices: what the user should know about it, in sentences.
     """
 
@@ -40,12 +48,13 @@ class ProjectFiles(msgspec.Struct, frozen=True):
     append_system_prompt: str | None = None
     context_files: tuple[ContextFile, ...] = ()
     extensions: tuple[ExtensionId, ...] = ()
+    servers: tuple[ServerFile, ...] = ()
     notices: tuple[str, ...] = ()
 
     @property
-    def configuration(self) -> tuple[bytes | str | tuple[ExtensionId, ...] | None, ...]:
+    def configuration(self) -> tuple[object, ...]:
         """What is not about instructions."""
-        return self.settings, self.system_prompt, self.append_system_prompt, self.extensions
+        return self.settings, self.system_prompt, self.append_system_prompt, self.extensions, self.servers
 
 
 def project_files(
@@ -75,12 +84,14 @@ def project_files(
         mine = [ContextFile(str(path), text) for path, text in own if text is not None][:1]
         context_files = (*mine, *_instructions(configuration, verdict, texts))
     extensions = _extensions(configuration, home, texts) if verdict.configuration else ()
+    found = ((path, configuration.content(path)) for path in SERVER_FILES if verdict.configuration)
     return ProjectFiles(
         settings=configuration.content(PROJECT_SETTINGS) if verdict.configuration else None,
         system_prompt=prompt("SYSTEM.md"),
         append_system_prompt=prompt("APPEND_SYSTEM.md"),
         context_files=context_files,
         extensions=extensions,
+        servers=tuple((path, data) for path, data in found if data is not None),
         # A line feed in a path must not begin a line that looks like one of ours.
         notices=tuple(" ".join(notice.split()) for notice in texts.notices),
     )

@@ -1,7 +1,7 @@
 """What a server may do in its sandbox: what its entry says, or what its command line shows that it needs."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kaa.ext.permissions import Permissions
 from kaa.host.paths import is_below
@@ -22,6 +22,9 @@ _RUNNERS = {
     "uv": "python",
     "pipx": "python",
 }
+# They mark the folder of a package, or of a virtual environment.
+_PACKAGE_FILES = ("package.json", "pyproject.toml", "pyvenv.cfg", "setup.py", "go.mod", "Cargo.toml", "deno.json")
+_SYSTEM = ("/", "/bin", "/usr/bin", "/usr/local/bin", "/opt", "/home")
 _PROJECT_WORDS = (".", "./", "${workspaceFolder}")
 
 
@@ -42,10 +45,36 @@ def permissions_of(entry: ServerEntry, project: str) -> Permissions:
     return Permissions(project="write" if named else "read", hosts=GROUPS[group] if group else ())
 
 
-def readable_places(words: Sequence[str], project: str) -> tuple[str, ...]:
-    """The files and folders that a command line names, and that exist, outside of the project."""
-    paths = (os.path.realpath(os.path.expanduser(word)) for word in words if word.startswith(("/", "~/")))
-    return tuple(dict.fromkeys(path for path in paths if os.path.exists(path) and not is_below(path, (project,))))
+def readable_places(words: Sequence[str], project: str, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """What a command line needs to read outside of the project: folders it names, and the packages of files it names.
+
+    Args:
+        words: the program and its arguments.
+        project: the directory of the project.
+        environ: the user's variables. The home directory is never among them as a whole.
+    """
+    home = os.path.realpath(environ.get("HOME") or os.path.expanduser("~"))
+    found: dict[str, None] = {}
+    for word in words:
+        path = os.path.abspath(os.path.expanduser(word)) if word.startswith(("/", "~/")) else ""
+        for one in dict.fromkeys((path, os.path.realpath(path))) if path and os.path.exists(path) else ():
+            if not is_below(one, (project,)):
+                found[one if os.path.isdir(one) else _package_of(one, home)] = None
+    return tuple(found)
+
+
+def _package_of(file: str, home: str) -> str:
+    """The folder that a program or script needs as a whole; the file itself where that would be too much."""
+    before, is_module, _ = file.partition("/node_modules/")
+    if is_module:
+        return before + "/node_modules"
+    folder = os.path.dirname(file)
+    while not is_below(home, (folder,)):  # which also ends at the root
+        if any(os.path.exists(os.path.join(folder, name)) for name in _PACKAGE_FILES):
+            return folder
+        folder = os.path.dirname(folder)
+    folder = os.path.dirname(file)
+    return file if is_below(home, (folder,)) or folder in _SYSTEM else folder
 
 
 def fetched_unpinned(entry: ServerEntry) -> str:

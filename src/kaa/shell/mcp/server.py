@@ -31,8 +31,8 @@ from kaa.shell.mcp.manifests import Manifests
 
 AnswerT = TypeVar("AnswerT")
 
-Connect: TypeAlias = Callable[[ConfiguredServer, deque[str]], Connection]
-"""Makes a connection to an approved server; its log gets what the server prints."""
+Connect: TypeAlias = Callable[[Callable[[str], None]], Connection]
+"""Makes a connection to an approved server, given what logs a line that the server prints."""
 
 _LOG_LINES = 200
 # A server that cannot start is tried again, but not for each of the model's attempts.
@@ -50,8 +50,8 @@ class Server:
         manifests: what servers offered.
         connect: makes connections.
         changed: told that its view changed.
-        describe: what is asked before a server of a project starts, in lines.
-        risk: the risk of its tools, as its rights and its hints give it.
+        description: what it is and may do, for the question before a server of a project starts, in lines.
+        risk: gives the risk of a tool, from the server's rights and the tool's hints.
     """
 
     def __init__(
@@ -62,8 +62,8 @@ class Server:
         manifests: Manifests,
         connect: Connect,
         changed: Callable[[str], None],
-        describe: Callable[[ConfiguredServer], str],
-        risk: Callable[[ConfiguredServer, ToolInfo], Risk],
+        description: str,
+        risk: Callable[[ToolInfo], Risk],
     ) -> None:
         self.configured = configured
         self.log: deque[str] = deque(maxlen=_LOG_LINES)
@@ -72,7 +72,7 @@ class Server:
         self._manifests = manifests
         self._connect = connect
         self._changed = changed
-        self._describe = describe
+        self._description = description
         self._risk = risk
         self._lock = asyncio.Lock()
         self._client: McpClient | None = None
@@ -116,7 +116,7 @@ class Server:
             manifest=manifest,
             exposure=entry.exposure,
             tool_exposure=entry.tool_exposure,
-            risks={} if manifest is None else {one.name: self._risk(self.configured, one) for one in manifest.tools},
+            risks={} if manifest is None else {one.name: self._risk(one) for one in manifest.tools},
             held={name: _held_sentence(self.name, name) for name in self._held},
             source=self.configured.source.file,
             patience=entry.timeout_seconds,
@@ -154,7 +154,7 @@ class Server:
             changed = _safely(self._approvals.was_approved, self.configured)
             again = ", which was configured anew since you approved it" if changed else ""
             title = f"Start MCP server {self.name} of this project{again}?"
-            yes = await confirm(asker, title, self._describe(self.configured))
+            yes = await confirm(asker, title, self._description)
         except NobodyToAskError as error:
             raise ServerUnavailableError(
                 f"MCP server {self.name} is not started: {self.configured.source.file} is the project's, and you have"
@@ -268,7 +268,7 @@ class Server:
         self._needs_login = False
         try:
             client = await McpClient.connect(
-                lambda: self._connect(self.configured, self.log),
+                lambda: self._connect(self.log.append),
                 _ProjectQuestions(self._project if self._risk_of_reading() else None),
                 self,
                 eras=self._eras(),

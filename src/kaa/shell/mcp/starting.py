@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -52,7 +51,9 @@ class Place(msgspec.Struct, frozen=True):
 class ServerProcess:
     """See `kaa.mcp.stdio.ServerProgram`. What it prints to its standard error goes to the server's log."""
 
-    def __init__(self, program: ConfinedProgram, stdin: int, stdout: int, stderr: int, log: deque[str]) -> None:
+    def __init__(
+        self, program: ConfinedProgram, stdin: int, stdout: int, stderr: int, log: Callable[[str], None]
+    ) -> None:
         self._program = program
         self._log = log
         self._last = ""
@@ -95,10 +96,10 @@ class ServerProcess:
         for line in lines:
             if text := cleaned(line[:_MAX_LINE_CHARACTERS].decode(errors="replace")).strip():
                 self._last = text
-                self._log.append(text)
+                self._log(text)
 
 
-async def start_program(server: ConfiguredServer, place: Place, log: deque[str]) -> ServerProcess:
+async def start_program(server: ConfiguredServer, place: Place, log: Callable[[str], None]) -> ServerProcess:
     """Start a server's program.
 
     Args:
@@ -126,7 +127,7 @@ async def start_program(server: ConfiguredServer, place: Place, log: deque[str])
             data=data,
             project=place.project,
             cwd=_directory(fill(entry.cwd), permissions.project != "none", data, place),
-            readable=readable_places(words, place.project),
+            readable=readable_places(words, place.project, place.environ),
             access=permissions.project,
             hosts=permissions.hosts,
             variables={name: str(Path(data) / "cache") for name in _CACHES} | variables,
@@ -142,7 +143,7 @@ async def start_program(server: ConfiguredServer, place: Place, log: deque[str])
 
 
 async def _started(
-    argv: list[str], rights: ProgramRights, place: Place, log: deque[str], *, unconfined: bool
+    argv: list[str], rights: ProgramRights, place: Place, log: Callable[[str], None], *, unconfined: bool
 ) -> ServerProcess:
     with ExitStack() as ours, ExitStack() as theirs:
 
@@ -164,7 +165,7 @@ async def _started(
         )
         LOG.info("MCP server %s started in tier %s", rights.name, program.tier)
         for warning in program.warnings if rights.hosts or program.tier == "none" else ():
-            log.append(warning)
+            log(warning)
         ours.pop_all()
         return ServerProcess(program, stdin[0], stdout[0], stderr[0], log)
 

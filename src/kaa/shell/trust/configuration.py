@@ -13,15 +13,17 @@ from kaa.shell.trust.instructions import InstructionFile, find_instructions
 from kaa.workspace.protocol import FileInfo, Workspace
 
 # All that kaa takes from a project, now or with a later version, besides its instructions.
-_PLACES = (PROJECT_FOLDER, ".agents", ".mcp.json")
+_PLACES = (PROJECT_FOLDER, ".agents", ".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json", ".pi/mcp.json")
 
 # More than a person would read before saying yes.
 MAX_ENTRIES = 500
 MAX_BYTES = 2 * 1024 * 1024
 MAX_DEPTH = 16  # levels of directories; each costs at least one request for each of its directories
 
+_SERVERS = "programs and servers that the model may use (MCP), after a question for each"
 # What files are for, for people; the first fitting prefix counts.
 _USES = (
+    (f"{PROJECT_FOLDER}/mcp.json", _SERVERS),
     (f"{PROJECT_FOLDER}/settings.json", "settings of kaa: model, tools, retries"),
     (f"{PROJECT_FOLDER}/SYSTEM.md", "replaces kaa's instructions to the model"),
     (f"{PROJECT_FOLDER}/APPEND_SYSTEM.md", "adds to kaa's instructions to the model"),
@@ -31,7 +33,10 @@ _USES = (
     (f"{PROJECT_FOLDER}/skills/", "instructions and scripts for the model"),
     (f"{PROJECT_FOLDER}/", "other files of kaa's folder"),
     (".agents/", "instructions and scripts for the model"),
-    (".mcp.json", "programs and servers that the model may use"),
+    (".mcp.json", _SERVERS),
+    (".vscode/mcp.json", _SERVERS),
+    (".cursor/mcp.json", _SERVERS),
+    (".pi/mcp.json", _SERVERS),
 )
 
 
@@ -114,7 +119,7 @@ class _CannotBeTrustedError(Exception):
 
 
 async def survey(workspace: Workspace, home: Home) -> ProjectConfiguration:
-    """Read a project's configuration and instructions. Without any, that costs five small requests.
+    """Read a project's configuration and instructions. Without any, that costs eight small requests.
 
     Args:
         workspace: the project.

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,19 +13,20 @@ from kaa.mcp.parsing import digest
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.dialects import Dialect, FieldError, translated
 from kaa.shell.mcp.config.entry import ConfiguredServer, Scope, ServerEntry, Source
+from kaa.shell.project_files import SERVER_FILES, ServerFile
 from kaa.shell.user_file import UserFileError, read_json
 
 MAX_FILE_BYTES = 256 * 1024
 MAX_SERVERS = 200
 
-PROJECT_FILES: Mapping[str, tuple[Dialect, str]] = {
+# Path in the project → how it is written, and the field that has the servers.
+_FORMS: Mapping[str, tuple[Dialect, str]] = {
     ".mcp.json": ("claude", "mcpServers"),
     ".vscode/mcp.json": ("vscode", "servers"),
     ".cursor/mcp.json": ("claude", "mcpServers"),
     ".pi/mcp.json": ("pi", "mcpServers"),
     ".kaa/mcp.json": ("kaa", "mcpServers"),
 }
-"""Path in the project → how it is written, and the field that has the servers. Later ones win."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 # What only describes a server, or says how its tools are shown, asks nobody again.
@@ -44,14 +45,7 @@ class Configured(msgspec.Struct, frozen=True):
     notices: tuple[str, ...] = ()
 
 
-class ProjectFile(msgspec.Struct, frozen=True):
-    """A file of a project that the user trusts: its path in the project, and its content."""
-
-    path: str
-    data: bytes
-
-
-def configured(home: Home, root: str, project: Sequence[ProjectFile], extra: Path | None = None) -> Configured:
+def configured(home: Home, root: str, project: Sequence[ServerFile], extra: Path | None = None) -> Configured:
     """All servers that are configured for a project.
 
     A server of the project never takes the place of the user's: it is called `NAME-project`.
@@ -67,8 +61,8 @@ def configured(home: Home, root: str, project: Sequence[ProjectFile], extra: Pat
     given: list[tuple[str, Scope, Dialect, Json]] = [
         (path := str(home.path / "mcp.json"), "user", "kaa", _own(path, notices)),
         *(
-            (os.path.join(root, one.path), "project", PROJECT_FILES[one.path][0], _parsed(one, root, notices))
-            for one in sorted(project, key=lambda one: list(PROJECT_FILES).index(one.path))
+            (os.path.join(root, one), "project", _FORMS[one][0], _parsed(root, one, data, notices))
+            for one, data in sorted(project, key=lambda file: SERVER_FILES.index(file[0]))
         ),
     ]
     if extra is not None:
@@ -97,16 +91,16 @@ def _own(path: str, notices: list[str]) -> Json:
         return {}
 
 
-def _parsed(file: ProjectFile, root: str, notices: list[str]) -> Json:
-    path = os.path.join(root, file.path)
-    if len(file.data) > MAX_FILE_BYTES:
+def _parsed(root: str, name: str, data: bytes, notices: list[str]) -> Json:
+    path = os.path.join(root, name)
+    if len(data) > MAX_FILE_BYTES:
         notices.append(f"{path} is ignored: it is larger than {MAX_FILE_BYTES // 1024} KiB")
         return {}
     try:
         from kaa.llm import jsonc  # lazy: only files with servers need it
 
-        text = jsonc.to_json(file.data.decode("utf-8-sig"))
-        return _servers_in(json.loads(text) if text.strip() else None, PROJECT_FILES[file.path][1], path)
+        text = jsonc.to_json(data.decode("utf-8-sig"))
+        return _servers_in(json.loads(text) if text.strip() else None, _FORMS[name][1], path)
     except (ValueError, RecursionError) as error:
         notices.append(str(error) if isinstance(error, FieldError) else f"{path} is not JSON: {error}")
         return {}
@@ -155,8 +149,3 @@ def _server(name: str, fields: Json, source: Source, dialect: Dialect) -> Config
 
 def _alike(name: str) -> str:
     return name.replace("-", "_").lower()
-
-
-def project_files(contents: Iterable[tuple[str, bytes | None]]) -> tuple[ProjectFile, ...]:
-    """The files among `contents`, by path, that configure servers."""
-    return tuple(ProjectFile(path, data) for path, data in contents if path in PROJECT_FILES and data is not None)

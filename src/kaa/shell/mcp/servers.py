@@ -1,0 +1,149 @@
+"""The servers of a process: those of each project, as an extension for its conversations."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from kaa.builtin.mcp import mcp_extension
+from kaa.builtin.mcp.host import ServerUnavailableError
+from kaa.ext.errors import ExtensionError
+from kaa.ext.extensions import Extensions
+from kaa.ext.places import ExtensionId
+from kaa.ext.tools import Risk
+from kaa.mcp.connection import Connection
+from kaa.mcp.manifest import ToolInfo
+from kaa.mcp.stdio import StdioConnection
+from kaa.shell.home import Home
+from kaa.shell.key_variables import key_variables
+from kaa.shell.mcp.approvals import Approvals
+from kaa.shell.mcp.config.entry import ConfiguredServer
+from kaa.shell.mcp.config.reading import configured
+from kaa.shell.mcp.config.variables import variables_in
+from kaa.shell.mcp.manifests import Manifests
+from kaa.shell.mcp.project_servers import ProjectServers
+from kaa.shell.mcp.rights import fetched_unpinned, permissions_of
+from kaa.shell.mcp.server import Server
+from kaa.shell.mcp.starting import Place, start_program
+from kaa.shell.options import McpOptions
+from kaa.shell.project_files import ServerFile
+from kaa.workspace.sandbox.options import SandboxOptions
+
+
+class McpServers:
+    """Makes the servers of each project, once for all of its conversations, and ends them with the process.
+
+    Args:
+        home: the user's folder.
+        environ: the user's environment variables.
+        options: of the command line.
+        extensions: where the servers are loaded, as an extension of kaa's own.
+        report: told, in a sentence, of what the user should know.
+        is_full_access: whether the user chose to do without a sandbox.
+        sandbox: gives the sandbox of a project's commands, by its directory.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        environ: Mapping[str, str],
+        options: McpOptions,
+        extensions: Extensions,
+        report: Callable[[str], None],
+        is_full_access: Callable[[], bool],
+        sandbox: Callable[[str], SandboxOptions],
+    ) -> None:
+        self._home = home
+        self._environ = environ
+        self._options = options
+        self._extensions = extensions
+        self._report = report
+        self._is_full_access = is_full_access
+        self._sandbox = sandbox
+        self._approvals = Approvals(home)
+        self._manifests = Manifests(home)
+        self._projects: dict[tuple[str, tuple[ServerFile, ...]], tuple[ExtensionId, ProjectServers]] = {}
+
+    def of_project(self, root: str, files: Sequence[ServerFile]) -> tuple[ExtensionId, ProjectServers]:
+        """The servers of a project, and the extension that they are for its conversations.
+
+        Args:
+            root: of the project.
+            files: those that configure servers, as far as the user trusts them.
+        """
+        key = root, tuple(files)
+        if key not in self._projects:
+            found = configured(self._home, root, files, self._options.file)
+            for notice in found.notices:
+                self._report(notice)
+            servers = ProjectServers(lambda changed: [self._server(one, root, changed) for one in found.servers])
+            number = f"{len(self._projects)}" if self._projects else ""
+            extension = ExtensionId.built_in(f"kaa.builtin.mcp{number}")
+            self._extensions.load(extension, mcp_extension(servers), built_in=True, beside=())
+            servers.begin()
+            self._projects[key] = extension, servers
+        return self._projects[key]
+
+    async def require(self, root: str, files: Sequence[ServerFile]) -> None:
+        """Wait for the required servers of a project, where nobody can be asked.
+
+        Raises:
+            ExtensionError: one does not start.
+        """
+        try:
+            await self.of_project(root, files)[1].require()
+        except ServerUnavailableError as error:
+            raise ExtensionError(str(error)) from error
+
+    async def close(self) -> None:
+        """End all servers."""
+        for _, servers in self._projects.values():
+            await servers.close()
+
+    def _server(self, one: ConfiguredServer, root: str, changed: Callable[[str], None]) -> Server:
+        place = Place(
+            self._home,
+            self._environ,
+            root,
+            lambda: frozenset(key_variables(self._home)),
+            self._report,
+            self._is_full_access,
+            lambda: self._sandbox(root),
+        )
+
+        def connection(log: Callable[[str], None]) -> Connection:
+            return StdioConnection(lambda: start_program(one, place, log))
+
+        return Server(
+            one, root, self._approvals, self._manifests, connection, changed, _described(one, root), _risk(one, root)
+        )
+
+
+def _risk(server: ConfiguredServer, project: str) -> Callable[[ToolInfo], Risk]:
+    """What a tool may do at worst: what the server's sandbox permits, or anything where nothing confines it."""
+    entry = server.entry
+    if entry.command and entry.sandbox:
+        confined = permissions_of(entry, project).risk
+        return lambda _: confined
+
+    def risk(tool: ToolInfo) -> Risk:
+        believed = entry.approval == "never" or (entry.approval == "writes" and tool.hints.read_only)
+        return "granted" if believed else "outside"
+
+    return risk
+
+
+def _described(server: ConfiguredServer, project: str) -> str:
+    """What is asked before a server of a project starts, in lines. The texts are the project's."""
+    entry = server.entry
+    lines = [f"Configured in {server.source.file}:", ""]
+    if entry.url:
+        lines += [f"It is a server at {entry.url}: what the model sends to its tools leaves this machine."]
+    else:
+        lines += [f"It runs the command: {' '.join((entry.command, *entry.args))}"]
+        lines += [f"in the directory: {entry.cwd}"] if entry.cwd else []
+        sentences = permissions_of(entry, project).sentences
+        lines += ["In a sandbox of its own, it may:", *(f"- {sentence}" for sentence in sentences or ("nothing else",))]
+    texts = (entry.command, *entry.args, *entry.env.values(), entry.url, *entry.headers.values(), entry.cwd)
+    names = sorted({name for text in texts for name in variables_in(text)})
+    lines += [f"It gets the values of your variables {', '.join(names)}."] if names else []
+    if package := fetched_unpinned(entry):
+        lines += [f"It fetches {package} in the newest version each time; {package}@VERSION would pin one."]
+    return "\n".join(lines)

@@ -1,0 +1,117 @@
+"""MCP servers in whole programs: configured, started in a sandbox, called by the model."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kaa.core.messages import Json
+from tests.end_to_end.kaa_process import Kaa, conversation
+from tests.support import mcp_server
+from tests.support.elsewhere import folder_elsewhere
+from tests.support.mcp_server import echo_tool
+from tests.support.model_server import ModelServer, call, say
+
+
+@pytest.fixture
+def kaa(tier: str) -> Iterator[Kaa]:
+    """Elsewhere: a server in a sandbox sees nothing of temporary directories."""
+    if tier == "none":
+        pytest.skip("nothing confines servers on this machine: kaa doctor says why")
+    with folder_elsewhere() as folder:
+        yield Kaa(folder)
+
+
+@pytest.fixture
+def server(kaa: Kaa) -> Iterator[ModelServer]:
+    # A home is closed as a whole, and the project must not be in it.
+    (kaa.home.parent / "person").mkdir()
+    kaa.setenv(HOME=str(kaa.home.parent / "person"))
+    with ModelServer() as server:
+        kaa.use(server, "openai-completions")
+        yield server
+
+
+def configure(kaa: Kaa, file: Path, script: dict[str, Json] | None = None, **fields: Json) -> None:
+    """Write a file that configures the server `scripted`."""
+    folder = kaa.home.parent / "server"
+    folder.mkdir(exist_ok=True)
+    (folder / "script.json").write_text(json.dumps(script or {}))
+    (folder / "server.py").write_text(Path(mcp_server.__file__).read_text())
+    entry = {"command": sys.executable, "args": [str(folder / "server.py"), str(folder / "script.json")]}
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps({"mcpServers": {"scripted": entry | fields}}))
+
+
+def results(server: ModelServer) -> list[str]:
+    """What tools answered, in the last request."""
+    return [text for role, text in conversation(server.requests[-1]) if role == "tool"]
+
+
+def test_the_model_calls_a_tool_of_the_users_server(kaa: Kaa, server: ModelServer) -> None:
+    configure(kaa, kaa.home / "mcp.json", {"eras": ["legacy"]})
+    arguments = {"action": "call", "server": "scripted", "tool": "echo", "arguments": {"text": "over the pipe"}}
+    server.begin([call("mcp", **arguments), say("Done.")])
+
+    done = kaa.run("-p", "hi")
+
+    assert (done.code, done.out) == (0, "Done.\n"), done.err
+    assert "over the pipe" in results(server)[0]
+
+
+def test_a_known_server_offers_its_tools_at_once(kaa: Kaa, server: ModelServer) -> None:
+    configure(kaa, kaa.home / "mcp.json", required=True)
+    server.begin([say("Once.")])
+    kaa.run("-p", "hi")
+    server.begin([call("mcp__scripted__echo", text="directly"), say("Done.")])
+
+    done = kaa.run("-p", "hi")
+
+    assert (done.code, done.out) == (0, "Done.\n"), done.err
+    assert "directly" in results(server)[0]
+
+
+def test_a_missing_required_server_ends_with_1_and_its_name(kaa: Kaa, server: ModelServer) -> None:
+    configure(kaa, kaa.home / "mcp.json", {"fault": "exits"}, required=True)
+
+    done = kaa.run("-p", "hi")
+
+    assert (done.code, done.out) == (2, "")
+    assert "MCP server scripted did not start: it exited with code 3: cannot find its database" in done.err
+    assert server.requests == []
+
+
+def test_an_unapproved_server_of_a_project_is_named_and_not_started(kaa: Kaa, server: ModelServer) -> None:
+    configure(kaa, kaa.project / ".mcp.json")
+    server.begin([call("mcp", action="connect", server="scripted"), say("I cannot.")])
+
+    done = kaa.run("-p", "hi", "--trust")
+
+    assert done.code == 0, done.err
+    assert "kaa mcp approve scripted" in results(server)[0]
+
+
+def test_a_project_that_is_not_trusted_configures_nothing(kaa: Kaa, server: ModelServer) -> None:
+    configure(kaa, kaa.project / ".mcp.json")
+    server.begin([say("Hello.")])
+
+    done = kaa.run("-p", "hi")
+
+    assert done.code == 0
+    assert "scripted" not in json.dumps(server.requests[0].json)
+
+
+def test_a_server_sees_neither_keys_nor_the_home(kaa: Kaa, server: ModelServer) -> None:
+    configure(kaa, kaa.home / "mcp.json", {"tools": [echo_tool("spy")], "fault": "spies"})
+    kaa.setenv(SOME_API_KEY="hidden-value")
+    arguments = {"action": "call", "server": "scripted", "tool": "spy", "arguments": {"text": str(kaa.home)}}
+    server.begin([call("mcp", **arguments), say("Done.")])
+
+    kaa.run("-p", "hi")
+
+    found = results(server)[0]
+    assert "SOME_API_KEY" not in found
+    assert "models.json" not in found
+    assert "PATH" in found
