@@ -28,6 +28,7 @@ commands (kaa COMMAND --help describes its options):
   doctor              how commands are confined on this machine
   ext                 install, list, test and scaffold extensions
   login, logout       keep an API key or log in to a provider; forget it
+  mcp                 log in to MCP servers, and forget logins
   models              which models there are, what they can do and cost
   sandbox -- COMMAND  run a command as confined as kaa's own
   sessions            list, search, show, rename, trash, export and import sessions
@@ -298,6 +299,10 @@ def _run_command(arguments: Sequence[str]) -> int | None:
             from kaa.frontends.extensions import command as ext_command
 
             return ext_command.main(arguments[1:], _directory())
+        case ["mcp"]:
+            from kaa.frontends.mcp import command as mcp_command
+
+            return mcp_command.main(arguments[1:], _directory())
         case ["models"]:
             from kaa.frontends import models_command
 

@@ -1,17 +1,16 @@
 """`kaa login` and `kaa logout`: keeps keys and logins in auth.json, once the provider has accepted them."""
 
 import argparse
-import asyncio
 import getpass
 import os
 import sys
 from collections.abc import Callable, Sequence
 
 from kaa.core.errors import ProviderError
-from kaa.frontends.browser import open_in_browser
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
+from kaa.frontends.login_screen import TerminalLoginScreen
 from kaa.llm.auth.errors import CredentialError, LoginError
 from kaa.llm.models.verification import KeyVerdict
 from kaa.shell.logins import LoginOption, Logins, Method
@@ -60,43 +59,6 @@ def logout(arguments: Sequence[str]) -> int:
     parser.add_argument("provider", nargs="?", help="whose; it may be left out if there is only one")
     parsed = parser.parse_args(arguments)
     return _told(lambda logins: _logout(logins, parsed.provider))
-
-
-class _Terminal:
-    """Shows a login on the standard error stream, and takes what is pasted from the keyboard (`LoginScreen`)."""
-
-    def __init__(self) -> None:
-        self._unread = b""
-
-    def show_address(self, address: str) -> None:
-        opened = open_in_browser(address)
-        _say("Your browser should show this address now:" if opened else "Open this address in a browser:")
-        _say(f"\n  {address}\n")
-        if sys.stdin.isatty():
-            _say("If the browser is on another machine, paste the address it ends at here, and press Enter.")
-
-    def show_code(self, address: str, code: str) -> None:
-        _say(f"Open this address in any browser:\n\n  {address}\n\nand enter the code  {code}")
-
-    def complain(self, problem: str) -> None:
-        _say(f"kaa: {problem}")
-
-    async def pasted(self) -> str:
-        loop = asyncio.get_running_loop()
-        if not sys.stdin.isatty():
-            await loop.create_future()  # nobody is there who could paste anything
-        while b"\n" not in self._unread:
-            ready: asyncio.Future[None] = loop.create_future()
-            loop.add_reader(sys.stdin.fileno(), ready.set_result, None)
-            try:
-                await ready
-            finally:
-                loop.remove_reader(sys.stdin.fileno())
-            if not (data := os.read(sys.stdin.fileno(), _LONGEST_KEY_BYTES)):
-                await loop.create_future()  # Ctrl-D: only the browser can bring the code now
-            self._unread += data
-        line, _, self._unread = self._unread.partition(b"\n")
-        return line.decode("utf-8", "replace")
 
 
 def _told(work: Callable[[Logins], int]) -> int:
@@ -158,7 +120,7 @@ def _with_screen(logins: Logins, provider: str, method: Method) -> int:
     async def log_in() -> int:
         assert method != "key"
         try:
-            await logins.log_in(provider, method, _Terminal())
+            await logins.log_in(provider, method, TerminalLoginScreen())
         except (ProviderError, CredentialError) as error:
             _say(f"kaa: {error}")
             return ExitCode.FAILED

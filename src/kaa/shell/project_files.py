@@ -84,17 +84,22 @@ def project_files(
         mine = [ContextFile(str(path), text) for path, text in own if text is not None][:1]
         context_files = (*mine, *_instructions(configuration, verdict, texts))
     extensions = _extensions(configuration, home, texts) if verdict.configuration else ()
-    found = ((path, configuration.content(path)) for path in SERVER_FILES if verdict.configuration)
     return ProjectFiles(
         settings=configuration.content(PROJECT_SETTINGS) if verdict.configuration else None,
         system_prompt=prompt("SYSTEM.md"),
         append_system_prompt=prompt("APPEND_SYSTEM.md"),
         context_files=context_files,
         extensions=extensions,
-        servers=tuple((path, data) for path, data in found if data is not None),
+        servers=server_files(configuration, verdict),
         # A line feed in a path must not begin a line that looks like one of ours.
         notices=tuple(" ".join(notice.split()) for notice in texts.notices),
     )
+
+
+def server_files(configuration: ProjectConfiguration, verdict: TrustVerdict) -> tuple[ServerFile, ...]:
+    """The project's files that configure MCP servers, as far as the user trusts them."""
+    found = ((path, configuration.content(path)) for path in SERVER_FILES if verdict.configuration)
+    return tuple((path, data) for path, data in found if data is not None)
 
 
 def _extensions(configuration: ProjectConfiguration, home: Home, texts: "_Texts") -> tuple[ExtensionId, ...]:

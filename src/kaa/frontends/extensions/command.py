@@ -1,15 +1,13 @@
-"""`kaa ext`: selects the subcommand, and reports what went wrong."""
+"""`kaa ext`: its subcommands, and the shorter ones themselves."""
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import msgspec
 
 from kaa.ext.errors import ExtensionError
-from kaa.frontends.delivery import deliver, while_delivered
+from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.extensions.doctor import add_doctor_arguments, run_doctor
 from kaa.frontends.extensions.installation import add_install_arguments, run_install
@@ -18,51 +16,18 @@ from kaa.frontends.extensions.report import facts, list_lines, printable
 from kaa.frontends.extensions.scaffold import add_new_arguments, run_new
 from kaa.frontends.extensions.testing import add_test_arguments, run_test
 from kaa.frontends.extensions.updating import add_update_arguments, run_update
+from kaa.frontends.subcommands import Subcommand, run_subcommand
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.extensions.installed import InstalledExtensions
 from kaa.shell.home import Home
-from kaa.shell.settings import SettingsError
 from kaa.shell.trust.configuration import TrustError
 from kaa.tui.sanitize import sanitize
 
 
-class Subcommand(NamedTuple):
-    """One of `kaa ext`.
-
-    Attributes:
-        help: what it does.
-        add_arguments: to its parser.
-        run: does it. Returns the exit code.
-    """
-
-    help: str
-    add_arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace, Home], int]
-
-
 def main(arguments: Sequence[str], directory: str) -> int:
     """Run `kaa ext`. Returns the exit code."""
-    parser = argparse.ArgumentParser(prog="kaa ext", description="Install and examine extensions.", allow_abbrev=False)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, command in _SUBCOMMANDS.items():
-        described = f"{command.help[:1].upper()}{command.help[1:]}."
-        command.add_arguments(commands.add_parser(name, help=command.help, description=described, allow_abbrev=False))
-    parsed = parser.parse_args(arguments)
-    parsed.directory = directory
-    return while_delivered(lambda: _ran(_SUBCOMMANDS[parsed.command], parsed))
-
-
-def _ran(command: Subcommand, parsed: argparse.Namespace) -> int:
-    try:
-        return command.run(parsed, Home.of(os.environ))
-    except KeyboardInterrupt:
-        return ExitCode.INTERRUPTED
-    except (InstallationError, ExtensionError, TrustError, OSError) as error:
-        deliver(sys.stderr, f"kaa: {sanitize(str(error))}\n")
-        return ExitCode.FAILED
-    except SettingsError as error:
-        deliver(sys.stderr, f"kaa: {sanitize(str(error))}\n")
-        return ExitCode.USAGE
+    failures = (InstallationError, ExtensionError, TrustError, OSError)
+    return run_subcommand("ext", "Install and examine extensions.", _SUBCOMMANDS, failures, arguments, directory)
 
 
 def _add_json(parser: argparse.ArgumentParser) -> None:

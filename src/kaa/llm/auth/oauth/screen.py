@@ -19,5 +19,9 @@ class LoginScreen(Protocol):
         ...
 
     async def pasted(self) -> str:
-        """What the person pastes from the browser. May wait for ever: it is cancelled when it is not needed."""
+        """What the person pastes from the browser. May wait for ever: it is cancelled when it is not needed.
+
+        Raises:
+            LoginRefusedError: the person gives up.
+        """
         ...

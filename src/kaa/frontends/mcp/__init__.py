@@ -1,0 +1,1 @@
+"""`kaa mcp`: MCP servers on the command line."""

@@ -1,0 +1,78 @@
+"""`kaa mcp login` and `kaa mcp logout`."""
+
+import argparse
+import asyncio
+import os
+import sys
+
+from kaa.frontends.delivery import deliver
+from kaa.frontends.exit_codes import ExitCode
+from kaa.frontends.interruption import run_to_exit_code
+from kaa.frontends.login_screen import TerminalLoginScreen
+from kaa.llm.auth.errors import LoginError
+from kaa.shell.home import Home
+from kaa.shell.mcp.approvals import Approvals
+from kaa.shell.mcp.config.entry import ConfiguredServer
+from kaa.shell.mcp.config.here import configured_here, server_named
+from kaa.shell.mcp.logins import McpLogins
+from kaa.shell.settings import load_user_settings
+from kaa.tui.sanitize import sanitize
+
+
+def add_login_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of `kaa mcp login`."""
+    parser.add_argument("server", metavar="SERVER", help="its name in mcp.json")
+
+
+add_logout_arguments = add_login_arguments
+
+
+def run_login(parsed: argparse.Namespace, home: Home) -> int:
+    """Log in to a server. Returns the exit code.
+
+    Raises:
+        UnknownServerError: no server has this name.
+        LoginError: it failed.
+        ProviderError: somebody cannot be reached, or must not be.
+        ApprovalRecordsError: it is not known whether the server is approved.
+        TrustError: it is not known whether the project is trusted.
+    """
+
+    async def log_in() -> int:
+        server = await _server(parsed, home)
+        if not Approvals(home).is_approved(server):
+            raise LoginError(
+                f"MCP server {server.name} is configured by the project, in {server.source.file}, and you have not"
+                f" approved it: `kaa mcp approve {server.name}` approves it"
+            )
+        await _logins(parsed, home).log_in(server, TerminalLoginScreen())
+        deliver(sys.stdout, sanitize(f"You are logged in to {server.name}.\n"))
+        return ExitCode.DONE
+
+    return run_to_exit_code(log_in())
+
+
+def run_logout(parsed: argparse.Namespace, home: Home) -> int:
+    """Forget the login at a server. Returns the exit code.
+
+    Raises:
+        UnknownServerError: no server has this name.
+        LoginError: the logins cannot be read or written.
+        TrustError: it is not known whether the project is trusted.
+    """
+    server = asyncio.run(_server(parsed, home))
+    if not _logins(parsed, home).log_out(server):
+        raise LoginError(f"there is no login at {server.name}")
+    deliver(sys.stdout, sanitize(f"The login at {server.name} was removed.\n"))
+    return ExitCode.DONE
+
+
+async def _server(parsed: argparse.Namespace, home: Home) -> ConfiguredServer:
+    found = await configured_here(parsed.directory, home, os.environ)
+    for notice in found.notices:
+        deliver(sys.stderr, f"kaa: {sanitize(notice)}\n")
+    return server_named(parsed.server, found)
+
+
+def _logins(parsed: argparse.Namespace, home: Home) -> McpLogins:
+    return McpLogins(home, os.environ, os.path.realpath(parsed.directory), load_user_settings(home.settings).http_proxy)

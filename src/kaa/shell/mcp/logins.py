@@ -1,0 +1,100 @@
+"""Logins at the MCP servers of a project: `kaa.mcp.oauth` with what the configuration says."""
+
+from collections.abc import Mapping
+from functools import partial
+
+import msgspec
+
+from kaa.host.private_file import PrivateFileError
+from kaa.llm.auth.errors import LoginError
+from kaa.llm.auth.oauth.screen import LoginScreen
+from kaa.llm.http.live import LiveTransport
+from kaa.mcp.oauth.settings import OAuthEntry
+from kaa.mcp.oauth.tokens import McpAuthorizer, TokenStore
+from kaa.shell.home import Home
+from kaa.shell.key_variables import key_variables
+from kaa.shell.mcp.config.entry import ConfiguredServer
+from kaa.shell.mcp.config.variables import VariableError, filled_in
+
+# Somebody waits for the answer.
+_CONNECT_SECONDS = 10.0
+_SILENCE_SECONDS = 30.0
+
+
+class McpLogins:
+    """The logins, in `mcp-auth.json` in kaa's home.
+
+    Args:
+        home: the user's folder.
+        environ: the user's environment variables.
+        project: its directory, canonical.
+        proxy: URL of the HTTP proxy of the user's settings; None for none.
+    """
+
+    def __init__(self, home: Home, environ: Mapping[str, str], project: str, proxy: str | None = None) -> None:
+        self._home = home
+        self._store = TokenStore(home.path / "mcp-auth.json")
+        self._environ = environ
+        self._project = project
+        self._new_transport = partial(
+            LiveTransport, connect_timeout=_CONNECT_SECONDS, idle_timeout=_SILENCE_SECONDS, proxy=proxy
+        )
+
+    def authorizer(self, server: ConfiguredServer) -> McpAuthorizer:
+        """What lets kaa's requests in at a server with a URL.
+
+        Raises:
+            LoginError: the entry needs variables that it may not have.
+        """
+        url, _ = self._filled_in(server)
+        return McpAuthorizer(url, self._store, self._new_transport)
+
+    async def log_in(self, server: ConfiguredServer, screen: LoginScreen, challenge: str | None = None) -> None:
+        """Log in to an approved server. Cancelling it ends the login.
+
+        Args:
+            server: the server.
+            screen: shows the address to open, and takes what is pasted.
+            challenge: what the server said when it refused a request; None to ask it.
+
+        Raises:
+            LoginError: it failed.
+            ProviderError: somebody cannot be reached, or must not be.
+        """
+        from kaa.mcp.oauth.login import log_in  # lazy: who is logged in needs no listener
+
+        url, settings = self._filled_in(server)
+        transport = self._new_transport()
+        try:
+            await log_in(url, settings, self._store, transport, screen, challenge=challenge)
+        finally:
+            await transport.close()
+
+    def log_out(self, server: ConfiguredServer) -> bool:
+        """Forget the login at a server. False if there was none.
+
+        Raises:
+            LoginError: the file cannot be read or written.
+        """
+        url, _ = self._filled_in(server)
+        try:
+            return self._store.remove(url)
+        except PrivateFileError as error:
+            raise LoginError(str(error)) from error
+
+    def _filled_in(self, server: ConfiguredServer) -> tuple[str, OAuthEntry]:
+        """Its URL and its settings, with their variables."""
+        entry = server.entry
+        if not entry.url:
+            raise LoginError(f"MCP server {server.name} is a program on this machine: it has no login")
+        refused = frozenset(key_variables(self._home)) if server.source.scope == "project" else frozenset[str]()
+
+        def fill(text: str) -> str:
+            return filled_in(text, self._environ, self._project, refused)
+
+        texts = {name: value for name, value in msgspec.structs.asdict(entry.oauth).items() if isinstance(value, str)}
+        try:
+            filled = {name: fill(value) for name, value in texts.items()}
+            return fill(entry.url), msgspec.structs.replace(entry.oauth, **filled)
+        except VariableError as error:
+            raise LoginError(f"MCP server {server.name}: {error}") from error

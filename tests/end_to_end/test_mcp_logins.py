@@ -1,0 +1,128 @@
+"""Logins at MCP servers, as a person comes to them: on the command line."""
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from kaa.shell.home import Home
+from kaa.shell.trust.configuration import ConfigurationFile, ProjectConfiguration
+from kaa.shell.trust.store import TrustStore
+from tests.end_to_end.kaa_process import COMMAND
+from tests.end_to_end.seat import Seat, enter
+from tests.end_to_end.test_login import browse
+from tests.support.mcp_oauth import McpOAuthServer
+from tests.support.oauth_server import refusal
+from tests.support.program import Program
+from tests.support.screen import Screen
+
+
+@pytest.fixture
+def oauth() -> Iterator[McpOAuthServer]:
+    with McpOAuthServer() as server:
+        yield server
+
+
+def configure(seat: Seat, url: str, **fields: object) -> None:
+    (seat.home / "mcp.json").write_text(json.dumps({"mcpServers": {"lab": {"url": url, **fields}}}))
+
+
+def at_terminal(seat: Seat, *arguments: str) -> Program:
+    return Program.start([COMMAND, "mcp", *arguments], env=seat.environ, cwd=seat.project, screen=Screen(140, 30))
+
+
+def address_on(program: Program, server: McpOAuthServer) -> str:
+    """The address that somebody is to open."""
+    program.wait_for("code_challenge_method=S256")
+    shown = re.sub(r"[\s│|]+", "", program.screen.text())
+    found = re.search(rf"{re.escape(server.url)}/authorize\?[\w=&%.+-]*?code_challenge_method=S256", shown)
+    assert found, program.screen.text()
+    return found[0]
+
+
+def stored(seat: Seat) -> dict[str, dict[str, object]]:
+    content: dict[str, dict[str, object]] = json.loads((seat.home / "mcp-auth.json").read_text())
+    return content
+
+
+def test_a_person_logs_in_and_out_on_the_command_line(seat: Seat, oauth: McpOAuthServer) -> None:
+    configure(seat, oauth.mcp)
+
+    with at_terminal(seat, "login", "lab") as program:
+        browse(oauth.agree(address_on(program, oauth)))
+        program.wait_for("You are logged in to lab")
+        assert oauth.access_token not in program.screen.text()
+    kept = stored(seat)
+    out, again = seat.run("mcp", "logout", "lab"), seat.run("mcp", "logout", "lab")
+
+    assert kept[oauth.mcp]["access"] == oauth.access_token
+    assert (seat.home / "mcp-auth.json").stat().st_mode & 0o777 == 0o600
+    assert (out.code, out.out) == (0, "The login at lab was removed.\n")
+    assert stored(seat) == {}
+    assert (again.code, again.err) == (1, "kaa: there is no login at lab\n")
+
+
+def test_over_ssh_the_address_is_pasted(seat: Seat, oauth: McpOAuthServer) -> None:
+    configure(seat, oauth.mcp)
+
+    with at_terminal(seat, "login", "lab") as program:
+        ended_at = oauth.agree(address_on(program, oauth))
+        enter(program, "https://elsewhere.example/?code=x")
+        program.wait_for("kaa: ")
+        enter(program, ended_at)
+        program.wait_for("You are logged in to lab")
+
+    assert stored(seat)[oauth.mcp]["access"] == oauth.access_token
+
+
+def test_an_unknown_name_is_told_with_the_known_ones(seat: Seat, oauth: McpOAuthServer) -> None:
+    configure(seat, oauth.mcp)
+
+    done = seat.run("mcp", "login", "other")
+
+    assert done.code == 1
+    assert done.err == "kaa: there is no MCP server 'other' here. Configured: lab\n"
+
+
+def test_a_refusal_ends_the_login_and_says_why(seat: Seat, oauth: McpOAuthServer) -> None:
+    configure(seat, oauth.mcp)
+    oauth.instead["/token"] = [refusal("invalid_grant", "the code was used")]
+
+    with at_terminal(seat, "login", "lab") as program:
+        browse(oauth.agree(address_on(program, oauth)))
+        program.wait_for("the code was used")
+
+    assert not (seat.home / "mcp-auth.json").exists()
+
+
+def test_a_server_that_is_a_program_has_no_login(seat: Seat) -> None:
+    (seat.home / "mcp.json").write_text(json.dumps({"mcpServers": {"files": {"command": "files"}}}))
+
+    done = seat.run("mcp", "login", "files")
+
+    assert (done.code, done.err) == (1, "kaa: MCP server files is a program on this machine: it has no login\n")
+
+
+def test_a_server_of_an_untrusted_project_is_not_contacted(seat: Seat, oauth: McpOAuthServer) -> None:
+    (seat.project / ".mcp.json").write_text(json.dumps({"mcpServers": {"lab": {"url": oauth.mcp}}}))
+
+    done = seat.run("mcp", "login", "lab")
+
+    assert done.code == 1
+    assert "not trusted" in done.err
+    assert "there is no MCP server 'lab' here" in done.err
+    assert oauth.requests == []
+
+
+def test_a_server_of_a_project_is_contacted_only_once_it_is_approved(seat: Seat, oauth: McpOAuthServer) -> None:
+    data = json.dumps({"mcpServers": {"lab": {"url": oauth.mcp}}}).encode()
+    (seat.project / ".mcp.json").write_bytes(data)
+    project = ProjectConfiguration(str(seat.project.resolve()), (ConfigurationFile(".mcp.json", "file", data),))
+    TrustStore(Home(seat.home)).trust(project)
+
+    done = seat.run("mcp", "login", "lab")
+
+    assert done.code == 1
+    assert "`kaa mcp approve lab` approves it" in done.err
+    assert oauth.requests == []
