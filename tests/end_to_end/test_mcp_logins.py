@@ -10,7 +10,7 @@ from kaa.shell.home import Home
 from kaa.shell.trust.configuration import ConfigurationFile, ProjectConfiguration
 from kaa.shell.trust.store import TrustStore
 from tests.end_to_end.kaa_process import COMMAND
-from tests.end_to_end.seat import Seat, enter
+from tests.end_to_end.seat import Seat, answer, enter
 from tests.end_to_end.test_login import browse
 from tests.support.mcp_oauth import McpOAuthServer
 from tests.support.oauth_server import refusal
@@ -126,3 +126,33 @@ def test_a_server_of_a_project_is_contacted_only_once_it_is_approved(seat: Seat,
     assert done.code == 1
     assert "`kaa mcp approve lab` approves it" in done.err
     assert oauth.requests == []
+
+
+def test_in_the_terminal_a_login_is_two_questions(seat: Seat, oauth: McpOAuthServer) -> None:
+    configure(seat, oauth.mcp)
+
+    with seat.open(screen=Screen(140, 40)) as program:
+        enter(program, "/mcp login lab")
+        program.wait_for("Log in to MCP server lab?")
+        program.wait_for(f"Host: {oauth.url.partition('//')[2].partition(':')[0]}")
+        address = address_on(program, oauth)
+        answer(program, "c")
+        program.wait_for("Waiting for the browser")
+        browse(oauth.agree(address))
+        program.wait_for("Logged in to lab.")
+        assert "Waiting for the browser" not in program.screen.text()
+
+    assert stored(seat)[oauth.mcp]["access"] == oauth.access_token
+    assert oauth.access_token not in "".join(path.read_text() for path in seat.session_files)
+
+
+def test_in_the_terminal_a_login_can_be_refused(seat: Seat, oauth: McpOAuthServer) -> None:
+    configure(seat, oauth.mcp)
+
+    with seat.open(screen=Screen(140, 40)) as program:
+        enter(program, "/mcp login lab")
+        program.wait_for("Log in to MCP server lab?")
+        answer(program, "n")
+        program.wait_for("was cancelled")
+
+    assert not (seat.home / "mcp-auth.json").exists()

@@ -1,9 +1,6 @@
 """An MCP server with its authorization server for each test, and a person who agrees."""
 
-import threading
-import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +11,7 @@ from kaa.mcp.oauth.settings import OAuthEntry
 from kaa.mcp.oauth.tokens import TokenStore
 from tests.support.agents import run
 from tests.support.login_screen import Person
+from tests.support.mcp_guarded import visit
 from tests.support.mcp_oauth import McpOAuthServer
 
 LogIn = Callable[..., Person]
@@ -38,7 +36,7 @@ def logging_in(server: McpOAuthServer, store: TokenStore) -> LogIn:
 
     def logging_in(*, challenge: str | None = None, person: Person | None = None, **settings: str | int) -> Person:
         if person is None:
-            person = Person(does=lambda address: _visit(server.agree(address)))
+            person = Person(does=lambda address: visit(server.agree(address)))
 
         async def scenario() -> None:
             transport = LiveTransport()
@@ -52,12 +50,3 @@ def logging_in(server: McpOAuthServer, store: TokenStore) -> LogIn:
         return person
 
     return logging_in
-
-
-def _visit(address: str) -> None:
-    threading.Thread(target=_get, args=(address,)).start()
-
-
-def _get(address: str) -> None:
-    with suppress(OSError):  # a page that says no, which the tests see from the other side
-        urllib.request.urlopen(address).close()

@@ -15,7 +15,6 @@ from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.here import configured_here, server_named
 from kaa.shell.mcp.logins import McpLogins
-from kaa.shell.settings import load_user_settings
 from kaa.tui.sanitize import sanitize
 
 
@@ -75,4 +74,4 @@ async def _server(parsed: argparse.Namespace, home: Home) -> ConfiguredServer:
 
 
 def _logins(parsed: argparse.Namespace, home: Home) -> McpLogins:
-    return McpLogins(home, os.environ, os.path.realpath(parsed.directory), load_user_settings(home.settings).http_proxy)
+    return McpLogins.of(home, os.environ, os.path.realpath(parsed.directory))

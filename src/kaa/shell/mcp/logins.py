@@ -15,6 +15,7 @@ from kaa.shell.home import Home
 from kaa.shell.key_variables import key_variables
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError, filled_in
+from kaa.shell.settings import load_user_settings
 
 # Somebody waits for the answer.
 _CONNECT_SECONDS = 10.0
@@ -39,6 +40,15 @@ class McpLogins:
         self._new_transport = partial(
             LiveTransport, connect_timeout=_CONNECT_SECONDS, idle_timeout=_SILENCE_SECONDS, proxy=proxy
         )
+
+    @classmethod
+    def of(cls, home: Home, environ: Mapping[str, str], project: str) -> "McpLogins":
+        """Those of a user, over the proxy of his settings. Arguments as above.
+
+        Raises:
+            SettingsError: the user's settings have a mistake.
+        """
+        return cls(home, environ, project, load_user_settings(home.settings).http_proxy)
 
     def authorizer(self, server: ConfiguredServer) -> McpAuthorizer:
         """What lets kaa's requests in at a server with a URL.

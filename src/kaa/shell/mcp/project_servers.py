@@ -4,9 +4,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from kaa.builtin.mcp.host import ServerUnavailableError, ServerView
+from kaa.core.errors import ProviderError
 from kaa.ext.asking import NOBODY, Asker
 from kaa.host.log import LOG
+from kaa.llm.auth.errors import LoginError
 from kaa.shell.mcp.approvals import ApprovalRecordsError
+from kaa.shell.mcp.asked_login import AskedLoginScreen
+from kaa.shell.mcp.logins import McpLogins
 from kaa.shell.mcp.server import Server, UsedServer
 
 # Servers that kaa has never seen are started once to learn what they offer.
@@ -18,9 +22,19 @@ class ProjectServers:
 
     Args:
         servers: makes the servers, given what is to be told of their changes.
+        logins: those at the servers.
+        report: told, in a sentence, of what the user should know.
     """
 
-    def __init__(self, servers: Callable[[Callable[[str], None]], Sequence[Server]]) -> None:
+    def __init__(
+        self,
+        servers: Callable[[Callable[[str], None]], Sequence[Server]],
+        logins: McpLogins,
+        report: Callable[[str], None],
+    ) -> None:
+        self._logins = logins
+        self._report = report
+        self._locked: set[str] = set()  # servers that want a login, as the user knows
         self._observers: list[Callable[[str], None]] = []
         self._servers = {server.name: server for server in servers(self._changed)}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -86,7 +100,15 @@ class ProjectServers:
     async def log_in(self, name: str, asker: Asker) -> None:
         """See `McpHost`."""
         server = self.server(name)
-        raise ServerUnavailableError(f"MCP server {server.name} has no login: it is a program on this machine")
+        await server.approve(asker)
+        if not asker.can_ask:
+            raise ServerUnavailableError(f"Nobody can be asked to log in here: `kaa mcp login {name}` logs in")
+        try:
+            await self._logins.log_in(server.configured, AskedLoginScreen(asker, name), server.challenge)
+        except (LoginError, ProviderError) as error:
+            raise ServerUnavailableError(f"The login to MCP server {name} failed: {error}") from error
+        server.logged_in()
+        self._spawn(self._learn(server))
 
     def log(self, name: str) -> tuple[str, ...]:
         """See `McpHost`."""
@@ -115,6 +137,11 @@ class ProjectServers:
             await _quietly(server)
 
     def _changed(self, name: str) -> None:
+        if not (why := self._servers[name].login_needed):
+            self._locked.discard(name)
+        elif name not in self._locked:
+            self._locked.add(name)
+            self._report(why)
         for observer in tuple(self._observers):
             observer(name)
 

@@ -16,6 +16,7 @@ from kaa.mcp.connection import Connection
 from kaa.mcp.contents import CallResult, LogLine, Progress, PromptResult, ResourcePart
 from kaa.mcp.errors import LegacyNeededError, LoginNeededError, McpError
 from kaa.mcp.manifest import Era, Manifest, PromptInfo, TemplateInfo, ToolInfo
+from kaa.mcp.oauth.challenge import parse_challenge
 from kaa.mcp.questions import (
     ElicitAnswer,
     Elicitation,
@@ -83,6 +84,7 @@ class Server:
         self._starting = False
         self._reason = ""
         self._tried = float("-inf")
+        self._challenge: str | None = None
         self._needs_login = False
         self._declined = False
         self._approved = _safely(approvals.is_approved, configured)
@@ -103,6 +105,22 @@ class Server:
     def may_start(self) -> bool:
         """Whether it can start without a question."""
         return self._approved and self.configured.entry.enabled
+
+    @property
+    def login_needed(self) -> str:
+        """Why it cannot be used without a login, and what to do; empty if it can."""
+        return self._reason if self._needs_login else ""
+
+    @property
+    def challenge(self) -> str | None:
+        """What it said when it last refused a request for want of a login; None if it did not since the last one."""
+        return self._challenge
+
+    def logged_in(self) -> None:
+        """The user has logged in: it can be started again at once."""
+        self._challenge = None
+        self._needs_login, self._reason = False, ""
+        self._tell()
 
     def view(self) -> ServerView:
         """See `McpHost.servers`."""
@@ -213,6 +231,8 @@ class Server:
                 await self._begin_anew()
                 how = "kaa talks to this server in the older way from now on: call the tool again"
                 raise McpError(f"{error}. {how}") from error
+            except LoginNeededError as error:
+                raise await self._locked_out(error) from error
         finally:
             self._uses -= 1
             self._rest()
@@ -275,14 +295,23 @@ class Server:
                 patience=entry.startup_timeout_seconds,
             )
         except LoginNeededError as error:
-            self._needs_login = True
-            self._reason = f"MCP server {self.name} needs a login. `kaa mcp login {self.name}` logs in"
-            raise ServerUnavailableError(self._reason) from error
+            raise ServerUnavailableError(str(await self._locked_out(error))) from error
         except McpError as error:
             self._reason = f"MCP server {self.name} did not start: {error}"
             raise ServerUnavailableError(self._reason) from error
         self._reason = ""
         return client
+
+    async def _locked_out(self, refusal: LoginNeededError) -> McpError:
+        """Note that the server wants a login. Returns what to say."""
+        self._challenge = refusal.challenge
+        how = f"Log in with `kaa mcp login {self.name}`, or with `/mcp login {self.name}` in the terminal"
+        if parse_challenge(refusal.challenge).wants_more:  # everything else works
+            return McpError(f"MCP server {self.name} wants a login that permits more for this. {how}")
+        self._needs_login, self._reason = True, f"MCP server {self.name} needs a login. {how}"
+        await self.end()
+        self._tell()
+        return McpError(self._reason)
 
     def _eras(self) -> Sequence[Era]:
         entry = self.configured.entry

@@ -17,6 +17,7 @@ from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.reading import configured
 from kaa.shell.mcp.config.variables import variables_in
+from kaa.shell.mcp.logins import McpLogins
 from kaa.shell.mcp.manifests import Manifests
 from kaa.shell.mcp.project_servers import ProjectServers
 from kaa.shell.mcp.rights import fetched_unpinned, permissions_of
@@ -73,7 +74,11 @@ class McpServers:
             found = configured(self._home, root, files, self._options.file)
             for notice in found.notices:
                 self._report(notice)
-            servers = ProjectServers(lambda changed: [self._server(one, root, changed) for one in found.servers])
+            servers = ProjectServers(
+                lambda changed: [self._server(one, root, changed) for one in found.servers],
+                McpLogins.of(self._home, self._environ, root),
+                self._report,
+            )
             number = f"{len(self._projects)}" if self._projects else ""
             extension = ExtensionId.built_in(f"kaa.builtin.mcp{number}")
             self._extensions.load(extension, mcp_extension(servers), built_in=True, beside=())

@@ -1,0 +1,50 @@
+"""The screen of a login within a conversation."""
+
+from kaa.ext.asking import Asker
+from kaa.ext.questions import Confirmed, Entered, OpenUrl, TextInput
+from kaa.llm.auth.errors import LoginRefusedError
+
+
+class AskedLoginScreen:
+    """A `LoginScreen` within a conversation: its questions are asked as any other.
+
+    Args:
+        asker: asks the person.
+        server: name of the MCP server.
+    """
+
+    def __init__(self, asker: Asker, server: str) -> None:
+        self._asker = asker
+        self._server = server
+        self._address: str | None = None
+        self._problem = ""
+
+    def show_address(self, address: str) -> None:
+        """See `LoginScreen`."""
+        self._address = address
+
+    def show_code(self, address: str, code: str) -> None:
+        """See `LoginScreen`."""
+        raise NotImplementedError("MCP servers have no logins with codes")
+
+    def complain(self, problem: str) -> None:
+        """See `LoginScreen`."""
+        self._problem = problem
+
+    async def pasted(self) -> str:
+        """See `LoginScreen`. The address is opened only after a yes."""
+        address, self._address = self._address, None
+        if address is not None:
+            question = OpenUrl(f"Log in to MCP server {self._server}?", address, "The login happens in the browser.")
+            if await self._asker.ask(question) != Confirmed(yes=True):
+                raise self._cancelled()
+        why = f"{self._problem}. " if self._problem else ""
+        title = f"{why}Waiting for the browser. If it runs on another machine, paste the address that it ends at:"
+        match await self._asker.ask(TextInput(title)):
+            case Entered(text=text):
+                return text
+            case _:
+                raise self._cancelled()
+
+    def _cancelled(self) -> LoginRefusedError:
+        return LoginRefusedError(f"the login to MCP server {self._server} was cancelled", "access_denied")

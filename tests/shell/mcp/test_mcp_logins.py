@@ -1,0 +1,226 @@
+"""Servers that want a login, within a conversation: what is said, how a person logs in, what happens without."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from kaa.builtin.mcp.host import ServerUnavailableError
+from kaa.ext.asking import NOBODY
+from kaa.ext.questions import Confirmed, Declined, Dismissed, Entered, OpenUrl, Question, TextInput
+from kaa.mcp.connection import Connection
+from kaa.mcp.errors import McpError
+from kaa.shell.home import Home
+from kaa.shell.mcp.approvals import Approvals
+from kaa.shell.mcp.config.reading import configured
+from kaa.shell.mcp.logins import McpLogins
+from kaa.shell.mcp.manifests import Manifests
+from kaa.shell.mcp.project_servers import ProjectServers
+from kaa.shell.mcp.server import Server
+from tests.support.loops import in_loop
+from tests.support.mcp_connection import texts
+from tests.support.mcp_guarded import Browsing, GuardedConnection
+from tests.support.mcp_oauth import McpOAuthServer
+from tests.support.mcp_server import ScriptedServer
+
+AnswerT = TypeVar("AnswerT")
+
+YES = Confirmed(yes=True)
+
+
+@pytest.fixture
+def oauth(monkeypatch: pytest.MonkeyPatch) -> Iterator[McpOAuthServer]:
+    for name in ("http_proxy", "all_proxy", "HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with McpOAuthServer() as server:
+        yield server
+
+
+class Lab:
+    """A kaa whose user configured the server `lab`, behind a login."""
+
+    def __init__(self, folder: Path, oauth: McpOAuthServer) -> None:
+        self.home = Home(folder)
+        self.oauth = oauth
+        self.told: list[str] = []
+        folder.mkdir(exist_ok=True)
+        (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"lab": {"url": oauth.mcp}}}))
+        logins = McpLogins(self.home, {}, "/project")
+
+        def server(changed: Callable[[str], None]) -> Server:
+            (one,) = configured(self.home, "/project", ()).servers
+
+            def connect(_: Callable[[str], None]) -> Connection:
+                return GuardedConnection(ScriptedServer(eras=("modern",)), oauth.mcp, logins.authorizer(one))
+
+            approvals, manifests = Approvals(self.home), Manifests(self.home)
+            return Server(one, "/project", approvals, manifests, connect, changed, "", lambda _: "outside")
+
+        self.servers = ProjectServers(lambda changed: [server(changed)], logins, self.told.append)
+
+    async def state(self, wanted: str) -> None:
+        """Wait until the server is in a state."""
+        reached = asyncio.Event()
+
+        def look(_: str) -> None:
+            if self.servers.servers()[0].state == wanted:
+                reached.set()
+
+        ended = self.servers.observe(look)
+        look("")
+        await reached.wait()
+        ended()
+
+    async def call(self) -> list[str]:
+        """Call a tool of the server."""
+        session = await self.servers.session("lab", NOBODY)
+        return texts(await session.call("echo", {"text": "hello"}))
+
+
+@pytest.fixture
+def lab(tmp_path: Path, oauth: McpOAuthServer) -> Lab:
+    return Lab(tmp_path / "home", oauth)
+
+
+class TestAServerThatWantsALogin:
+    @in_loop
+    async def test_it_is_shown_with_what_to_do_and_told_once(self, lab: Lab) -> None:
+        with pytest.raises(ServerUnavailableError, match="needs a login") as failed:
+            await lab.call()
+
+        view = lab.servers.servers()[0]
+        assert view.state == "needs login"
+        assert "`kaa mcp login lab`" in view.reason
+        assert "/mcp login lab" in view.reason
+        assert str(failed.value) == view.reason
+        assert lab.told == [view.reason]
+        await lab.servers.close()
+
+    @in_loop
+    async def test_a_person_logs_in_and_the_server_is_learned(self, lab: Lab) -> None:
+        with pytest.raises(ServerUnavailableError):
+            await lab.call()
+        person = Browsing(lab.oauth, YES)
+
+        await lab.servers.log_in("lab", person)
+        await lab.state("started")
+
+        opened, pasted = person.questions
+        assert isinstance(opened, OpenUrl)
+        assert opened.title == "Log in to MCP server lab?"
+        assert isinstance(pasted, TextInput)
+        assert await lab.call() == ["hello"]
+        await lab.servers.close()
+
+    @in_loop
+    async def test_over_ssh_the_address_is_pasted(self, lab: Lab) -> None:
+        person = Elsewhere(lab.oauth)
+
+        await lab.servers.log_in("lab", person)
+
+        assert len(person.questions) == 3
+        assert "Waiting for the browser" in str(person.questions[1])
+        assert await lab.call() == ["hello"]
+        await lab.servers.close()
+
+    @pytest.mark.parametrize("answers", [(Declined(),), (Confirmed(yes=False),), (Dismissed(),), (YES, Dismissed())])
+    @in_loop
+    async def test_a_person_can_refuse(self, lab: Lab, answers: tuple[Confirmed | Declined | Dismissed, ...]) -> None:
+        with pytest.raises(ServerUnavailableError, match="was cancelled"):
+            await lab.servers.log_in("lab", Refusing(lab.oauth, *answers))
+
+        assert not (lab.home.path / "mcp-auth.json").exists()
+        await lab.servers.close()
+
+    @in_loop
+    async def test_where_nobody_can_be_asked_the_command_is_named_and_nobody_contacted(self, lab: Lab) -> None:
+        with pytest.raises(ServerUnavailableError, match="`kaa mcp login lab` logs in"):
+            await lab.servers.log_in("lab", NOBODY)
+
+        assert lab.oauth.requests == []
+
+
+class TestALogin:
+    @in_loop
+    async def test_it_is_renewed_once_while_several_calls_are_refused(self, lab: Lab) -> None:
+        await lab.servers.log_in("lab", Browsing(lab.oauth, YES))
+        await lab.state("started")
+        lab.oauth.access_token = "ended early"
+
+        answers = await asyncio.gather(*(lab.call() for _ in range(4)))
+
+        assert answers == [["hello"]] * 4
+        refreshed = [form for form in lab.oauth.asked("/token") if form["grant_type"] == "refresh_token"]
+        assert len(refreshed) == 1
+        await lab.servers.close()
+
+    @in_loop
+    async def test_it_is_renewed_after_a_restart(self, lab: Lab, tmp_path: Path) -> None:
+        lab.oauth.lifetime = 1
+        await lab.servers.log_in("lab", Browsing(lab.oauth, YES))
+        await lab.state("started")
+        await lab.servers.close()
+        lab.oauth.access_token = "ended early"
+        again = Lab(tmp_path / "home", lab.oauth)
+
+        assert await again.call() == ["hello"]
+        assert again.told == []
+        await again.servers.close()
+
+    @in_loop
+    async def test_one_that_ended_is_told_and_its_call_says_what_to_do(self, lab: Lab) -> None:
+        await lab.servers.log_in("lab", Browsing(lab.oauth, YES))
+        await lab.state("started")
+        lab.oauth.access_token = lab.oauth.refresh_token = "ended early"
+
+        with pytest.raises(McpError, match="needs a login"):
+            await lab.call()
+
+        assert lab.servers.servers()[0].state == "needs login"
+        assert len(lab.told) == 1
+        await lab.servers.log_in("lab", Browsing(lab.oauth, YES))
+        assert await lab.call() == ["hello"]
+        await lab.servers.close()
+
+    @in_loop
+    async def test_one_that_permits_too_little_leaves_the_server_running_and_asks_for_more(self, lab: Lab) -> None:
+        lab.oauth.conditions.scope = "read"
+        with pytest.raises(ServerUnavailableError):
+            await lab.call()
+        await lab.servers.log_in("lab", Browsing(lab.oauth, YES))
+        await lab.state("started")
+        lab.oauth.conditions.scope = "write"
+
+        with pytest.raises(McpError, match="permits more"):
+            await lab.call()
+        state = lab.servers.servers()[0].state
+        lab.oauth.conditions.scope = "read write"
+        person = Browsing(lab.oauth, YES)
+        await lab.servers.log_in("lab", person)
+
+        assert state == "started"
+        assert "scope=read+write" in str(person.questions[0])
+        assert await lab.call() == ["hello"]
+        await lab.servers.close()
+
+
+class Refusing(Browsing):
+    """Agrees to open the address, and does not log in there."""
+
+    async def ask(self, question: Question[AnswerT]) -> AnswerT | Dismissed:
+        self.questions.append(question)
+        return question.fit(self.answers.pop(0))
+
+
+class Elsewhere(Browsing):
+    """Logs in on another machine, and pastes a wrong address first."""
+
+    async def ask(self, question: Question[AnswerT]) -> AnswerT | Dismissed:
+        self.questions.append(question)
+        if isinstance(question, OpenUrl):
+            pasted = "https://elsewhere.example/?code=x", self.server.agree(question.url)
+            self.answers = [YES, *map(Entered, pasted)]
+        return question.fit(self.answers.pop(0))
