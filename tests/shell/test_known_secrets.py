@@ -42,6 +42,34 @@ def test_what_users_keep_is_known(tmp_path: Path) -> None:
     }
 
 
+def test_what_servers_and_their_logins_need_is_known(tmp_path: Path) -> None:
+    login = {
+        "type": "oauth",
+        "access": "access-token",
+        "refresh": "refresh-token",
+        "expires": 1,
+        "issuer": "https://login.example",
+        "client": {"id": "known-to-all", "secret": "client-secret"},
+    }
+    server = {
+        "url": "https://mcp.example",
+        "headers": {"Authorization": "Bearer header-token", "X-Key": "${FROM_A_VARIABLE}"},
+        "oauth": {"clientId": "known-to-all", "clientSecret": "configured-secret"},
+        "env": {"API_KEY": "key-of-a-program", "MODE": "fast"},
+    }
+    (tmp_path / "mcp-auth.json").write_text(json.dumps({"https://mcp.example": login}))
+    (tmp_path / "mcp.json").write_text(f"// mine\n{json.dumps({'mcpServers': {'lab': server}})}")
+
+    assert _known(tmp_path, {}) == {
+        "access-token",
+        "refresh-token",
+        "client-secret",
+        "header-token",
+        "configured-secret",
+        "key-of-a-program",
+    }
+
+
 def test_variables_that_are_named_like_secrets_are_known(tmp_path: Path) -> None:
     environ = {
         "HF_TOKEN": "hf",
@@ -54,8 +82,10 @@ def test_variables_that_are_named_like_secrets_are_known(tmp_path: Path) -> None
 
 
 def test_files_that_cannot_be_read_keep_nothing(tmp_path: Path) -> None:
-    for content in (b"\xff", b"[" * 100_000, b"[1]", b'{"providers": [{"apiKey": 3}]}'):
+    for content in (b"\xff", b"[" * 100_000, b"[1]", b'{"providers": [{"apiKey": 3}], "mcpServers": [1]}'):
         (tmp_path / "auth.json").write_bytes(content)
         (tmp_path / "models.json").write_bytes(content)
+        (tmp_path / "mcp-auth.json").write_bytes(content)
+        (tmp_path / "mcp.json").write_bytes(content)
 
         assert _known(tmp_path, {}) == set()

@@ -1,7 +1,7 @@
 """The secrets that are in use on this machine, so that they are found in what leaves it."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from urllib.parse import unquote
 
 import msgspec
@@ -18,12 +18,17 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 
+SECRET_FILES = ("auth.json", "models.json", "mcp-auth.json", "mcp.json")
+"""The files of kaa's home that keep secrets."""
+
+# Fields of mcp-auth.json and mcp.json with secrets in them, however deep.
+_SECRET_FIELDS = frozenset(("access", "refresh", "secret", "clientSecret", "headers"))
 _HEADERS_NAME = re.compile(r"OTEL_EXPORTER_OTLP_(?:[A-Z]+_)?HEADERS")  # `name=value,…`, percent-encoded
 _VARIABLE = re.compile(r"(?<!\$)(?:\$\$)*\$[A-Za-z_{]")
 
 
 def known_secrets(environ: Mapping[str, str], home: Home) -> list[str]:
-    """Values of variables that are named like secrets, and what auth.json and models.json keep. Reads files."""
+    """Values of variables that are named like secrets, and what the files keep. Reads files."""
     named = frozenset(key_variables(home))
     from_variables = (value for name, value in environ.items() if name in named or _SECRET_NAME.search(name))
     from_headers = (
@@ -32,7 +37,7 @@ def known_secrets(environ: Mapping[str, str], home: Home) -> list[str]:
         if _HEADERS_NAME.fullmatch(name)
         for pair in unquote(value).split(",")
     )
-    return [*from_variables, *from_headers, *_stored(home), *_configured(home)]
+    return [*from_variables, *from_headers, *_stored(home), *_configured(home), *_of_servers(home)]
 
 
 def _stored(home: Home) -> Iterator[str]:
@@ -64,14 +69,33 @@ def _configured(home: Home) -> Iterator[str]:
     yield from _keys_in(file.get("providers"))
 
 
-def _keys_in(value: Json) -> Iterator[str]:
+def _of_servers(home: Home) -> Iterator[str]:
+    """Logins at MCP servers, and what somebody wrote into mcp.json."""
+    for name in ("mcp-auth.json", "mcp.json"):
+        try:
+            file = jsonc.decode(read_regular(home.path / name), dict[str, Json])
+        except (OSError, jsonc.JsoncError, msgspec.ValidationError, RecursionError):
+            continue
+        yield from _keys_in(file, _SECRET_FIELDS)
+        for server in _entries(file.get("mcpServers")).values():
+            variables = _entries(_entries(server).get("env"))
+            yield from (
+                text for word, value in variables.items() if _SECRET_NAME.search(word) for text in _texts(value)
+            )
+
+
+def _entries(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def _keys_in(value: Json, fields: Collection[str] = ("apiKey", "headers")) -> Iterator[str]:
     for item in value if isinstance(value, list) else []:
-        yield from _keys_in(item)
+        yield from _keys_in(item, fields)
     for name, item in value.items() if isinstance(value, dict) else ():
-        if name in ("apiKey", "headers"):
+        if name in fields:
             yield from (text.rpartition(" ")[2] for text in _texts(item))
         else:
-            yield from _keys_in(item)
+            yield from _keys_in(item, fields)
 
 
 def _literal(value: str) -> str:

@@ -35,7 +35,7 @@ from kaa.core.usage import estimate
 from kaa.host.log import LOG
 from kaa.host.log_file import LogFileError, check_log_path, open_log_file
 from kaa.shell.home import Home
-from kaa.shell.known_secrets import known_secrets
+from kaa.shell.known_secrets import SECRET_FILES, known_secrets
 
 if TYPE_CHECKING:
     from kaa.llm.redaction import Redactor
@@ -244,7 +244,7 @@ class _Secrets:
     def redact(self, text: str) -> str:
         from kaa.llm.redaction import Redactor  # lazy: only logs need it here
 
-        files = tuple(_state(self._home.path / name) for name in ("auth.json", "models.json"))
+        files = tuple(_state(self._home.path / name) for name in SECRET_FILES)
         if self._known is None or self._known[0] != files:
             self._known = files, Redactor(known_secrets(self._environ, self._home))
         return self._known[1].redact(text)

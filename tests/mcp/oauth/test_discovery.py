@@ -4,8 +4,12 @@ import pytest
 
 from kaa.core.errors import OverloadedError
 from kaa.llm.auth.errors import LoginError
+from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import HttpRequest, HttpResponse
+from kaa.mcp.oauth.challenge import Challenge
+from kaa.mcp.oauth.discovery import Discovered, discover
 from kaa.mcp.oauth.guarded import GuardedTransport, UnsafeAddressError
+from kaa.mcp.oauth.settings import OAuthEntry
 from tests.mcp.oauth.conftest import LogIn
 from tests.mcp.oauth.test_login import asked_of
 from tests.support.agents import run
@@ -48,6 +52,52 @@ def test_metadata_of_another_issuer_are_refused(server: McpOAuthServer, logging_
 
     assert not person.addresses
     assert not server.asked("/register")
+
+
+@pytest.mark.parametrize(
+    ("page", "receiver"),
+    [
+        ("https://honest.example/authorize", "https://evil.example2/token"),
+        ("https://login.honest.example/authorize", "https://login.evil.example/token"),
+        ("https://honest.co.uk/authorize", "https://evil.co.uk/token"),
+        ("https://10.127.0.1/authorize", "{}/token"),
+        ("https://honest.example/authorize", "{}/token"),
+    ],
+)
+def test_a_code_never_goes_to_another_place_than_the_one_of_the_login(
+    server: McpOAuthServer, logging_in: LogIn, page: str, receiver: str
+) -> None:
+    server.conditions.metadata |= {"authorization_endpoint": page, "token_endpoint": receiver.format(server.url)}
+    person = Person()
+
+    with pytest.raises(LoginError, match="kaa does not log in"):
+        logging_in(person=person)
+
+    assert not person.addresses
+    assert not server.asked("/register")
+
+
+@pytest.mark.parametrize(
+    ("page", "receiver"),
+    [
+        ("https://www.big.example/authorize", "https://api.big.example/token"),
+        ("https://login.big.co.uk/authorize", "https://api.big.co.uk/token"),
+        ("https://elsewhere.example/authorize", "https://elsewhere.example/token"),
+        ("{}/authorize", "https://tokens.example/token"),
+    ],
+)
+def test_a_provider_may_have_several_hosts(server: McpOAuthServer, page: str, receiver: str) -> None:
+    endpoints = {"authorization_endpoint": page.format(server.url), "token_endpoint": receiver}
+    server.conditions.metadata |= endpoints
+
+    async def scenario() -> Discovered:
+        transport = LiveTransport()
+        try:
+            return await discover(server.mcp, OAuthEntry(), Challenge(), transport)
+        finally:
+            await transport.close()
+
+    assert run(scenario()).server.token_url == receiver
 
 
 def test_an_authorization_server_without_metadata_is_an_error(server: McpOAuthServer, logging_in: LogIn) -> None:

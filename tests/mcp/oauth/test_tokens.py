@@ -95,6 +95,22 @@ def test_a_refused_token_is_refreshed(server: McpOAuthServer, store: TokenStore,
     assert server.access_token == "access-2"
 
 
+@pytest.mark.parametrize(
+    "elsewhere",
+    ["{}.evil.example/mcp", "http://127.0.0.1:9/mcp", "https://{1}/mcp", "http://[", "//{1}/mcp", "{}@evil/"],
+)
+def test_another_origin_gets_no_token(
+    server: McpOAuthServer, store: TokenStore, logging_in: LogIn, elsewhere: str
+) -> None:
+    logging_in()
+    url = elsewhere.format(server.url, server.url.partition("//")[2])
+    authorizer = McpAuthorizer(server.mcp, store, LiveTransport)
+
+    request = run(authorizer.authorize(HttpRequest("POST", url)))
+
+    assert request.headers == ()
+
+
 def test_two_processes_refresh_once(
     server: McpOAuthServer, store: TokenStore, logging_in: LogIn, tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ Sources: the specification, Authorization, of 2026-07-28 and its predecessors; R
 """
 
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -123,12 +124,13 @@ def _resource(described: Mapping[str, Json], url: str) -> str:
 async def _authorization_server(
     settings: OAuthEntry, issuer: str, is_named: bool, transport: Transport
 ) -> AuthorizationServer:
-    if settings.auth_server_metadata_url:
-        told: dict[str, Json] | None = await read(transport, settings.auth_server_metadata_url)
-    else:
-        told = await server_metadata(issuer, transport)
+    if settings.auth_server_metadata_url:  # the user says that these belong together
+        return _server(await read(transport, settings.auth_server_metadata_url), issuer)
+    told = await server_metadata(issuer, transport)
     if told is not None:
-        return _server(told, issuer)
+        server = _server(told, issuer)
+        _check_hosts(server, issuer)
+        return server
     if is_named:
         raise LoginError(
             f"the authorization server {issuer} publishes no metadata: set `authServerMetadataUrl` in its `oauth` entry"
@@ -156,6 +158,36 @@ def _server(told: Mapping[str, Json], issuer: str) -> AuthorizationServer:
         texts_in(told, "token_endpoint_auth_methods_supported"),
         texts_in(told, "scopes_supported"),
     )
+
+
+def _check_hosts(server: AuthorizationServer, issuer: str) -> None:
+    """Whoever describes itself may name the login page of another, and its own address for the codes that come of it.
+
+    `iss` (RFC 9207) protects from that, but not all servers send it. PKCE does not: kaa would send the verifier along.
+    Where large providers use several hosts, these are of one domain.
+
+    Raises:
+        LoginError: the person would log in at one place, and the code would go to another.
+    """
+    if any(_are_of_one_domain(server.authorization_url, other) for other in (server.token_url, issuer)):
+        return
+    page, receiver = host_of(server.authorization_url), host_of(server.token_url)
+    raise LoginError(
+        f"{host_of(issuer)} names {page} for the login, and {receiver} to receive its code: kaa does not log in,"
+        f" because {receiver} could use the code at {page}. If these belong together, set `authServerMetadataUrl` in"
+        " its `oauth` entry"
+    )
+
+
+def _are_of_one_domain(one: str, other: str) -> bool:
+    """Whether the hosts are the same, or end alike in two names (three below `co.uk` and the like)."""
+    host, another = urlsplit(one).hostname or "", urlsplit(other).hostname or ""
+    if host == another:
+        return True
+    names, others = host.split("."), another.split(".")
+    shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(reversed(names), reversed(others), strict=False))))
+    is_short = len(names) > 1 and len(names[-1]) == 2 and len(names[-2]) <= 3
+    return shared >= (3 if is_short else 2) and not names[-1].isdecimal()
 
 
 def _origin(url: str) -> str:

@@ -95,7 +95,7 @@ class McpAuthorizer:
     """An `Authorizer` for the requests to one MCP server.
 
     Without a usable login requests go without a token: the server says what it wants in its refusal, and many servers
-    want nothing. A header `Authorization` that is configured stays.
+    want nothing. Requests to other origins never get one. A header `Authorization` that is configured stays.
 
     Args:
         url: of the server.
@@ -105,6 +105,7 @@ class McpAuthorizer:
 
     def __init__(self, url: str, store: TokenStore, new_transport: NewTransport) -> None:
         self._store = store
+        self._origin = _origin(url)
         self._login = store.of(url)
         self._renewer = _Renewer(url, new_transport)
         self._seen = store.changes
@@ -113,7 +114,8 @@ class McpAuthorizer:
 
     async def authorize(self, request: HttpRequest) -> HttpRequest:
         """See `Authorizer`."""
-        if any(name.lower() == "authorization" for name, _ in request.headers):
+        is_elsewhere = _origin(request.url) != self._origin
+        if is_elsewhere or any(name.lower() == "authorization" for name, _ in request.headers):
             return request
         if self._seen != self._store.changes:  # it would send the former token until that is refused
             self._seen = self._store.changes
@@ -172,6 +174,17 @@ def canonical(url: str) -> str:
     user, at, place = parts.netloc.rpartition("@")
     path = "" if parts.path == "/" else parts.path
     return urlunsplit((parts.scheme.lower(), user + at + place.lower(), path, parts.query, ""))
+
+
+def _origin(url: str) -> tuple[str, str, int | None] | None:
+    """Scheme, host and port (RFC 6454 4); None of what is no URL."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return None
+    scheme = parts.scheme.lower()
+    return scheme, (parts.hostname or "").lower(), port or {"https": 443, "http": 80}.get(scheme)
 
 
 def _details(raw: msgspec.Raw) -> McpLogin | None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
+
 from kaa.builtin.mcp import mcp_extension
 from kaa.builtin.mcp.host import ServerUnavailableError
 from kaa.ext.errors import ExtensionError
@@ -141,12 +143,15 @@ def _described(server: ConfiguredServer, project: str) -> str:
     lines = [f"Configured in {server.source.file}:", ""]
     if entry.url:
         lines += [f"It is a server at {entry.url}: what the model sends to its tools leaves this machine."]
+        place = entry.oauth.auth_server_metadata_url
+        lines += [f"The login to it goes where {place} says."] if place else []
     else:
         lines += [f"It runs the command: {' '.join((entry.command, *entry.args))}"]
         lines += [f"in the directory: {entry.cwd}"] if entry.cwd else []
         sentences = permissions_of(entry, project).sentences
         lines += ["In a sandbox of its own, it may:", *(f"- {sentence}" for sentence in sentences or ("nothing else",))]
     texts = (entry.command, *entry.args, *entry.env.values(), entry.url, *entry.headers.values(), entry.cwd)
+    texts += tuple(value for value in msgspec.structs.astuple(entry.oauth) if isinstance(value, str))
     names = sorted({name for text in texts for name in variables_in(text)})
     lines += [f"It gets the values of your variables {', '.join(names)}."] if names else []
     if package := fetched_unpinned(entry):
