@@ -9,7 +9,7 @@ from kaa.host.log import LOG
 from kaa.mcp import parsing
 from kaa.mcp.connection import Connection
 from kaa.mcp.contents import CallResult, LogLine, Progress, PromptResult, ResourcePart
-from kaa.mcp.errors import LegacyNeededError, McpError, ServerGoneError, UnsupportedServerError
+from kaa.mcp.errors import LegacyNeededError, LoginNeededError, McpError, ServerGoneError, UnsupportedServerError
 from kaa.mcp.listing import manifest_of
 from kaa.mcp.manifest import Era, Manifest, PromptInfo, TemplateInfo, ToolInfo
 from kaa.mcp.negotiation import Agreement, agree
@@ -28,7 +28,8 @@ _LIST_CHANGES = {
 _DEBOUNCE_SECONDS, _MIN_SECONDS_BETWEEN_LISTS = 0.5, 5.0
 _MIN_LISTEN_PAUSE, _MAX_LISTEN_PAUSE = 1.0, 60.0
 
-_INVALID_REQUEST, _HEADER_MISMATCH = -32600, -32020
+_INVALID_REQUEST, _UNKNOWN_METHOD, _HEADER_MISMATCH = -32600, -32601, -32020
+_CLIENT_ERRORS = range(400, 500)  # of HTTP: asking again changes nothing
 
 
 class ServerObserver(Protocol):
@@ -294,10 +295,10 @@ class McpClient:
             began = loop.time()
             try:
                 await self._session.request("subscriptions/listen", {"notifications": wanted}, patience=None)
-            except ServerGoneError:
+            except (ServerGoneError, LoginNeededError):
                 return
             except McpError as error:
-                if error.code is not None and error.status is None:
+                if error.code == _UNKNOWN_METHOD or (error.status or 0) in _CLIENT_ERRORS:
                     LOG.debug("mcp: the server refuses subscriptions: %s", error)
                     return
             pause = _MIN_LISTEN_PAUSE if loop.time() - began > _MAX_LISTEN_PAUSE else pause

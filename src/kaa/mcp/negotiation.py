@@ -6,7 +6,7 @@ import msgspec
 
 from kaa import __version__
 from kaa.core.messages import Json
-from kaa.mcp.errors import McpError, ServerGoneError, UnsupportedServerError
+from kaa.mcp.errors import LoginNeededError, McpError, ServerGoneError, UnsupportedServerError
 from kaa.mcp.manifest import Capabilities, Era, ServerInfo
 from kaa.mcp.parsing import capabilities, cleaned, instructions, server_info
 from kaa.mcp.questions import ServerQuestions
@@ -73,7 +73,7 @@ async def _discover(session: Session, questions: ServerQuestions, patience: floa
         session.agreed(asked)
         try:
             result = await session.request("server/discover", {}, patience=patience)
-        except ServerGoneError:
+        except (ServerGoneError, LoginNeededError):
             raise
         except McpError as error:
             known = _supported(error)

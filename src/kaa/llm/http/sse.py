@@ -2,7 +2,7 @@
 
 Follows the WHATWG event stream grammar (https://html.spec.whatwg.org/multipage/server-sent-events.html),
 with two tolerances that model servers and proxies need: a missing final blank line, and blank lines lost
-between events. `id` and `retry` have no meaning for replies of models and are ignored.
+between events.
 """
 
 from typing import Final
@@ -13,6 +13,7 @@ from kaa.core.errors import MalformedStreamError
 
 _BOM: Final = b"\xef\xbb\xbf"
 _MAX_EVENT_BYTES: Final = 64 * 1024 * 1024
+_MAX_DIGITS: Final = 10
 
 
 class SseEvent(msgspec.Struct, frozen=True):
@@ -27,6 +28,10 @@ class SseDecoder:
 
     Args:
         max_event_bytes: the most memory one unfinished event may take.
+
+    Attributes:
+        last_id: where the stream can be resumed; empty if the server did not say.
+        retry_ms: how long the server wants one to wait before that, in milliseconds; None if it did not say.
     """
 
     def __init__(self, *, max_event_bytes: int = _MAX_EVENT_BYTES) -> None:
@@ -37,6 +42,8 @@ class SseDecoder:
         self._event = ""
         self._data: list[bytes] = []
         self._held_bytes = 0
+        self.last_id = ""
+        self.retry_ms: int | None = None
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
         """The events that `chunk` completes.
@@ -91,6 +98,10 @@ class SseDecoder:
             elif line == b"data":
                 self._data.append(b"")
                 self._hold(len(line))
+            elif line.startswith(b"id:") and b"\0" not in line:
+                self.last_id = line[3:].removeprefix(b" ").decode("utf-8", "replace")
+            elif line.startswith(b"retry:") and (value := line[6:].strip()).isdigit() and len(value) < _MAX_DIGITS:
+                self.retry_ms = int(value)
         return events
 
     def _dispatch(self, events: list[SseEvent]) -> None:

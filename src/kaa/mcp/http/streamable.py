@@ -1,0 +1,305 @@
+"""Streamable HTTP: each message is a request of its own (specification 2026-07-28 and 2025-11-25, Streamable HTTP).
+
+In revision 2026-07-28 each request stands alone: its answer comes in its response, as JSON or as a stream, and closing
+that cancels it. Before, a server may name a session, streams can be resumed, and one more stream carries what the
+server says unasked.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING
+
+from kaa.core.errors import ProviderError
+from kaa.host.log import LOG
+from kaa.llm.http.sse import SseDecoder
+from kaa.llm.http.transport import HttpRequest, HttpResponse, Transport
+from kaa.mcp import messages
+from kaa.mcp.connection import ErrorResponse, Message, Notification, Request, RequestId, Response
+from kaa.mcp.errors import McpError, ServerGoneError
+from kaa.mcp.http.exchanges import (
+    NOT_FOUND,
+    OK,
+    Headers,
+    body_of,
+    check_login,
+    each_event,
+    exchange,
+    is_refusal,
+    kind_of,
+    messages_in,
+    new_decoder,
+    refusal,
+)
+from kaa.mcp.http.headers import headers_of
+from kaa.mcp.manifest import ToolInfo
+from kaa.mcp.negotiation import MODERN_REVISIONS
+
+if TYPE_CHECKING:
+    from kaa.mcp.http.sse import SseConnection
+
+_STREAM = "text/event-stream"
+# How servers before streamable HTTP refuse a message (specification, Backwards Compatibility).
+_OLDER = (400, 404, 405)
+_NO_ANSWER = -32603
+_RESUME_SECONDS, _MAX_RESUME_SECONDS = 1.0, 60.0
+_LAST_SECONDS = 2.0
+
+
+class HttpConnection:
+    """A `Connection` to a server at an address.
+
+    Args:
+        url: of the server.
+        transport: to the network; it stays open.
+        headers: gives those that each request has, when it opens.
+    """
+
+    def __init__(self, url: str, transport: Transport, headers: Callable[[], Awaitable[Headers]]) -> None:
+        self._url = url
+        self._transport = transport
+        self._given = headers
+        self._headers: Headers = ()
+        self._protocol = ""
+        self._session_id = ""
+        self._initialize: Request | None = None
+        self._beginning = asyncio.Lock()
+        self._older: SseConnection | None = None
+        self._exchanges: dict[RequestId, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._receive: Callable[[Message], None] = lambda _: None
+        self._ended: Callable[[str], None] = lambda _: None
+
+    def use(self, receive: Callable[[Message], None], ended: Callable[[str], None]) -> None:
+        """See `Connection`."""
+        self._receive, self._ended = receive, ended
+
+    async def open(self) -> None:
+        """See `Connection`. The first message connects."""
+        self._headers = await self._given()
+
+    async def send(self, message: Message, tool: ToolInfo | None = None) -> None:
+        """See `Connection`. Of a request, what is awaited is the head of the answer."""
+        if self._older is not None:
+            await self._older.send(message, tool)
+        elif isinstance(message, Request):
+            if message.method == "initialize":
+                self._protocol, self._initialize = "", message
+            headers = self._headers_of(message, tool)
+            delivered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            delivered.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait any more
+            self._exchanges[message.id] = task = self._spawn(self._request(message, headers, delivered))
+            task.add_done_callback(lambda _: self._exchanges.pop(message.id, None))
+            await delivered
+        else:
+            await self._post(message)
+            if isinstance(message, Notification) and message.method == "notifications/initialized":
+                _ = self._spawn(self._listen())
+
+    def agreed(self, protocol: str) -> None:
+        """See `Connection`."""
+        self._protocol = protocol
+
+    def cancel(self, request: RequestId) -> bool:
+        """See `Connection`."""
+        if (task := self._exchanges.pop(request, None)) is not None:
+            task.cancel()
+        return self._is_modern
+
+    async def close(self) -> None:
+        """See `Connection`."""
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._older is not None:
+            await self._older.close()
+        if self._session_id:
+            with contextlib.suppress(McpError, TimeoutError):
+                async with asyncio.timeout(_LAST_SECONDS):
+                    async with exchange(self._transport, HttpRequest("DELETE", self._url, self._common())):
+                        pass
+
+    @property
+    def _is_modern(self) -> bool:
+        return self._protocol in MODERN_REVISIONS
+
+    def _common(self) -> Headers:
+        headers = (("accept", f"application/json, {_STREAM}"), *self._headers)
+        if self._protocol:
+            headers = (*headers, ("mcp-protocol-version", self._protocol))
+        return (*headers, ("mcp-session-id", self._session_id)) if self._session_id else headers
+
+    def _headers_of(self, message: Message, tool: ToolInfo | None = None) -> Headers:
+        """What this message's request has besides the common headers."""
+        content = ("content-type", "application/json")
+        if self._is_modern and isinstance(message, Request | Notification):
+            return (content, *headers_of(message, tool))
+        return (content,)
+
+    async def _post(self, message: Message) -> None:
+        """Send what has no answer."""
+        headers = (*self._common(), *self._headers_of(message))
+        async with exchange(
+            self._transport, HttpRequest("POST", self._url, headers, messages.encode(message))
+        ) as response:
+            check_login(response)
+            if is_refusal(response):
+                LOG.debug("mcp: a message was refused: %s", refusal(response, b""))
+
+    async def _request(self, request: Request, headers: Headers, delivered: "asyncio.Future[None]") -> None:
+        """Send a request and receive what comes back. What fails before the answer begins is for `delivered`."""
+        problem = "the answer ended without a result. The request may have had effects"
+        try:
+            if await self._exchange(request, headers, delivered):
+                return
+        except (McpError, ProviderError) as error:
+            if not delivered.done():
+                delivered.set_exception(error)
+                return
+            problem = f"{error}. The request may have had effects"
+        finally:
+            if not delivered.done():  # this is cancelled, and who sends the request perhaps not
+                delivered.set_exception(ServerGoneError("kaa closed the connection"))
+        self._receive(ErrorResponse(request.id, _NO_ANSWER, problem))
+
+    async def _exchange(
+        self, request: Request, headers: Headers, delivered: "asyncio.Future[None]", *, begins_again: bool = True
+    ) -> bool:
+        """Whether the request was answered. If the session is over, this begins another, once."""
+        session = self._session_id
+        posted = HttpRequest("POST", self._url, (*self._common(), *headers), messages.encode(request))
+        async with exchange(self._transport, posted) as response:
+            check_login(response)
+            if response.status == NOT_FOUND and session and begins_again and request is not self._initialize:
+                over = True  # the session, and the request was not seen
+            elif is_refusal(response):
+                over, refused = False, await self._refused(request, response)
+                if refused is not None:
+                    _done(delivered)
+                    self._receive(refused)
+                    return True
+            else:
+                if request is self._initialize:
+                    self._session_id = response.headers.get("mcp-session-id") or ""
+                _done(delivered)
+                return await self._answered(request, response)
+        if over:
+            await self._begin_again(session)
+            return await self._exchange(request, headers, delivered, begins_again=False)
+        await self._turn_to_sse(request)
+        _done(delivered)
+        return True
+
+    async def _refused(self, request: Request, response: HttpResponse) -> ErrorResponse | None:
+        """The error that a refusal means; None if the server may be of the oldest revision."""
+        body = await body_of(response)
+        for message in messages_in(body, response.status) if kind_of(response) == "application/json" else ():
+            if isinstance(message, ErrorResponse):
+                return ErrorResponse(request.id, message.code, message.message, message.data, response.status)
+        if request is self._initialize and response.status in _OLDER:
+            return None
+        return ErrorResponse(request.id, _NO_ANSWER, refusal(response, body), status=response.status)
+
+    async def _answered(self, request: Request, response: HttpResponse) -> bool:
+        """Receive the messages of a response; whether the answer to the request is among them."""
+        if kind_of(response) != _STREAM:
+            return self._take(await body_of(response), request.id)
+        decoder, answered = new_decoder(), False
+
+        def take(_: str, data: bytes) -> None:
+            nonlocal answered
+            answered = self._take(data, request.id) or answered
+
+        broken: Exception | None = None
+        try:
+            await each_event(response, decoder, take)
+        except ProviderError as error:
+            broken = error
+        while not answered and decoder.last_id and not self._is_modern:
+            await asyncio.sleep(_pause(decoder))
+            async with exchange(self._transport, self._resumption(decoder)) as rest:
+                if rest.status != OK or kind_of(rest) != _STREAM:
+                    break
+                try:
+                    await each_event(rest, decoder, take)
+                except ProviderError as error:
+                    broken = error
+        if not answered and broken is not None:
+            raise broken
+        return answered
+
+    def _take(self, data: bytes, wanted: RequestId | None = None) -> bool:
+        """Receive the messages in `data`; whether one answers the request `wanted`."""
+        answered = False
+        for message in messages_in(data):
+            answered = answered or (isinstance(message, Response | ErrorResponse) and message.id == wanted)
+            self._receive(message)
+        return answered
+
+    def _resumption(self, decoder: SseDecoder) -> HttpRequest:
+        headers = (*self._common(), *((("last-event-id", decoder.last_id),) if decoder.last_id else ()))
+        return HttpRequest("GET", self._url, headers)
+
+    async def _listen(self) -> None:
+        """Receive what a server of an older revision says unasked, for as long as it has a stream for that."""
+        decoder, pause, loop = new_decoder(), _RESUME_SECONDS, asyncio.get_running_loop()
+        session = self._session_id
+
+        def take(_: str, data: bytes) -> None:
+            self._take(data)
+
+        while session == self._session_id:
+            began = loop.time()
+            try:
+                async with exchange(self._transport, self._resumption(decoder)) as response:
+                    if response.status != OK or kind_of(response) != _STREAM:
+                        return
+                    await each_event(response, decoder, take)
+            except (McpError, ProviderError) as error:
+                LOG.debug("mcp: the stream of a server broke: %s", error)
+            pause = _RESUME_SECONDS if loop.time() - began > _MAX_RESUME_SECONDS else pause
+            await asyncio.sleep(max(pause, _pause(decoder)))
+            pause = min(2 * pause, _MAX_RESUME_SECONDS)
+
+    async def _begin_again(self, session: str) -> None:
+        """The server knows the session no more: begin another."""
+        async with self._beginning:
+            if self._session_id != session or self._initialize is None:
+                return
+            self._session_id = ""
+            ignored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            await self._exchange(self._initialize, self._headers_of(self._initialize), ignored)
+            if not self._session_id:
+                raise ServerGoneError("it ended its session, and begins no other")
+            await self.send(Notification("notifications/initialized", {}))
+
+    async def _turn_to_sse(self, request: Request) -> None:
+        """Try the oldest transport; from now on everything goes that way."""
+        from kaa.mcp.http.sse import SseConnection  # lazy: few servers are that old
+
+        older = SseConnection(self._url, self._transport, self._given)
+        older.use(self._receive, self._ended)
+        try:
+            await older.open()
+        except BaseException:
+            await older.close()
+            raise
+        self._older = older
+        await older.send(request)
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def _done(delivered: "asyncio.Future[None]") -> None:
+    if not delivered.done():
+        delivered.set_result(None)
+
+
+def _pause(decoder: SseDecoder) -> float:
+    """How long the server wants kaa to wait before it connects again, in seconds."""
+    return min(_RESUME_SECONDS if decoder.retry_ms is None else decoder.retry_ms / 1000, _MAX_RESUME_SECONDS)

@@ -1,0 +1,68 @@
+"""Reaches servers at an address: their URL and headers with variables, the login, and the network."""
+
+import asyncio
+
+import msgspec
+
+from kaa.llm.auth.config_values import ConfigValues
+from kaa.llm.auth.errors import CredentialError, LoginError
+from kaa.llm.auth.oauth.config import is_confidential
+from kaa.llm.http.authorized import AuthorizedTransport
+from kaa.llm.http.transport import Transport, host_of
+from kaa.mcp.connection import Connection
+from kaa.mcp.errors import McpError, ServerGoneError
+from kaa.mcp.http.sse import SseConnection
+from kaa.mcp.http.streamable import HttpConnection
+from kaa.shell.mcp.config.entry import ConfiguredServer
+from kaa.shell.mcp.config.variables import VariableError, filled_in
+from kaa.shell.mcp.logins import McpLogins
+from kaa.shell.mcp.starting import Place
+
+
+def connection_to(server: ConfiguredServer, place: Place, transport: Transport, logins: McpLogins) -> Connection:
+    """A connection to a server that has an address.
+
+    Args:
+        server: the server, approved.
+        place: gives its variables.
+        transport: to the network; it stays open.
+        logins: those at servers.
+
+    Raises:
+        ServerGoneError: the address or a header cannot be used; the message says why and what to do.
+    """
+    entry = server.entry
+    refused = place.refused() if server.source.scope == "project" else frozenset[str]()
+
+    def fill(text: str) -> str:
+        return filled_in(text, place.environ, place.project, refused)
+
+    try:
+        url = fill(entry.url)
+        headers = {name: fill(value) for name, value in entry.headers.items()}
+        authorized = AuthorizedTransport(transport, logins.authorizer(server))
+    except (VariableError, LoginError) as error:
+        raise ServerGoneError(f"it cannot be reached: {error}") from error
+    if not is_confidential(url):
+        raise ServerGoneError(
+            f"its URL leads to {host_of(url) or 'no host'} without encryption, or is no URL: kaa connects to addresses"
+            " that begin with https://, and with http:// on this machine only"
+        )
+
+    async def given() -> tuple[tuple[str, str], ...]:
+        helped = await asyncio.to_thread(_helped, server, place) if entry.headers_helper else {}
+        return tuple((headers | helped).items())
+
+    return (SseConnection if entry.type == "sse" else HttpConnection)(url, authorized, given)
+
+
+def _helped(server: ConfiguredServer, place: Place) -> dict[str, str]:
+    """The headers that a command of the user's own file prints. Blocks while it runs."""
+    where = f"`headersHelper` of MCP server {server.name} in {server.source.file}"
+    try:
+        printed = ConfigValues(place.environ).evaluate(f"!{server.entry.headers_helper}", where)
+        return msgspec.json.decode(printed, type=dict[str, str])
+    except CredentialError as error:
+        raise ServerGoneError(str(error)) from error
+    except (msgspec.DecodeError, RecursionError):
+        raise McpError(f"{where}: the command must print an object of JSON with texts, and nothing else") from None
