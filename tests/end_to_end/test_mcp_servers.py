@@ -11,7 +11,8 @@ from kaa.core.messages import Json
 from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.support import mcp_server
 from tests.support.elsewhere import folder_elsewhere
-from tests.support.mcp_server import echo_tool
+from tests.support.mcp_http import McpHttpServer, Style
+from tests.support.mcp_server import ScriptedServer, echo_tool
 from tests.support.model_server import ModelServer, call, say
 
 
@@ -59,6 +60,61 @@ def test_the_model_calls_a_tool_of_the_users_server(kaa: Kaa, server: ModelServe
 
     assert (done.code, done.out) == (0, "Done.\n"), done.err
     assert "over the pipe" in results(server)[0]
+
+
+@pytest.mark.parametrize("style", ["json", "stream", "older"])
+def test_the_model_calls_a_tool_of_a_server_at_an_address(kaa: Kaa, server: ModelServer, style: Style) -> None:
+    kaa.setenv(TEAM="blue")
+    tool = echo_tool(annotations={"readOnlyHint": True})
+    with McpHttpServer(ScriptedServer(eras=("legacy", "modern"), tools=[tool]), style) as remote:
+        entry = {"url": remote.url, "headers": {"X-Team": "${TEAM}"}}
+        (kaa.home / "mcp.json").write_text(json.dumps({"mcpServers": {"remote": entry}}))
+        arguments = {"action": "call", "server": "remote", "tool": "echo", "arguments": {"text": "over the wire"}}
+        server.begin([call("mcp", **arguments), say("Done.")])
+
+        done = kaa.run("-p", "hi")
+
+        assert (done.code, done.out) == (0, "Done.\n"), done.err
+        assert "over the wire" in results(server)[0]
+        assert {one.headers["x-team"] for one in remote.asked} == {"blue"}
+
+
+def test_a_tool_at_an_address_that_may_write_is_not_called_where_nobody_can_be_asked(
+    kaa: Kaa, server: ModelServer
+) -> None:
+    with McpHttpServer(ScriptedServer(eras=("modern",))) as remote:
+        (kaa.home / "mcp.json").write_text(json.dumps({"mcpServers": {"remote": {"url": remote.url}}}))
+        arguments = {"action": "call", "server": "remote", "tool": "echo", "arguments": {"text": "x"}}
+        server.begin([call("mcp", **arguments), say("Denied.")])
+
+        done = kaa.run("-p", "hi")
+
+        assert done.code == 3, done.err
+        assert remote.messages("tools/call") == []
+
+
+def test_an_address_without_encryption_is_refused(kaa: Kaa, server: ModelServer) -> None:
+    entry = {"url": "http://mcp.example.com/mcp", "headers": {"Authorization": "secret"}}
+    (kaa.home / "mcp.json").write_text(json.dumps({"mcpServers": {"remote": entry}}))
+    server.begin([call("mcp", action="connect", server="remote"), say("I cannot.")])
+
+    kaa.run("-p", "hi")
+
+    assert "mcp.example.com without encryption" in results(server)[0]
+
+
+def test_headers_come_from_a_command_of_the_users_file_only(kaa: Kaa, server: ModelServer) -> None:
+    helper = kaa.home / "headers.sh"
+    helper.write_text("""echo '{"Authorization": "Bearer made-now"}'\n""")
+    with McpHttpServer(ScriptedServer(eras=("modern",))) as remote:
+        entry = {"url": remote.url, "headersHelper": f"sh {helper}"}
+        (kaa.home / "mcp.json").write_text(json.dumps({"mcpServers": {"remote": entry}}))
+        (kaa.project / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": entry}}))
+        server.begin([call("mcp", action="connect", server="remote"), say("Done.")])
+
+        kaa.run("-p", "hi", "--trust")
+
+        assert {one.headers["authorization"] for one in remote.asked} == {"Bearer made-now"}
 
 
 def test_a_known_server_offers_its_tools_at_once(kaa: Kaa, server: ModelServer) -> None:

@@ -149,6 +149,7 @@ class ToolExecutor:
         for _ in range(_MAX_RUNS):
             run.begin()
             result = await _run_tool(tool, admitted, run)
+            self.denials += result.denials
             try:
                 final = await self._after(admitted, result)
             except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary, as above

@@ -11,11 +11,16 @@ from kaa.core.provider import ToolSchema
 
 
 class ToolResult(msgspec.Struct, frozen=True):
-    """What a tool answers. `content` goes to the model, `details` only to frontends and the session."""
+    """What a tool answers. `content` goes to the model, `details` only to frontends and the session.
+
+    Attributes:
+        denials: calls within this one that were not permitted, with the reason.
+    """
 
     content: tuple[ToolResultContent, ...]
     details: Json = None
     is_error: bool = False
+    denials: tuple[str, ...] = ()
 
 
 class ToolError(Exception):

@@ -135,7 +135,7 @@ class AgentRuns:
         finally:
             if not task.call_id:
                 self._origin.checkpoints.agent_ended(call.id)
-        return ToolResult(message.content, message.details, message.is_error)
+        return ToolResult(message.content, message.details, message.is_error, tuple(executor.denials))
 
     def _check_depth(self, what: str, why: str) -> None:
         if self._depth >= _MOST_NESTED:

@@ -817,7 +817,7 @@ class TestNobodyToAsk:
         assert "it deletes files that git does not track. Nobody can be asked" in denied["c1"]
         assert "'bash: git clean -fd' to approvals.allow" in denied["c1"]
         assert "--sandbox full-access" in denied["c2"]
-        assert "deploy runs in kaa itself" in denied["c3"]
+        assert "deploy works outside any sandbox" in denied["c3"]
 
     def test_a_call_that_was_blocked_is_told_with_the_rules_for_all_its_parts(self) -> None:
         stage = Stage(headless=True)

@@ -181,7 +181,7 @@ def _outside(tool: str, risk: Risk, confines: Confines) -> str | None:
     if confines.mode == "full-access" or risk == "read":
         return None
     if risk == "outside":
-        return f"{tool} runs in kaa itself, which no sandbox confines"
+        return f"{tool} works outside any sandbox"
     if risk == "granted":
         is_less = confines.mode == "read-only" or confines.is_narrowed
         return f"{tool} keeps the rights of its extension, which are more than those of this run" if is_less else None

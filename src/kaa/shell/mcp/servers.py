@@ -1,6 +1,7 @@
 """The servers of a process: those of each project, as an extension for its conversations."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 
 import msgspec
 
@@ -10,6 +11,8 @@ from kaa.ext.errors import ExtensionError
 from kaa.ext.extensions import Extensions
 from kaa.ext.places import ExtensionId
 from kaa.ext.tools import Risk
+from kaa.llm.http.live import LiveTransport
+from kaa.llm.http.transport import Transport
 from kaa.mcp.connection import Connection
 from kaa.mcp.manifest import ToolInfo
 from kaa.mcp.stdio import StdioConnection
@@ -22,12 +25,17 @@ from kaa.shell.mcp.config.variables import variables_in
 from kaa.shell.mcp.logins import McpLogins
 from kaa.shell.mcp.manifests import Manifests
 from kaa.shell.mcp.project_servers import ProjectServers
+from kaa.shell.mcp.reaching import connection_to
 from kaa.shell.mcp.rights import fetched_unpinned, permissions_of
 from kaa.shell.mcp.server import Server
 from kaa.shell.mcp.starting import Place, start_program
 from kaa.shell.options import McpOptions
 from kaa.shell.project_files import ServerFile
+from kaa.shell.settings import load_user_settings
 from kaa.workspace.sandbox.options import SandboxOptions
+
+# Streams on which servers say something now and then. Who waits for an answer has a limit of their own.
+_SILENCE_SECONDS = 3600.0
 
 
 class McpServers:
@@ -76,9 +84,10 @@ class McpServers:
             found = configured(self._home, root, files, self._options.file)
             for notice in found.notices:
                 self._report(notice)
+            logins = McpLogins.of(self._home, self._environ, root)
             servers = ProjectServers(
-                lambda changed: [self._server(one, root, changed) for one in found.servers],
-                McpLogins.of(self._home, self._environ, root),
+                lambda changed: [self._server(one, root, logins, changed) for one in found.servers],
+                logins,
                 self._report,
             )
             number = f"{len(self._projects)}" if self._projects else ""
@@ -103,8 +112,15 @@ class McpServers:
         """End all servers."""
         for _, servers in self._projects.values():
             await servers.close()
+        if "_transport" in self.__dict__:
+            await self._transport.close()
 
-    def _server(self, one: ConfiguredServer, root: str, changed: Callable[[str], None]) -> Server:
+    @cached_property
+    def _transport(self) -> Transport:
+        proxy = load_user_settings(self._home.settings).http_proxy
+        return LiveTransport(idle_timeout=_SILENCE_SECONDS, proxy=proxy)
+
+    def _server(self, one: ConfiguredServer, root: str, logins: McpLogins, changed: Callable[[str], None]) -> Server:
         place = Place(
             self._home,
             self._environ,
@@ -116,6 +132,8 @@ class McpServers:
         )
 
         def connection(log: Callable[[str], None]) -> Connection:
+            if one.entry.url:
+                return connection_to(one, place, self._transport, logins)
             return StdioConnection(lambda: start_program(one, place, log))
 
         return Server(
