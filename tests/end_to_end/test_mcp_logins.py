@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from kaa.shell.home import Home
+from kaa.shell.mcp.approvals import Approvals
+from kaa.shell.mcp.config.reading import configured
 from kaa.shell.trust.configuration import ConfigurationFile, ProjectConfiguration
 from kaa.shell.trust.store import TrustStore
 from tests.end_to_end.kaa_process import COMMAND
@@ -26,6 +28,14 @@ def oauth() -> Iterator[McpOAuthServer]:
 
 def configure(seat: Seat, url: str, **fields: object) -> None:
     (seat.home / "mcp.json").write_text(json.dumps({"mcpServers": {"lab": {"url": url, **fields}}}))
+
+
+def configure_in_project(seat: Seat, entry: dict[str, object]) -> None:
+    """In a project that the user trusts."""
+    data = json.dumps({"mcpServers": {"lab": entry}}).encode()
+    (seat.project / ".mcp.json").write_bytes(data)
+    project = ProjectConfiguration(str(seat.project.resolve()), (ConfigurationFile(".mcp.json", "file", data),))
+    TrustStore(Home(seat.home)).trust(project)
 
 
 def at_terminal(seat: Seat, *arguments: str) -> Program:
@@ -104,6 +114,16 @@ def test_a_server_that_is_a_program_has_no_login(seat: Seat) -> None:
     assert (done.code, done.err) == (1, "kaa: MCP server files is a program on this machine: it has no login\n")
 
 
+def test_a_configured_header_comes_before_a_login(seat: Seat, oauth: McpOAuthServer) -> None:
+    configure(seat, oauth.mcp, headers={"authorization": "Bearer ${LAB_TOKEN}"})
+
+    done = seat.run("mcp", "login", "lab")
+
+    assert done.code == 1
+    assert "remove the header first" in done.err
+    assert oauth.requests == []
+
+
 def test_a_server_of_an_untrusted_project_is_not_contacted(seat: Seat, oauth: McpOAuthServer) -> None:
     (seat.project / ".mcp.json").write_text(json.dumps({"mcpServers": {"lab": {"url": oauth.mcp}}}))
 
@@ -116,15 +136,31 @@ def test_a_server_of_an_untrusted_project_is_not_contacted(seat: Seat, oauth: Mc
 
 
 def test_a_server_of_a_project_is_contacted_only_once_it_is_approved(seat: Seat, oauth: McpOAuthServer) -> None:
-    data = json.dumps({"mcpServers": {"lab": {"url": oauth.mcp}}}).encode()
-    (seat.project / ".mcp.json").write_bytes(data)
-    project = ProjectConfiguration(str(seat.project.resolve()), (ConfigurationFile(".mcp.json", "file", data),))
-    TrustStore(Home(seat.home)).trust(project)
+    configure_in_project(seat, {"url": oauth.mcp})
 
     done = seat.run("mcp", "login", "lab")
 
     assert done.code == 1
     assert "`kaa mcp approve lab` approves it" in done.err
+    assert oauth.requests == []
+
+
+@pytest.mark.parametrize("field", ["clientSecret", "clientId", "scope"])
+def test_a_server_of_a_project_gets_no_key_of_kaa_with_its_login(seat: Seat, oauth: McpOAuthServer, field: str) -> None:
+    key_file = seat.home / "auth.json"
+    key_file.touch(0o600)
+    key_file.write_text(json.dumps({"test": {"type": "api_key", "key": "$LAB_KEY"}}))
+    seat.setenv(LAB_KEY="sk-of-the-user")
+    configure_in_project(seat, {"url": oauth.mcp, "oauth": {"clientId": "kaa", field: "${LAB_KEY}"}})
+    home = Home(seat.home)
+    project = str(seat.project.resolve())
+    (server,) = configured(home, project, [(".mcp.json", (seat.project / ".mcp.json").read_bytes())]).servers
+    Approvals(home).approve(server)
+
+    done = seat.run("mcp", "login", "lab")
+
+    assert done.code == 1
+    assert "${LAB_KEY} is a key of kaa, which a project's server does not get" in done.err
     assert oauth.requests == []
 
 

@@ -74,6 +74,11 @@ class McpLogins:
         from kaa.mcp.oauth.login import log_in  # lazy: who is logged in needs no listener
 
         url, settings = self._filled_in(server)
+        if any(name.lower() == "authorization" for name in server.entry.headers):
+            raise LoginError(
+                f"MCP server {server.name} has a header Authorization in {server.source.file}, which kaa sends instead"
+                " of a login: remove the header first"
+            )
         transport = self._new_transport()
         try:
             await log_in(url, settings, self._store, transport, screen, challenge=challenge)
