@@ -343,6 +343,30 @@ def test_arguments_are_completed_by_the_command(seat: Seat) -> None:
         program.wait_for("deployed to staging")
 
 
+def test_arguments_can_be_completed_later(seat: Seat) -> None:
+    extension = seat.project / "mine.py"
+    extension.write_text(
+        "import asyncio\n"
+        "from kaa.ext.api import Reply, Suggestion\n"
+        "async def deploy(arguments, context):\n    return Reply(f'deployed to {arguments}.')\n"
+        "async def places(typed, context):\n"
+        "    await (asyncio.Event().wait() if typed == 's' else asyncio.sleep(0))\n"
+        "    return [Suggestion(p) for p in ('staging', 'production') if p.startswith(typed)]\n"
+        "def extend(api):\n"
+        "    api.register_command('deploy', 'Deploy', deploy, argument_hint='PLACE', complete=places)\n"
+    )
+
+    with seat.open("-e", str(extension)) as program:
+        program.type("/deploy s")
+        program.type("t")
+        program.wait_for("staging")
+        program.press("tab")
+        program.wait_for(re.compile(r"^/deploy staging", re.MULTILINE))
+        program.press("enter")
+
+        program.wait_for("deployed to staging")
+
+
 def test_a_command_that_cannot_run_now_stays_in_the_editor(seat: Seat) -> None:
     extension = seat.project / "mine.py"
     extension.write_text(

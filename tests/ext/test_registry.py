@@ -1,3 +1,4 @@
+import asyncio
 import sys
 from collections.abc import Callable
 from typing import Any, cast
@@ -9,6 +10,7 @@ from kaa.core.hooks import Block, Continue
 from kaa.core.messages import AssistantMessage, ToolCall, Usage, UserMessage, user_message
 from kaa.core.tool import ToolError, ToolResult, text_result
 from kaa.ext.api import (
+    Command,
     CommandAction,
     CommandContext,
     CompactionRequest,
@@ -538,9 +540,9 @@ def test_a_command_says_what_can_follow_it_and_whether_it_can_be_used(
     api.register_command("mumble", "", answer, complete=lambda _, __: ["text"], available=lambda _: 3)  # type: ignore[arg-type, list-item, return-value]
     api.register_command("crash", "", answer, complete=lambda _, __: 1 / 0, available=lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
 
-    assert registry.complete("deploy", "stag", context) == (Suggestion("staging"),)
-    assert registry.complete("plain", "", context) == registry.complete("nonsense", "", context) == ()
-    assert registry.complete("mumble", "", context) == registry.complete("crash", "", context) == ()
+    assert run(registry.complete("deploy", "stag", context)) == (Suggestion("staging"),)
+    assert run(registry.complete("plain", "", context)) == run(registry.complete("nonsense", "", context)) == ()
+    assert run(registry.complete("mumble", "", context)) == run(registry.complete("crash", "", context)) == ()
     assert "completion of /mumble returned ('text',)" in reports[0]
     assert "completion of /crash failed: ZeroDivisionError" in reports[1]
 
@@ -551,6 +553,47 @@ def test_a_command_says_what_can_follow_it_and_whether_it_can_be_used(
         registry.extensions.enable(named("mine"))  # it failed often
         with pytest.raises(ExtensionError, match=f"Extension mine: availability of /{name}"):
             registry.obstacle(name, context, is_running=False)
+
+
+def test_a_completion_may_wait_until_something_else_is_typed(registry: LoadedRegistry, context: CommandContext) -> None:
+    never = asyncio.Event()
+
+    async def complete(typed: str, _: CommandContext) -> list[Suggestion]:
+        await (never.wait() if typed == "s" else asyncio.sleep(0))
+        return [Suggestion(typed)]
+
+    registry.api.register_command("deploy", "", answer, complete=complete)
+
+    async def type_on() -> list[tuple[Suggestion, ...]]:
+        return await asyncio.gather(*(registry.complete("deploy", typed, context) for typed in ("s", "st")))
+
+    assert run(type_on()) == [(), (Suggestion("st"),)]
+
+
+def test_a_failure_of_a_completion_that_waits_is_reported(
+    registry: LoadedRegistry, reports: list[str], context: CommandContext
+) -> None:
+    async def complete(typed: str, _: CommandContext) -> list[Suggestion]:
+        raise TimeoutError(f"no answer for {typed}")
+
+    registry.api.register_command("deploy", "", answer, complete=complete)
+
+    assert run(registry.complete("deploy", "s", context)) == ()
+    assert "completion of /deploy failed: TimeoutError: no answer for s" in reports[0]
+
+
+def test_commands_are_replaced_as_one_change(registry: LoadedRegistry) -> None:
+    changes: list[None] = []
+    registry.subscribe(lambda: changes.append(None))
+    registry.api.replace_commands((), [Command("one", "", answer), Command("two", "", answer)])
+
+    registry.api.replace_commands(["one", "none"], [Command("three", "", answer)])
+    registry.api.replace_commands(["three"], [Command("three", "", answer)])
+    with pytest.raises(RegistrationError, match="already registered"):
+        registry.api.replace_commands(["two"], [Command("four", "", answer), Command("three", "", answer)])
+
+    assert list(registry.commands) == ["two", "three"]
+    assert len(changes) == 2
 
 
 def test_a_failing_completion_is_reported_once_until_it_works_again(
@@ -566,11 +609,11 @@ def test_a_failing_completion_is_reported_once_until_it_works_again(
     registry.api.register_command("deploy", "", answer, complete=complete)
 
     for typed in ("s", "st"):
-        assert registry.complete("deploy", typed, context) == ()
+        assert run(registry.complete("deploy", typed, context)) == ()
     broken[0] = False
-    assert registry.complete("deploy", "sta", context) == (Suggestion("sta"),)
+    assert run(registry.complete("deploy", "sta", context)) == (Suggestion("sta"),)
     assert len(reports) == 1
     broken[0] = True
-    registry.complete("deploy", "stag", context)
+    run(registry.complete("deploy", "stag", context))
 
     assert len(reports) == 2

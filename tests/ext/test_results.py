@@ -82,7 +82,7 @@ def test_suggestions_that_are_no_text_complete_nothing(
 ) -> None:
     registry.api.register_command("odd", "", returning(None), complete=lambda _, __: [Suggestion(5, 6)])  # type: ignore[arg-type]
 
-    assert registry.complete("odd", "r", context) == ()
+    assert run(registry.complete("odd", "r", context)) == ()
     assert "Extension mine: completion of /odd returned Suggestion(text=5, description=6): expected" in reports[0]
 
 

@@ -18,16 +18,16 @@ async def told(conversation: Conversation, text: str) -> tuple[bool, str]:
     return outcome.refused, outcome.text
 
 
-def completed(conversation: Conversation, name: str, typed: str) -> list[str]:
-    return [suggestion.text for suggestion in conversation.complete_command(name, typed)]
+async def completed(conversation: Conversation, name: str, typed: str) -> list[str]:
+    return [suggestion.text for suggestion in await conversation.complete_command(name, typed)]
 
 
 def test_a_model_is_switched_and_kept(stage: Stage) -> None:
     _have_two_models(stage)
 
     async def scene(conversation: Conversation) -> None:
-        assert completed(conversation, "model", "othe") == ["test/other"]
-        assert completed(conversation, "model", "test/other:hi") == ["test/other:high"]
+        assert await completed(conversation, "model", "othe") == ["test/other"]
+        assert await completed(conversation, "model", "test/other:hi") == ["test/other:high"]
         assert await told(conversation, "/model other") == (False, "test/other is now the model")
         assert conversation.model_name == "test/other"
         refused, reason = await told(conversation, "/model nonsense")
@@ -67,7 +67,7 @@ def test_where_nobody_can_be_asked_the_choices_are_listed(stage: Stage) -> None:
         assert "Nobody can be asked here" in reason
         assert "* never" in reason
         assert await told(conversation, "/approvals auto") == (False, "approvals: auto")
-        assert completed(conversation, "approvals", "a") == ["ask", "auto"]
+        assert await completed(conversation, "approvals", "a") == ["ask", "auto"]
         assert await told(conversation, "/approvals maybe") == (
             True,
             "invalid approval mode 'maybe': use read-only, ask, auto, never, step",
@@ -158,7 +158,7 @@ def test_models_to_cycle_through_are_chosen(stage: Stage) -> None:
             True,
             "no available model fits 'zzz': `kaa models` lists them",
         )
-        assert completed(conversation, "scoped-models", "test/one oth") == ["test/one test/other"]
+        assert await completed(conversation, "scoped-models", "test/one oth") == ["test/one test/other"]
 
     stage.play(scene, ConversationOptions(model="test/one"))
 
@@ -179,8 +179,8 @@ def test_settings_are_listed_and_set(stage: Stage) -> None:
         assert conversation.settings.compaction.enabled is False
         assert not (await told(conversation, "/settings ui.screen full"))[0]
         assert not (await told(conversation, "/settings defaultModel gpt-5"))[0]
-        assert completed(conversation, "settings", "ui.scr") == ["ui.screen "]
-        assert completed(conversation, "settings", "steeringMode o") == ["steeringMode one-at-a-time"]
+        assert await completed(conversation, "settings", "ui.scr") == ["ui.screen "]
+        assert await completed(conversation, "settings", "steeringMode o") == ["steeringMode one-at-a-time"]
 
     stage.play(scene)
 
@@ -205,7 +205,7 @@ def test_a_setting_is_for_all_projects_or_for_this_one(stage: Stage) -> None:
         assert await told(conversation, "/settings sandbox.git false") == (False, "nothing was changed")
         await told(conversation, '/settings --project sandbox.network ["pypi.org"]')
         assert (await told(conversation, "/settings --project theme dark"))[0]
-        assert completed(conversation, "settings", "--project approvals.policy a") == [
+        assert await completed(conversation, "settings", "--project approvals.policy a") == [
             "--project approvals.policy ask",
             "--project approvals.policy auto",
         ]

@@ -476,7 +476,7 @@ class TestCommand:
         install(stage, "mine.py", greeting("hi"))
 
         async def scene(host: Host) -> None:
-            found = (await opened(host)).complete_command("extensions", "dis")
+            found = await (await opened(host)).complete_command("extensions", "dis")
             assert [one.text for one in found] == ["disable mine"]
 
         play(stage, scene)

@@ -129,7 +129,7 @@ def test_directories_are_added_listed_and_completed(folder: Path) -> None:
         assert await writes(conversation, str(added / "a"))
         assert await told(conversation, f"/add-dir {added}/inner") == f"{added}/inner can be written already"
         assert (await told(conversation, "/add-dir")).splitlines()[1:] == [str(folder / "project"), str(added)]
-        offered = [one.text for one in conversation.complete_command("add-dir", "../ad")]
+        offered = [one.text for one in await conversation.complete_command("add-dir", "../ad")]
         assert offered == ["../added/"]
         refused = await told(conversation, "/add-dir /")
         assert refused == "cannot add /: it contains your home directory. Choose a directory in it."

@@ -43,6 +43,9 @@ class MemoryMcpServer:
         learned: its manifest, which the view gets when it starts.
         calls: what was called, with the arguments.
         problem: why it does not start; empty if it does.
+        prompts: its prompts with arguments filled in, by name; `filled` has the arguments that came.
+        texts: its resources, by address.
+        completes: answers what is to be completed: the argument, what is typed, and the others.
     """
 
     def __init__(self, view: ServerView, learned: Manifest | None = None, answer: Answer = echo) -> None:
@@ -51,6 +54,10 @@ class MemoryMcpServer:
         self.calls: list[tuple[str, dict[str, Json]]] = []
         self.problem = ""
         self.asked: list[ServerQuestions | None] = []
+        self.prompts: dict[str, PromptResult] = {}
+        self.filled: list[dict[str, str]] = []
+        self.texts: dict[str, str | bytes] = {}
+        self.completes: Callable[[str, str, Mapping[str, str]], tuple[str, ...]] = lambda *_: ()
         self._answer = answer
 
     @property
@@ -80,17 +87,22 @@ class MemoryMcpServer:
         self, name: str, arguments: dict[str, str], *, questions: ServerQuestions | None = None
     ) -> PromptResult:
         """See `ServerSession`."""
-        raise McpError(f"no prompt {name!r}")
+        self.filled.append(arguments)
+        if name not in self.prompts:
+            raise McpError(f"no prompt {name!r}")
+        return self.prompts[name]
 
     async def read(self, uri: str, *, questions: ServerQuestions | None = None) -> tuple[ResourcePart, ...]:
         """See `ServerSession`."""
-        raise McpError(f"no resource {uri!r}")
+        if uri not in self.texts:
+            raise McpError(f"no resource {uri!r}")
+        return (ResourcePart(uri, "", self.texts[uri]),)
 
     async def complete(
         self, reference: PromptInfo | TemplateInfo, argument: str, value: str, known: Mapping[str, str]
     ) -> tuple[str, ...]:
         """See `ServerSession`."""
-        return ()
+        return self.completes(argument, value, known)
 
 
 class MemoryMcpHost:

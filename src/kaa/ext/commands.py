@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from kaa.core.messages import ImageContent
 from kaa.ext.command_context import CommandContext
 
 
@@ -20,10 +21,12 @@ class Submit(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     Attributes:
         text: the text.
         read_only: tools can change nothing in this run, and nobody is asked, where a sandbox holds.
+        images: what goes along with the text.
     """
 
     text: str
     read_only: bool = False
+    images: tuple[ImageContent, ...] = ()
 
 
 class OpenSession(msgspec.Struct, frozen=True):
@@ -73,7 +76,8 @@ class Suggestion(msgspec.Struct, frozen=True):
     description: str = ""
 
 
-CommandCompleter: TypeAlias = Callable[[str, CommandContext], Sequence[Suggestion]]
+Suggestions: TypeAlias = Sequence[Suggestion]
+CommandCompleter: TypeAlias = Callable[[str, CommandContext], Suggestions | Awaitable[Suggestions]]
 CommandAvailability: TypeAlias = Callable[[CommandContext], str | None]
 
 

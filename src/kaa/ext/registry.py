@@ -12,7 +12,7 @@ from kaa.ext.acting import IdleWork
 from kaa.ext.asking import Asker
 from kaa.ext.calling import Report, awaitable, failed, parsed, returned, tell
 from kaa.ext.command_context import CommandContext, CommandControl, command_context
-from kaa.ext.commands import Command, CommandAction, Reply, Suggestion
+from kaa.ext.commands import Command, CommandAction, Reply, Suggestion, Suggestions
 from kaa.ext.context import ConversationContext
 from kaa.ext.errors import CommandError, ExtensionFailedError, RegistrationError
 from kaa.ext.extensions import Extensions
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from kaa.ext.flags import FlagValue
 
 RegisteredT = TypeVar("RegisteredT")
+
+# Who waits longer for a suggestion has typed on.
+_COMPLETION_SECONDS = 2.0
 
 
 class Registry:
@@ -61,6 +64,7 @@ class Registry:
         self.run = RunHooks(lambda: self._scopes, self._context, self._report)
         self._names = None if names is None else tuple(names)
         self._section_texts: dict[str, str] = {}  # as the sections were last
+        self._completion: asyncio.Timeout | None = None  # the time limit of the one that is awaited
         self._failing_completions: set[str] = set()  # were reported; not again for each key that is typed
 
     @property
@@ -283,8 +287,10 @@ class Registry:
             return reason
         raise returned(scope, f"availability of /{name}", reason, "str or None")
 
-    def complete(self, name: str, typed: str, control: CommandControl) -> tuple[Suggestion, ...]:
+    async def complete(self, name: str, typed: str, control: CommandControl) -> tuple[Suggestion, ...]:
         """What can stand behind the name of a slash command, none if there is no such command.
+
+        A completer that must wait has two seconds, or until something else is to be completed.
 
         Args:
             name: of the command.
@@ -298,7 +304,8 @@ class Registry:
             return ()
         what = f"completion of /{name}"
         try:
-            found = tuple(command.complete(typed, self._commanding(scope, control)))
+            completed = command.complete(typed, self._commanding(scope, control))
+            found = tuple(await self._awaited(completed) if isinstance(completed, Awaitable) else completed)
             if not all(isinstance(one, Suggestion) for one in found):
                 raise returned(scope, what, found, "a sequence of Suggestion")
             found = tuple(parsed(scope, what, one) for one in found)
@@ -309,6 +316,22 @@ class Registry:
             return ()
         self._failing_completions.discard(name)
         return found
+
+    async def _awaited(self, completed: Awaitable[Suggestions]) -> Suggestions:
+        now = asyncio.get_running_loop().time()
+        if self._completion is not None:
+            self._completion.reschedule(now)
+        limit = self._completion = asyncio.timeout_at(now + _COMPLETION_SECONDS)
+        try:
+            async with limit:
+                return await completed
+        except TimeoutError:
+            if limit.expired():
+                return ()
+            raise
+        finally:
+            if self._completion is limit:
+                self._completion = None
 
     def notify(self, event: Event) -> None:
         """Pass an event to every handler; one that raises is reported and not called again."""

@@ -335,9 +335,9 @@ class Conversation:
         """The extension that a slash command is from, as its file if it has one; empty for kaa's own."""
         return self._registry.author_of(command)
 
-    def complete_command(self, name: str, typed: str) -> tuple[Suggestion, ...]:
+    async def complete_command(self, name: str, typed: str) -> tuple[Suggestion, ...]:
         """What can stand behind the name of a slash command, where `typed` stands so far."""
-        return self._registry.complete(name, typed, self)
+        return await self._registry.complete(name, typed, self)
 
     def on_registrations(self, observer: Callable[[], None]) -> Callable[[], None]:
         """Call `observer` when tools and commands came or went. Returns a function that ends this."""
@@ -403,7 +403,7 @@ class Conversation:
             answer = await self._run_called(called)
             if not isinstance(answer, Submit):
                 return answer
-            message = user_message(answer.text, origin="command")
+            message = user_message(answer.text, answer.images, origin="command")
             if answer.read_only:
                 async with self.approvals.reading_only():
                     return await self._say(message)

@@ -1,27 +1,38 @@
 """MCP servers as an extension: their tools, prompts and resources, by nothing but `kaa.ext` and `host.McpHost`."""
 
+from collections.abc import Iterable, Sequence
+
 from kaa.builtin.mcp.command import McpCommand
 from kaa.builtin.mcp.exposure import choose_tools, registered
 from kaa.builtin.mcp.gateway import Gateway
 from kaa.builtin.mcp.host import McpHost
 from kaa.builtin.mcp.prewarming import Prewarming
+from kaa.builtin.mcp.prompts import McpPrompts
 from kaa.builtin.mcp.server_lines import ServerLines
 from kaa.builtin.mcp.tools import McpTools
 from kaa.core.events import MessageUpdate
-from kaa.ext.api import ConversationContext, Extension, ExtensionAPI, SessionStart
+from kaa.ext.api import Command, ConversationContext, Extension, ExtensionAPI, SessionStart
+from kaa.ext.errors import RegistrationError
+from kaa.host.log import LOG
 
 
 def mcp_extension(host: McpHost) -> Extension:
     """The extension for the servers of a process."""
 
     def extend(api: ExtensionAPI) -> None:
-        tools = McpTools(host)
+        tools, prompts = McpTools(host), McpPrompts(host)
 
         def renew() -> None:
             """Register the tools that the servers offer now."""
             api.replace_tools(tools.names, tools.renew(registered))
 
+        def renew_all() -> None:
+            renew()
+            _replace_commands(api, prompts.names, prompts.renew())
+
         async def choose(_start: SessionStart, context: ConversationContext) -> None:
+            # Not before all extensions are loaded: a name that one of them has would keep this one out.
+            _replace_commands(api, prompts.names, prompts.renew())
             choose_tools(host, tools, context)
 
         api.register_tool(Gateway(host, tools, renew).tool(), risk="read")
@@ -29,7 +40,20 @@ def mcp_extension(host: McpHost) -> Extension:
         api.add_prompt_section("mcp-servers", ServerLines(host).section)
         api.on_session_start(choose)
         api.on_event(MessageUpdate)(Prewarming(host, tools).see)
-        api.on_close(host.observe(lambda _server: renew()))
+        api.on_close(host.observe(lambda _server: renew_all()))
         renew()
 
     return extend
+
+
+def _replace_commands(api: ExtensionAPI, old: Iterable[str], new: Sequence[Command]) -> None:
+    """Register commands but those whose names another extension has."""
+    try:
+        api.replace_commands(old, new)
+    except RegistrationError:
+        api.replace_commands(old, ())
+        for command in new:
+            try:
+                api.replace_commands((), [command])
+            except RegistrationError as error:
+                LOG.warning("mcp: a prompt is not available: %s", error)

@@ -15,6 +15,7 @@ GATEWAY: Final = "mcp"
 
 _MOST_CHARACTERS = 64
 _FOREIGN = re.compile(r"[^A-Za-z0-9_-]")
+_FOREIGN_TO_COMMANDS = re.compile(r"[^A-Za-z0-9:_.-]")
 # Digits of a hash tell colliding names apart; more of them where that is not enough.
 _DIGITS = (6, 12, 24)
 
@@ -46,3 +47,8 @@ def _told_apart(server: str, tool: str, digits: int) -> str:
 
 def _joined(server: str, tool: str) -> str:
     return f"mcp__{plain(server)}__{plain(tool)}"
+
+
+def command_name(server: str, prompt: str) -> str:
+    """The slash command for a prompt, without the slash: `SERVER:PROMPT`."""
+    return f"{_FOREIGN.sub('_', server).lstrip('_-') or 'mcp'}:{_FOREIGN_TO_COMMANDS.sub('_', prompt)}"

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from kaa.builtin.mcp.host import ServerView
 from kaa.core.messages import Json
 from kaa.ext.asking import NobodyToAskError
+from kaa.ext.command_context import CommandContext
 from kaa.ext.context import ConversationContext
 from kaa.ext.forms import ChoiceField, ChoicesField, Field, FieldOption, NumberField, TextField, TextFormat, YesNoField
 from kaa.ext.questions import Confirmed, Dismissed, Filled, Form, OpenUrl
@@ -41,7 +42,7 @@ class ConversationQuestions:
         refusals: which questions nobody answered and why, one sentence each, for the model.
     """
 
-    def __init__(self, view: ServerView, context: ConversationContext, occasion: str) -> None:
+    def __init__(self, view: ServerView, context: ConversationContext | CommandContext, occasion: str) -> None:
         self._view = view
         self._context = context
         self._occasion = occasion

@@ -5,6 +5,7 @@ from base64 import b64encode
 from kaa.builtin.images import image_type
 from kaa.core.messages import AssistantMessage, ImageContent, Message, TextContent, Usage, UserMessage
 from kaa.ext.asking import NobodyToAskError
+from kaa.ext.command_context import CommandContext
 from kaa.ext.completions import CompletionError
 from kaa.ext.context import ConversationContext
 from kaa.ext.questions import Choice, Chosen
@@ -26,7 +27,7 @@ class _Allowed:
         self.servers: set[str] = set()
 
 
-async def sample(server: str, asked: SamplingRequest, context: ConversationContext) -> SamplingAnswer:
+async def sample(server: str, asked: SamplingRequest, context: ConversationContext | CommandContext) -> SamplingAnswer:
     """Answer with what the conversation's model says.
 
     Raises:
@@ -45,7 +46,7 @@ async def sample(server: str, asked: SamplingRequest, context: ConversationConte
     return SamplingAnswer(said.text, said.model)
 
 
-async def _permit(server: str, asked: SamplingRequest, context: ConversationContext) -> None:
+async def _permit(server: str, asked: SamplingRequest, context: ConversationContext | CommandContext) -> None:
     allowed = context.state(_Allowed, _Allowed)
     if server in allowed.servers:
         return

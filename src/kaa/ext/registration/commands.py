@@ -1,7 +1,9 @@
 """Registers slash commands, and keys that run them."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeAlias, TypeVar, overload
+
+import msgspec
 
 from kaa.ext.command_context import CommandContext
 from kaa.ext.commands import Command, CommandAction, CommandAvailability, CommandCompleter, CommandHandler
@@ -102,7 +104,8 @@ class CommandRegistrations(Registrar):
             argument_hint: the arguments, for example `[PATH]`. None: the command takes no arguments, and kaa refuses
                 a call with some.
             complete: gets the text after the name and a `CommandContext`, returns suggestions. It runs on the event
-                loop and must return at once. A failure completes nothing.
+                loop: it must return at once, or be async; then it has two seconds, and is cancelled when something
+                else is typed. A failure completes nothing.
             available: gets a `CommandContext`, returns why the command cannot run now, or None. kaa calls it before
                 `handler` and for lists. It must return at once.
             while_running: the command can run while the agent works.
@@ -112,22 +115,10 @@ class CommandRegistrations(Registrar):
         Raises:
             RegistrationError: the name is taken, the name or the key is invalid, or a function is not callable.
         """
-        scope = self._open_scope()
-        if not is_command_name(name):
-            raise RegistrationError(
-                f"invalid command name {name!r}: use letters, digits, : _ . and -, first a letter or digit"
-            )
-        require_async(handler)
-        for function in (one for one in (complete, available) if one is not None):
-            require_function(function)
-        if name in scope.commands:
-            raise RegistrationError(f"a command named {name!r} is already registered")
-        checked_key = _checked_key(key) if key else ""
-        self._registrations.require_free(scope, "command", name)
-        scope.commands[name] = Command(
-            name, description, handler, argument_hint, complete, available, while_running, checked_key
+        self.replace_commands(
+            (),
+            [Command(name, description, handler, argument_hint, complete, available, while_running, key)],
         )
-        self._registrations.changed(scope)
 
     def unregister_command(self, name: str) -> None:
         """Take back a slash command of this extension.
@@ -138,8 +129,31 @@ class CommandRegistrations(Registrar):
         scope = self._open_scope()
         if name not in scope.commands:
             raise RegistrationError(f"extension {scope.extension} has no command named {name!r}")
-        del scope.commands[name]
-        self._registrations.changed(scope)
+        self.replace_commands([name], ())
+
+    def replace_commands(self, old: Iterable[str], new: Iterable[Command]) -> None:
+        """Take back slash commands of this extension and add others, as one change, however many they are.
+
+        Args:
+            old: names; one that this extension does not have is ignored.
+            new: what is added. The fields are the arguments of `register_command`.
+
+        Raises:
+            RegistrationError: as for `register_command`; then nothing has changed.
+        """
+        scope = self._open_scope()
+        gone = set(old)
+        commands = {name: command for name, command in scope.commands.items() if name not in gone}
+        for command in new:
+            added = _checked(command)
+            if added.name in commands:
+                raise RegistrationError(f"a command named {added.name!r} is already registered")
+            if added.name not in scope.commands:
+                self._registrations.require_free(scope, "command", added.name)
+            commands[added.name] = added
+        if commands != scope.commands or list(commands) != list(scope.commands):
+            scope.commands = commands
+            self._registrations.changed(scope)
 
     def shortcut(
         self, key: str, description: str, *, name: str = "", while_running: bool = True
@@ -172,6 +186,22 @@ class CommandRegistrations(Registrar):
             return handler
 
         return register
+
+
+def _checked(command: Command) -> Command:
+    """The command with its key in the notation of keymaps.
+
+    Raises:
+        RegistrationError: the name or the key is invalid, or a function is not callable.
+    """
+    if not is_command_name(command.name):
+        raise RegistrationError(
+            f"invalid command name {command.name!r}: use letters, digits, : _ . and -, first a letter or digit"
+        )
+    require_async(command.handler)
+    for function in (one for one in (command.complete, command.available) if one is not None):
+        require_function(function)
+    return msgspec.structs.replace(command, key=_checked_key(command.key)) if command.key else command
 
 
 def _checked_key(key: object) -> str:

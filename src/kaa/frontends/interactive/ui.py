@@ -193,7 +193,7 @@ class InteractiveUI:
         """Have the core say what can stand behind the name of a command."""
 
         async def complete(engine: Engine) -> list[tuple[str, str]]:
-            suggestions = engine.conversation.complete_command(name, typed)
+            suggestions = await engine.conversation.complete_command(name, typed)
             return [(suggestion.text, suggestion.description) for suggestion in suggestions]
 
         def take(suggestions: list[tuple[str, str]]) -> None:
