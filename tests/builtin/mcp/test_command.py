@@ -93,6 +93,6 @@ def test_an_unknown_server_is_refused_with_the_names_of_all(stage: Stage) -> Non
 )
 def test_words_and_servers_are_completed(stage: Stage, typed: str, completed: list[str]) -> None:
     async def scene(hosted: HostedConversation) -> list[str]:
-        return [one.text for one in hosted.conversation.complete_command("mcp", typed)]
+        return [one.text for one in await hosted.conversation.complete_command("mcp", typed)]
 
     assert play_with(stage, MemoryMcpHost([server("git")]), scene) == completed

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from typing import TypeAlias, TypeVar
 
+import msgspec
+
 from kaa.builtin.mcp.host import ServerState, ServerUnavailableError, ServerView
 from kaa.core.messages import Json
 from kaa.ext.asking import Asker, NobodyToAskError, confirm
@@ -14,7 +16,7 @@ from kaa.host.log import LOG
 from kaa.mcp.client import McpClient
 from kaa.mcp.connection import Connection
 from kaa.mcp.contents import CallResult, LogLine, Progress, PromptResult, ResourcePart
-from kaa.mcp.errors import LegacyNeededError, LoginNeededError, McpError
+from kaa.mcp.errors import LegacyNeededError, LoginNeededError, McpError, ServerGoneError
 from kaa.mcp.manifest import Era, Manifest, PromptInfo, TemplateInfo, ToolInfo
 from kaa.mcp.oauth.challenge import parse_challenge
 from kaa.mcp.questions import (
@@ -36,9 +38,23 @@ Connect: TypeAlias = Callable[[Callable[[str], None]], Connection]
 """Makes a connection to an approved server, given what logs a line that the server prints."""
 
 _LOG_LINES = 200
-# A server that cannot start is tried again, but not for each of the model's attempts.
-_RETRY_SECONDS = 5.0
-_MIN_PAUSE, _MAX_PAUSE = 1.0, 60.0
+
+
+class Timing(msgspec.Struct, frozen=True):
+    """How soon a server that failed is tried again, in seconds.
+
+    Attributes:
+        retry: between the model's attempts to use a server that did not start.
+        pauses: before a server that is kept alive starts again, after each failure in turn; the last one stays.
+        stable: how long it must run for earlier failures to be forgotten.
+    """
+
+    retry: float = 5
+    pauses: tuple[float, ...] = (1, 2, 4, 8, 16, 32, 60)
+    stable: float = 60
+
+
+AS_USUAL = Timing()
 
 
 class Server:
@@ -53,6 +69,7 @@ class Server:
         changed: told that its view changed.
         description: what it is and may do, for the question before a server of a project starts, in lines.
         risk: gives the risk of a tool, from the server's rights and the tool's hints.
+        timing: how soon it is tried again.
     """
 
     def __init__(
@@ -65,6 +82,7 @@ class Server:
         changed: Callable[[str], None],
         description: str,
         risk: Callable[[ToolInfo], Risk],
+        timing: Timing = AS_USUAL,
     ) -> None:
         self.configured = configured
         self.log: deque[str] = deque(maxlen=_LOG_LINES)
@@ -75,6 +93,7 @@ class Server:
         self._changed = changed
         self._description = description
         self._risk = risk
+        self._timing = timing
         self._lock = asyncio.Lock()
         self._client: McpClient | None = None
         self._uses = 0
@@ -199,7 +218,7 @@ class Server:
             if self._client is not None:
                 return self._client
             loop = asyncio.get_running_loop()
-            if self._reason and loop.time() < self._tried + _RETRY_SECONDS:
+            if self._reason and loop.time() < self._tried + self._timing.retry:
                 raise ServerUnavailableError(self._reason)
             self._starting = True
             self._tell()
@@ -222,6 +241,7 @@ class Server:
             ServerUnavailableError: it does not start.
         """
         self._uses += 1
+        self._rest()
         try:
             client = await self.started()
             self._tell()
@@ -240,16 +260,18 @@ class Server:
 
     async def keep_alive(self) -> None:
         """Start it, and start it again whenever it ends."""
-        pause = _MIN_PAUSE
+        loop, failures = asyncio.get_running_loop(), 0
         while True:
+            began = loop.time()
             try:
                 await self.started()
-                pause = _MIN_PAUSE
                 await self._over.wait()
             except ServerUnavailableError as error:
                 LOG.info("mcp: %s", error)
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, _MAX_PAUSE)
+            if loop.time() - began >= self._timing.stable:
+                failures = 0
+            await asyncio.sleep(self._timing.pauses[min(failures, len(self._timing.pauses) - 1)])
+            failures += 1
 
     async def end(self) -> None:
         """End it; the next use starts it again."""
@@ -275,6 +297,7 @@ class Server:
         """See `ServerObserver`."""
         LOG.info("mcp: server %s ended: %s", self.name, reason)
         self.log.append(reason)
+        self._reason, self._tried = f"MCP server {self.name} ended: {reason}", float("-inf")
         client, self._client = self._client, None
         self._over.set()
         if client is not None:
@@ -326,8 +349,6 @@ class Server:
     async def _begin_anew(self) -> None:
         """Talk to it in the older way from now on."""
         if self._manifest is not None:
-            import msgspec  # lazy: seldom needed
-
             self._manifest = msgspec.structs.replace(self._manifest, era="legacy")
             self._manifests.write(self.configured, self._manifest)
         await self.end()
@@ -353,8 +374,6 @@ class Server:
         if manifest is None or not (entry.tools or entry.exclude_tools):
             return manifest
         from fnmatch import fnmatchcase
-
-        import msgspec  # lazy: few entries choose tools
 
         def wanted(name: str) -> bool:
             chosen = not entry.tools or any(fnmatchcase(name, one) for one in entry.tools)
@@ -431,17 +450,24 @@ class UsedServer:
         self, name: str, arguments: dict[str, str], *, questions: ServerQuestions | None = None
     ) -> PromptResult:
         """See `ServerSession`."""
-        return await self._with(lambda client: client.prompt(name, arguments, questions=questions))
+        return await self._repeating(lambda client: client.prompt(name, arguments, questions=questions))
 
     async def read(self, uri: str, *, questions: ServerQuestions | None = None) -> tuple[ResourcePart, ...]:
         """See `ServerSession`."""
-        return await self._with(lambda client: client.read(uri, questions=questions))
+        return await self._repeating(lambda client: client.read(uri, questions=questions))
 
     async def complete(
         self, reference: PromptInfo | TemplateInfo, argument: str, value: str, known: Mapping[str, str]
     ) -> tuple[str, ...]:
         """See `ServerSession`."""
-        return await self._with(lambda client: client.complete(reference, argument, value, known))
+        return await self._repeating(lambda client: client.complete(reference, argument, value, known))
+
+    async def _repeating(self, use: Callable[[McpClient], Awaitable[AnswerT]]) -> AnswerT:
+        """As `_with`, and once more if the server dies meanwhile: nothing changes by what is asked."""
+        try:
+            return await self._with(use)
+        except ServerGoneError:
+            return await self._with(use)
 
     async def _with(self, use: Callable[[McpClient], Awaitable[AnswerT]]) -> AnswerT:
         try:

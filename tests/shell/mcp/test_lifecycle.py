@@ -1,0 +1,335 @@
+"""A server starts when it is needed, ends when it is idle, and comes back after failures."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from kaa.builtin.mcp.host import ServerUnavailableError
+from kaa.ext.asking import NOBODY
+from kaa.mcp.contents import ResourcePart
+from kaa.mcp.errors import McpError
+from kaa.mcp.manifest import ToolInfo
+from kaa.shell.mcp.project_servers import ProjectServers
+from kaa.shell.mcp.server import Timing
+from tests.support.loops import in_loop
+from tests.support.mcp_connection import texts
+from tests.support.mcp_life import MOMENT_MINUTES, HeldConnection, Life
+from tests.support.mcp_server import ScriptedServer, echo_tool
+from tests.support.person import yes_or_no
+
+
+class TestStarting:
+    @in_loop
+    async def test_states_from_configured_to_in_use(self, tmp_path: Path) -> None:
+        life = Life(tmp_path)
+        servers = life.servers(idle_minutes=MOMENT_MINUTES)
+        assert [view.state for view in servers.servers()] == ["configured"]
+
+        session = await servers.session("one", NOBODY)
+        await session.call("echo", {"text": "hi"})
+        while ("one", "known") not in life.states:
+            await asyncio.sleep(0)
+
+        states = [state for _, state in life.states]
+        assert states[:3] == ["starting", "started", "in use"]
+        assert states[-2:] == ["started", "known"]
+        await servers.close()
+
+    @in_loop
+    async def test_a_known_server_is_not_started_by_a_conversation(self, tmp_path: Path) -> None:
+        before = Life(tmp_path)
+        first = before.servers()
+        first.begin()
+        await before.until("started")
+        await first.close()
+        life = Life(tmp_path)
+        servers = life.servers()
+
+        servers.begin()
+        [view] = servers.servers()
+        await servers.close()
+
+        assert view.state == "known"
+        assert view.manifest is not None
+        assert [tool.name for tool in view.manifest.tools] == ["echo"]
+        assert life.connections == []
+
+    @in_loop
+    async def test_servers_that_were_never_seen_are_learned_two_at_a_time(self, tmp_path: Path) -> None:
+        life = Life(tmp_path)
+        life.prepared = lambda connection: connection.opens.clear()
+        servers = life.servers("one", "two", "three")
+
+        servers.begin()
+        await life.until("starting", "two")
+        assert len(life.connections) == 2
+        life.connections[0].opens.set()
+        await life.until("starting", "three")
+
+        assert len(life.connections) == 3
+        await servers.close()
+
+    @in_loop
+    async def test_conversations_that_need_a_server_together_start_it_once(self, tmp_path: Path) -> None:
+        life = Life(tmp_path)
+        servers = life.servers()
+
+        servers.prewarm("one")
+        await asyncio.gather(servers.session("one", NOBODY), servers.session("one", NOBODY))
+
+        assert len(life.connections) == 1
+        await servers.close()
+
+    @in_loop
+    async def test_a_disabled_server_is_not_started(self, tmp_path: Path) -> None:
+        life = Life(tmp_path)
+        servers = life.servers(enabled=False)
+
+        servers.begin()
+        servers.prewarm("one")
+        with pytest.raises(ServerUnavailableError, match="disabled in"):
+            await servers.session("one", NOBODY)
+
+        assert life.connections == []
+
+    @in_loop
+    async def test_a_server_of_a_project_starts_after_a_yes_and_only_then(self, tmp_path: Path) -> None:
+        life = Life(tmp_path)
+        servers = life.servers(scope="project")
+        servers.begin()
+        servers.prewarm("one")
+        with pytest.raises(ServerUnavailableError, match="kaa mcp approve one"):
+            await servers.session("one", NOBODY)
+        assert life.connections == []
+        person = yes_or_no(True)
+
+        await servers.session("one", person)
+
+        assert "Start MCP server one" in person.questions[0].title
+        assert servers.servers()[0].state == "started"
+        await servers.close()
+
+
+class TestEnding:
+    @in_loop
+    async def test_a_server_is_not_idle_while_a_tool_works(self, tmp_path: Path) -> None:
+        life = Life(tmp_path)
+        life.prepared = lambda connection: connection.answers.clear()
+        servers = life.servers(idle_minutes=MOMENT_MINUTES)
+        session = await servers.session("one", NOBODY)
+
+        call = asyncio.create_task(session.call("echo", {"text": "late"}))
+        await asyncio.sleep(2 * MOMENT_MINUTES * 60)  # whatever ends the idle server has been called by then
+        while not life.connections[-1].called.is_set():
+            await asyncio.sleep(0)
+        await asyncio.sleep(2 * MOMENT_MINUTES * 60)
+        life.connections[-1].answers.set()
+
+        assert texts(await call) == ["late"]
+        await servers.close()
+
+    @in_loop
+    async def test_closing_ends_all_servers(self, tmp_path: Path) -> None:
+        life = Life(tmp_path)
+        servers = life.servers("one", "two", "three", lifecycle="eager")
+        servers.begin()
+        await life.until("started", "three")
+
+        await servers.close()
+
+        assert [connection.is_closed for connection in life.connections] == [True] * 3
+
+    @in_loop
+    async def test_closing_ends_a_server_that_starts(self, tmp_path: Path) -> None:
+        life = Life(tmp_path)
+        life.prepared = lambda connection: connection.opens.clear()
+        servers = life.servers()
+        servers.prewarm("one")
+        await life.until("starting")
+
+        await servers.close()
+
+        assert life.connections[0].is_closed
+
+
+class TestFailing:
+    @in_loop
+    async def test_a_server_that_was_down_is_used_when_it_is_back(self, tmp_path: Path) -> None:
+        life = Life(tmp_path, ScriptedServer(fault="exits"), ScriptedServer())
+        servers = life.servers()
+        servers.begin()
+        await life.until("failed")
+        assert "cannot find its database" in servers.servers()[0].reason
+
+        session = await servers.session("one", NOBODY)
+
+        assert texts(await session.call("echo", {"text": "back"})) == ["back"]
+        assert servers.servers()[0].reason == ""
+        await servers.close()
+
+    @in_loop
+    async def test_a_server_that_does_not_start_is_not_tried_for_each_call(self, tmp_path: Path) -> None:
+        life = Life(tmp_path, ScriptedServer(fault="exits"), timing=Timing())
+        servers = life.servers(protocol="legacy")
+
+        for _ in range(3):
+            with pytest.raises(ServerUnavailableError, match="one did not start: it exited with code 3"):
+                await servers.session("one", NOBODY)
+
+        assert len(life.connections) == 1
+
+    @in_loop
+    async def test_a_tool_call_is_never_repeated(self, tmp_path: Path) -> None:
+        life = Life(tmp_path)
+        life.prepared = lambda connection: connection.answers.clear()
+        servers = life.servers()
+        session = await servers.session("one", NOBODY)
+        call = asyncio.create_task(session.call("echo", {"text": "once"}))
+        await life.connections[0].called.wait()
+
+        life.connections[0].end("it exited with code 7: out of luck")
+        life.connections[0].answers.set()
+        with pytest.raises(McpError, match="code 7: out of luck"):
+            await call
+
+        assert len(life.connections) == 1
+        [view] = servers.servers()
+        assert (view.state, "out of luck" in view.reason) == ("failed", True)
+        await servers.close()
+
+    @in_loop
+    async def test_the_call_after_a_death_starts_the_server_again(self, tmp_path: Path) -> None:
+        life = Life(tmp_path, timing=Timing())
+        servers = life.servers()
+        session = await servers.session("one", NOBODY)
+
+        life.connections[0].end("it exited with code 7")
+
+        assert texts(await session.call("echo", {"text": "again"})) == ["again"]
+        assert len(life.connections) == 2
+        await servers.close()
+
+    @in_loop
+    async def test_reading_is_repeated_once(self, tmp_path: Path) -> None:
+        resource = {"uri": "memo://1", "name": "memo"}
+        life = Life(tmp_path, ScriptedServer(resources=[resource]))
+
+        def dies_when_it_is_read(connection: HeldConnection) -> None:
+            if not life.connections:
+                connection.dies_at = "resources/read"
+
+        life.prepared = dies_when_it_is_read
+        servers = life.servers()
+        session = await servers.session("one", NOBODY)
+
+        [part] = await session.read("memo://1")
+
+        assert isinstance(part, ResourcePart)
+        assert part.content == "content of memo://1"
+        assert len(life.connections) == 2
+        await servers.close()
+
+    @in_loop
+    async def test_a_server_that_is_kept_alive_starts_again(self, tmp_path: Path) -> None:
+        life = Life(tmp_path)
+        servers = life.servers(lifecycle="keep-alive")
+        servers.begin()
+        await life.until("started")
+
+        life.connections[0].end("it exited with code 7")
+        await life.until("started")
+
+        assert len(life.connections) == 2
+        await servers.close()
+
+    @in_loop
+    async def test_a_server_that_is_kept_alive_and_never_works_is_tried_less_and_less_often(
+        self, tmp_path: Path
+    ) -> None:
+        life = Life(tmp_path, timing=Timing(retry=0, pauses=(0, 0, 3600)))
+        servers = life.servers(lifecycle="keep-alive")
+        life.prepared = lambda connection: asyncio.get_running_loop().call_soon(connection.server.received.clear)
+        servers.begin()
+
+        for number in range(3):
+            await life.until("started")
+            life.connections[number].end("it exited with code 7")
+        await life.until("failed")
+        for _ in range(100):
+            await asyncio.sleep(0)
+
+        assert len(life.connections) == 3
+        await servers.close()
+
+    @in_loop
+    async def test_a_required_server_that_does_not_start_is_named(self, tmp_path: Path) -> None:
+        life = Life(tmp_path, ScriptedServer(fault="exits"))
+
+        with pytest.raises(ServerUnavailableError, match=r"one did not start: .* It is required in .*mcp\.json"):
+            await life.servers(required=True).require()
+
+
+class TestLearning:
+    @in_loop
+    async def test_the_way_of_talking_to_a_server_is_remembered(self, tmp_path: Path) -> None:
+        before = Life(tmp_path, ScriptedServer(eras=("modern",)))
+        first = before.servers()
+        await first.session("one", NOBODY)
+        await first.close()
+        life = Life(tmp_path, ScriptedServer(eras=("modern",)))
+        servers = life.servers()
+
+        await servers.session("one", NOBODY)
+
+        assert life.connections[0].server.methods()[0] == "server/discover"
+        assert before.connections[0].server.methods()[0] == "initialize"
+        await servers.close()
+
+    @in_loop
+    async def test_a_tool_that_needs_the_older_way_makes_the_server_legacy(self, tmp_path: Path) -> None:
+        refusal = {"error": {"code": -32600, "message": "no back-channel for server-initiated requests"}}
+        script = ScriptedServer(eras=("modern", "legacy"), results={"echo": [refusal, {"content": []}]})
+        life = Life(tmp_path, script)
+        servers = life.servers(url="https://example.com/mcp", command="")
+        session = await servers.session("one", NOBODY)
+
+        with pytest.raises(McpError, match="call the tool again"):
+            await session.call("echo", {})
+        script.received.clear()
+        await session.call("echo", {})
+
+        assert script.methods()[0] == "initialize"
+        await servers.close()
+
+    @in_loop
+    async def test_a_change_is_learned_and_kept(self, tmp_path: Path) -> None:
+        life = Life(tmp_path)
+        servers = life.servers()
+        await servers.session("one", NOBODY)
+        life.connections[0].server.tools.append(echo_tool("new"))
+
+        life.connections[0].say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        while len(_tools(servers)) < 2:
+            await life.until("started")
+
+        await servers.close()
+        [view] = Life(tmp_path).servers().servers()
+        assert view.manifest is not None
+        assert [tool.name for tool in view.manifest.tools] == ["echo", "new"]
+
+    @in_loop
+    async def test_only_the_tools_that_the_entry_wants_are_offered(self, tmp_path: Path) -> None:
+        tools = [echo_tool(name) for name in ("read_file", "read_secret", "write_file")]
+        life = Life(tmp_path, ScriptedServer(tools=tools))
+        servers = life.servers(tools=("read_*",), exclude_tools=("*_secret",))
+
+        session = await servers.session("one", NOBODY)
+
+        assert [tool.name for tool in session.manifest.tools] == ["read_file"]
+        await servers.close()
+
+
+def _tools(servers: ProjectServers) -> tuple[ToolInfo, ...]:
+    manifest = servers.servers()[0].manifest
+    return () if manifest is None else manifest.tools
