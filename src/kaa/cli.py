@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
 
@@ -28,7 +29,7 @@ commands (kaa COMMAND --help describes its options):
   doctor              how commands are confined on this machine
   ext                 install, list, test and scaffold extensions
   login, logout       keep an API key or log in to a provider; forget it
-  mcp                 log in to MCP servers, and forget logins
+  mcp                 log in to MCP servers, and forget logins; mcp serve: be one
   models              which models there are, what they can do and cost
   sandbox -- COMMAND  run a command as confined as kaa's own
   sessions            list, search, show, rename, trash, export and import sessions
@@ -168,6 +169,15 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _serving_parser() -> argparse.ArgumentParser:
+    """The options of `kaa mcp serve`: those of a conversation, and what to serve."""
+    parser = _parser()
+    parser.prog, parser.epilog = "kaa mcp serve", None
+    parser.description = "Serve kaa's tools to an MCP client over the standard streams."
+    parser.add_argument("--agent", action="store_true", help="serve one tool instead, which does tasks")
+    return parser
+
+
 def _add_budget(parser: argparse.ArgumentParser) -> None:
     budget = parser.add_argument_group("budget", "what each run may use; the end of it is exit code 6")
     budget.add_argument("--max-cost", metavar="USD", type=_limit_of("cost"), help="money, such as 0.50")
@@ -299,7 +309,7 @@ def _run_command(arguments: Sequence[str]) -> int | None:
             from kaa.frontends.extensions import command as ext_command
 
             return ext_command.main(arguments[1:], _directory())
-        case ["mcp"]:
+        case ["mcp"] if arguments[1:2] != ["serve"]:
             from kaa.frontends.mcp import command as mcp_command
 
             return mcp_command.main(arguments[1:], _directory())
@@ -351,6 +361,13 @@ def _headless(mode: str) -> "Callable[[CommandLine, LocalWorkspace | UnopenedWor
     return headless.main
 
 
+def _serving(as_agent: bool) -> "Callable[[CommandLine, LocalWorkspace | UnopenedWorkspace], int]":
+    """The frontend of `kaa mcp serve`."""
+    from kaa.frontends.mcp import serving  # lazy: only this command needs it
+
+    return partial(serving.main, as_agent=as_agent)
+
+
 def main() -> int:
     """Be the `kaa` command. Returns the exit code if `end` leaves the end to the interpreter."""
     code = run(sys.argv[1:])
@@ -359,13 +376,13 @@ def main() -> int:
     return end(code)
 
 
-def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
+def _parsed(arguments: Sequence[str], parser: argparse.ArgumentParser) -> argparse.Namespace:
     """The arguments. `flags` are the options that extensions may have.
 
     Raises:
         _UsageError: they make no sense.
     """
-    parsed, unknown = _parser().parse_known_args(arguments)
+    parsed, unknown = parser.parse_known_args(arguments)
     parsed.flags = {}
     if unknown:
         from kaa.frontends.extension_options import options_of_extensions  # lazy: few have options of extensions
@@ -388,8 +405,9 @@ def run(arguments: Sequence[str]) -> int:
     ended = _run_command(arguments)
     if ended is not None:
         return ended
+    serves = arguments[:2] == ["mcp", "serve"]
     try:
-        parsed = _parsed(arguments)
+        parsed = _parsed(arguments[2:], _serving_parser()) if serves else _parsed(arguments, _parser())
         if parsed.name and (parsed.no_session or parsed.view):
             other = "--no-session" if parsed.no_session else "--view"
             raise _UsageError(f"argument -n/--name: not allowed with argument {other}")
@@ -406,7 +424,7 @@ def run(arguments: Sequence[str]) -> int:
 
         target = parsed.messages[0] if parsed.messages else None
         return export_command.main(parsed.export, target, _directory(), parsed.session_dir)
-    if not parsed.print and parsed.mode == "text" and sys.stdin.isatty() and sys.stdout.isatty():
+    if not serves and not parsed.print and parsed.mode == "text" and sys.stdin.isatty() and sys.stdout.isatty():
         from kaa.frontends.interactive import boot
 
         return boot.main(_terminal(parsed))
@@ -429,7 +447,7 @@ def run(arguments: Sequence[str]) -> int:
     # What the hands need to know is little. They build their walls while the rest is loaded.
     directory = current_directory()
     opened = open_workspace(hands, directory, sandbox_flags(parsed))
-    frontend = _headless(parsed.mode)
+    frontend = _serving(parsed.agent) if serves else _headless(parsed.mode)
     from kaa.frontends.command_line import CommandLine
 
     # What is loaded by now lives as long as the process, and a turn makes few cycles: measured, the usual

@@ -10,9 +10,10 @@ import msgspec
 from kaa.core.agent import Agent, Subscriber
 from kaa.core.events import AgentEnd, Event, ToolExecutionEnd, UserCommandEnd
 from kaa.core.messages import Json, Message, UserMessage, user_message
+from kaa.core.tool import ToolResult
 from kaa.core.usage import ContextParts, UsageReport
 from kaa.ext.acting import IdleWork
-from kaa.ext.api import BeginSession, Command, CopySession, OpenSession, Reply, Submit, Suggestion
+from kaa.ext.api import BeginSession, Command, CopySession, OpenSession, RegisteredTool, Reply, Submit, Suggestion
 from kaa.ext.context import StateT
 from kaa.ext.errors import CommandError
 from kaa.ext.hooks import (
@@ -315,6 +316,15 @@ class Conversation:
     def active_tools(self) -> tuple[str, ...]:
         """Names of the active tools."""
         return self._agent.tool_names
+
+    @property
+    def tools(self) -> tuple[RegisteredTool, ...]:
+        """The active tools."""
+        return tuple(tool for tool in self._registry.tools if tool.name in self._agent.tool_names)
+
+    async def call_tool(self, name: str, arguments: dict[str, Json]) -> ToolResult:
+        """Call a tool beside the conversation, between the same hooks and approvals. See `ConversationActions`."""
+        return await self._registry.context.call_tool(name, arguments)
 
     @property
     def commands(self) -> tuple[Command, ...]:

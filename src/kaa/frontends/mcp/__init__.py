@@ -1,1 +1,1 @@
-"""`kaa mcp`: MCP servers on the command line."""
+"""`kaa mcp`: the MCP servers that kaa uses, and kaa as one."""

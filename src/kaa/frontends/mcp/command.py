@@ -14,7 +14,14 @@ from kaa.shell.trust.configuration import TrustError
 def main(arguments: Sequence[str], directory: str) -> int:
     """Run `kaa mcp`. Returns the exit code."""
     failures = (ApprovalRecordsError, CredentialError, ProviderError, TrustError, UnknownServerError, OSError)
-    return run_subcommand("mcp", "Use and examine MCP servers.", _SUBCOMMANDS, failures, arguments, directory)
+    return run_subcommand(
+        "mcp",
+        "Use MCP servers. `kaa mcp serve --help` describes kaa as such a server.",
+        _SUBCOMMANDS,
+        failures,
+        arguments,
+        directory,
+    )
 
 
 _SUBCOMMANDS = {

@@ -146,9 +146,9 @@ def _request(request_id: str, question: AnyQuestion, seconds: float) -> dict[str
         case OpenUrl(url=url, message=message):
             dialog = {"method": "confirm", "message": "\n".join([*_quoted(message), one_line(url)])}
         case _:
-            dialog = {"method": "select", "options": list(_options(question))}
+            dialog = {"method": "select", "options": list(labelled_answers(question))}
     asker = "" if question.agent is None else f"{one_line(question.agent)}: "
-    common = {"type": "extension_ui_request", "id": request_id, "title": asker + _title(question)}
+    common = {"type": "extension_ui_request", "id": request_id, "title": asker + question_text(question)}
     return {**common, **dialog, "timeout": int(seconds * 1000), "question": question}
 
 
@@ -157,7 +157,7 @@ def _is_unimportant(question: object) -> bool:
     return isinstance(question, Trust) and not question.uses and not question.status
 
 
-def _title(question: AnyQuestion) -> str:
+def question_text(question: AnyQuestion) -> str:
     """The question for a client that shows nothing but titles: with all that its answer depends on."""
     match question:
         case Approval():
@@ -227,7 +227,7 @@ def _filled(text: str) -> Filled:
     return Filled({name: value for name, value in values.items() if value is not None})
 
 
-def _options(question: AnyQuestion) -> Mapping[str, Answer]:
+def labelled_answers(question: AnyQuestion) -> Mapping[str, Answer]:
     """The answers of a question that is a list to choose from, by their labels."""
     match question:
         case Approval(suggestion=suggestion):
@@ -283,7 +283,7 @@ def _answer(question: AnyQuestion, response: DialogResponse) -> Answer:
         case ((TextInput() | Editing()), DialogResponse(value=str(value))):
             return Entered(value)
         case ((Approval() | Trust() | Choice()), DialogResponse(value=str(value))):
-            options = _options(question)
+            options = labelled_answers(question)
             if value not in options:
                 raise UnfitAnswerError(f"invalid option {value!r}: use one of {list(options)}")
             return options[value]

@@ -1,0 +1,186 @@
+"""What kaa serves to MCP clients: its tools, or itself as an agent."""
+
+import base64
+import io
+from collections.abc import Callable
+
+import msgspec
+
+from kaa.core.events import AgentEnd
+from kaa.core.messages import AssistantMessage, ImageContent, Json, user_message
+from kaa.core.tool import ToolResult
+from kaa.ext.invocation import invocation_in
+from kaa.frontends.failures import FORESEEN
+from kaa.frontends.mcp.asking import ElicitingAsker
+from kaa.frontends.text_output import TextOutput
+from kaa.mcp.contents import CallResult, ImagePart, Part, TextPart
+from kaa.mcp.errors import McpError
+from kaa.mcp.manifest import ToolHints, ToolInfo
+from kaa.mcp.serving import INVALID_PARAMS, Caller
+from kaa.shell.conversation import Conversation
+from kaa.shell.host import Host
+from kaa.shell.options import ConversationOptions, NewSession, ResumeSession
+from kaa.workspace.protocol import Workspace
+
+
+class ToolService:
+    """The active tools of one conversation. Approvals judge each call; what would be asked is denied.
+
+    Args:
+        conversation: whose tools they are.
+    """
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+
+    def tools(self) -> tuple[ToolInfo, ...]:
+        """See `Service`."""
+        return tuple(
+            ToolInfo(
+                name=tool.name,
+                description=tool.tool.schema.description,
+                input_schema=tool.tool.schema.parameters,
+                hints=ToolHints(
+                    read_only=tool.risk == "read",
+                    destructive=tool.risk != "read",
+                    open_world=tool.risk not in ("read", "write"),
+                ),
+            )
+            for tool in self._conversation.tools
+        )
+
+    async def call(self, tool: str, arguments: dict[str, Json], caller: Caller) -> CallResult:
+        """See `Service`."""
+        if tool not in self._conversation.active_tools:  # others can be called, too, and hidden ones without a question
+            raise _unknown_tool(tool)
+        return _call_result(await self._conversation.call_tool(tool, arguments))
+
+
+class _Task(msgspec.Struct, frozen=True):
+    prompt: str
+    session: str | None = None
+
+
+class AgentService:
+    """kaa as a tool that does a task in a conversation of its own.
+
+    Args:
+        host: opens conversations.
+        workspace: the project.
+        options: gives what was chosen for them.
+        asker: their questions; the host's.
+    """
+
+    def __init__(
+        self, host: Host, workspace: Workspace, options: Callable[[], ConversationOptions], asker: ElicitingAsker
+    ) -> None:
+        self._host = host
+        self._workspace = workspace
+        self._options = options
+        self._asker = asker
+        self._sessions: set[str] = set()
+
+    def tools(self) -> tuple[ToolInfo, ...]:
+        """See `Service`."""
+        text: Json = {"type": "string"}
+        return (
+            ToolInfo(
+                name="kaa",
+                description=(
+                    f"Give a task to kaa, a coding agent that works in {self._workspace.root}: it reads and edits"
+                    " files and runs commands in a sandbox. Returns its last answer and its session."
+                ),
+                input_schema={
+                    "type": "object",
+                    "properties": {
+                        "prompt": {**text, "description": "the task, with all that kaa has to know"},
+                        "session": {**text, "description": "from an earlier result, to go on there"},
+                    },
+                    "required": ["prompt"],
+                },
+                output_schema={
+                    "type": "object",
+                    "properties": {"answer": text, "session": text, "reason": text},
+                    "required": ["answer", "session", "reason"],
+                },
+            ),
+        )
+
+    async def call(self, tool: str, arguments: dict[str, Json], caller: Caller) -> CallResult:
+        """See `Service`."""
+        if tool != "kaa":
+            raise _unknown_tool(tool)
+        try:
+            task = msgspec.convert(arguments, _Task)
+            return await self._do(task, caller)
+        except (msgspec.ValidationError, *FORESEEN) as error:
+            return CallResult((TextPart(str(error)),), failed=True)
+
+    async def _do(self, task: _Task, caller: Caller) -> CallResult:
+        if not task.prompt.strip():
+            return _failure("the prompt is empty: give kaa a task")
+        if (command := invocation_in(task.prompt)) is not None:
+            return _failure(f"/{command.name} is a command for people; put a space before it to send it as text")
+        options = self._options()
+        if task.session is not None:
+            if task.session not in self._sessions:
+                return _failure(f"unknown session {task.session!r:.80}: use one that this server has returned")
+            options = msgspec.structs.replace(options, session=ResumeSession(task.session))
+        name = self._host.new_id()
+        with self._asker.answering(name, caller):
+            hosted = await self._host.open(options, self._workspace, "startup", id=name)
+            try:
+                TextOutput(io.StringIO(), _ProgressLines(caller.progress)).begin(hosted.conversation)
+                await hosted.begin()
+                end = await hosted.work.submit(user_message(task.prompt))
+                session = hosted.conversation.session_id
+            finally:
+                await self._host.end(hosted)
+        assert isinstance(end, AgentEnd), "the prompt calls no command"
+        if isinstance(options.session, NewSession | ResumeSession):
+            self._sessions.add(session)
+        return _outcome(end, session)
+
+
+class _ProgressLines(io.StringIO):
+    """A stream whose lines are progress.
+
+    Args:
+        tell: gets each line.
+    """
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        super().__init__()
+        self._tell = tell
+
+    def write(self, text: str, /) -> int:
+        """Tell the lines."""
+        for line in filter(None, map(str.strip, text.splitlines())):
+            self._tell(line)
+        return len(text)
+
+
+def _outcome(end: AgentEnd, session: str) -> CallResult:
+    answer = next((message.text for message in reversed(end.messages) if isinstance(message, AssistantMessage)), "")
+    problems = [] if end.reason == "done" else [f"kaa ended early ({end.reason}): {end.error or end.reason}"]
+    text = "\n\n".join(filter(None, [answer, *problems, *end.remarks, f"(session {session})"]))
+    structured: Json = {"answer": answer, "session": session, "reason": end.reason}
+    return CallResult((TextPart(text),), structured, failed=end.reason != "done")
+
+
+def _call_result(result: ToolResult) -> CallResult:
+    parts: list[Part] = [
+        ImagePart(base64.b64decode(part.data), part.mime_type)
+        if isinstance(part, ImageContent)
+        else TextPart(part.text)
+        for part in result.content
+    ]
+    return CallResult(tuple(parts), failed=result.is_error)
+
+
+def _failure(problem: str) -> CallResult:
+    return CallResult((TextPart(problem),), failed=True)
+
+
+def _unknown_tool(name: str) -> McpError:
+    return McpError(f"unknown tool {name!r:.80}: tools/list names those there are", code=INVALID_PARAMS)

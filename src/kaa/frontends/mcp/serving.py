@@ -1,0 +1,116 @@
+"""`kaa mcp serve`: kaa as an MCP server over its standard streams."""
+
+import asyncio
+import os
+import sys
+
+import msgspec
+
+from kaa import __version__
+from kaa.frontends.command_line import CommandLine
+from kaa.frontends.delivery import deliver
+from kaa.frontends.exit_codes import ExitCode
+from kaa.frontends.failures import FORESEEN, error_text
+from kaa.frontends.interruption import run_to_exit_code
+from kaa.frontends.mcp.asking import ElicitingAsker
+from kaa.frontends.mcp.services import AgentService, ToolService
+from kaa.frontends.rpc.lines import LineTooLongError, LineWriter, read_lines
+from kaa.host.prints import prints_on_stderr
+from kaa.mcp.manifest import ServerInfo
+from kaa.mcp.serving import McpServer, Service
+from kaa.shell.home import Home
+from kaa.shell.host import Host, HostNotice
+from kaa.shell.options import ConversationOptions, NewSession, UnkeptSession
+from kaa.shell.safety import UnopenedWorkspace
+from kaa.tui.sanitize import sanitize
+from kaa.workspace.local import LocalWorkspace
+
+
+def main(command_line: CommandLine, workspace: LocalWorkspace | UnopenedWorkspace, *, as_agent: bool) -> int:
+    """Serve until the client closes the input. Returns the exit code.
+
+    Args:
+        command_line: what the user chose for the conversations.
+        workspace: the project.
+        as_agent: whether to serve one tool that does tasks, in place of kaa's tools.
+    """
+    if isinstance(workspace, UnopenedWorkspace):
+        _tell(workspace.reason)
+        return ExitCode.USAGE if workspace.usage else ExitCode.FAILED
+    if command_line.messages:
+        _tell("kaa mcp serve takes no messages: the client sends them")
+        return ExitCode.USAGE
+    return run_to_exit_code(_run(command_line, workspace, as_agent=as_agent))
+
+
+async def _run(command_line: CommandLine, workspace: LocalWorkspace, *, as_agent: bool) -> int:
+    output = sys.stdout.fileno()  # of the process: what code prints goes elsewhere below
+    asker = ElicitingAsker()
+    host = Host(command_line.host_options(), Home.of(os.environ), os.environ, _notify, asker)
+    host.workspaces.adopt(workspace, command_line.sandbox)
+
+    def options() -> ConversationOptions:
+        chosen = command_line.conversation_options()
+        # As in print mode: of what the user trusted before, only instructions that are still the same hold.
+        return msgspec.structs.replace(chosen, trust=chosen.trust or "instructions")
+
+    try:
+        with prints_on_stderr():
+            if not isinstance(options().session, NewSession | UnkeptSession):
+                _tell("kaa mcp serve begins a session for each task: leave out -c, --session, --fork and --view")
+                return ExitCode.USAGE
+            if as_agent:
+                await _serve(AgentService(host, workspace, options, asker), output)
+            else:
+                kept_nowhere = msgspec.structs.replace(options(), session=UnkeptSession())
+                hosted = await host.open(kept_nowhere, workspace)
+                await hosted.begin()
+                await _serve(ToolService(hosted.conversation), output)
+    except FORESEEN as error:
+        _tell(str(error))
+        return ExitCode.FAILED
+    finally:
+        await host.close()
+    return ExitCode.DONE
+
+
+async def _serve(service: Service, output: int) -> None:
+    """Answer lines until the input ends or nobody reads what is written to the descriptor `output`.
+
+    Raises:
+        OutputError: the output cannot be written.
+    """
+    running = asyncio.current_task()
+    assert running is not None
+    gone = asyncio.Event()
+    writer = LineWriter(output, gone.set, lambda: running.cancelling() > 0)
+    server = McpServer(
+        service, ServerInfo("kaa", "kaa", __version__), writer.write, lambda error: _tell(error_text(error))
+    )
+
+    async def read() -> None:
+        async for line in read_lines(sys.stdin.fileno()):
+            if isinstance(line, LineTooLongError):
+                _tell(str(line))
+            elif line.strip():
+                server.receive(line)
+
+    ends = [asyncio.create_task(read()), asyncio.create_task(gone.wait())]
+    try:
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in ends:
+            task.cancel()
+        await asyncio.wait(ends)
+        await server.close()
+        writer.close()
+    if writer.error is not None:
+        raise writer.error
+
+
+def _notify(notice: HostNotice) -> None:
+    _tell(notice.text)
+
+
+def _tell(text: str) -> None:
+    deliver(sys.stderr, f"kaa: {sanitize(text)}\n")

@@ -1,0 +1,73 @@
+"""What kaa serves, as MCP writes it: tools, results and forms: what kaa uses is the same in all revisions."""
+
+import base64
+from collections.abc import Mapping
+
+from kaa.core.messages import Json
+from kaa.mcp.contents import AudioPart, CallResult, ImagePart, LinkPart, Part, ResourcePart, TextPart
+from kaa.mcp.manifest import ToolInfo
+from kaa.mcp.questions import ElicitAnswer, FormField, FormRequest
+
+
+def tool_json(tool: ToolInfo) -> dict[str, Json]:
+    """A tool as `tools/list` has it."""
+    hints: Json = {
+        "readOnlyHint": tool.hints.read_only,
+        "destructiveHint": tool.hints.destructive,
+        "openWorldHint": tool.hints.open_world,
+    }
+    listed: dict[str, Json] = {"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema}
+    if tool.title:
+        listed["title"] = tool.title
+    if tool.output_schema is not None:
+        listed["outputSchema"] = tool.output_schema
+    return listed | {"annotations": hints}
+
+
+def result_json(result: CallResult) -> dict[str, Json]:
+    """What a call answers."""
+    answer: dict[str, Json] = {"content": [_part(part) for part in result.parts], "isError": result.failed}
+    return answer if result.structured is None else answer | {"structuredContent": result.structured}
+
+
+def form_json(asked: FormRequest) -> dict[str, Json]:
+    """The parameters of `elicitation/create`: without `mode`, which is form where it is missing."""
+    schema: dict[str, Json] = {
+        "type": "object",
+        "properties": {field.name: _field(field) for field in asked.fields},
+        "required": [field.name for field in asked.fields if field.required],
+    }
+    return {"message": asked.message, "requestedSchema": schema}
+
+
+def elicit_answer(result: Mapping[str, Json]) -> ElicitAnswer:
+    """The answer to a form. Whatever is no answer counts as `cancel`; who asked checks the values."""
+    values = result.get("content")
+    match result.get("action"):
+        case "accept" if isinstance(values, dict):
+            return ElicitAnswer("accept", values)
+        case "decline":
+            return ElicitAnswer("decline")
+        case _:
+            return ElicitAnswer("cancel")
+
+
+def _field(field: FormField) -> Json:
+    schema: dict[str, Json] = {"type": field.type}
+    described = {"title": field.title, "description": field.description, "default": field.default}
+    schema |= {key: value for key, value in described.items() if value not in ("", None)}
+    return schema | {"enum": [value for value, _ in field.options]} if field.options else schema
+
+
+def _part(part: Part) -> Json:
+    match part:
+        case TextPart(text=text):
+            return {"type": "text", "text": text}
+        case ImagePart() | AudioPart():
+            kind = "image" if isinstance(part, ImagePart) else "audio"
+            return {"type": kind, "data": base64.b64encode(part.data).decode(), "mimeType": part.mime_type}
+        case LinkPart():
+            return {"type": "resource_link", "uri": part.uri, "name": part.name or part.uri}
+        case ResourcePart(content=content):
+            body = {"text": content} if isinstance(content, str) else {"blob": base64.b64encode(content).decode()}
+            return {"type": "resource", "resource": {"uri": part.uri, "mimeType": part.mime_type, **body}}
