@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kaa.frontends.exit_codes import ExitCode
 from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.config.reading import configured
@@ -15,9 +16,14 @@ from tests.end_to_end.kaa_process import COMMAND
 from tests.end_to_end.seat import Seat, answer, enter
 from tests.end_to_end.test_login import browse
 from tests.support.mcp_oauth import McpOAuthServer
+from tests.support.mcp_server import ScriptedServer, echo_tool
+from tests.support.model_server import call, say
 from tests.support.oauth_server import refusal
+from tests.support.patience import HANG_SECONDS
 from tests.support.program import Program
 from tests.support.screen import Screen
+
+ECHO = call("mcp", action="call", server="lab", tool="echo", arguments={"text": "through the door"})
 
 
 @pytest.fixture
@@ -192,3 +198,85 @@ def test_in_the_terminal_a_login_can_be_refused(seat: Seat, oauth: McpOAuthServe
         program.wait_for("was cancelled")
 
     assert not (seat.home / "mcp-auth.json").exists()
+
+
+class TestWithTools:
+    """The server has tools, behind its door."""
+
+    @pytest.fixture(autouse=True)
+    def behind(self, oauth: McpOAuthServer) -> None:
+        oauth.behind = ScriptedServer(tools=[echo_tool(annotations={"readOnlyHint": True})])
+
+    def test_print_mode_names_the_command(self, seat: Seat, oauth: McpOAuthServer) -> None:
+        configure(seat, oauth.mcp)
+        seat.model.begin([ECHO, say("It needs a login.")])
+
+        done = seat.run("-p", "hi")
+
+        assert done.code == 0, done.err
+        assert "\nMCP server lab needs a login. Log in with `kaa mcp login lab`" in done.err
+        assert "needs a login" in seat.heard()[-1][1]
+
+    def test_a_required_server_that_needs_a_login_ends_the_run(self, seat: Seat, oauth: McpOAuthServer) -> None:
+        configure(seat, oauth.mcp, required=True)
+
+        done = seat.run("-p", "hi")
+
+        assert (done.code, done.out) == (ExitCode.USAGE, ""), done.err
+        assert "`kaa mcp login lab`" in done.err
+        assert "It is required in" in done.err
+
+    def test_a_login_of_the_command_line_lets_the_model_in(self, seat: Seat, oauth: McpOAuthServer) -> None:
+        configure(seat, oauth.mcp)
+        log_in(seat, oauth)
+        seat.model.begin([ECHO, say("Done.")])
+
+        done = seat.run("-p", "hi")
+
+        assert (done.code, done.out) == (0, "Done.\n"), done.err
+        assert "through the door" in seat.heard()[-1][1]
+
+    @pytest.mark.parametrize("ending", ["in time", "early"])
+    def test_two_runs_renew_an_ended_login_once(self, seat: Seat, oauth: McpOAuthServer, ending: str) -> None:
+        configure(seat, oauth.mcp)
+        log_in(seat, oauth)
+        oauth.access_token = "ended"
+        if ending == "in time":
+            entries = stored(seat)
+            entries[oauth.mcp]["expires"] = 1
+            (seat.home / "mcp-auth.json").write_text(json.dumps(entries))
+        seat.model.begin([ECHO, ECHO, say("Done."), say("Done.")])
+
+        with seat.running("-p", "hi") as one, seat.running("-p", "hi") as other:
+            said = [run.communicate(timeout=HANG_SECONDS) for run in (one, other)]
+
+        assert [out for out, _ in said] == ["Done.\n"] * 2
+        assert "needs a login" not in "".join(err for _, err in said)
+        assert len([form for form in oauth.asked("/token") if form["grant_type"] == "refresh_token"]) == 1
+
+    def test_in_the_terminal_a_server_is_used_right_after_its_login(self, seat: Seat, oauth: McpOAuthServer) -> None:
+        configure(seat, oauth.mcp)
+
+        with seat.open(script=[ECHO, say("It said it.")], screen=Screen(140, 50)) as program:
+            program.wait_for("MCP server lab needs a login")
+            enter(program, "/mcp")
+            program.wait_for("lab: needs login")
+            enter(program, "/mcp login lab")
+            program.wait_for("Log in to MCP server lab?")
+            address = address_on(program, oauth)
+            answer(program, "c")
+            program.wait_for("Waiting for the browser")
+            browse(oauth.agree(address))
+            program.wait_for("Logged in to lab.")
+            enter(program, "use it")
+            program.wait_for("Allow mcp__lab__echo")
+            answer(program, "y")
+            program.wait_for("It said it.")
+
+        assert "through the door" in seat.heard()[-1][1]
+
+
+def log_in(seat: Seat, oauth: McpOAuthServer) -> None:
+    with at_terminal(seat, "login", "lab") as program:
+        browse(oauth.agree(address_on(program, oauth)))
+        program.wait_for("You are logged in to lab")

@@ -1,6 +1,6 @@
 """An authorization server and the MCP server that it protects, over real HTTP on loopback.
 
-The MCP server is only its door: it says whether a request comes in, as the specification wants it said.
+The MCP server has a door, which says whether a request comes in, as the specification wants it said.
 """
 
 import json
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
+from tests.support.mcp_server import ScriptedServer
 from tests.support.oauth_server import Fields, OAuthServer, Reply, json_reply
 
 
@@ -46,6 +47,7 @@ class McpOAuthServer(OAuthServer):
         conditions: how they behave.
         clients: the clients it knows: their secrets by id.
         granted: the scope of each access token.
+        behind: answers those who are let in.
     """
 
     def __init__(self) -> None:
@@ -53,6 +55,7 @@ class McpOAuthServer(OAuthServer):
         self.conditions = Conditions()
         self.clients: dict[str, str] = {}
         self.granted: dict[str, str] = {}
+        self.behind: ScriptedServer | None = None
         self._agreed = ""
 
     @property
@@ -118,7 +121,16 @@ class McpOAuthServer(OAuthServer):
         if kind != "Bearer" or token != self.access_token:
             return self._refusal(401, "invalid_token" if token else "")
         missing = set(self.conditions.scope.split()) - set(self.granted.get(token, "").split())
-        return self._refusal(403, "insufficient_scope") if missing else Reply()
+        if missing:
+            return self._refusal(403, "insufficient_scope")
+        return self._behind_the_door(fields) if self.behind is not None else Reply()
+
+    def _behind_the_door(self, message: Fields) -> Reply:
+        assert self.behind is not None
+        if not message:
+            return Reply(405, b"")
+        answers = self.behind.handle(message)
+        return json_reply(answers[0]) if answers else Reply(202, b"")
 
     def _refusal(self, status: int, error: str) -> Reply:
         said = {

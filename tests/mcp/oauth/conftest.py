@@ -11,7 +11,7 @@ from kaa.mcp.oauth.settings import OAuthEntry
 from kaa.mcp.oauth.tokens import TokenStore
 from tests.support.agents import run
 from tests.support.login_screen import Person
-from tests.support.mcp_guarded import visit
+from tests.support.mcp_browsing import visit
 from tests.support.mcp_oauth import McpOAuthServer
 
 LogIn = Callable[..., Person]

@@ -11,8 +11,11 @@ import pytest
 from kaa.builtin.mcp.host import ServerUnavailableError
 from kaa.ext.asking import NOBODY
 from kaa.ext.questions import Confirmed, Declined, Dismissed, Entered, OpenUrl, Question, TextInput
+from kaa.llm.http.authorized import AuthorizedTransport
+from kaa.llm.http.live import LiveTransport
 from kaa.mcp.connection import Connection
 from kaa.mcp.errors import McpError
+from kaa.mcp.http.streamable import HttpConnection
 from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.config.reading import configured
@@ -21,8 +24,8 @@ from kaa.shell.mcp.manifests import Manifests
 from kaa.shell.mcp.project_servers import ProjectServers
 from kaa.shell.mcp.server import Server
 from tests.support.loops import in_loop
+from tests.support.mcp_browsing import Browsing
 from tests.support.mcp_connection import texts
-from tests.support.mcp_guarded import Browsing, GuardedConnection
 from tests.support.mcp_oauth import McpOAuthServer
 from tests.support.mcp_server import ScriptedServer
 
@@ -46,6 +49,8 @@ class Lab:
         self.home = Home(folder)
         self.oauth = oauth
         self.told: list[str] = []
+        oauth.behind = ScriptedServer()
+        self._live = LiveTransport()
         folder.mkdir(exist_ok=True)
         (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"lab": {"url": oauth.mcp}}}))
         logins = McpLogins(self.home, {}, "/project")
@@ -54,12 +59,18 @@ class Lab:
             (one,) = configured(self.home, "/project", ()).servers
 
             def connect(_: Callable[[str], None]) -> Connection:
-                return GuardedConnection(ScriptedServer(eras=("modern",)), oauth.mcp, logins.authorizer(one))
+                transport = AuthorizedTransport(self._live, logins.authorizer(one))
+                return HttpConnection(oauth.mcp, transport, _no_headers)
 
             approvals, manifests = Approvals(self.home), Manifests(self.home)
             return Server(one, "/project", approvals, manifests, connect, changed, "", lambda _: "outside")
 
         self.servers = ProjectServers(lambda changed: [server(changed)], logins, self.told.append)
+
+    async def close(self) -> None:
+        """End all of it."""
+        await self.servers.close()
+        await self._live.close()
 
     async def state(self, wanted: str) -> None:
         """Wait until the server is in a state."""
@@ -97,7 +108,7 @@ class TestAServerThatWantsALogin:
         assert "/mcp login lab" in view.reason
         assert str(failed.value) == view.reason
         assert lab.told == [view.reason]
-        await lab.servers.close()
+        await lab.close()
 
     @in_loop
     async def test_a_person_logs_in_and_the_server_is_learned(self, lab: Lab) -> None:
@@ -113,7 +124,7 @@ class TestAServerThatWantsALogin:
         assert opened.title == "Log in to MCP server lab?"
         assert isinstance(pasted, TextInput)
         assert await lab.call() == ["hello"]
-        await lab.servers.close()
+        await lab.close()
 
     @in_loop
     async def test_over_ssh_the_address_is_pasted(self, lab: Lab) -> None:
@@ -124,7 +135,7 @@ class TestAServerThatWantsALogin:
         assert len(person.questions) == 3
         assert "Waiting for the browser" in str(person.questions[1])
         assert await lab.call() == ["hello"]
-        await lab.servers.close()
+        await lab.close()
 
     @pytest.mark.parametrize("answers", [(Declined(),), (Confirmed(yes=False),), (Dismissed(),), (YES, Dismissed())])
     @in_loop
@@ -133,7 +144,7 @@ class TestAServerThatWantsALogin:
             await lab.servers.log_in("lab", Refusing(lab.oauth, *answers))
 
         assert not (lab.home.path / "mcp-auth.json").exists()
-        await lab.servers.close()
+        await lab.close()
 
     @in_loop
     async def test_where_nobody_can_be_asked_the_command_is_named_and_nobody_contacted(self, lab: Lab) -> None:
@@ -141,6 +152,7 @@ class TestAServerThatWantsALogin:
             await lab.servers.log_in("lab", NOBODY)
 
         assert lab.oauth.requests == []
+        await lab.close()
 
 
 class TestALogin:
@@ -155,20 +167,20 @@ class TestALogin:
         assert answers == [["hello"]] * 4
         refreshed = [form for form in lab.oauth.asked("/token") if form["grant_type"] == "refresh_token"]
         assert len(refreshed) == 1
-        await lab.servers.close()
+        await lab.close()
 
     @in_loop
     async def test_it_is_renewed_after_a_restart(self, lab: Lab, tmp_path: Path) -> None:
         lab.oauth.lifetime = 1
         await lab.servers.log_in("lab", Browsing(lab.oauth, YES))
         await lab.state("started")
-        await lab.servers.close()
+        await lab.close()
         lab.oauth.access_token = "ended early"
         again = Lab(tmp_path / "home", lab.oauth)
 
         assert await again.call() == ["hello"]
         assert again.told == []
-        await again.servers.close()
+        await again.close()
 
     @in_loop
     async def test_one_that_ended_is_told_and_its_call_says_what_to_do(self, lab: Lab) -> None:
@@ -183,7 +195,7 @@ class TestALogin:
         assert len(lab.told) == 1
         await lab.servers.log_in("lab", Browsing(lab.oauth, YES))
         assert await lab.call() == ["hello"]
-        await lab.servers.close()
+        await lab.close()
 
     @in_loop
     async def test_one_that_permits_too_little_leaves_the_server_running_and_asks_for_more(self, lab: Lab) -> None:
@@ -204,7 +216,11 @@ class TestALogin:
         assert state == "started"
         assert "scope=read+write" in str(person.questions[0])
         assert await lab.call() == ["hello"]
-        await lab.servers.close()
+        await lab.close()
+
+
+async def _no_headers() -> tuple[tuple[str, str], ...]:
+    return ()
 
 
 class Refusing(Browsing):

@@ -231,6 +231,7 @@ class Server:
                 self._tell()
             self._learn(client.manifest)
             self._rest()
+            self._tell()  # what it offers is known now
             return client
 
     @asynccontextmanager
