@@ -81,8 +81,10 @@ class Agent:
         self._model = model
         self.thinking: ThinkingLevel = thinking
         self._system_prompt = self._next_system_prompt = system_prompt
-        self._tools = {tool.schema.name: tool for tool in tools}
-        self._schemas = tuple(tool.schema for tool in tools)
+        self._tools: dict[str, Tool[ToolRun]] = {}
+        self._schemas: tuple[ToolSchema, ...] = ()
+        self._declared: tuple[ToolSchema, ...] = ()
+        self.set_tools(tools)
         self._hooks = hooks or FixedHooks()
         self._config = config
         self._session_id = session_id
@@ -115,13 +117,13 @@ class Agent:
 
     @property
     def tool_schemas(self) -> tuple[ToolSchema, ...]:
-        """The tools as the model is told of them."""
-        return self._schemas
+        """The tools as the model is told of them, without deferred ones."""
+        return self._declared
 
     @property
     def tool_names(self) -> tuple[str, ...]:
-        """Names of the tools the model may call."""
-        return tuple(self._tools)
+        """Names of the tools the model is told of."""
+        return tuple(schema.name for schema in self._declared)
 
     @property
     def is_running(self) -> bool:
@@ -132,12 +134,14 @@ class Agent:
         """Let the model call these tools from the next request on, in this order.
 
         Servers keep what a request begins with, and tools come before everything else: put new ones behind those there
-        are. A call that is under way goes on; one of a tool that is gone fails.
+        are. A call that is under way goes on; one of a tool that is gone fails. Deferred ones can be called, too; only
+        models that defer tools are told of them.
         """
         named = {tool.schema.name: tool for tool in tools}
         self._tools.clear()
         self._tools.update(named)
         self._schemas = tuple(tool.schema for tool in named.values())
+        self._declared = tuple(schema for schema in self._schemas if not schema.deferred)
 
     def set_system_prompt(self, system_prompt: str) -> None:
         """From the next run on, every request begins with this."""
@@ -357,8 +361,8 @@ class Agent:
                 raise
 
     def _request(self) -> Request:
-        messages = self._history.sendable()
-        return Request(self._model, self._system_prompt, messages, self._schemas, self.thinking, self._session_id)
+        messages, tools = self._history.sendable(), self._schemas if self._model.defers_tools else self._declared
+        return Request(self._model, self._system_prompt, messages, tools, self.thinking, self._session_id)
 
     def _sending(self, request: Request) -> None:
         for observer in self._request_observers:

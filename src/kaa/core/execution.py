@@ -136,7 +136,7 @@ class ToolExecutor:
         """One call through its hooks. Whatever a tool or hook raises becomes a result the model can read."""
         tool = self._tools.get(call.name)
         if tool is None:
-            known = ", ".join(self._tools) or "none"
+            known = ", ".join(name for name, tool in self._tools.items() if not tool.schema.deferred) or "none"
             return text_result(f"Tool {call.name!r} does not exist. Available tools: {known}.", is_error=True)
         if call.arguments_error is not None:
             return text_result(f"{call.name} was not run: {call.arguments_error}. Send the call again.", is_error=True)

@@ -94,9 +94,17 @@ def _kind(message: Message) -> str:
             return f"a result of {name}"
 
 
+def _kept(tools: Sequence[ToolSchema]) -> list[ToolSchema]:
+    """The tools at the beginning of the prompt: a deferred one comes where it was found."""
+    return [tool for tool in tools if not tool.deferred]
+
+
 def _tool_change(previous: Sequence[ToolSchema], current: Sequence[ToolSchema]) -> str:
     """What happened to the tools; empty if nothing."""
     if previous is current or list(previous) == list(current):
+        return ""
+    previous, current = _kept(previous), _kept(current)
+    if previous == current:
         return ""
     before, after = {tool.name: tool for tool in previous}, {tool.name: tool for tool in current}
     changes = (

@@ -1,7 +1,7 @@
 """What the loop asks of a model: one request in, one stream of small events out."""
 
 from collections.abc import AsyncGenerator, Sequence
-from typing import Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -55,6 +55,8 @@ class Model(msgspec.Struct, rename="camel", frozen=True):
         max_tokens: the most tokens one reply may have.
         input: the kinds of input it takes: `text`, `image`.
         cost: None when the prices are not known.
+        defers_tools: its server loads definitions of tools when a search names them, so that requests carry deferred
+            ones without paying for them.
     """
 
     id: str
@@ -66,6 +68,7 @@ class Model(msgspec.Struct, rename="camel", frozen=True):
     context_window: int = 128_000
     max_tokens: int = 16_384
     cost: ModelRates | None = None
+    defers_tools: bool = False
 
     @property
     def qualified_id(self) -> str:
@@ -73,12 +76,16 @@ class Model(msgspec.Struct, rename="camel", frozen=True):
         return f"{self.provider}/{self.id}"
 
 
+TOOL_SEARCH: Final = "tool_search"
+"""The tool that finds deferred tools. `details["found"]` of its results names them."""
+
+
 class ToolSchema(msgspec.Struct, frozen=True, omit_defaults=True):
     """A tool as the model sees it.
 
     Attributes:
         parameters: a JSON Schema object.
-        deferred: the model gets the definition when a search finds it.
+        deferred: the model gets the definition when a search finds it; only models that defer tools are sent such ones.
     """
 
     name: str

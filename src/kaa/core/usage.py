@@ -167,7 +167,8 @@ def measured_prompt(messages: Sequence[Message]) -> tuple[int, Sequence[Message]
 
 def context_parts(system_prompt: str, tools: Iterable[ToolSchema], messages: Iterable[Message]) -> ContextParts:
     """What a request consists of."""
-    parts = ContextParts(system_prompt=tokens_in(system_prompt), tools=sum(map(size_of_schema, tools)))
+    sizes = (size_of_schema(tool) for tool in tools if not tool.deferred)
+    parts = ContextParts(system_prompt=tokens_in(system_prompt), tools=sum(sizes))
     sums = msgspec.structs.asdict(parts)
     for message in messages:
         for name, tokens in msgspec.structs.asdict(_parts_of(message)).items():

@@ -4,6 +4,7 @@ Names are those of pi's `compat` objects in models.json. The defaults suit a ser
 sent that only one vendor understands.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Literal
 from urllib.parse import urlsplit
@@ -75,6 +76,7 @@ class Compat(msgspec.Struct, rename="camel", frozen=True):
         inline_thinking: leaves what its models think in the text, so that kaa looks for it.
         truncates_silently: cuts off what does not fit the window and answers all the same.
         supports_cache_control_on_tools: (Anthropic) takes cache marks on tools.
+        supports_tool_search: (Anthropic, Responses) loads definitions of tools when the result of a search names them.
         force_adaptive_thinking: (Anthropic) the model decides how long it thinks; None: by the model's name.
         allow_empty_signature: (Anthropic) reasoning without a signature is sent back as reasoning.
     """
@@ -119,6 +121,7 @@ class Compat(msgspec.Struct, rename="camel", frozen=True):
     written_tool_calls: bool = False
     inline_thinking: bool = False
     truncates_silently: bool = False
+    supports_tool_search: bool = False
     force_adaptive_thinking: bool | None = None
     allow_empty_signature: bool = False
 
@@ -195,6 +198,12 @@ _BY_HOST: tuple[tuple[str, dict[str, Json]], ...] = (
 _KEPT_FOR_A_DAY = ("gpt-4.1", "gpt-5", "gpt-6")
 _NOT_KEPT_FOR_A_DAY = ("-mini", "-nano")
 
+# The models of Anthropic that refuse deferred tools: those before Claude 4.
+# https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool
+_ANTHROPIC_WITHOUT_SEARCH = ("claude-2", "claude-3", "claude-instant")
+# "Only gpt-5.4 and later models support tool_search": https://developers.openai.com/api/docs/guides/tools-tool-search
+_OPENAI_WITH_SEARCH = re.compile(r"gpt-(?:5\.(?:[4-9]|\d\d)|[6-9]|\d\d)(?!\d)")
+
 
 def compat_for(base_url: str, model_id: str = "", overrides: Mapping[str, Json] | None = None) -> Compat:
     """What is known of the server at `base_url`, with `overrides` as models.json gives them.
@@ -215,7 +224,16 @@ def compat_for(base_url: str, model_id: str = "", overrides: Mapping[str, Json] 
     small = any(size in model_id for size in _NOT_KEPT_FOR_A_DAY) and "codex" not in model_id
     if host.endswith("api.openai.com") and model_id.startswith(_KEPT_FOR_A_DAY) and not small:
         known["supportsLongCacheRetention"] = True
+    if _searches_tools(host, model_id):
+        known["supportsToolSearch"] = True
     return msgspec.convert({**known, **(overrides or {})}, Compat)
+
+
+def _searches_tools(host: str, model_id: str) -> bool:
+    """Whether a vendor says that a model of its own loads deferred tools."""
+    if host.endswith("api.anthropic.com"):
+        return not model_id.startswith(_ANTHROPIC_WITHOUT_SEARCH)
+    return host.endswith("api.openai.com") and _OPENAI_WITH_SEARCH.match(model_id) is not None
 
 
 def laid_over(below: Mapping[str, Json], above: Mapping[str, Json]) -> dict[str, Json]:

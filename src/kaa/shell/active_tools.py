@@ -1,17 +1,24 @@
 """Which tools the model may call, and what its prompt says, kept in step with extensions and their tools."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
 import msgspec
 
 from kaa.core.agent import Agent
-from kaa.core.tool import Tool, ToolRun
+from kaa.core.messages import Json
+from kaa.core.provider import TOOL_SEARCH
+from kaa.core.tool import Tool, ToolResult, ToolRun
+from kaa.core.usage import size_of_schema
 from kaa.ext.api import ContextFile, PromptContext, RegisteredTool
 from kaa.ext.errors import RegistrationError
 from kaa.ext.registry import Registry, joined_sections
 from kaa.ext.scope import Scope
 from kaa.shell.prompt_profile import BriefTool
+
+# Deferred definitions cost nothing but the way to the server, which takes 32 MB at most; these are about 1 MB. Other
+# tools are found as text.
+_MOST_FINDABLE_TOKENS = 250_000
 
 
 class ActiveTools:
@@ -44,9 +51,20 @@ class ActiveTools:
         self.sections = self._made_sections()
 
     def bound(self) -> list[Tool[ToolRun]]:
-        """The tools there are at the moment, as the loop uses them."""
+        """The tools there are at the moment, as the loop uses them; with the search, those that it can find."""
         found = [tool for tool in map(self._registry.bound, self._names) if tool is not None]
-        return [BriefTool(tool) for tool in found] if self.prompt.profile == "short" else found
+        if self.prompt.profile == "short":
+            found = [BriefTool(tool) for tool in found]
+        return [*found, *self._findable()]
+
+    def _findable(self) -> Iterator[Tool[ToolRun]]:
+        size = 0
+        for name in self.deferred() if TOOL_SEARCH in self._names else ():
+            if (tool := self._registry.bound(name)) is not None:
+                size += size_of_schema(tool.schema)
+                if size > _MOST_FINDABLE_TOKENS:
+                    return
+                yield _FindableTool(tool)
 
     def deferred(self) -> dict[str, RegisteredTool]:
         """The deferred tools that are not active, by name."""
@@ -104,3 +122,18 @@ class ActiveTools:
 
     def _made_sections(self) -> tuple[tuple[str, str], ...]:
         return self._registry.prompt_sections(msgspec.structs.replace(self.prompt, tools=tuple(self._present())))
+
+
+class _FindableTool:
+    """A deferred tool: a model calls it when it has found it."""
+
+    def __init__(self, tool: Tool[ToolRun]) -> None:
+        self._tool = tool
+        self.schema = msgspec.structs.replace(tool.schema, deferred=True)
+
+    @property
+    def sequential(self) -> bool:
+        return self._tool.sequential
+
+    async def run(self, arguments: dict[str, Json], run: ToolRun) -> ToolResult:
+        return await self._tool.run(arguments, run)

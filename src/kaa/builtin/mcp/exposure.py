@@ -10,7 +10,7 @@ from kaa.builtin.mcp import host as seam
 from kaa.builtin.mcp.host import McpHost, ServerView
 from kaa.builtin.mcp.names import GATEWAY
 from kaa.builtin.mcp.tools import McpTools, is_usable
-from kaa.builtin.tools import TOOL_SEARCH
+from kaa.core.provider import TOOL_SEARCH
 from kaa.core.usage import size_of_schema
 from kaa.ext.context import ConversationContext
 from kaa.ext.tools import Exposure

@@ -9,8 +9,7 @@ import asyncio
 import msgspec
 
 from kaa.builtin.tool_search.index import find
-from kaa.builtin.tools import TOOL_SEARCH
-from kaa.core.provider import ToolSchema
+from kaa.core.provider import TOOL_SEARCH, ToolSchema
 from kaa.core.tool import ToolResult, text_result
 from kaa.ext.context import ToolContext
 

@@ -14,6 +14,7 @@ from kaa.builtin.tools.ls import ls_tool
 from kaa.builtin.tools.process import process_tool
 from kaa.builtin.tools.read import read_tool
 from kaa.builtin.tools.write import write_tool
+from kaa.core.provider import TOOL_SEARCH
 from kaa.core.tool import ToolResult, TypedTool, text_result
 from kaa.ext.api import ExtensionAPI
 from kaa.ext.context import ToolContext
@@ -28,7 +29,6 @@ class WebFetchArguments(msgspec.Struct, rename="camel", frozen=True):
     offset: Annotated[int | None, Meta(description="First line, from 1")] = None
 
 
-TOOL_SEARCH: Final = "tool_search"
 _TOOL_SEARCH = "Find tools that you do not have yet by what they do, or by name. The result says how to call them."
 
 

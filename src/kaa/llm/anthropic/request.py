@@ -25,6 +25,7 @@ from kaa.llm.anthropic import vertex
 from kaa.llm.anthropic.thinking import begun_without_thinking, thinking_fields
 from kaa.llm.cache_marks import cache_mark, marked_positions
 from kaa.llm.compat import Compat
+from kaa.llm.deferral import deferred_tools, found_tools
 from kaa.llm.handoff import made_by, portable_id, portable_name, thinking_as_text, visible_parts
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, RequestRenderer
@@ -98,7 +99,10 @@ def messages_body(
     """
     model, compat = request.model, endpoint.compat
     render = kept or renderer(compat, made.unreadable)
-    spoken = list(_conversation(render.messages(request.messages, model)))
+    rendered = render.messages(request.messages, model)
+    if deferred := deferred_tools(request.tools):
+        rendered = [(message, _with_references(message, content, deferred)) for message, content in rendered]
+    spoken = list(_conversation(rendered))
     body: JsonObject = {"model": model.id, "max_tokens": request.reply_limit, "stream": True}
     if model.reasoning:
         broken_in = begun_without_thinking(spoken)
@@ -110,8 +114,9 @@ def messages_body(
         body["system"] = [{"type": "text", "text": clean(request.system), **mark}]
     if request.tools:
         tools = [tool for _, tool in render.tools(request.tools, model)]
-        if compat.supports_cache_control_on_tools:
-            tools[-1] = {**tools[-1], **mark}
+        lasting = [place for place, tool in enumerate(request.tools) if not tool.deferred]  # no mark may be on others
+        if compat.supports_cache_control_on_tools and lasting:
+            tools[lasting[-1]] = {**tools[lasting[-1]], **mark}
         body["tools"] = tools
     messages = [message for _, message in spoken]
     for position in marked_positions(spoken, model) if mark else ():
@@ -136,7 +141,20 @@ def _tool(tool: ToolSchema, compat: Compat) -> JsonObject:
     rendered: JsonObject = {"name": tool.name, "description": clean(tool.description), "input_schema": schema}
     if compat.supports_eager_tool_input_streaming:
         rendered["eager_input_streaming"] = True
+    if tool.deferred:
+        rendered["defer_loading"] = True
     return rendered
+
+
+def _with_references(message: Message, content: list[JsonObject], deferred: dict[str, ToolSchema]) -> list[JsonObject]:
+    """The content of a message, with references in the place of the definitions that a search has found.
+
+    https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool#custom-tool-search-implementation
+    """
+    found = found_tools(message, deferred)
+    if found is None:
+        return content
+    return [{**content[0], "content": [{"type": "tool_reference", "tool_name": tool.name} for tool in found]}]
 
 
 def _marked(message: JsonObject, mark: JsonObject) -> JsonObject:

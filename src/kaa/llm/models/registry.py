@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from kaa.llm.models.provided import ProvidedProvider
 
 _UNTUNED = Tuning()
+# The wire formats in which kaa sends deferred tools.
+_SEARCHING_APIS = ("anthropic-messages", "openai-responses")
 _Stamp: TypeAlias = tuple[int, int, int] | None
 
 
@@ -443,7 +445,9 @@ class ModelRegistry:
 
             endpoint = at_azure(endpoint, known.model.id, self._keys.variables(provider))
         level = nearest_level(thinking, known.model, known.thinking_levels)
-        return ResolvedModel(known.model, endpoint, level, provider.provided)
+        defers = endpoint.compat.supports_tool_search and known.model.api in _SEARCHING_APIS
+        model = msgspec.structs.replace(known.model, defers_tools=True) if defers else known.model
+        return ResolvedModel(model, endpoint, level, provider.provided)
 
     def _authorizer(
         self, provider: ConfiguredProvider, credential: Credential | None, base_url: str

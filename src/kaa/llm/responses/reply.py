@@ -16,6 +16,7 @@ from kaa.llm.failures import ended_early, failure_of_event, malformed, refused_a
 from kaa.llm.http.sse import SseEvent
 from kaa.llm.responses.events import EVENTS, ITEMS, RESPONSES, OutputItem, ResponsesEvent, ResponseState, arguments_text
 from kaa.llm.responses.items import ItemKind, OpenItem, OpenItems, kind_of
+from kaa.llm.responses.tool_search import as_function_call
 from kaa.llm.wire import Peer
 
 # Events that bring a piece of an item. Reasoning comes as a summary or, from open models, as it is.
@@ -100,7 +101,8 @@ class ResponseParser:
             raise malformed(f"a part of an answer that cannot be read ({error})", bytes(data), self._peer) from error
 
     def _item(self, raw: msgspec.Raw) -> OutputItem:
-        return (self._decode(ITEMS, raw) if bytes(raw) else None) or OutputItem()
+        item = (self._decode(ITEMS, raw) if bytes(raw) else None) or OutputItem()
+        return as_function_call(item) if item.type == "tool_search_call" else item
 
     def _take(self, event: ResponsesEvent, kind: str, data: bytes) -> None:
         if kind in _PIECES:

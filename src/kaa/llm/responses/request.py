@@ -22,7 +22,8 @@ from kaa.core.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from kaa.core.provider import Model, Request, ThinkingLevel, ToolSchema
+from kaa.core.provider import TOOL_SEARCH, Model, Request, ThinkingLevel, ToolSchema
+from kaa.llm.deferral import deferred_tools
 from kaa.llm.handoff import (
     joined_text,
     made_by,
@@ -34,6 +35,7 @@ from kaa.llm.handoff import (
 )
 from kaa.llm.http.transport import HttpRequest
 from kaa.llm.rendering import JsonObject, RenderedOnce, RequestRenderer
+from kaa.llm.responses import tool_search
 from kaa.llm.routing import routing_fields
 from kaa.llm.thinking_levels import USUAL_EFFORTS, ThinkingLevels
 from kaa.llm.unicode_text import clean, clean_json
@@ -43,7 +45,8 @@ _EFFORTS: Final[ThinkingLevels] = {**USUAL_EFFORTS, "off": "none"}
 # OpenAI refuses a smaller limit.
 _FEWEST_OUTPUT_TOKENS: Final = 16
 _PHASES: Final = ("commentary", "final_answer")
-_ITEM_ID: Final = re.compile(r"fc[A-Za-z0-9_-]{1,62}")
+# `fc_…` of function calls, `tsc_…` of searches for tools.
+_ITEM_ID: Final = re.compile(r"(?:fc|tsc)[A-Za-z0-9_-]{1,61}")
 _NO_OUTPUT: Final = "(no output)"
 
 
@@ -111,9 +114,15 @@ def responses_body(
     body |= routing_fields(endpoint.compat)
     body |= endpoint.sampling.fields(request.thinking)
     render = kept or renderer(made.unreadable)
-    if request.tools:
-        body["tools"] = [tool for _, tool in render.tools(request.tools, model)]
-    items = (item for _, rendered in render.messages(request.messages, model) for item in rendered)
+    rendered = render.messages(request.messages, model)
+    tools = render.tools([tool for tool in request.tools if not tool.deferred], model)
+    if model.defers_tools and any(tool.name == TOOL_SEARCH for tool, _ in tools):
+        deferred = deferred_tools(request.tools)
+        tools = [(tool, tool_search.definition(item) if tool.name == TOOL_SEARCH else item) for tool, item in tools]
+        rendered = [(message, tool_search.searches(message, items, deferred, _tool)) for message, items in rendered]
+    if tools:
+        body["tools"] = [tool for _, tool in tools]
+    items = (item for _, items in rendered for item in items)
     body["input"] = [*_system(request, endpoint), *map(_named, items, count())]
     return body
 
@@ -294,4 +303,4 @@ def _tool_result(message: ToolResultMessage, model: Model) -> JsonObject:
 def _call_id(call_id: str) -> str:
     """The id that pairs a call with its result: what stands before the id of its item, if there is one."""
     own, bar, item_id = call_id.partition("|")
-    return portable_id(own if bar and own and item_id.startswith("fc") else call_id)
+    return portable_id(own if bar and own and item_id.startswith(("fc", "tsc")) else call_id)
