@@ -137,6 +137,7 @@ class TestHeaders:
         [
             {"properties": {"a": {"type": "string", "x-mcp-header": "bad name"}}},
             {"properties": {"a": {"type": "object", "x-mcp-header": "A"}}},
+            {"properties": {"a": {"type": "number", "x-mcp-header": "A"}}},
             {"properties": {"a": {"type": "array", "items": {"type": "string", "x-mcp-header": "A"}}}},
             {"anyOf": [{"properties": {"a": {"type": "string", "x-mcp-header": "A"}}}]},
             {"properties": {n: {"type": "string", "x-mcp-header": h} for n, h in (("a", "One"), ("b", "one"))}},

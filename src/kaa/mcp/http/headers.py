@@ -14,7 +14,7 @@ HEADER_FIELD = "x-mcp-header"
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _PLAIN = re.compile(r"(?:[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2
-_PRIMITIVES = ("string", "integer", "number", "boolean")
+_PRIMITIVES = ("string", "integer", "boolean")
 # Values under these keywords are data, not schemas.
 _DATA = ("default", "const", "enum", "examples")
 
@@ -53,7 +53,7 @@ def _repeated(tool: ToolInfo) -> Mapping[tuple[str, ...], str]:
         elif not isinstance(header, str) or not _TOKEN.fullmatch(header):
             problem = "is no name of a header"
         elif schema.get("type") not in _PRIMITIVES:
-            problem = "belongs to an argument that is no text, number or boolean"
+            problem = "belongs to an argument that is no text, integer or boolean"
         elif header.lower() in map(str.lower, found.values()):
             problem = "is used twice"
         if problem:
