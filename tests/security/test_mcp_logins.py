@@ -9,8 +9,9 @@ import pytest
 from tests.end_to_end.kaa_process import COMMAND
 from tests.end_to_end.seat import Seat, answer, enter
 from tests.end_to_end.test_login import browse
-from tests.end_to_end.test_mcp_logins import address_on, configure
+from tests.end_to_end.test_mcp_logins import ECHO, address_on, configure, log_in
 from tests.support.mcp_oauth import McpOAuthServer
+from tests.support.mcp_server import ScriptedServer, echo_tool
 from tests.support.model_server import ModelServer, call, say
 from tests.support.oauth_server import refusal
 from tests.support.program import Program
@@ -86,3 +87,20 @@ def test_a_model_cannot_log_in_where_nobody_watches(seat: Seat, oauth: McpOAuthS
     assert done.code == 0, done.err
     assert "`kaa mcp login lab` logs in" in seat.heard()[-1][1]
     assert {path for path, _ in oauth.requests} == {"/mcp"}
+
+
+@pytest.mark.parametrize("kind", ["page", "result"])
+def test_a_server_that_repeats_its_token_tells_it_no_model(seat: Seat, oauth: McpOAuthServer, kind: str) -> None:
+    configure(seat, oauth.mcp)
+    log_in(seat, oauth)
+    said = f"you sent Bearer {oauth.access_token}"
+    tool = echo_tool(annotations={"readOnlyHint": True})
+    oauth.behind = ScriptedServer(tools=[tool], results={"echo": {"content": [{"type": "text", "text": said}]}})
+    oauth.conditions.page = said if kind == "page" else ""
+    seat.model.begin([ECHO, say("Done.")])
+
+    done = seat.run("-p", "hi")
+
+    assert done.code == 0, done.err
+    assert "you sent Bearer [redacted]" in seat.heard()[-1][1]
+    assert leaks(seat, oauth, done.out + done.err) == []

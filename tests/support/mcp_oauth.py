@@ -27,6 +27,7 @@ class Conditions:
         has_metadata: whether there are any.
         client: what a registration answers, besides an id.
         names_itself: the issuer in its answers to the browser; None for none.
+        page: what calls of tools are answered with, with the status 500; empty for what they should be.
     """
 
     resource: str | None = None
@@ -38,6 +39,7 @@ class Conditions:
     has_metadata: bool = True
     client: dict[str, object] = field(default_factory=dict)
     names_itself: str | None = None
+    page: str = ""
 
 
 class McpOAuthServer(OAuthServer):
@@ -129,6 +131,8 @@ class McpOAuthServer(OAuthServer):
         assert self.behind is not None
         if not message:
             return Reply(405, b"")
+        if self.conditions.page and message.get("method") == "tools/call":
+            return Reply(500, self.conditions.page.encode(), {"content-type": "text/plain"})
         answers = self.behind.handle(message)
         return json_reply(answers[0]) if answers else Reply(202, b"")
 

@@ -11,6 +11,7 @@ from kaa.llm.http.authorized import AuthorizedTransport
 from kaa.llm.http.transport import Transport, host_of
 from kaa.mcp.connection import Connection
 from kaa.mcp.errors import McpError, ServerGoneError
+from kaa.mcp.http.discreet import DiscreetTransport
 from kaa.mcp.http.sse import SseConnection
 from kaa.mcp.http.streamable import HttpConnection
 from kaa.shell.mcp.config.entry import ConfiguredServer
@@ -40,7 +41,7 @@ def connection_to(server: ConfiguredServer, place: Place, transport: Transport, 
     try:
         url = fill(entry.url)
         headers = {name: fill(value) for name, value in entry.headers.items()}
-        authorized = AuthorizedTransport(transport, logins.authorizer(server))
+        authorized = AuthorizedTransport(DiscreetTransport(transport), logins.authorizer(server))
     except (VariableError, LoginError) as error:
         raise ServerGoneError(f"it cannot be reached: {error}") from error
     if not is_confidential(url):
