@@ -29,7 +29,7 @@ commands (kaa COMMAND --help describes its options):
   doctor              how commands are confined on this machine
   ext                 install, list, test and scaffold extensions
   login, logout       keep an API key or log in to a provider; forget it
-  mcp                 log in to MCP servers, and forget logins; mcp serve: be one
+  mcp                 add, list, test and log in to MCP servers; mcp serve: be one
   models              which models there are, what they can do and cost
   sandbox -- COMMAND  run a command as confined as kaa's own
   sessions            list, search, show, rename, trash, export and import sessions

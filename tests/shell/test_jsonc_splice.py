@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.llm import jsonc
-from kaa.shell.jsonc_splice import splice
+from kaa.shell.jsonc_splice import splice, without
 
 
 @pytest.mark.parametrize(
@@ -139,3 +139,31 @@ def test_a_replaced_value_is_all_that_differs(written: tuple[str, dict[str, Any]
 
     assert splice(text, {name: 0}) == there_and_back
     assert text.startswith(there_and_back.partition("marker")[0][: text.index(json.dumps(name))])
+
+
+@given(_written(), st.data())
+def test_what_is_removed_is_all_that_goes(written: tuple[str, dict[str, Any]], data: st.DataObject) -> None:
+    text, value = written
+    if not value:
+        with pytest.raises(KeyError):
+            without(text, ["any"])
+        return
+    name = data.draw(st.sampled_from(sorted(value)))
+
+    left = without(text, [name])
+
+    assert jsonc.decode(left) == {key: one for key, one in value.items() if key != name}
+    assert _is_subsequence(left, text)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('{"a": {"x": 1, "y": 2}}', '{"a": {"y": 2}}'),
+        ('{"a": {"x": 1}}', '{"a": {}}'),
+        ('{"a": { // one\n  "x": 1, "y": 2}}', '{"a": { // one\n  "y": 2}}'),
+        ('{"a": {\n  "y": 2, // two\n  "x": {"z": []}\n}}', '{"a": {\n  "y": 2 // two\n}}'),
+    ],
+)
+def test_a_member_within_an_object_is_removed(before: str, after: str) -> None:
+    assert without(before, ["a", "x"]) == after

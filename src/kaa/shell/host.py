@@ -293,17 +293,11 @@ class Host:
 
     @cached_property
     def _mcp_servers(self) -> "McpServers":
-        from kaa.shell.mcp.servers import McpServers  # lazy: many users have no such servers
+        from kaa.shell.mcp.servers import McpServers, ServerMaker  # lazy: many users have no such servers
 
-        return McpServers(
-            self.home,
-            self._environ,
-            self._mcp_options,
-            self._extensions.loaded,
-            self._tell,
-            self.workspaces.are_open_to_all,
-            self.workspaces.options,
-        )
+        workspaces = self.workspaces
+        maker = ServerMaker(self.home, self._environ, self._tell, workspaces.are_open_to_all, workspaces.options)
+        return McpServers(self.home, self._mcp_options, self._extensions.loaded, self._tell, maker)
 
     @cached_property
     def _extension_processes(self) -> "ExtensionProcesses":

@@ -1,7 +1,7 @@
 """Changes values in a JSON text with comments and leaves everything else in it as it is, byte for byte."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -54,6 +54,29 @@ def splice(text: str, changes: Mapping[str, Json]) -> str:
         pieces += [text[copied:start], replacement]
         copied = end
     return "".join([*pieces, text[copied:]])
+
+
+def without(text: str, path: Sequence[str]) -> str:
+    """`text` without a member. Comments stay, those within it excepted.
+
+    Args:
+        text: one JSON object, which may have comments and trailing commas.
+        path: the names that lead to the member.
+
+    Raises:
+        JsoncError: the text is not valid JSON.
+        ValueError: it is JSON, but no object.
+        KeyError: there is no such member.
+    """
+    if not isinstance(jsonc.decode(text), dict):
+        raise ValueError("there must be an object { } at the top")
+    editor = _Editor(text)
+    start = editor.plain.index("{")
+    for name in path[:-1]:
+        start = editor.value_of(start, name)
+    for first, last in reversed(editor.places_of(start, path[-1])):
+        text = text[:first] + text[last:]
+    return text
 
 
 class _Editor:
@@ -111,6 +134,38 @@ class _Editor:
         if not members and "\n" not in self._text[place:closing]:
             added += self._line_end + indent
         self.splices.append(_Splice(place, place, added))
+
+    def value_of(self, start: int, name: str) -> int:
+        """Where the object begins that is the value of a member of the object at `start`."""
+        found = [member for member in self._members(start) if member.name == name and self.plain[member.value] == "{"]
+        if not found:
+            raise KeyError(name)
+        return found[-1].value
+
+    def places_of(self, start: int, name: str) -> list[tuple[int, int]]:
+        """What to cut out to remove all members of a name from the object at `start`: from where to where."""
+        *members, closing = self._members(start)
+        bare = jsonc.without_comments(self._text)
+        found: list[tuple[int, int]] = []
+        for number, member in enumerate(members):
+            if member.name != name:
+                continue
+            following = members[number + 1].start if number + 1 < len(members) else closing.start
+            comma = bare.find(",", member.end, following)
+            if comma < 0 and number and members[number - 1].name != name:  # the comma before it leads nowhere now
+                before = bare.find(",", members[number - 1].end, member.start)
+                found.append((before, before + 1))
+            found.append(self._with_blanks(member.start, member.end if comma < 0 else comma + 1))
+        if not found:
+            raise KeyError(name)
+        return found
+
+    def _with_blanks(self, start: int, end: int) -> tuple[int, int]:
+        """What to cut out with the blanks that belong to it. A comment in the line before must not get longer."""
+        rest = self._text[end:].partition("\n")[0]
+        if rest.strip():
+            return start, end + len(rest) - len(rest.lstrip())
+        return len(self._text[:start].rstrip()), end
 
     def _members(self, start: int) -> Iterator[_Member]:
         """The members of the object at `start`, and at last one without a name where it closes."""

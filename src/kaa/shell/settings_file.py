@@ -3,7 +3,7 @@
 import fcntl
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,20 +35,37 @@ class SettingsFile:
         Raises:
             SettingsError: the file is not a JSON object, so it was not touched, or it cannot be read or written.
         """
+        from kaa.shell.jsonc_splice import splice  # lazy: most conversations change no setting
+
+        self._edit(lambda text: splice(text, changes))
+
+    def remove(self, path: Sequence[str]) -> None:
+        """Remove one value and nothing else. Waits for the disk.
+
+        Args:
+            path: the names that lead to it.
+
+        Raises:
+            KeyError: there is no such value.
+            SettingsError: as for `set`.
+        """
+        from kaa.shell.jsonc_splice import without  # lazy: see above
+
+        self._edit(lambda text: without(text, path))
+
+    def _edit(self, edit: Callable[[str], str]) -> None:
         try:
             target = Path(os.path.realpath(self.path))
             target.parent.mkdir(_PRIVATE_FOLDER, parents=True, exist_ok=True)
             with _locked(target.parent):
-                _replace(target, self._changed(_content(target), changes))
+                _replace(target, self._edited(_content(target), edit))
         except OSError as error:
             raise SettingsError(f"{self.path} cannot be changed: {error.strerror}") from error
 
-    def _changed(self, content: bytes, changes: Mapping[str, Json]) -> bytes:
-        from kaa.shell.jsonc_splice import splice  # lazy: most conversations change no setting
-
+    def _edited(self, content: bytes, edit: Callable[[str], str]) -> bytes:
         try:
             text = content.decode()
-            return splice(text if text.strip() else "{}\n", changes).encode()
+            return edit(text if text.strip() else "{}\n").encode()
         except (JsoncError, UnicodeDecodeError, ValueError) as error:
             reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
             raise SettingsError(f"{self.path} was not changed, because it has a mistake: {reason}") from error

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from kaa.ext.errors import ExtensionError
+from kaa.frontends.confirming import NobodyAnswersError
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.extensions.doctor import add_doctor_arguments, run_doctor
@@ -26,7 +27,7 @@ from kaa.tui.sanitize import sanitize
 
 def main(arguments: Sequence[str], directory: str) -> int:
     """Run `kaa ext`. Returns the exit code."""
-    failures = (InstallationError, ExtensionError, TrustError, OSError)
+    failures = (InstallationError, NobodyAnswersError, ExtensionError, TrustError, OSError)
     return run_subcommand("ext", "Install and examine extensions.", _SUBCOMMANDS, failures, arguments, directory)
 
 

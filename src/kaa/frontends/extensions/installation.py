@@ -4,9 +4,9 @@ import argparse
 import os
 import sys
 
+from kaa.frontends.confirming import confirmed
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
-from kaa.frontends.extensions.confirming import confirmed
 from kaa.frontends.extensions.report import change_lines, preview_lines, printable
 from kaa.shell.extensions.changes import changes
 from kaa.shell.extensions.errors import InstallationError

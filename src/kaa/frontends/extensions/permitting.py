@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 from kaa.ext.places import ExtensionId
+from kaa.frontends.confirming import confirmed
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
-from kaa.frontends.extensions.confirming import confirmed
 from kaa.frontends.extensions.report import printable
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.extensions.permitting import GrantedPermissions, applicant_at
@@ -27,7 +27,7 @@ def run_permit(parsed: argparse.Namespace, home: Home) -> int:
 
     Raises:
         ExtensionError: the manifest cannot be read, or the answer cannot be kept.
-        InstallationError: nobody can be asked.
+        NobodyAnswersError: nobody can be asked.
     """
     folder = Path(parsed.name) if os.sep in parsed.name else home.extensions / parsed.name
     extension = ExtensionId.at(Path(parsed.directory, folder), home.extensions)

@@ -5,9 +5,9 @@ import os
 import sys
 
 from kaa.ext.permissions import Permissions
+from kaa.frontends.confirming import confirmed
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
-from kaa.frontends.extensions.confirming import confirmed
 from kaa.frontends.extensions.installation import show
 from kaa.frontends.extensions.report import printable
 from kaa.shell.extensions.errors import InstallationError

@@ -3,17 +3,35 @@
 from collections.abc import Sequence
 
 from kaa.core.errors import ProviderError
+from kaa.frontends.confirming import NobodyAnswersError
+from kaa.frontends.mcp.approving import add_approve_arguments, run_approve
+from kaa.frontends.mcp.editing import add_add_arguments, add_remove_arguments, run_add, run_remove
+from kaa.frontends.mcp.importing import add_import_arguments, run_import
+from kaa.frontends.mcp.listing import add_list_arguments, run_list
 from kaa.frontends.mcp.logging_in import add_login_arguments, add_logout_arguments, run_login, run_logout
+from kaa.frontends.mcp.testing import add_test_arguments, run_test
 from kaa.frontends.subcommands import Subcommand, run_subcommand
 from kaa.llm.auth.errors import CredentialError
 from kaa.shell.mcp.approvals import ApprovalRecordsError
+from kaa.shell.mcp.config.file import ServerFileError
 from kaa.shell.mcp.config.here import UnknownServerError
+from kaa.shell.mcp.config.importing import ImportedServersError
 from kaa.shell.trust.configuration import TrustError
 
 
 def main(arguments: Sequence[str], directory: str) -> int:
     """Run `kaa mcp`. Returns the exit code."""
-    failures = (ApprovalRecordsError, CredentialError, ProviderError, TrustError, UnknownServerError, OSError)
+    failures = (
+        ApprovalRecordsError,
+        CredentialError,
+        ImportedServersError,
+        NobodyAnswersError,
+        ProviderError,
+        ServerFileError,
+        TrustError,
+        UnknownServerError,
+        OSError,
+    )
     return run_subcommand(
         "mcp",
         "Use MCP servers. `kaa mcp serve --help` describes kaa as such a server.",
@@ -25,6 +43,12 @@ def main(arguments: Sequence[str], directory: str) -> int:
 
 
 _SUBCOMMANDS = {
+    "list": Subcommand("list the configured servers", add_list_arguments, run_list),
+    "add": Subcommand("add a server", add_add_arguments, run_add),
+    "remove": Subcommand("remove a server", add_remove_arguments, run_remove),
+    "import": Subcommand("copy servers from another agent's configuration", add_import_arguments, run_import),
+    "approve": Subcommand("permit a server of the project, or changed tools", add_approve_arguments, run_approve),
+    "test": Subcommand("start servers and tell what they offer", add_test_arguments, run_test),
     "login": Subcommand("log in to a server, in the browser", add_login_arguments, run_login),
     "logout": Subcommand("forget the login at a server", add_logout_arguments, run_logout),
 }

@@ -80,6 +80,24 @@ class Approvals:
         Raises:
             ApprovalRecordsError: the record cannot be read or written.
         """
+        before, found = self._of(server), self.changes(server, manifest)
+        accepted = {tool.name: tool for tool in manifest.tools if tool.name not in found}
+        if accepted.keys() - before.tools.keys() or before.instructions is None:
+            with self._rewriting() as servers:
+                current = servers.get(_key(server), Approval())
+                servers[_key(server)] = msgspec.structs.replace(
+                    current,
+                    tools=current.tools | {name: tool for name, tool in accepted.items() if name not in current.tools},
+                    instructions=manifest.instructions_digest if current.instructions is None else current.instructions,
+                )
+        return found
+
+    def changes(self, server: ConfiguredServer, manifest: Manifest) -> Mapping[str, str]:
+        """What `held` gives. Keeps nothing.
+
+        Raises:
+            ApprovalRecordsError: the record cannot be read.
+        """
         before = self._of(server)
         found: dict[str, str] = {}
         for tool in manifest.tools:
@@ -90,15 +108,6 @@ class Approvals:
                 found[tool.name] = f"It is new:\n{_described(tool)}"
         if before.instructions not in (None, manifest.instructions_digest):
             found = {tool.name: found.get(tool.name) or "The server's instructions changed." for tool in manifest.tools}
-        accepted = {tool.name: tool for tool in manifest.tools if tool.name not in found}
-        if accepted.keys() - before.tools.keys() or before.instructions is None:
-            with self._rewriting() as servers:
-                current = servers.get(_key(server), Approval())
-                servers[_key(server)] = msgspec.structs.replace(
-                    current,
-                    tools=current.tools | {name: tool for name, tool in accepted.items() if name not in current.tools},
-                    instructions=manifest.instructions_digest if current.instructions is None else current.instructions,
-                )
         return found
 
     def accept(self, server: ConfiguredServer, manifest: Manifest) -> None:

@@ -1,4 +1,4 @@
-"""The servers of a process: those of each project, as an extension for its conversations."""
+"""Makes configured servers into such that can be started, and into an extension for the conversations of a project."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -38,14 +38,12 @@ from kaa.workspace.sandbox.options import SandboxOptions
 _SILENCE_SECONDS = 3600.0
 
 
-class McpServers:
-    """Makes the servers of each project, once for all of its conversations, and ends them with the process.
+class ServerMaker:
+    """Makes servers that can be started.
 
     Args:
         home: the user's folder.
         environ: the user's environment variables.
-        options: of the command line.
-        extensions: where the servers are loaded, as an extension of kaa's own.
         report: told, in a sentence, of what the user should know.
         is_full_access: whether the user chose to do without a sandbox.
         sandbox: gives the sandbox of a project's commands, by its directory.
@@ -55,63 +53,32 @@ class McpServers:
         self,
         home: Home,
         environ: Mapping[str, str],
-        options: McpOptions,
-        extensions: Extensions,
         report: Callable[[str], None],
         is_full_access: Callable[[], bool],
         sandbox: Callable[[str], SandboxOptions],
     ) -> None:
         self._home = home
         self._environ = environ
-        self._options = options
-        self._extensions = extensions
         self._report = report
         self._is_full_access = is_full_access
         self._sandbox = sandbox
         self._approvals = Approvals(home)
         self._manifests = Manifests(home)
-        self._projects: dict[tuple[str, tuple[ServerFile, ...]], tuple[ExtensionId, ProjectServers]] = {}
 
-    def of_project(self, root: str, files: Sequence[ServerFile]) -> tuple[ExtensionId, ProjectServers]:
-        """The servers of a project, and the extension that they are for its conversations.
+    def servers(self, configured: Sequence[ConfiguredServer], root: str) -> ProjectServers:
+        """The servers that are configured for a project.
 
         Args:
+            configured: all of them.
             root: of the project.
-            files: those that configure servers, as far as the user trusts them.
         """
-        key = root, tuple(files)
-        if key not in self._projects:
-            found = configured(self._home, root, files, self._options.file)
-            for notice in found.notices:
-                self._report(notice)
-            logins = McpLogins.of(self._home, self._environ, root)
-            servers = ProjectServers(
-                lambda changed: [self._server(one, root, logins, changed) for one in found.servers],
-                logins,
-                self._report,
-            )
-            number = f"{len(self._projects)}" if self._projects else ""
-            extension = ExtensionId.built_in(f"kaa.builtin.mcp{number}")
-            self._extensions.load(extension, mcp_extension(servers), built_in=True, beside=())
-            servers.begin()
-            self._projects[key] = extension, servers
-        return self._projects[key]
-
-    async def require(self, root: str, files: Sequence[ServerFile]) -> None:
-        """Wait for the required servers of a project, where nobody can be asked.
-
-        Raises:
-            ExtensionError: one does not start.
-        """
-        try:
-            await self.of_project(root, files)[1].require()
-        except ServerUnavailableError as error:
-            raise ExtensionError(str(error)) from error
+        logins = McpLogins.of(self._home, self._environ, root)
+        return ProjectServers(
+            lambda changed: [self._server(one, root, logins, changed) for one in configured], logins, self._report
+        )
 
     async def close(self) -> None:
-        """End all servers."""
-        for _, servers in self._projects.values():
-            await servers.close()
+        """Close what the servers share. They are closed before."""
         if "_transport" in self.__dict__:
             await self._transport.close()
 
@@ -137,8 +104,72 @@ class McpServers:
             return StdioConnection(lambda: start_program(one, place, log))
 
         return Server(
-            one, root, self._approvals, self._manifests, connection, changed, _described(one, root), _risk(one, root)
+            one, root, self._approvals, self._manifests, connection, changed, described(one, root), _risk(one, root)
         )
+
+
+class McpServers:
+    """The servers of each project, as an extension for its conversations.
+
+    Args:
+        home: the user's folder.
+        options: of the command line.
+        extensions: where the servers are loaded, as an extension of kaa's own.
+        report: told, in a sentence, of what the user should know.
+        maker: makes the servers; it is closed with them.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        options: McpOptions,
+        extensions: Extensions,
+        report: Callable[[str], None],
+        maker: ServerMaker,
+    ) -> None:
+        self._home = home
+        self._options = options
+        self._extensions = extensions
+        self._report = report
+        self._maker = maker
+        self._projects: dict[tuple[str, tuple[ServerFile, ...]], tuple[ExtensionId, ProjectServers]] = {}
+
+    def of_project(self, root: str, files: Sequence[ServerFile]) -> tuple[ExtensionId, ProjectServers]:
+        """The servers of a project, and the extension that they are for its conversations.
+
+        Args:
+            root: of the project.
+            files: those that configure servers, as far as the user trusts them.
+        """
+        key = root, tuple(files)
+        if key not in self._projects:
+            found = configured(self._home, root, files, self._options.file)
+            for notice in found.notices:
+                self._report(notice)
+            servers = self._maker.servers(found.servers, root)
+            number = f"{len(self._projects)}" if self._projects else ""
+            extension = ExtensionId.built_in(f"kaa.builtin.mcp{number}")
+            self._extensions.load(extension, mcp_extension(servers), built_in=True, beside=())
+            servers.begin()
+            self._projects[key] = extension, servers
+        return self._projects[key]
+
+    async def require(self, root: str, files: Sequence[ServerFile]) -> None:
+        """Wait for the required servers of a project, where nobody can be asked.
+
+        Raises:
+            ExtensionError: one does not start.
+        """
+        try:
+            await self.of_project(root, files)[1].require()
+        except ServerUnavailableError as error:
+            raise ExtensionError(str(error)) from error
+
+    async def close(self) -> None:
+        """End all servers."""
+        for _, servers in self._projects.values():
+            await servers.close()
+        await self._maker.close()
 
 
 def _risk(server: ConfiguredServer, project: str) -> Callable[[ToolInfo], Risk]:
@@ -155,8 +186,8 @@ def _risk(server: ConfiguredServer, project: str) -> Callable[[ToolInfo], Risk]:
     return risk
 
 
-def _described(server: ConfiguredServer, project: str) -> str:
-    """What is asked before a server of a project starts, in lines. The texts are the project's."""
+def described(server: ConfiguredServer, project: str) -> str:
+    """What a server is and may do, in lines, for the question before one of a project starts. The texts are its own."""
     entry = server.entry
     lines = [f"Configured in {server.source.file}:", ""]
     if entry.url:

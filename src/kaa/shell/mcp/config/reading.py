@@ -85,7 +85,7 @@ def configured(home: Home, root: str, project: Sequence[ServerFile], extra: Path
 
 def _own(path: str, notices: list[str]) -> Json:
     try:
-        return _servers_in(read_json(path), "mcpServers", path)
+        return servers_in(read_json(path), "mcpServers", path)
     except (UserFileError, FieldError) as error:
         notices.append(str(error))
         return {}
@@ -100,13 +100,23 @@ def _parsed(root: str, name: str, data: bytes, notices: list[str]) -> Json:
         from kaa.llm import jsonc  # lazy: only files with servers need it
 
         text = jsonc.to_json(data.decode("utf-8-sig"))
-        return _servers_in(json.loads(text) if text.strip() else None, _FORMS[name][1], path)
+        return servers_in(json.loads(text) if text.strip() else None, _FORMS[name][1], path)
     except (ValueError, RecursionError) as error:
         notices.append(str(error) if isinstance(error, FieldError) else f"{path} is not JSON: {error}")
         return {}
 
 
-def _servers_in(content: Json, field: str, path: str) -> dict[str, Json]:
+def servers_in(content: Json, field: str, path: str) -> dict[str, Json]:
+    """The entries in the content of a file, by name.
+
+    Args:
+        content: None for an empty file.
+        field: has them.
+        path: of the file.
+
+    Raises:
+        FieldError: they are no object, or too many.
+    """
     if content is None:
         return {}
     servers = content.get(field, {}) if isinstance(content, dict) else None
@@ -122,12 +132,18 @@ def _entries(
 ) -> Iterator[ConfiguredServer]:
     for name, fields in servers.items():
         try:
-            yield _server(name, fields, Source(file, scope), dialect)
+            yield server_of(name, fields, Source(file, scope), dialect)
         except (FieldError, msgspec.ValidationError, ValueError) as error:
             notices.append(f"MCP server {name[:80]} in {file} is ignored: {error}")
 
 
-def _server(name: str, fields: Json, source: Source, dialect: Dialect) -> ConfiguredServer:
+def server_of(name: str, fields: Json, source: Source, dialect: Dialect) -> ConfiguredServer:
+    """A server from its entry.
+
+    Raises:
+        FieldError: its name or a field cannot be used.
+        ValidationError: a field has another type.
+    """
     if not _NAME.fullmatch(name):
         raise FieldError("its name must have 1 to 40 letters, digits, - and _")
     if not isinstance(fields, dict):

@@ -1,0 +1,61 @@
+"""`kaa mcp approve`: shows what a server is and may do, or how its tools changed, asks once, and keeps the answer."""
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+
+from kaa.frontends.confirming import confirmed
+from kaa.frontends.delivery import deliver
+from kaa.frontends.exit_codes import ExitCode
+from kaa.shell.home import Home
+from kaa.shell.mcp.approvals import Approvals
+from kaa.shell.mcp.config.here import configured_here, server_named
+from kaa.shell.mcp.manifests import Manifests
+from kaa.shell.mcp.servers import described
+from kaa.tui.sanitize import sanitize
+
+
+def add_approve_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of `kaa mcp approve`."""
+    parser.add_argument("server", metavar="SERVER", help="its name in the project's file")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+
+
+def run_approve(parsed: argparse.Namespace, home: Home) -> int:
+    """Approve. Returns the exit code.
+
+    Raises:
+        UnknownServerError: no server has this name.
+        NobodyAnswersError: nobody can be asked.
+        ApprovalRecordsError: the answer cannot be kept.
+        TrustError: it is not known whether the project is trusted.
+    """
+    found = asyncio.run(configured_here(parsed.directory, home, os.environ))
+    for notice in found.notices:
+        deliver(sys.stderr, f"kaa: {sanitize(notice)}\n")
+    server = server_named(parsed.server, found)
+    approvals = Approvals(home)
+    if not approvals.is_approved(server):
+        text = described(server, os.path.realpath(parsed.directory))
+        return _asked(
+            parsed, text, f"Start MCP server {server.name} of this project?", lambda: approvals.approve(server)
+        )
+    manifest = Manifests(home).read(server)
+    changes = {} if manifest is None else approvals.changes(server, manifest)
+    if manifest is None or not changes:
+        deliver(sys.stdout, sanitize(f"{server.name} is approved, and so are its tools.\n"))
+        return ExitCode.DONE
+    text = "\n\n".join(f"{name} changed:\n{change}" for name, change in changes.items())
+    return _asked(parsed, text, f"Use the changed tools of {server.name}?", lambda: approvals.accept(server, manifest))
+
+
+def _asked(parsed: argparse.Namespace, text: str, question: str, approve: Callable[[], None]) -> int:
+    deliver(sys.stdout, f"{sanitize(text)}\n")
+    if not parsed.yes and not confirmed(question):
+        deliver(sys.stderr, "nothing is approved\n")
+        return ExitCode.DENIED
+    approve()
+    deliver(sys.stdout, sanitize(f"Approved {parsed.server}.\n"))
+    return ExitCode.DONE

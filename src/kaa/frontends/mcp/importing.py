@@ -1,0 +1,64 @@
+"""`kaa mcp import`: copies servers from another agent's files into the user's own, after a question."""
+
+import argparse
+import sys
+from pathlib import Path
+
+import msgspec
+
+from kaa.frontends.confirming import confirmed
+from kaa.frontends.delivery import deliver
+from kaa.frontends.exit_codes import ExitCode
+from kaa.shell.home import Home
+from kaa.shell.mcp.config.file import ServerFileError, add_server
+from kaa.shell.mcp.config.importing import AGENTS, imported
+from kaa.tui.sanitize import sanitize
+
+
+def add_import_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of `kaa mcp import`."""
+    parser.add_argument("agent", metavar="AGENT", choices=sorted(AGENTS), help=", ".join(sorted(AGENTS)))
+    parser.add_argument("names", metavar="SERVER", nargs="*", help="only these servers")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+
+
+def run_import(parsed: argparse.Namespace, home: Home) -> int:
+    """Import servers. Returns the exit code.
+
+    Raises:
+        ImportedServersError: the agent's file cannot be read.
+        ServerFileError: the agent has no server of a name that was given.
+        NobodyAnswersError: nobody can be asked.
+        SettingsError: kaa's file has a mistake, or cannot be written.
+    """
+    found = imported(parsed.agent, Path.home(), parsed.directory)
+    for problem in found.problems:
+        _tell(problem)
+    servers = [one for one in found.servers if not parsed.names or one.name in parsed.names]
+    if missing := sorted(set(parsed.names) - {one.name for one in servers}):
+        raise ServerFileError(f"{parsed.agent} has no server {', '.join(missing)} that kaa can use")
+    if not servers:
+        deliver(sys.stdout, f"{parsed.agent} has no MCP servers.\n")
+        return ExitCode.DONE
+    for server in servers:
+        entry = msgspec.json.format(msgspec.json.encode(server.fields), indent=2).decode()
+        deliver(sys.stdout, sanitize(f"{server.name}, from {server.file}:\n{entry}\n"))
+        for remark in server.remarks:
+            deliver(sys.stdout, sanitize(f"  {remark}\n"))
+    path = home.path / "mcp.json"
+    if not parsed.yes and not confirmed(f"Add {len(servers)} to {path}?"):
+        deliver(sys.stderr, "nothing is added\n")
+        return ExitCode.DENIED
+    failed = False
+    for server in servers:
+        try:
+            add_server(path, server.name, server.fields)
+            deliver(sys.stdout, sanitize(f"Added {server.name}.\n"))
+        except ServerFileError as error:
+            failed = True
+            _tell(str(error))
+    return ExitCode.FAILED if failed else ExitCode.DONE
+
+
+def _tell(text: str) -> None:
+    deliver(sys.stderr, f"kaa: {sanitize(text)}\n")

@@ -1,0 +1,64 @@
+"""`kaa mcp list`: the configured servers, without starting any."""
+
+import argparse
+import asyncio
+import os
+import sys
+
+import msgspec
+
+from kaa.frontends.delivery import deliver
+from kaa.frontends.exit_codes import ExitCode
+from kaa.shell.home import Home
+from kaa.shell.mcp.approvals import Approvals
+from kaa.shell.mcp.config.entry import ConfiguredServer
+from kaa.shell.mcp.config.here import configured_here
+from kaa.shell.mcp.manifests import Manifests
+from kaa.tui.sanitize import sanitize
+
+
+def add_list_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of `kaa mcp list`."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
+
+
+def run_list(parsed: argparse.Namespace, home: Home) -> int:
+    """List the servers. Returns the exit code.
+
+    Raises:
+        SettingsError: the user's settings have a mistake.
+        ApprovalRecordsError: it is not known which servers are approved.
+        TrustError: it is not known whether the project is trusted.
+    """
+    found = asyncio.run(configured_here(parsed.directory, home, os.environ))
+    approvals, manifests = Approvals(home), Manifests(home)
+    for server in found.servers:
+        state = _state(server, approvals, manifests)
+        if parsed.json:
+            line = {"name": server.name, "state": state, "file": server.source.file, "scope": server.source.scope}
+            deliver(sys.stdout, msgspec.json.encode(line | {"entry": server.entry}).decode() + "\n")
+            continue
+        deliver(sys.stdout, sanitize(f"{server.name}: {state}\n  {_target(server)}\n  {server.source.file}\n"))
+        for sentence in server.ignored:
+            deliver(sys.stdout, sanitize(f"  {sentence}\n"))
+    if not found.servers and not parsed.json:
+        deliver(sys.stdout, "No MCP servers are configured. `kaa mcp add` adds one.\n")
+    for notice in found.notices:
+        deliver(sys.stderr, f"kaa: {sanitize(notice)}\n")
+    return ExitCode.DONE
+
+
+def _state(server: ConfiguredServer, approvals: Approvals, manifests: Manifests) -> str:
+    if not server.entry.enabled:
+        return "disabled"
+    if not approvals.is_approved(server):
+        return f"not approved (`kaa mcp approve {server.name}`)"
+    if (manifest := manifests.read(server)) is None:
+        return "configured"
+    if held := approvals.changes(server, manifest):
+        return f"known, {len(manifest.tools)} tools, {len(held)} of them changed (`kaa mcp approve {server.name}`)"
+    return f"known, {len(manifest.tools)} tools"
+
+
+def _target(server: ConfiguredServer) -> str:
+    return server.entry.url or " ".join((server.entry.command, *server.entry.args))

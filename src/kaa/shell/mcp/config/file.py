@@ -1,0 +1,54 @@
+"""Adds servers to the files of kaa's own, and removes them: comments and all else in the files stay."""
+
+from pathlib import Path
+
+import msgspec
+
+from kaa.core.messages import Json
+from kaa.shell.mcp.config.entry import Source
+from kaa.shell.mcp.config.reading import server_of, servers_in
+from kaa.shell.settings_file import SettingsFile
+from kaa.shell.user_file import UserFileError, read_json
+
+_FIELD = "mcpServers"
+
+
+class ServerFileError(Exception):
+    """A file of servers cannot be changed as the user wants; the message says why and what to do."""
+
+
+def add_server(path: Path, name: str, fields: dict[str, Json]) -> None:
+    """Add a server to a file.
+
+    Args:
+        path: the file; it need not exist.
+        name: of the server.
+        fields: its entry, as kaa writes it.
+
+    Raises:
+        ServerFileError: there is a server of this name, or the entry is wrong.
+        SettingsError: the file has a mistake, or cannot be written.
+    """
+    try:
+        server_of(name, fields, Source(str(path), "user"), "kaa")
+        present = servers_in(read_json(str(path)), _FIELD, str(path))
+    except UserFileError as error:
+        raise ServerFileError(str(error)) from error
+    except (ValueError, msgspec.ValidationError) as error:
+        raise ServerFileError(f"MCP server {name} was not added: {error}") from error
+    if name in present:
+        raise ServerFileError(f"{path} has a server {name} already: `kaa mcp remove {name}` removes it")
+    SettingsFile(path).set({_FIELD: {name: fields}})
+
+
+def remove_server(path: Path, name: str) -> None:
+    """Remove a server from a file.
+
+    Raises:
+        ServerFileError: the file has no server of this name.
+        SettingsError: the file has a mistake, or cannot be written.
+    """
+    try:
+        SettingsFile(path).remove((_FIELD, name))
+    except KeyError:
+        raise ServerFileError(f"{path} has no server {name}") from None

@@ -1,0 +1,215 @@
+"""Finds the servers in other agents' files of the user's, made into entries of kaa's. Nothing of them is started.
+
+Sources, 2026: the documentation of Claude Code (`~/.claude.json`), Codex (`~/.codex/config.toml`), Gemini CLI
+(`~/.gemini/settings.json`), Cursor (`~/.cursor/mcp.json`), VS Code (`~/.config/Code/User/mcp.json`) and opencode
+(`~/.config/opencode/opencode.json`).
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from kaa.core.messages import Json
+from kaa.host.regular_files import read_regular
+from kaa.shell.mcp.config.dialects import FieldError, translated
+from kaa.shell.mcp.config.entry import Source
+from kaa.shell.mcp.config.reading import server_of
+from kaa.shell.user_file import UserFileError, read_json
+
+_SECRET = re.compile(r"key|token|secret|passw|auth|credential", re.IGNORECASE)
+_REFERENCE = re.compile(r"\$\{[^}]+\}")
+
+
+class ImportedServersError(Exception):
+    """The servers of an agent cannot be read; the message says why."""
+
+
+class ImportedServer(msgspec.Struct, frozen=True):
+    """A server of another agent.
+
+    Attributes:
+        fields: its entry, as kaa writes it.
+        remarks: what was changed or not understood, in sentences.
+    """
+
+    name: str
+    fields: dict[str, Json]
+    file: str
+    remarks: tuple[str, ...] = ()
+
+
+class Imported(msgspec.Struct, frozen=True):
+    """What was found, and what cannot be used, in sentences."""
+
+    servers: tuple[ImportedServer, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def imported(agent: str, home: Path, project: str) -> Imported:
+    """The servers that an agent has for the user.
+
+    Args:
+        agent: one of `AGENTS`.
+        home: the user's home directory.
+        project: the directory of the project, which Claude Code has servers for.
+
+    Raises:
+        ImportedServersError: its file cannot be read.
+    """
+    found: list[ImportedServer] = []
+    problems: list[str] = []
+    for file, entries, translate in AGENTS[agent](home, project):
+        for name, fields in entries.items():
+            try:
+                if not isinstance(fields, dict):
+                    raise FieldError("it is not an object")
+                own, remarks = translate(fields)
+                found.append(_checked(name, own, file, remarks))
+            except (FieldError, ValueError) as error:
+                problems.append(f"MCP server {name[:80]} in {file} is left out: {error}")
+    return Imported(tuple(found), tuple(problems))
+
+
+def _checked(name: str, fields: dict[str, Json], file: str, remarks: tuple[str, ...]) -> ImportedServer:
+    name = re.sub(r"[^A-Za-z0-9_-]", "-", name)[:40]
+    fields, hidden = _without_secrets(name, fields)
+    server = server_of(name, fields, Source(file, "user"), "kaa")
+    return ImportedServer(name, fields, file, (*remarks, *hidden, *server.ignored))
+
+
+def _without_secrets(name: str, fields: dict[str, Json]) -> tuple[dict[str, Json], tuple[str, ...]]:
+    """The fields with references where keys stand in the clear: a copy would be one more place to lose them."""
+    remarks: list[str] = []
+    changed = dict(fields)
+    for field in ("env", "headers"):
+        values = fields.get(field)
+        if not isinstance(values, dict):
+            continue
+        kept = dict(values)
+        for key, value in values.items():
+            if isinstance(value, str) and _SECRET.search(key) and value and not _REFERENCE.search(value):
+                variable = key if field == "env" else re.sub(r"\W", "_", f"{name}_{key}").upper()
+                kept[key] = f"${{{variable}}}"
+                remarks.append(f"`{field}.{key}` has a secret, which is not copied: set the variable {variable} to it")
+        changed[field] = kept
+    return changed, tuple(remarks)
+
+
+_Translate = Callable[[Mapping[str, Json]], tuple[dict[str, Json], tuple[str, ...]]]
+_Found = list[tuple[str, dict[str, Json], _Translate]]
+
+
+def _claude(home: Path, project: str) -> _Found:
+    file = home / ".claude.json"
+    content = _json(file)
+    projects = content.get("projects")
+    mine = projects.get(project) if isinstance(projects, dict) else None
+    parts = [_servers(content, "mcpServers"), _servers(mine if isinstance(mine, dict) else {}, "mcpServers")]
+    return [(str(file), part, lambda fields: translated(fields, "claude")) for part in parts]
+
+
+def _cursor(home: Path, _: str) -> _Found:
+    file = home / ".cursor" / "mcp.json"
+    return [(str(file), _servers(_json(file), "mcpServers"), lambda fields: translated(fields, "claude"))]
+
+
+def _vscode(home: Path, _: str) -> _Found:
+    file = home / ".config" / "Code" / "User" / "mcp.json"
+    return [(str(file), _servers(_json(file), "servers"), lambda fields: translated(fields, "vscode"))]
+
+
+def _gemini(home: Path, _: str) -> _Found:
+    file = home / ".gemini" / "settings.json"
+
+    def translate(fields: Mapping[str, Json]) -> tuple[dict[str, Json], tuple[str, ...]]:
+        own = dict(fields)
+        if "httpUrl" in own:
+            own |= {"url": own.pop("httpUrl"), "type": "http"}
+        elif "url" in own and "type" not in own:
+            own["type"] = "sse"
+        if "includeTools" in own:
+            own["tools"] = own.pop("includeTools")
+        remarks = ("`trust` is ignored: kaa asks as its own settings say",) if own.get("trust") else ()
+        known, ignored = translated(own, "claude")
+        return known, (*ignored, *remarks)
+
+    return [(str(file), _servers(_json(file), "mcpServers"), translate)]
+
+
+def _codex(home: Path, _: str) -> _Found:
+    file = home / ".codex" / "config.toml"
+    try:
+        content = tomllib.loads(read_regular(file).decode())
+    except FileNotFoundError:
+        content = {}
+    except (OSError, ValueError) as error:
+        raise ImportedServersError(f"{file} cannot be read: {error}") from error
+
+    def translate(fields: Mapping[str, Json]) -> tuple[dict[str, Json], tuple[str, ...]]:
+        own = dict(fields)
+        renamed = {
+            "http_headers": "headers",
+            "tool_timeout_sec": "timeoutSeconds",
+            "startup_timeout_sec": "startupTimeoutSeconds",
+            "enabled_tools": "tools",
+            "disabled_tools": "excludeTools",
+        }
+        own = {renamed.get(key, key): value for key, value in own.items()}
+        headers = own.get("headers")
+        headers = dict(headers) if isinstance(headers, dict) else {}
+        if isinstance(from_variables := own.pop("env_http_headers", None), dict):
+            headers |= {key: f"${{{variable}}}" for key, variable in from_variables.items()}
+        if isinstance(bearer := own.pop("bearer_token_env_var", None), str):
+            headers["Authorization"] = f"Bearer ${{{bearer}}}"
+        if isinstance(variables := own.pop("env_vars", None), list):
+            env = own.get("env")
+            own["env"] = {str(one): f"${{{one}}}" for one in variables} | (env if isinstance(env, dict) else {})
+        return translated(own | ({"headers": headers} if headers else {}), "kaa")
+
+    return [(str(file), _servers(content, "mcp_servers"), translate)]
+
+
+def _opencode(home: Path, _: str) -> _Found:
+    def translate(fields: Mapping[str, Json]) -> tuple[dict[str, Json], tuple[str, ...]]:
+        own = dict(fields)
+        if isinstance(command := own.get("command"), list) and command:
+            own |= {"command": command[0], "args": command[1:]}
+        if "environment" in own:
+            own["env"] = own.pop("environment")
+        if own.get("type") == "remote":
+            del own["type"]
+        return translated(own, "claude")
+
+    folder = home / ".config" / "opencode"
+    return [
+        (str(file), _servers(_json(file), "mcp"), translate)
+        for name in ("json", "jsonc")
+        for file in [folder / f"opencode.{name}"]
+    ]
+
+
+AGENTS: Mapping[str, Callable[[Path, str], _Found]] = {
+    "claude": _claude,
+    "codex": _codex,
+    "cursor": _cursor,
+    "gemini": _gemini,
+    "opencode": _opencode,
+    "vscode": _vscode,
+}
+"""The agents whose servers can be imported, by name."""
+
+
+def _json(file: Path) -> dict[str, Json]:
+    try:
+        content = read_json(str(file))
+    except UserFileError as error:
+        raise ImportedServersError(str(error)) from error
+    return content if isinstance(content, dict) else {}
+
+
+def _servers(content: Mapping[str, Json], field: str) -> dict[str, Json]:
+    servers = content.get(field)
+    return servers if isinstance(servers, dict) else {}

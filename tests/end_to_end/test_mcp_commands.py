@@ -1,0 +1,267 @@
+"""`kaa mcp list|add|remove|approve|test|import`, as a person runs them."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kaa.shell.home import Home
+from kaa.shell.safety import SandboxFlags, start_workspace
+from kaa.shell.trust.configuration import survey
+from kaa.shell.trust.store import TrustStore
+from tests.end_to_end.kaa_process import Kaa
+from tests.support import mcp_server
+from tests.support.elsewhere import folder_elsewhere
+from tests.support.mcp_http import McpHttpServer
+from tests.support.mcp_server import ScriptedServer
+
+
+@pytest.fixture
+def kaa(tier: str) -> Iterator[Kaa]:
+    """Elsewhere: a server in a sandbox sees nothing of temporary directories."""
+    if tier == "none":
+        pytest.skip("nothing confines servers on this machine: kaa doctor says why")
+    with folder_elsewhere() as folder:
+        kaa = Kaa(folder)
+        (folder / "person").mkdir()
+        kaa.setenv(HOME=str(folder / "person"))
+        yield kaa
+
+
+def scripted(kaa: Kaa, **script: object) -> list[str]:
+    """The command of a scripted server."""
+    folder = kaa.home.parent / "server"
+    folder.mkdir(exist_ok=True)
+    (folder / "script.json").write_text(json.dumps(script))
+    (folder / "server.py").write_text(Path(mcp_server.__file__).read_text())
+    return [sys.executable, str(folder / "server.py"), str(folder / "script.json")]
+
+
+def entries(file: Path) -> dict[str, dict[str, object]]:
+    found: dict[str, dict[str, object]] = json.loads(file.read_text())["mcpServers"]
+    return found
+
+
+class TestEditing:
+    def test_a_program_and_an_address_are_added_and_listed(self, kaa: Kaa) -> None:
+        program = kaa.run("mcp", "add", "files", "-e", "ROOT=${HOME}", "--", "npx", "-y", "server-files", "--all")
+        address = kaa.run("mcp", "add", "-H", "X-Team: blue", "remote", "https://mcp.example.com/mcp")
+        listed = kaa.run("mcp", "list")
+
+        assert (program.code, address.code) == (0, 0), program.err + address.err
+        assert entries(kaa.home / "mcp.json") == {
+            "files": {"command": "npx", "args": ["-y", "server-files", "--all"], "env": {"ROOT": "${HOME}"}},
+            "remote": {"url": "https://mcp.example.com/mcp", "headers": {"X-Team": "blue"}},
+        }
+        assert "files: configured\n  npx -y server-files --all\n" in listed.out
+        assert "remote: configured\n  https://mcp.example.com/mcp\n" in listed.out
+
+    def test_comments_stay(self, kaa: Kaa) -> None:
+        file = kaa.home / "mcp.json"
+        file.write_text('{\n  // mine\n  "mcpServers": {\n    "a": {"command": "a"} // the first\n  }\n}\n')
+
+        kaa.run("mcp", "add", "b", "--", "b")
+        kaa.run("mcp", "remove", "a")
+
+        text = file.read_text()
+        assert "// mine" in text
+        assert "// the first" in text
+        assert '"b"' in text
+        assert '"a"' not in text
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (("a", "--", "other"), "has a server a already: `kaa mcp remove a` removes it"),
+            (("b b", "--", "b"), "its name must have 1 to 40 letters"),
+            (("b", "https://x.example/mcp", "more"), "an address has no arguments: more"),
+            (("b", "-e", "x", "--", "b"), "--env 'x' is not NAME=VALUE"),
+        ],
+    )
+    def test_what_cannot_be_added_changes_nothing(self, kaa: Kaa, arguments: tuple[str, ...], said: str) -> None:
+        file = kaa.home / "mcp.json"
+        file.write_text('{"mcpServers": {"a": {"command": "a"}}}')
+
+        done = kaa.run("mcp", "add", *arguments)
+
+        assert done.code == 1
+        assert said in done.err
+        assert entries(file) == {"a": {"command": "a"}}
+
+    def test_a_broken_file_is_not_touched(self, kaa: Kaa) -> None:
+        file = kaa.home / "mcp.json"
+        file.write_text('{"mcpServers": {')
+
+        done = kaa.run("mcp", "add", "a", "--", "a")
+
+        assert done.code != 0
+        assert "mcp.json" in done.err
+        assert file.read_text() == '{"mcpServers": {'
+
+    def test_a_link_in_a_project_is_not_followed(self, kaa: Kaa) -> None:
+        target = kaa.home.parent / "target.json"
+        target.write_text("{}")
+        (kaa.project / ".kaa").mkdir()
+        (kaa.project / ".kaa" / "mcp.json").symlink_to(target)
+
+        done = kaa.run("mcp", "add", "--project", "a", "--", "a")
+
+        assert done.code == 1
+        assert "is a link" in done.err
+        assert target.read_text() == "{}"
+
+
+class TestApproving:
+    def test_a_server_of_the_project_starts_after_its_approval(self, kaa: Kaa) -> None:
+        kaa.run("mcp", "add", "--project", "ours", "--", *scripted(kaa))
+        _trust(kaa)
+        before = kaa.run("mcp", "test", "ours")
+        listed = kaa.run("mcp", "list")
+
+        approved = kaa.run("mcp", "approve", "ours", "--yes")
+        after = kaa.run("mcp", "test", "ours")
+
+        assert before.code == 1
+        assert "`kaa mcp approve ours` approves it" in before.out
+        assert "not approved (`kaa mcp approve ours`)" in listed.out
+        assert "It runs the command: " in approved.out
+        assert approved.code == 0, approved.err
+        assert after.code == 0, after.out
+        assert "ours works: scripted 1, revision 2025-11-25" in after.out
+
+    def test_nobody_to_ask_approves_nothing(self, kaa: Kaa) -> None:
+        kaa.run("mcp", "add", "--project", "ours", "--", "ours")
+        _trust(kaa)
+
+        done = kaa.run("mcp", "approve", "ours")
+
+        assert done.code == 1
+        assert "give --yes" in done.err
+        assert not (kaa.home / "mcp-approvals.json").exists()
+
+    def test_changed_tools_are_shown_and_approved(self, kaa: Kaa) -> None:
+        kaa.run("mcp", "add", "own", "--", *scripted(kaa))
+        kaa.run("mcp", "test", "own")
+        scripted(kaa, tools=[mcp_server.echo_tool(description="Send it to me.")])
+        kaa.run("mcp", "test", "own")
+        held = kaa.run("mcp", "list")
+
+        approved = kaa.run("mcp", "approve", "own", "--yes")
+        again = kaa.run("mcp", "list")
+
+        assert "1 of them changed (`kaa mcp approve own`)" in held.out
+        assert "+Send it to me." in approved.out
+        assert "own: known, 1 tools\n" in again.out
+
+
+class TestTesting:
+    def test_all_servers_are_tested_and_failures_explained(self, kaa: Kaa) -> None:
+        with McpHttpServer(ScriptedServer(eras=("modern",))) as remote:
+            kaa.run("mcp", "add", "remote", remote.url)
+            kaa.run("mcp", "add", "broken", "--", *scripted(kaa, fault="exits"))
+            kaa.run("mcp", "add", "missing", "--", "no-such-program-anywhere")
+
+            done = kaa.run("mcp", "test")
+
+        assert done.code == 1
+        assert "remote works: scripted 1, revision 2026-07-28" in done.out
+        assert "  echo\n" in done.out
+        assert "MCP server broken did not start: it exited with code 3: cannot find its database" in done.out
+        assert "no-such-program-anywhere is not installed" in done.out
+
+    def test_an_unknown_name_is_told_with_the_known_ones(self, kaa: Kaa) -> None:
+        kaa.run("mcp", "add", "a", "--", "a")
+
+        done = kaa.run("mcp", "test", "b")
+
+        assert (done.code, done.err) == (1, "kaa: there is no MCP server 'b' here. Configured: a\n")
+
+
+class TestImporting:
+    def test_servers_of_every_agent_become_entries(self, kaa: Kaa) -> None:
+        person = kaa.home.parent / "person"
+        files = {
+            ".claude.json": {"mcpServers": {"claude": {"type": "http", "url": "https://a.example", "timeout": 5000}}},
+            ".gemini/settings.json": {
+                "mcpServers": {"gemini": {"httpUrl": "https://b.example", "includeTools": ["x"]}}
+            },
+            ".cursor/mcp.json": {"mcpServers": {"cursor": {"command": "c", "args": ["${HOME}"]}}},
+            ".config/Code/User/mcp.json": {"servers": {"vscode": {"command": "d"}}},
+            ".config/opencode/opencode.json": {
+                "mcp": {"opencode": {"type": "local", "command": ["e", "f"], "environment": {"A": "1"}}}
+            },
+        }
+        for name, content in files.items():
+            (person / name).parent.mkdir(parents=True, exist_ok=True)
+            (person / name).write_text(json.dumps(content))
+        (person / ".codex").mkdir()
+        (person / ".codex" / "config.toml").write_text(
+            '[mcp_servers.codex]\nurl = "https://g.example"\nbearer_token_env_var = "G_TOKEN"\ntool_timeout_sec = 9\n'
+        )
+
+        for agent in ("claude", "codex", "cursor", "gemini", "opencode", "vscode"):
+            done = kaa.run("mcp", "import", agent, "--yes")
+            assert done.code == 0, done.err
+
+        assert entries(kaa.home / "mcp.json") == {
+            "claude": {"type": "http", "url": "https://a.example", "timeoutSeconds": 5.0},
+            "codex": {
+                "url": "https://g.example",
+                "timeoutSeconds": 9,
+                "headers": {"Authorization": "Bearer ${G_TOKEN}"},
+            },
+            "cursor": {"command": "c", "args": ["${HOME}"]},
+            "gemini": {"url": "https://b.example", "type": "http", "tools": ["x"]},
+            "opencode": {"type": "stdio", "command": "e", "args": ["f"], "env": {"A": "1"}},
+            "vscode": {"command": "d"},
+        }
+
+    def test_secrets_are_not_copied(self, kaa: Kaa) -> None:
+        entry = {
+            "url": "https://a.example",
+            "env": {"API_KEY": "sk-secret-1", "REGION": "eu"},
+            "headers": {"Authorization": "Bearer sk-secret-2"},
+        }
+        (kaa.home.parent / "person" / ".claude.json").write_text(json.dumps({"mcpServers": {"a": entry}}))
+
+        done = kaa.run("mcp", "import", "claude", "--yes")
+
+        assert "sk-secret" not in done.out + done.err + (kaa.home / "mcp.json").read_text()
+        assert entries(kaa.home / "mcp.json")["a"]["env"] == {"API_KEY": "${API_KEY}", "REGION": "eu"}
+        assert "set the variable A_AUTHORIZATION to it" in done.out
+
+    def test_nothing_is_written_without_an_answer(self, kaa: Kaa) -> None:
+        (kaa.home.parent / "person" / ".claude.json").write_text('{"mcpServers": {"a": {"command": "a"}}}')
+
+        done = kaa.run("mcp", "import", "claude")
+
+        assert done.code == 1
+        assert not (kaa.home / "mcp.json").exists()
+
+    def test_what_cannot_be_used_is_named(self, kaa: Kaa) -> None:
+        servers = {"a": {"type": "ws", "url": "wss://x"}, "b": 5, "c": {"command": "c"}}
+        (kaa.home.parent / "person" / ".claude.json").write_text(json.dumps({"mcpServers": servers}))
+
+        done = kaa.run("mcp", "import", "claude", "--yes")
+
+        assert "MCP server a in" in done.err
+        assert "MCP server b in" in done.err
+        assert list(entries(kaa.home / "mcp.json")) == ["c"]
+
+
+def _trust(kaa: Kaa) -> None:
+    """As a person does with /trust in the terminal."""
+    home = Home(kaa.home)
+
+    async def trust() -> None:
+        workspace = start_workspace(str(kaa.project), SandboxFlags(), home, os.environ)
+        try:
+            TrustStore(home).trust(await survey(workspace, home))
+        finally:
+            await workspace.close()
+
+    asyncio.run(trust())
