@@ -151,6 +151,8 @@ def _parser() -> argparse.ArgumentParser:
         "-e", "--extension", metavar="PATH", type=_given, action="append", default=[], help="load an extension"
     )
     tools.add_argument("-ne", "--no-extensions", action="store_true", help="do not look for extensions")
+    tools.add_argument("--mcp-config", metavar="FILE", type=_file, help="use the MCP servers of this file, too")
+    tools.add_argument("--no-mcp", action="store_true", help="use no MCP servers")
     tools.add_argument("-nc", "--no-context-files", action="store_true", help="do not read AGENTS.md, CLAUDE.md")
     tools.add_argument("--system-prompt", metavar="TEXT|FILE", help="replace the system prompt")
     tools.add_argument("--append-system-prompt", metavar="TEXT|FILE", action="append", default=[], help="add to it")
@@ -209,6 +211,12 @@ def _add_safety(parser: argparse.ArgumentParser) -> None:
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name for name in (part.strip() for part in text.split(",")) if name)
+
+
+def _file(text: str) -> str:
+    if not os.path.isfile(os.path.expanduser(text)):
+        raise argparse.ArgumentTypeError(f"there is no file {text!r}")
+    return text
 
 
 def _given(text: str) -> str:

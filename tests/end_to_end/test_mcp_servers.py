@@ -139,6 +139,44 @@ def test_a_missing_required_server_ends_with_1_and_its_name(kaa: Kaa, server: Mo
     assert server.requests == []
 
 
+def test_a_file_for_one_run_is_used_and_nothing_with_no_mcp(kaa: Kaa, server: ModelServer) -> None:
+    file = kaa.home.parent / "more.json"
+    configure(kaa, file)
+    arguments = {"action": "call", "server": "scripted", "tool": "echo", "arguments": {"text": "this once"}}
+    server.begin([call("mcp", **arguments), say("Done."), say("Without.")])
+
+    kaa.run("-p", "hi", "--mcp-config", str(file))
+    used = results(server)
+    kaa.run("-p", "hi", "--mcp-config", str(file), "--no-mcp")
+    missing = kaa.run("-p", "hi", "--mcp-config", "nowhere.json")
+
+    assert "this once" in used[0]
+    assert "scripted" not in json.dumps(server.requests[-1].json)
+    assert missing.code == 2
+    assert "there is no file 'nowhere.json'" in missing.err
+
+
+@pytest.mark.parametrize(
+    ("rules", "code"),
+    [
+        ({"allow": ["mcp__remote__*"]}, 0),
+        ({"allow": ["mcp__remote__echo"]}, 0),
+        ({"allow": ["mcp__other__*"]}, 3),
+        ({"allow": ["mcp__remote__*"], "deny": ["mcp__remote__e*"]}, 3),
+    ],
+)
+def test_rules_name_the_tools_of_servers(kaa: Kaa, server: ModelServer, rules: dict[str, Json], code: int) -> None:
+    kaa.settings(approvals=rules)
+    with McpHttpServer(ScriptedServer(eras=("modern",))) as remote:
+        (kaa.home / "mcp.json").write_text(json.dumps({"mcpServers": {"remote": {"url": remote.url}}}))
+        arguments = {"action": "call", "server": "remote", "tool": "echo", "arguments": {"text": "x"}}
+        server.begin([call("mcp", **arguments), say("Done.")])
+
+        done = kaa.run("-p", "hi")
+
+        assert (done.code, len(remote.messages("tools/call"))) == (code, 1 if code == 0 else 0), done.err
+
+
 def test_an_unapproved_server_of_a_project_is_named_and_not_started(kaa: Kaa, server: ModelServer) -> None:
     configure(kaa, kaa.project / ".mcp.json")
     server.begin([call("mcp", action="connect", server="scripted"), say("I cannot.")])

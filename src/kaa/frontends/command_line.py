@@ -14,6 +14,7 @@ from kaa.shell.options import (
     ForkSession,
     HostOptions,
     Live,
+    McpOptions,
     NewSession,
     Record,
     Replay,
@@ -57,7 +58,12 @@ class CommandLine:
             extensions=tuple(map(self._extension, self._arguments.extension)),
             discover_extensions=not self._arguments.no_extensions,
             flags=self._arguments.flags,
+            mcp=McpOptions(not self._arguments.no_mcp, self._server_file()),
         )
+
+    def _server_file(self) -> Path | None:
+        file = self._arguments.mcp_config
+        return None if file is None else Path(self._directory or "", expanded(file))
 
     def _extension(self, path: str) -> Path:
         """One of `-e`, spelled as `kaa ext permit` spells it: permissions are kept by path."""

@@ -8,7 +8,7 @@ import msgspec
 _LONGEST_HEADER: Final = 8 * 1024
 # RFC 9110 11.6.1: schemes with parameters, all separated by commas. A scheme stands before its first parameter.
 _PARAMETER: Final = re.compile(
-    r"""(?<![\w-])(?:([\w-]++)[ ]++)?+([\w-]++)[ ]*+=[ ]*+(?:"((?:[^"\\]|\\.)*+)"|([^\s,"]*+))""", re.ASCII
+    r"""(?<![\w-])(?:([\w-]++)[ ]++)?([\w-]++)[ ]*+=[ ]*+(?:"((?:[^"\\]|\\.)*)"|([^\s,"]*+))""", re.ASCII
 )
 
 

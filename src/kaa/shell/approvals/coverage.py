@@ -46,7 +46,7 @@ def judged_parts(call: JudgedCall, rules: Sequence[Rule]) -> tuple[JudgedPart, .
 
 
 def _is_covered(call: JudgedCall, rules: Sequence[Rule], root: str) -> bool:
-    if any(rule.subject == call.tool and rule.is_for_tool for rule in rules):
+    if any(rule.names(call.tool) for rule in rules):
         return True
     if call.script is not None:
         commands = call.script.commands
@@ -60,7 +60,7 @@ def _forbids(rule: Rule, call: JudgedCall, root: str) -> RuleMatch:
     if rule.host is not None:  # about connections, see `hosts`
         return RuleMatch.NO
     if rule.is_for_tool:
-        return RuleMatch.YES if rule.subject == call.tool else RuleMatch.NO
+        return RuleMatch.YES if rule.names(call.tool) else RuleMatch.NO
     if rule.is_for_paths:
         if rule.subject != call.risk:
             return RuleMatch.NO

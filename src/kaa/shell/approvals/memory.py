@@ -57,7 +57,9 @@ class Memory:
     def concerns(self, tool: str, risk: Risk) -> bool:
         """Whether anything is known that could decide about calls of this tool."""
         rules = (*self.rules.allow, *self.rules.deny)
-        return any(rule.subject in (tool, risk) for rule in rules) or any(known == tool for known, _ in self._calls)
+        return any(rule.subject in (tool, risk) or rule.names(tool) for rule in rules) or any(
+            known == tool for known, _ in self._calls
+        )
 
     def allow_call(self, call: JudgedCall, permission: Permission) -> None:
         """Allow calls with exactly these arguments, as long as they lead there, until the session ends."""

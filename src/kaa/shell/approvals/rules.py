@@ -5,6 +5,7 @@
     write: src/**               a tool that writes a file there (globs start at the project, or are absolute)
     read: ~/notes/*.md          a tool that reads there
     mytool                      any call of this tool
+    mcp__github__*              any call of the tools whose names begin so, for those of MCP servers
     host: pypi.org              connections of commands to this host, as `--net` takes it
     outside bash: docker ps     the same, and it runs outside the sandbox
 
@@ -35,7 +36,7 @@ HOST_SUBJECT = "host"
 _PATH_SUBJECTS: tuple[Risk, ...] = ("read", "write")
 _OUTSIDE = "outside "
 _LETTERS = re.compile(r"-[A-Za-z]{1,4}")
-_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}|mcp__[A-Za-z0-9_-]{1,58}\*")
 
 
 class RuleError(ValueError):
@@ -55,7 +56,7 @@ class Rule(msgspec.Struct, frozen=True):
 
     Attributes:
         text: as it was written.
-        subject: `bash`, `read`, `write`, `host` or the name of a tool.
+        subject: `bash`, `read`, `write`, `host`, or the name of a tool or the beginning of one with `*`.
         outside: what it allows runs outside the sandbox.
         words: for `bash`, the words that a command must begin with.
         open_ended: for `bash`, whether further words may follow.
@@ -80,6 +81,12 @@ class Rule(msgspec.Struct, frozen=True):
     def is_for_tool(self) -> bool:
         """Whether it is about all calls of one tool."""
         return self.subject not in (COMMAND_SUBJECT, HOST_SUBJECT) and not self.is_for_paths
+
+    def names(self, tool: str) -> bool:
+        """Whether it is about all calls of tools, and this is one of them."""
+        if not self.is_for_tool:
+            return False
+        return tool.startswith(self.subject[:-1]) if self.subject.endswith("*") else tool == self.subject
 
     def begins(self, words: Sequence[str]) -> bool:
         """Whether a command with these words begins with its own."""

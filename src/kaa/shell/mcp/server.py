@@ -157,6 +157,7 @@ class Server:
             held={name: _held_sentence(self.name, name) for name in self._held},
             source=self.configured.source.file,
             patience=entry.timeout_seconds,
+            samples=self._may_sample(),
         )
 
     def changes(self) -> Mapping[str, str]:
@@ -313,7 +314,7 @@ class Server:
         try:
             client = await McpClient.connect(
                 lambda: self._connect(self.log.append),
-                _ProjectQuestions(self._project if self._risk_of_reading() else None),
+                _ProjectQuestions(self._project if self._risk_of_reading() else None, samples=self._may_sample()),
                 self,
                 eras=self._eras(),
                 patience=entry.startup_timeout_seconds,
@@ -411,6 +412,10 @@ class Server:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    def _may_sample(self) -> bool:
+        permissions = self.configured.entry.permissions
+        return permissions is not None and permissions.models
+
     def _risk_of_reading(self) -> bool:
         permissions = self.configured.entry.permissions
         return bool(self.configured.entry.command) and (permissions is None or permissions.project != "none")
@@ -482,10 +487,10 @@ class _ProjectQuestions:
     """Answers what a server asks outside of any call: nobody is asked then."""
 
     forms = True
-    samples = False
 
-    def __init__(self, project: str | None) -> None:
+    def __init__(self, project: str | None, *, samples: bool) -> None:
         self._project = project
+        self.samples = samples
 
     async def elicit(self, asked: Elicitation) -> ElicitAnswer:
         """See `ServerQuestions`."""
