@@ -7,7 +7,7 @@ from kaa.mcp.manifest import ResourceInfo
 from kaa.shell.options import ConversationOptions
 from tests.support.mcp_host import MemoryMcpHost, manifest, server, tool_info
 from tests.support.mcp_stage import declared, results_of
-from tests.support.model_script import call, say
+from tests.support.model_script import ScriptItem, call, say
 from tests.support.person import Person
 from tests.support.stage import Stage
 
@@ -73,6 +73,22 @@ def test_list_names_tools_and_resources(stage: Stage) -> None:
 
     assert "- find: Find things." in text
     assert "- file:///notes.txt: notes" in text
+
+
+def test_a_listed_resource_is_read_and_no_other_address(stage: Stage) -> None:
+    notes = ResourceInfo("file:///notes.txt", name="notes")
+    lone = server("a", tool_info("find"), exposure="gateway")
+    lone.texts = {notes.uri: "buy milk", "file:///send?what=secret": "sent"}
+    host = MemoryMcpHost([lone])
+    host.change("a", manifest=msgspec.structs.replace(manifest(tool_info("find")), resources=(notes,)))
+
+    def read(uri: str) -> ScriptItem:
+        return call("mcp", action="read", server="a", tool=uri)
+
+    listed, other = results_of(stage, host, [read(notes.uri), read("file:///send?what=secret"), say("I see.")])
+
+    assert "buy milk" in listed.text
+    assert "a lists no resource 'file:///send?what=secret'" in other.text
 
 
 def test_describe_gives_the_parameters_of_a_tool(stage: Stage) -> None:

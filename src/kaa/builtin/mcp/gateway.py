@@ -10,6 +10,8 @@ from msgspec import Meta
 
 from kaa.builtin.mcp.host import McpHost, ServerUnavailableError, ServerView
 from kaa.builtin.mcp.names import GATEWAY
+from kaa.builtin.mcp.questions import ConversationQuestions
+from kaa.builtin.mcp.results import tool_result, with_notes
 from kaa.builtin.mcp.tools import McpTools, failure, is_usable
 from kaa.builtin.tool_search import definition
 from kaa.builtin.tool_search.index import find
@@ -18,9 +20,12 @@ from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
 from kaa.ext.context import ToolContext
 from kaa.ext.errors import RegistrationError
 from kaa.ext.tools import RegisteredTool
+from kaa.mcp.contents import CallResult
 from kaa.mcp.errors import McpError
 
-_DESCRIPTION = "Use MCP servers: list or search their tools, describe one (parameters), call it. auth asks the user."
+_DESCRIPTION = (
+    "Use MCP servers: list or search tools, describe one (parameters), call it; read a resource. auth asks the user."
+)
 _MOST_FOUND = 8
 _MOST_LISTED = 200
 _LINE_CHARACTERS = 120
@@ -29,9 +34,9 @@ _LINE_CHARACTERS = 120
 class GatewayArguments(msgspec.Struct, frozen=True):
     """What to do, and with what."""
 
-    action: Literal["status", "list", "search", "describe", "connect", "call", "auth"]
+    action: Literal["status", "list", "search", "describe", "connect", "call", "read", "auth"]
     server: str = ""
-    tool: Annotated[str, Meta(description="Name, or words to search for")] = ""
+    tool: Annotated[str, Meta(description="Name, words to search for, or the URI to read")] = ""
     arguments: Annotated[dict[str, Json], Meta(description="Of the called tool")] = {}
 
 
@@ -61,6 +66,7 @@ class Gateway:
             "describe": self._describe,
             "connect": self._connect,
             "call": self._call,
+            "read": self._read,
             "auth": self._log_in,
         }
         return await actions[arguments.action](arguments, context)
@@ -101,6 +107,19 @@ class Gateway:
             return await context.call_tool(tool.name, arguments.arguments)
         except RegistrationError as error:
             raise ToolError(f"{tool.name} cannot be called in this conversation: {error}") from error
+
+    async def _read(self, arguments: GatewayArguments, context: ToolContext) -> ToolResult:
+        """The content of a resource. Only what the server lists: any other address could carry what the model knows."""
+        view, uri = await self._known(arguments.server, context), arguments.tool
+        if view.manifest is None or all(resource.uri != uri for resource in view.manifest.resources):
+            raise ToolError(f"{view.name} lists no resource {uri!r}: the action list shows those there are.")
+        try:
+            session = await self._host.session(view.name, context.asker)
+            questions = ConversationQuestions(view, context, f"resource {uri}")
+            parts = await session.read(uri, questions=questions)
+        except (ServerUnavailableError, McpError) as error:
+            raise ToolError(failure(view.name, error)) from error
+        return with_notes(await tool_result(view.name, CallResult(parts), context.workspace), questions.refusals)
 
     async def _log_in(self, arguments: GatewayArguments, context: ToolContext) -> ToolResult:
         view = self._view(arguments.server)
