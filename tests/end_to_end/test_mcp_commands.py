@@ -1,23 +1,18 @@
 """`kaa mcp list|add|remove|approve|test|import`, as a person runs them."""
 
-import asyncio
 import json
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from kaa.shell.home import Home
-from kaa.shell.safety import SandboxFlags, start_workspace
-from kaa.shell.trust.configuration import survey
-from kaa.shell.trust.store import TrustStore
 from tests.end_to_end.kaa_process import Kaa
 from tests.support import mcp_server
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.mcp_http import McpHttpServer
 from tests.support.mcp_server import ScriptedServer
+from tests.support.trusting import trust
 
 
 @pytest.fixture
@@ -118,7 +113,7 @@ class TestEditing:
 class TestApproving:
     def test_a_server_of_the_project_starts_after_its_approval(self, kaa: Kaa) -> None:
         kaa.run("mcp", "add", "--project", "ours", "--", *scripted(kaa))
-        _trust(kaa)
+        trust(kaa.project, kaa.home)
         before = kaa.run("mcp", "test", "ours")
         listed = kaa.run("mcp", "list")
 
@@ -135,7 +130,7 @@ class TestApproving:
 
     def test_nobody_to_ask_approves_nothing(self, kaa: Kaa) -> None:
         kaa.run("mcp", "add", "--project", "ours", "--", "ours")
-        _trust(kaa)
+        trust(kaa.project, kaa.home)
 
         done = kaa.run("mcp", "approve", "ours")
 
@@ -251,17 +246,3 @@ class TestImporting:
         assert "MCP server a in" in done.err
         assert "MCP server b in" in done.err
         assert list(entries(kaa.home / "mcp.json")) == ["c"]
-
-
-def _trust(kaa: Kaa) -> None:
-    """As a person does with /trust in the terminal."""
-    home = Home(kaa.home)
-
-    async def trust() -> None:
-        workspace = start_workspace(str(kaa.project), SandboxFlags(), home, os.environ)
-        try:
-            TrustStore(home).trust(await survey(workspace, home))
-        finally:
-            await workspace.close()
-
-    asyncio.run(trust())

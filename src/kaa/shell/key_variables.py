@@ -20,6 +20,14 @@ def without_keys(environ: Mapping[str, str], home: Home) -> dict[str, str]:
     return {name: value for name, value in environ.items() if name not in named}
 
 
+def all_key_variables(home: Home) -> frozenset[str]:
+    """The same with those of all providers that kaa knows: what nobody but kaa gets, whoever names it."""
+    from kaa.llm.models.provider_table import BUILTINS  # lazy: only what a project names is held against it
+
+    known = (name for provider in BUILTINS.values() for name, _ in provider.key_variables)
+    return frozenset((*key_variables(home), *known))
+
+
 def key_variables(home: Home) -> Iterator[str]:
     """Their names. Reads both files; one that cannot be read names none."""
     for name in _FILES:

@@ -12,7 +12,7 @@ from kaa.llm.http.live import LiveTransport
 from kaa.mcp.oauth.settings import OAuthEntry
 from kaa.mcp.oauth.tokens import McpAuthorizer, TokenStore
 from kaa.shell.home import Home
-from kaa.shell.key_variables import key_variables
+from kaa.shell.key_variables import all_key_variables
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError, filled_in
 from kaa.shell.settings import load_user_settings
@@ -102,7 +102,7 @@ class McpLogins:
         entry = server.entry
         if not entry.url:
             raise LoginError(f"MCP server {server.name} is a program on this machine: it has no login")
-        refused = frozenset(key_variables(self._home)) if server.source.scope == "project" else frozenset[str]()
+        refused = all_key_variables(self._home) if server.source.scope == "project" else frozenset[str]()
 
         def fill(text: str) -> str:
             return filled_in(text, self._environ, self._project, refused)

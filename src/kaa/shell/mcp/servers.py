@@ -17,7 +17,7 @@ from kaa.mcp.connection import Connection
 from kaa.mcp.manifest import ToolInfo
 from kaa.mcp.stdio import StdioConnection
 from kaa.shell.home import Home
-from kaa.shell.key_variables import key_variables
+from kaa.shell.key_variables import all_key_variables
 from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.reading import configured
@@ -92,7 +92,7 @@ class ServerMaker:
             self._home,
             self._environ,
             root,
-            lambda: frozenset(key_variables(self._home)),
+            lambda: all_key_variables(self._home),
             self._report,
             self._is_full_access,
             lambda: self._sandbox(root),
