@@ -2,11 +2,13 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kaa.builtin.mcp.host import ServerUnavailableError
 from kaa.ext.asking import NOBODY
+from kaa.ext.permissions import Permissions
 from kaa.mcp.contents import ResourcePart
 from kaa.mcp.errors import McpError
 from kaa.mcp.manifest import ToolInfo
@@ -328,6 +330,22 @@ class TestLearning:
 
         assert [tool.name for tool in session.manifest.tools] == ["read_file"]
         await servers.close()
+
+    @pytest.mark.parametrize(
+        ("fields", "sees"),
+        [
+            ({}, True),
+            ({"permissions": Permissions(project="read")}, True),
+            ({"permissions": Permissions()}, False),
+            ({"command": "", "url": "https://mcp.example.com/"}, False),
+        ],
+    )
+    def test_a_server_learns_where_the_project_is_only_if_it_may_read_it(
+        self, tmp_path: Path, fields: dict[str, Any], sees: bool
+    ) -> None:
+        [view] = Life(tmp_path).servers(**fields).servers()
+
+        assert view.sees_project is sees
 
 
 def _tools(servers: ProjectServers) -> tuple[ToolInfo, ...]:

@@ -157,6 +157,7 @@ class Server:
             held={name: _held_sentence(self.name, name) for name in self._held},
             source=self.configured.source.file,
             patience=entry.timeout_seconds,
+            sees_project=self._sees_project(),
             samples=self._may_sample(),
         )
 
@@ -314,7 +315,7 @@ class Server:
         try:
             client = await McpClient.connect(
                 lambda: self._connect(self.log.append),
-                _ProjectQuestions(self._project if self._risk_of_reading() else None, samples=self._may_sample()),
+                _ProjectQuestions(self._project if self._sees_project() else None, samples=self._may_sample()),
                 self,
                 eras=self._eras(),
                 patience=entry.startup_timeout_seconds,
@@ -416,7 +417,7 @@ class Server:
         permissions = self.configured.entry.permissions
         return permissions is not None and permissions.models
 
-    def _risk_of_reading(self) -> bool:
+    def _sees_project(self) -> bool:
         permissions = self.configured.entry.permissions
         return bool(self.configured.entry.command) and (permissions is None or permissions.project != "none")
 
