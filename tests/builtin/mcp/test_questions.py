@@ -212,9 +212,37 @@ def test_a_completion_is_allowed_for_the_session_and_uses_the_budget(stage: Stag
 
 
 @pytest.mark.parametrize("answer", [Chosen("No"), Dismissed()])
-def test_a_completion_that_is_not_allowed_is_refused(answer: Chosen | Dismissed) -> None:
-    with pytest.raises(RefusedError, match="the user does not allow it"):
-        run(questions_of(Person(answer), samples=True).sample(_SAMPLING))
+def test_a_completion_that_is_not_allowed_is_refused(stage: Stage, answer: Chosen | Dismissed) -> None:
+    stage.asker = Person(answer)
+    shop = Asking(lambda questions: questions.sample(_SAMPLING), samples=True)
+
+    [result] = results_of(stage, MemoryMcpHost([shop]), [call("mcp__shop__buy"), say("Done.")])
+
+    assert "refused: the user does not allow it" in result.text
+    assert len(stage.server.requests) == 2
+
+
+def test_a_completion_is_refused_where_nobody_can_allow_it(stage: Stage) -> None:
+    shop = Asking(lambda questions: questions.sample(_SAMPLING), samples=True)
+
+    [result] = results_of(stage, MemoryMcpHost([shop]), [call("mcp__shop__buy"), say("Done.")])
+
+    assert "refused: nobody is there to allow it" in result.text
+    assert len(stage.server.requests) == 2
+
+
+def test_the_question_shows_model_limit_and_everything_that_is_sent(stage: Stage) -> None:
+    person = stage.asker = Person(Chosen("No"))
+    said = (SamplingMessage("user", TextPart("Say hi.")), SamplingMessage("user", TextPart("x" * 3_000)))
+    shop = Asking(lambda questions: questions.sample(SamplingRequest(said, "Be short.", 1_000_000)), samples=True)
+
+    results_of(stage, MemoryMcpHost([shop]), [call("mcp__shop__buy"), say("Done.")])
+
+    [question] = person.questions
+    head, _, shown = question.details.partition("\n")
+    assert head.endswith("/m answers with at most 8,192 tokens, at your cost. The server sends:")
+    assert shown.startswith("system: Be short.\nuser: Say hi.\nuser: xxx")
+    assert shown.endswith("xxx\n[1,038 more characters]")
 
 
 def test_a_completion_with_a_sound_is_refused_before_anybody_is_asked() -> None:

@@ -37,8 +37,8 @@ async def sample(server: str, asked: SamplingRequest, context: ConversationConte
     messages = tuple(_message(one.role, one.part) for one in asked.messages)
     if not messages or not isinstance(messages[-1], UserMessage):
         raise RefusedError("the last message must be of the user")
-    await _permit(server, asked, context)
     tokens = min(asked.max_tokens or _USUAL_TOKENS, _MAX_TOKENS)
+    await _permit(server, asked, tokens, context)
     try:
         said = await context.complete(messages, system=asked.system, max_tokens=tokens)
     except CompletionError as error:
@@ -46,13 +46,18 @@ async def sample(server: str, asked: SamplingRequest, context: ConversationConte
     return SamplingAnswer(said.text, said.model)
 
 
-async def _permit(server: str, asked: SamplingRequest, context: ConversationContext | CommandContext) -> None:
+async def _permit(
+    server: str, asked: SamplingRequest, tokens: int, context: ConversationContext | CommandContext
+) -> None:
     allowed = context.state(_Allowed, _Allowed)
     if server in allowed.servers:
         return
-    texts = [one.part.text for one in asked.messages if isinstance(one.part, TextPart)]
-    shown = "\n".join(filter(None, [asked.system, *texts]))[:_SHOWN_CHARACTERS]
-    question = Choice(f"May MCP server {server} ask your model?", (_NO, _ONCE, _ALWAYS), shown)
+    model = context.models.current.name
+    question = Choice(
+        f"May MCP server {server} ask your model?",
+        (_NO, _ONCE, _ALWAYS),
+        f"{model} answers with at most {tokens:,} tokens, at your cost. The server sends:\n{_shown(asked)}",
+    )
     try:
         answer = await context.asker.ask(question)
     except NobodyToAskError as error:
@@ -61,6 +66,16 @@ async def _permit(server: str, asked: SamplingRequest, context: ConversationCont
         raise RefusedError("the user does not allow it")
     if answer.option == _ALWAYS:
         allowed.servers.add(server)
+
+
+def _shown(asked: SamplingRequest) -> str:
+    """What the model would read, as far as a person reads it."""
+    said = [
+        f"{one.role}: {one.part.text if isinstance(one.part, TextPart) else '(an image)'}" for one in asked.messages
+    ]
+    text = "\n".join([*([f"system: {asked.system}"] if asked.system else []), *said])
+    more = len(text) - _SHOWN_CHARACTERS
+    return f"{text[:_SHOWN_CHARACTERS]}\n[{more:,} more characters]" if more > 0 else text
 
 
 def _message(role: str, part: Part) -> Message:
