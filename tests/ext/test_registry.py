@@ -582,6 +582,31 @@ def test_a_failure_of_a_completion_that_waits_is_reported(
     assert "completion of /deploy failed: TimeoutError: no answer for s" in reports[0]
 
 
+def test_mentions_are_completed_by_all_that_know_some(
+    registry: LoadedRegistry, reports: list[str], context: CommandContext
+) -> None:
+    before = registry.completes_mentions
+
+    async def notes(typed: str, _: CommandContext) -> list[Suggestion]:
+        return [Suggestion(f"note:{typed}")]
+
+    @registry.api.complete_mentions
+    def people(typed: str, _: CommandContext) -> list[Suggestion]:
+        return [Suggestion(f"person:{typed}")]
+
+    @registry.api.complete_mentions
+    def broken(typed: str, _: CommandContext) -> list[Suggestion]:
+        raise ValueError(typed)
+
+    registry.api.complete_mentions(notes)
+
+    found = [run(registry.complete_mention(typed, context)) for typed in ("a", "an")]
+
+    assert (before, registry.completes_mentions) == (False, True)
+    assert [[one.text for one in each] for each in found] == [["person:a", "note:a"], ["person:an", "note:an"]]
+    assert ["completion of mentions failed: ValueError" in report for report in reports] == [True]
+
+
 def test_commands_are_replaced_as_one_change(registry: LoadedRegistry) -> None:
     changes: list[None] = []
     registry.subscribe(lambda: changes.append(None))

@@ -12,7 +12,7 @@ from kaa.ext.acting import IdleWork
 from kaa.ext.asking import Asker
 from kaa.ext.calling import Report, awaitable, failed, parsed, returned, tell
 from kaa.ext.command_context import CommandContext, CommandControl, command_context
-from kaa.ext.commands import Command, CommandAction, Reply, Suggestion, Suggestions
+from kaa.ext.commands import Command, CommandAction, CommandCompleter, Reply, Suggestion, Suggestions
 from kaa.ext.context import ConversationContext
 from kaa.ext.errors import CommandError, ExtensionFailedError, RegistrationError
 from kaa.ext.extensions import Extensions
@@ -65,7 +65,7 @@ class Registry:
         self._names = None if names is None else tuple(names)
         self._section_texts: dict[str, str] = {}  # as the sections were last
         self._completion: asyncio.Timeout | None = None  # the time limit of the one that is awaited
-        self._failing_completions: set[str] = set()  # were reported; not again for each key that is typed
+        self._failing_completions: set[CommandCompleter] = set()  # were reported; not again for each key that is typed
 
     @property
     def context(self) -> ConversationContext:
@@ -302,19 +302,36 @@ class Registry:
         scope, command = self._command(name)
         if command.complete is None:
             return ()
-        what = f"completion of /{name}"
+        return await self._completed(scope, f"completion of /{name}", command.complete, typed, control)
+
+    @property
+    def completes_mentions(self) -> bool:
+        """Whether an extension completes what follows an `@`."""
+        return any(scope.mention_completers for scope in self._scopes)
+
+    async def complete_mention(self, typed: str, control: CommandControl) -> tuple[Suggestion, ...]:
+        """What can stand behind an `@`, where `typed` stands so far. Completers have the time of those of commands."""
+        found: list[Suggestion] = []
+        for scope in self._scopes:
+            for completer in tuple(scope.mention_completers):
+                found += await self._completed(scope, "completion of mentions", completer, typed, control)
+        return tuple(found)
+
+    async def _completed(
+        self, scope: Scope, what: str, completer: CommandCompleter, typed: str, control: CommandControl
+    ) -> tuple[Suggestion, ...]:
         try:
-            completed = command.complete(typed, self._commanding(scope, control))
+            completed = completer(typed, self._commanding(scope, control))
             found = tuple(await self._awaited(completed) if isinstance(completed, Awaitable) else completed)
             if not all(isinstance(one, Suggestion) for one in found):
                 raise returned(scope, what, found, "a sequence of Suggestion")
             found = tuple(parsed(scope, what, one) for one in found)
         except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary: without completion one can go on typing
-            if name not in self._failing_completions:
-                self._failing_completions.add(name)
+            if completer not in self._failing_completions:
+                self._failing_completions.add(completer)
                 self._report(error if isinstance(error, ExtensionFailedError) else failed(scope, what, error))
             return ()
-        self._failing_completions.discard(name)
+        self._failing_completions.discard(completer)
         return found
 
     async def _awaited(self, completed: Awaitable[Suggestions]) -> Suggestions:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from kaa.ext.commands import Command
+from kaa.ext.commands import Command, CommandCompleter
 from kaa.ext.costs import Costs
 from kaa.ext.hooks import (
     AfterCompactionHook,
@@ -59,6 +59,7 @@ class Scope:
         self.is_open = True
         self.tools: dict[str, RegisteredTool] = {}
         self.commands: dict[str, Command] = {}
+        self.mention_completers: list[CommandCompleter] = []
         self.providers: dict[str, RegisteredProvider] = {}
         self.sections: dict[str, PromptSection] = {}
         self.carried: dict[str, CarriedSection] = {}
@@ -109,7 +110,7 @@ class Scope:
             *(self.session_starts, self.session_ends, self.message_hooks, self.before_requests),
             *(self.before_tools, self.after_tools, self.before_ends),
             *(self.before_compactions, self.after_compactions, self.compactors, self.before_navigations),
-            *(self.handlers, self.notification_handlers, self.services, self.theme_folders),
+            *(self.handlers, self.notification_handlers, self.services, self.theme_folders, self.mention_completers),
         ):
             hooks.clear()
         closers, self.closers = self.closers[::-1], []

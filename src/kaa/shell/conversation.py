@@ -349,6 +349,15 @@ class Conversation:
         """What can stand behind the name of a slash command, where `typed` stands so far."""
         return await self._registry.complete(name, typed, self)
 
+    @property
+    def completes_mentions(self) -> bool:
+        """Whether an extension completes what follows an `@`, besides files."""
+        return self._registry.completes_mentions
+
+    async def complete_mention(self, typed: str) -> tuple[Suggestion, ...]:
+        """What of extensions can stand behind an `@`, where `typed` stands so far."""
+        return await self._registry.complete_mention(typed, self)
+
     def on_registrations(self, observer: Callable[[], None]) -> Callable[[], None]:
         """Call `observer` when tools and commands came or went. Returns a function that ends this."""
         return self._registry.subscribe(observer)

@@ -96,13 +96,19 @@ class FileCompletion:
     Args:
         index: the paths as far as they are known; None as long as they are not.
         ask: see `PathCompletion`.
+        others: is given what is typed, and calls back, at once or later on the thread of the interface, with what else
+            can stand there, each with a description; what ends with punctuation can be completed further.
     """
 
     def __init__(
-        self, index: Callable[[], PathIndex | None], ask: Callable[[str, Callable[[Sequence[str]], None]], None]
+        self,
+        index: Callable[[], PathIndex | None],
+        ask: Callable[[str, Callable[[Sequence[str]], None]], None],
+        others: Callable[[str, Callable[[Iterable[tuple[str, str]]], None]], None] = lambda _typed, _found: None,
     ) -> None:
         self._index = index
         self._ask = ask
+        self._others = others
 
     def complete(self, text: str, caret: int, *, requested: bool) -> Completions | None:
         """The files and directories that fit."""
@@ -113,10 +119,17 @@ class FileCompletion:
         if typed.startswith(_OUTSIDE):
             return self._outside(typed, caret - len(match[0]), caret) if requested else None
         index = self._index()
-        if index is None:
-            return None
-        items = [_file(path) for path in index.search(typed, _MOST) if path != typed]
-        return Completions(caret - len(match[0]), caret, items)
+        files = [] if index is None else [_file(path) for path in index.search(typed, _MOST) if path != typed]
+        completions = Completions(caret - len(match[0]), caret, files)
+
+        def fill(found: Iterable[tuple[str, str]]) -> None:
+            others = [_other(value, description) for value, description in found][:_MOST]
+            if others:
+                # Behind the files: what is chosen already stays where it is.
+                completions.fill([*files[: _MOST - len(others)], *others])
+
+        self._others(typed, fill)
+        return completions
 
     def _outside(self, typed: str, start: int, caret: int) -> Completions:
         completions = Completions(start, caret)
@@ -148,6 +161,12 @@ class PathCompletion:
 def _file(path: str) -> Completion:
     directory, name = _split(path)
     return Completion(f"@{_quoted(path)}{_end(path)}", name, directory, is_partial=path.endswith("/"))
+
+
+def _other(value: str, description: str) -> Completion:
+    goes_on = not value[-1:].isalnum()
+    quoted = value if not re.search(r"\s", value) else f'"{value}' if goes_on else f'"{value}"'
+    return Completion(f"@{quoted}{'' if goes_on else ' '}", value, description, is_partial=goes_on)
 
 
 def _path(path: str) -> Completion:

@@ -74,6 +74,10 @@ def _menu(editor: Editor, width: int = 60) -> list[str]:
     return visible(editor.render(width))[3:]
 
 
+def _names(editor: Editor) -> list[str]:
+    return [row.strip("› ").split()[0] for row in _menu(editor)]
+
+
 def _submitted(editor: Editor) -> list[str]:
     submitted: list[str] = []
     editor.on_submit = submitted.append
@@ -249,6 +253,30 @@ class TestFiles:
         editor.completer.follow()
 
         assert _menu(editor)
+
+    def test_others_stand_behind_the_files_when_they_come(self, directory: _Directory) -> None:
+        editor = Editor(keyboard_context())
+        waiting: list[Callable[[list[tuple[str, str]]], None]] = []
+        source = FileCompletion(lambda: FuzzyIndex(_PATHS), directory.ask, lambda _, found: waiting.append(found))
+        editor.completer.session.sources.append(source)
+        type_text(editor, "see @main")
+        files = _names(editor)
+
+        waiting[-1]([("maintainers:", "A server"), ("main:note", "")])
+
+        assert _names(editor) == [*files, "maintainers:", "main:note"]
+
+    def test_one_that_goes_on_is_completed_further(self, directory: _Directory) -> None:
+        editor = Editor(keyboard_context())
+        offered = {"li": [("lib:", "")], "lib:": [("lib:note://a", "Shopping")]}
+        source = FileCompletion(lambda: None, directory.ask, lambda typed, found: found(offered.get(typed, [])))
+        editor.completer.session.sources.append(source)
+
+        type_text(editor, "@li\t")
+        assert editor.text == "@lib:"
+        type_text(editor, "\t")
+
+        assert editor.text == "@lib:note://a "
 
     def test_large_pastes_before_it_do_not_matter(self, editor: Editor) -> None:
         pasted = "line\n" * 100

@@ -14,6 +14,7 @@ from kaa.ext.registration.base import Registrar, require_async, require_function
 ShortcutHandler: TypeAlias = Callable[[CommandContext], Awaitable[CommandAction | None]]
 HandlerT = TypeVar("HandlerT", bound=ShortcutHandler)
 CommandHandlerT = TypeVar("CommandHandlerT", bound=CommandHandler)
+CompleterT = TypeVar("CompleterT", bound=CommandCompleter)
 
 
 class CommandRegistrations(Registrar):
@@ -154,6 +155,19 @@ class CommandRegistrations(Registrar):
         if commands != scope.commands or list(commands) != list(scope.commands):
             scope.commands = commands
             self._registrations.changed(scope)
+
+    def complete_mentions(self, completer: CompleterT) -> CompleterT:
+        """Complete what the user writes behind an `@`, besides files.
+
+        Args:
+            completer: gets the text after the `@` and a `CommandContext`, returns suggestions for the whole of it; one
+                that ends with `:` or `/` can be completed further. As `complete` of `register_command`, it returns at
+                once or is async. An `on_user_message` hook gives such a mention its meaning.
+        """
+        scope = self._open_scope()
+        self._add(scope.mention_completers.append, completer)
+        self._registrations.changed(scope)
+        return completer
 
     def shortcut(
         self, key: str, description: str, *, name: str = "", while_running: bool = True

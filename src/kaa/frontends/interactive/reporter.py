@@ -27,11 +27,13 @@ class Additions(NamedTuple):
         commands: all slash commands.
         call_titles: see `Conversation.call_titles`.
         theme_folders: see `Conversation.theme_folders`.
+        completes_mentions: see `Conversation.completes_mentions`.
     """
 
     commands: Sequence[Command]
     call_titles: Mapping[str, str]
     theme_folders: Sequence[str]
+    completes_mentions: bool
 
 
 class CoreListener(Protocol):
@@ -142,7 +144,12 @@ class Reporter:
 
     def _tell_additions(self) -> None:
         conversation = self._conversation
-        additions = Additions(conversation.commands, conversation.call_titles, conversation.theme_folders)
+        additions = Additions(
+            conversation.commands,
+            conversation.call_titles,
+            conversation.theme_folders,
+            conversation.completes_mentions,
+        )
         self._post(lambda: self._listener.show_additions(additions))
 
     async def _tell_status(self) -> None:

@@ -3,7 +3,7 @@
 Whatever is shown comes from the core as events, and whatever is wanted goes to it as calls (`core_thread.py`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kaa.frontends.interactive.actions import Actions
@@ -43,6 +43,7 @@ from kaa.shell.conversation import SessionToOpen
 from kaa.tui.completion_sources import CommandCompletion, FileCompletion, PathCompletion
 
 if TYPE_CHECKING:
+    from kaa.ext.commands import Suggestion
     from kaa.ext.display import DisplayUpdate
     from kaa.frontends.interactive.extension_display import ExtensionDisplay
     from kaa.frontends.interactive.reporter import Additions
@@ -74,6 +75,7 @@ class InteractiveUI:
         self._paths = ProjectPaths(core, self._paths_changed)
         self.activity = Activity(main_view, self._attention)
         self.presenter = EventPresenter(main_view, transcript, self.activity, self._attention)
+        self._completes_mentions = False
         self._display: ExtensionDisplay | None = None
         self.presenter.on_display = self._show_display
         self.questions = QuestionDialogs(main_view, self._attention)
@@ -132,7 +134,7 @@ class InteractiveUI:
         main_view.editor.commands.on_copy = main_view.app.on_copy = self.copying.copy
         main_view.editor.completer.session.sources += [
             CommandCompletion(self.commands.offered),
-            FileCompletion(self._paths.index, self._paths.ask),
+            FileCompletion(self._paths.index, self._paths.ask, self._complete_mention),
             PathCompletion(self._paths.ask),
         ]
         self.preferences_changed()
@@ -177,6 +179,7 @@ class InteractiveUI:
         """Extensions came or went, or another conversation is open."""
         self.commands.of_conversation = tuple(additions.commands)
         self.command_keys.follow(additions.commands)
+        self._completes_mentions = additions.completes_mentions
         for problem in self._appearance.take_folders(additions.theme_folders):
             self.presenter.show_notice(problem, "warning")
 
@@ -191,10 +194,16 @@ class InteractiveUI:
 
     def _complete_command(self, name: str, typed: str, found: Found) -> None:
         """Have the core say what can stand behind the name of a command."""
+        self._suggest(lambda engine: engine.conversation.complete_command(name, typed), found)
 
+    def _complete_mention(self, typed: str, found: Found) -> None:
+        """Have the core say what of extensions can stand behind an `@`."""
+        if self._completes_mentions:
+            self._suggest(lambda engine: engine.conversation.complete_mention(typed), found)
+
+    def _suggest(self, ask: Callable[[Engine], Awaitable["Sequence[Suggestion]"]], found: Found) -> None:
         async def complete(engine: Engine) -> list[tuple[str, str]]:
-            suggestions = await engine.conversation.complete_command(name, typed)
-            return [(suggestion.text, suggestion.description) for suggestion in suggestions]
+            return [(suggestion.text, suggestion.description) for suggestion in await ask(engine)]
 
         def take(suggestions: list[tuple[str, str]]) -> None:
             found(suggestions)
