@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from kaa.core.messages import Json
-from tests.end_to_end.kaa_process import Kaa, conversation
+from tests.end_to_end.kaa_process import COMMAND, Kaa, conversation
+from tests.end_to_end.seat import READY
 from tests.support import mcp_server
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.mcp_http import McpHttpServer, Style
 from tests.support.mcp_server import ScriptedServer, echo_tool
 from tests.support.model_server import ModelServer, call, say
+from tests.support.program import Program
+from tests.support.rpc_client import rpc
 
 
 @pytest.fixture
@@ -127,6 +130,56 @@ def test_a_known_server_offers_its_tools_at_once(kaa: Kaa, server: ModelServer) 
 
     assert (done.code, done.out) == (0, "Done.\n"), done.err
     assert "directly" in results(server)[0]
+
+
+def test_a_resource_that_is_mentioned_goes_along(kaa: Kaa, server: ModelServer) -> None:
+    listed = [{"uri": "note://shopping", "name": "Shopping"}]
+    configure(kaa, kaa.home / "mcp.json", {"resources": listed}, required=True)
+    server.begin([say("First."), say("Second.")])
+
+    first = kaa.run("-p", "@scripted:note://shopping", "What is to buy?")
+    second = kaa.run("-p", "What is in @scripted:note://shopping and @scripted:note://other?")
+
+    assert (first.code, second.code) == (0, 0), first.err + second.err
+    asked, also = (conversation(request)[-1][1] for request in server.requests)
+    assert asked.startswith("@scripted:note://shopping\n\nWhat is to buy?")
+    assert "content of note://shopping" in asked
+    assert "content of note://shopping" in also
+    assert "content of note://other" not in also
+    assert "@scripted:note://other is sent as a name only" in second.err
+
+
+def test_a_client_of_rpc_mode_mentions_a_resource(kaa: Kaa, server: ModelServer) -> None:
+    configure(kaa, kaa.home / "mcp.json", {"resources": [{"uri": "note://shopping"}]})
+    server.begin([say("Bread.")])
+
+    with rpc(kaa) as client:
+        client.ask("prompt", message="What is in @scripted:note://shopping?")
+        client.event("agent_settled")
+
+    assert "content of note://shopping" in conversation(server.requests[0])[-1][1]
+
+
+def test_a_resource_is_completed_and_mentioned_in_the_terminal(kaa: Kaa, server: ModelServer) -> None:
+    configure(
+        kaa, kaa.home / "mcp.json", {"resources": [{"uri": "note://shopping", "name": "Shopping"}]}, required=True
+    )
+    server.begin([say("Known."), say("Bread.")])
+    kaa.run("-p", "hi")
+
+    with Program.start([COMMAND], env=kaa.environ, cwd=kaa.project) as program:
+        program.wait_for(READY)
+        program.type("@scri")
+        program.wait_for("scripted:")
+        program.press("tab")
+        program.wait_for("note://shopping")
+        program.press("tab")
+        program.wait_for("@scripted:note://shopping")
+        program.type("what?")
+        program.press("enter")
+        program.wait_for("Bread.")
+
+    assert "content of note://shopping" in conversation(server.requests[-1])[-1][1]
 
 
 def test_a_missing_required_server_ends_with_1_and_its_name(kaa: Kaa, server: ModelServer) -> None:

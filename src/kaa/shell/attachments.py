@@ -1,6 +1,7 @@
 """Turns what a user gives with a message (`@files`, piped text) into content that models read."""
 
 import os
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
@@ -16,6 +17,9 @@ from kaa.workspace.protocol import NamedFile, NamedFiles
 _MAX_TEXT_BYTES = 1024 * 1024
 _MAX_IMAGE_BYTES = 64 * 1024 * 1024
 _HEAD_BYTES = 64
+
+# The name of a server, and the beginning of a URI (RFC 3986, section 3.1).
+_RESOURCE = re.compile(r"[A-Za-z0-9_-]{1,40}:[A-Za-z][A-Za-z0-9+.-]*:")
 
 # Whether a file that is known to hold secrets is sent: asked with its real path.
 PermitSecret: TypeAlias = Callable[[str], Awaitable[bool]]
@@ -41,7 +45,7 @@ async def compose(
     word is a message of its own.
 
     Args:
-        words: arguments; those that begin with `@` name files or images.
+        words: arguments; those that begin with `@` name files or images, or resources, which stay names here.
         piped: the content of standard input.
         files: reads the files.
         permit: decides about files with secrets.
@@ -49,10 +53,11 @@ async def compose(
     Raises:
         AttachmentError: a file is missing or cannot be attached, or there is nothing to say.
     """
-    paths = [word[1:] for word in words if word.startswith("@")]
+    named = [word for word in words if word.startswith("@")]
     texts = [word for word in words if not word.startswith("@")]
-    attached = [await attach(path, files, permit) for path in paths]
-    parts = [piped.strip("\n"), *(one.text for one in attached), *texts[:1]]
+    resources = [word for word in named if is_resource(word[1:])]
+    attached = [await attach(word[1:], files, permit) for word in named if word not in resources]
+    parts = [piped.strip("\n"), *(one.text for one in attached), *resources, *texts[:1]]
     images = tuple(one.image for one in attached if one.image is not None)
     said = [part for part in parts if part.strip()]
     first = "\n\n".join(said)
@@ -63,6 +68,11 @@ async def compose(
     if piped.strip() and first.startswith("/"):
         first = f" {first}"  # what is piped is text and never a slash command
     return user_message(first, images), [user_message(text) for text in texts[1:]]
+
+
+def is_resource(mention: str) -> bool:
+    """Whether what follows an `@` is a resource of an MCP server, `server:uri`, and no file."""
+    return _RESOURCE.match(mention) is not None
 
 
 async def attach(path: str, files: NamedFiles, permit: PermitSecret) -> Attachment:

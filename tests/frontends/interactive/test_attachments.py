@@ -234,6 +234,14 @@ def test_a_file_of_the_project_that_does_not_exist_is_said(tmp_path: Path) -> No
     ]
 
 
+def test_a_resource_of_a_server_is_no_file() -> None:
+    told: list[str] = []
+    message = user_message("see @lib:file:///a/shot.png and @lib:note:readme.md")
+
+    assert run(with_mentioned(MemoryWorkspace(), message, unasked, told.append)) is message
+    assert told == []
+
+
 @pytest.mark.parametrize("permitted", [True, False])
 def test_a_secret_is_sent_only_after_a_yes(permitted: bool) -> None:
     class Secrets(MemoryWorkspace):

@@ -6,6 +6,7 @@ from kaa.builtin.mcp.command import McpCommand
 from kaa.builtin.mcp.exposure import choose_tools, registered
 from kaa.builtin.mcp.gateway import Gateway
 from kaa.builtin.mcp.host import McpHost
+from kaa.builtin.mcp.mentions import McpMentions
 from kaa.builtin.mcp.prewarming import Prewarming
 from kaa.builtin.mcp.prompts import McpPrompts
 from kaa.builtin.mcp.server_lines import ServerLines
@@ -20,7 +21,7 @@ def mcp_extension(host: McpHost) -> Extension:
     """The extension for the servers of a process."""
 
     def extend(api: ExtensionAPI) -> None:
-        tools, prompts = McpTools(host), McpPrompts(host)
+        tools, prompts, mentions = McpTools(host), McpPrompts(host), McpMentions(host)
 
         def renew() -> None:
             """Register the tools that the servers offer now."""
@@ -39,6 +40,8 @@ def mcp_extension(host: McpHost) -> Extension:
         McpCommand(host).register(api)
         api.add_prompt_section("mcp-servers", ServerLines(host).section)
         api.on_session_start(choose)
+        api.on_user_message(mentions.attach)
+        api.complete_mentions(mentions.complete)
         api.on_event(MessageUpdate)(Prewarming(host, tools).see)
         api.on_close(host.observe(lambda _server: renew_all()))
         renew()

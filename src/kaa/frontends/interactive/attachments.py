@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from kaa.builtin.images import ImageError, image_type, prepare_image
 from kaa.core.messages import ImageContent, UserMessage, user_message
 from kaa.frontends.interactive.transcript.message_content import split_content
-from kaa.shell.attachments import AttachmentError, PermitSecret, attach, missing
+from kaa.shell.attachments import AttachmentError, PermitSecret, attach, is_resource, missing
 from kaa.workspace.protocol import NamedFiles
 
 _MARKER = re.compile(r"\[image #(\d+)\]")
@@ -121,6 +121,8 @@ async def with_mentioned(
     text, images = split_content(message.content)
     found, texts = list(images), [text]
     for path in mentioned(text):
+        if is_resource(path):
+            continue
         outside = path.startswith(("/", "~/", "../")) and not path.startswith(f"{files.root}/")
         if not outside and not _NAME.search(path):
             if _is_file_name(path, files.root) and (error := await missing(path, files)):
