@@ -192,6 +192,17 @@ def test_a_missing_required_server_ends_with_1_and_its_name(kaa: Kaa, server: Mo
     assert server.requests == []
 
 
+def test_a_crash_of_node_is_told_with_its_error(kaa: Kaa, server: ModelServer) -> None:
+    report = "node:internal\\n  throw err;\\n\\nError: Cannot find module 'x'\\n    at Module\\n\\nNode.js v22.1.0"
+    entry: Json = {"command": "/bin/sh", "args": ["-c", f'printf "{report}\\n" >&2; exit 1']}
+    (kaa.home / "mcp.json").write_text(json.dumps({"mcpServers": {"broken": entry}}))
+    server.begin([call("mcp", action="connect", server="broken"), say("I cannot.")])
+
+    kaa.run("-p", "hi")
+
+    assert "it exited with code 1: Error: Cannot find module 'x'" in results(server)[0]
+
+
 def test_a_file_for_one_run_is_used_and_nothing_with_no_mcp(kaa: Kaa, server: ModelServer) -> None:
     file = kaa.home.parent / "more.json"
     configure(kaa, file)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,6 +23,9 @@ from kaa.workspace.sandbox.options import SandboxOptions
 from kaa.workspace.sandbox.program import ConfinedProgram, ProgramRights, UnconfinedError
 
 _MAX_LINE_CHARACTERS = 1_000
+# Node's report of an exception ends with its version; what happened is some lines above.
+_NODE_VERSION = re.compile(r"Node\.js v[\d.]+")
+_ERROR = re.compile(r"(?:Uncaught )?\w*Error\b.*: .+")
 # Where package runners keep what they fetched.
 _CACHES = ("npm_config_cache", "UV_CACHE_DIR", "XDG_CACHE_HOME", "PIP_CACHE_DIR", "BUN_INSTALL_CACHE_DIR")
 
@@ -57,6 +61,7 @@ class ServerProcess:
         self._program = program
         self._log = log
         self._last = ""
+        self._error = ""
         self._logging = asyncio.create_task(self._keep_log(stderr))
         self.stdin = stdin
         self.stdout = stdout
@@ -95,7 +100,9 @@ class ServerProcess:
     def _keep(self, lines: list[bytes]) -> None:
         for line in lines:
             if text := cleaned(line[:_MAX_LINE_CHARACTERS].decode(errors="replace")).strip():
-                self._last = text
+                if _ERROR.match(text):
+                    self._error = text
+                self._last = self._error or text if _NODE_VERSION.fullmatch(text) else text
                 self._log(text)
 
 
