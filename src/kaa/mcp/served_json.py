@@ -53,10 +53,32 @@ def elicit_answer(result: Mapping[str, Json]) -> ElicitAnswer:
 
 
 def _field(field: FormField) -> Json:
-    schema: dict[str, Json] = {"type": field.type}
-    described = {"title": field.title, "description": field.description, "default": field.default}
-    schema |= {key: value for key, value in described.items() if value not in ("", None)}
-    return schema | {"enum": [value for value, _ in field.options]} if field.options else schema
+    """A field as `requestedSchema` has it (revision 2025-11-25, client/elicitation, "Requested Schema")."""
+    described: dict[str, Json] = {
+        "title": field.title,
+        "description": field.description,
+        "default": field.default,
+        "format": field.format,
+        "minimum": field.minimum,
+        "maximum": field.maximum,
+        "minLength": field.min_length,
+        "maxLength": field.max_length,
+        "minItems": field.min_items,
+        "maxItems": field.max_items,
+    }
+    schema = {key: value for key, value in described.items() if value not in ("", None)}
+    if field.many:
+        return {"type": "array", "items": {"type": field.type, **_options(field, "anyOf")}, **schema}
+    return {"type": field.type, **_options(field, "oneOf"), **schema}
+
+
+def _options(field: FormField, titled: str) -> dict[str, Json]:
+    """The values to choose from. `titled`: the keyword of those with labels."""
+    if not field.options:
+        return {}
+    if all(label in ("", value) for value, label in field.options):
+        return {"enum": [value for value, _ in field.options]}
+    return {titled: [{"const": value, "title": label or value} for value, label in field.options]}
 
 
 def _part(part: Part) -> Json:
