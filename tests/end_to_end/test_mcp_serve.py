@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
+from kaa.core.messages import Json
+from kaa.mcp.messages import MAX_MESSAGE_BYTES
 from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.support.mcp_client import MODERN, serving, text
 from tests.support.model_server import ModelServer, call, say
@@ -219,6 +221,90 @@ def test_lines_that_are_no_messages_are_refused(kaa: Kaa, server: ModelServer) -
     assert [one["error"]["code"] for one in refused] == [-32700, -32700]
     assert unknown["error"]["code"] == -32601
     assert still["tools"]
+
+
+def test_a_line_over_the_limit_is_refused_and_the_server_goes_on(kaa: Kaa, server: ModelServer) -> None:
+    with serving(kaa) as client:
+        client.lines.send_bytes(b'{"jsonrpc": "2.0", "id": 7, "method": "' + b"x" * MAX_MESSAGE_BYTES + b'"}\n')
+        refused = client.lines.wait(lambda line: "error" in line)
+        still = client.result("tools/list")
+
+    assert refused["error"]["code"] == -32700
+    assert str(MAX_MESSAGE_BYTES) in refused["error"]["message"]
+    assert still["tools"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc": "2.0", "id": 99, "result": {}}',
+        b'{"jsonrpc": "2.0", "id": "kaa-1", "result": {"action": "accept"}}',
+        b'{"jsonrpc": "2.0", "id": null, "error": {"code": 1, "message": "x"}}',
+        b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 99}}',
+        b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": [[]]}}',
+        b'{"jsonrpc": "2.0", "method": "notifications/cancelled"}',
+        b'{"jsonrpc": "2.0", "method": "notifications/unknown", "params": {}}',
+    ],
+)
+def test_what_answers_and_cancels_nothing_is_ignored(kaa: Kaa, server: ModelServer, line: bytes) -> None:
+    with serving(kaa) as client:
+        client.lines.send_bytes(line + b"\n")
+        client.result("tools/list")
+
+    assert len(client.lines.seen) == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": []}',
+        b'{"jsonrpc": "2.0", "id": 9, "method": 5}',
+        b'{"jsonrpc": "2.0", "id": 9, "method": "\xff"}',
+    ],
+)
+def test_bad_frames_are_refused_and_the_server_goes_on(kaa: Kaa, server: ModelServer, line: bytes) -> None:
+    with serving(kaa) as client:
+        client.lines.send_bytes(line + b"\n")
+        refused = client.lines.wait(lambda line: "error" in line)
+        still = client.result("tools/list")
+
+    assert refused["error"]["code"] == -32700
+    assert still["tools"]
+
+
+def test_an_id_that_is_under_way_is_refused(kaa: Kaa, server: ModelServer, *, modern: bool) -> None:
+    server.begin([call("bash", command="sleep 1000"), say("Never said.")])
+
+    with serving(kaa, "--agent", modern=modern) as client:
+        number = client.begin("tools/call", name="kaa", arguments={"prompt": "wait"}, _meta={"progressToken": 1})
+        client.lines.wait(lambda line: line.get("method") == "notifications/progress")
+        client.lines.send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": "kaa"}})
+        refused = client.answer_to(number)
+
+    assert refused["error"]["code"] == -32600
+
+
+@pytest.mark.parametrize("state", ["made-up", 5, [], {}])
+def test_an_unknown_request_state_is_refused(kaa: Kaa, server: ModelServer, state: Json) -> None:
+    with serving(kaa, "--agent") as client:
+        refused = client.ask("tools/call", name="kaa", arguments={"prompt": "x"}, requestState=state)
+
+    assert refused["error"]["code"] == -32602
+    assert server.requests == []
+
+
+def test_the_end_of_the_input_during_a_call_ends_everything(kaa: Kaa, server: ModelServer, *, modern: bool) -> None:
+    server.begin([call("bash", command="sleep 1000"), say("Never said.")])
+
+    with serving(kaa, "--agent", modern=modern) as client:
+        number = client.begin("tools/call", name="kaa", arguments={"prompt": "wait"}, _meta={"progressToken": 1})
+        client.lines.wait(lambda line: line.get("method") == "notifications/progress")
+        code, err = client.lines.end()
+
+    assert (code, err) == (0, "")
+    assert all(line.get("id") != number for line in client.lines.seen)
 
 
 def test_everything_asked_before_the_end_but_calls_is_answered(kaa: Kaa, server: ModelServer) -> None:

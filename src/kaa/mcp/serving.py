@@ -103,10 +103,14 @@ class McpServer:
         try:
             messages = decode(line)
         except MalformedMessageError as error:
-            self._send(ErrorResponse(None, _PARSE_ERROR, str(error)))
+            self.refuse(str(error))
             return
         for message in messages:
             self._take(message)
+
+    def refuse(self, problem: str) -> None:
+        """Tell the client that a line of its cannot be read."""
+        self._send(ErrorResponse(None, _PARSE_ERROR, problem))
 
     async def close(self) -> None:
         """Stop everything."""

@@ -17,6 +17,7 @@ from kaa.frontends.mcp.services import AgentService, ToolService
 from kaa.frontends.rpc.lines import LineTooLongError, LineWriter, read_lines
 from kaa.host.prints import prints_on_stderr
 from kaa.mcp.manifest import ServerInfo
+from kaa.mcp.messages import MAX_MESSAGE_BYTES
 from kaa.mcp.serving import McpServer, Service
 from kaa.shell.home import Home
 from kaa.shell.host import Host, HostNotice
@@ -89,9 +90,9 @@ async def _serve(service: Service, output: int) -> None:
     )
 
     async def read() -> None:
-        async for line in read_lines(sys.stdin.fileno()):
+        async for line in read_lines(sys.stdin.fileno(), MAX_MESSAGE_BYTES):
             if isinstance(line, LineTooLongError):
-                _tell(str(line))
+                server.refuse(str(line))
             elif line.strip():
                 server.receive(line)
 

@@ -26,8 +26,8 @@ class LineTooLongError(ValueError):
     """A line is longer than any command may be."""
 
 
-async def read_lines(fd: int) -> AsyncIterator[bytes | LineTooLongError]:
-    """The lines of a descriptor of any kind, without their ends, until its end; a line that is too long as an error.
+async def read_lines(fd: int, most: int = MAX_LINE_BYTES) -> AsyncIterator[bytes | LineTooLongError]:
+    """The lines of a descriptor of any kind, without their ends, until its end; one of over `most` bytes as an error.
 
     A thread reads, because event loops do not read regular files. It hands over plain calls: a coroutine that the loop
     no longer runs when it ends makes Python print a warning.
@@ -42,7 +42,7 @@ async def read_lines(fd: int) -> AsyncIterator[bytes | LineTooLongError]:
 
     def read() -> None:
         try:
-            for line in _split(lambda: os.read(fd, _READ_BYTES)):
+            for line in _split(lambda: os.read(fd, _READ_BYTES), most):
                 put(line)
             put(None)
         except RuntimeError:  # the loop has ended, and with it all interest
@@ -54,28 +54,28 @@ async def read_lines(fd: int) -> AsyncIterator[bytes | LineTooLongError]:
         yield line
 
 
-def _split(read: Callable[[], bytes]) -> Iterator[bytes | LineTooLongError]:
+def _split(read: Callable[[], bytes], most: int) -> Iterator[bytes | LineTooLongError]:
     """Cut what is read into lines."""
     parts: list[bytes] = []
     length = 0
     while True:
         data = _or_nothing(read)
         if not data:
-            if parts and length <= MAX_LINE_BYTES:
+            if parts and length <= most:
                 yield b"".join(parts)
             return
         *ended, rest = data.split(b"\n")
         for end in ended:
             parts.append(end)
             length += len(end)
-            too_long = length > MAX_LINE_BYTES
+            too_long = length > most
             line = b"" if too_long else b"".join(parts).removesuffix(b"\r")
             parts, length = [], 0
-            yield LineTooLongError(f"a line of over {MAX_LINE_BYTES} bytes was ignored") if too_long else line
+            yield LineTooLongError(f"a line of over {most} bytes was ignored") if too_long else line
         length += len(rest)
-        if rest and length <= MAX_LINE_BYTES:
+        if rest and length <= most:
             parts.append(rest)
-        elif length > MAX_LINE_BYTES:
+        elif length > most:
             parts = []  # only its end matters
 
 
