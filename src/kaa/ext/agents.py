@@ -29,7 +29,7 @@ class ToolTask(msgspec.Struct, frozen=True):
     """A tool call that an extension asks for.
 
     Attributes:
-        extension: its name, which events and questions carry.
+        extension: its name, which events and questions carry; empty for a part of kaa.
         call_id: the call of a tool in which it asks; empty if there is none.
         name: of the tool.
         arguments: of the call.

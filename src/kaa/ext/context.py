@@ -118,8 +118,11 @@ class ConversationContext(ConversationActions):
         if self._agents is not None and (name in control.active_tools or name in control.deferred_tools):
             from kaa.ext.agents import ToolTask  # lazy: few extensions call tools
 
+            own = self._scope is not None and self._scope.built_in
             with self._untimed():
-                return await self._agents().call(ToolTask(self.extension, self._call_id, name, arguments))
+                return await self._agents().call(
+                    ToolTask("" if own else self.extension, self._call_id, name, arguments)
+                )
         found, scope = control.hidden_tool(name)
         return await self.bind(found.tool, scope).run(arguments, _InnerRun(self._call_id))
 

@@ -174,7 +174,8 @@ class Registry:
         """The tools to make active.
 
         Args:
-            only: names; None takes every tool that is active by default.
+            only: names; None takes every tool that is active by default, and so do names that all begin with `+`, which
+                come on top.
             without: names to leave out.
             built_in: whether built-in tools are active by default.
 
@@ -182,18 +183,19 @@ class Registry:
             RegistrationError: a name is not registered.
         """
         known = {tool.name: tool for tool in self.tools if tool.exposure != "hidden"}
-        wanted, unwanted = (None if only is None else set(only)), set(without)
-        unknown = sorted(((wanted or set()) | unwanted) - set(known))
+        named, unwanted = tuple(only or ()), set(without)
+        added = {name[1:] for name in named if name.startswith("+")}
+        listed = {name for name in named if not name.startswith("+")}
+        by_default = only is None or (bool(added) and not listed)
+        unknown = sorted((listed | added | unwanted) - set(known))
         if unknown:
             raise RegistrationError(f"no such tool: {', '.join(unknown)} (known: {', '.join(known)})")
         chosen = (
             tool
             for tool in known.values()
-            if (
-                tool.name in wanted
-                if wanted is not None
-                else tool.exposure == "default" and (built_in or not tool.built_in)
-            )
+            if tool.name in added
+            or tool.name in listed
+            or (by_default and tool.exposure == "default" and (built_in or not tool.built_in))
         )
         return tuple(tool for tool in chosen if tool.name not in unwanted)
 

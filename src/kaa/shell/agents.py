@@ -41,6 +41,7 @@ _USAGE_KIND = "agent"
 _MAX_NAME_CHARACTERS = 64
 _MOST_NESTED = 5
 _OWN_RIGHTS = ("granted", "outside")
+_OWN = "kaa"  # calls for its own tools: no agent has this name, as those end with a random number
 
 
 class AgentOrigin(msgspec.Struct, frozen=True):
@@ -122,7 +123,8 @@ class AgentRuns:
     async def call(self, task: ToolTask) -> ToolResult:
         """See `AgentRunner`."""
         self._check_depth(task.name, "A tool or hook that calls a tool is called for that call, too.")
-        author, call = f"extension {task.extension}", ToolCall(secrets.token_hex(8), task.name, task.arguments)
+        author = f"extension {task.extension}" if task.extension else _OWN
+        call = ToolCall(secrets.token_hex(8), task.name, task.arguments)
         if (guard := self._callers.get(author)) is None:  # kept, with the answers that hold for the session
             runner = AgentRuns(self._origin, self._workspace, self._ledger, self._emit, self._depth + 1)
             guard = self._callers[author] = self._guard(author, self._workspace, runner)
@@ -177,7 +179,7 @@ class AgentRuns:
             runner: runs agents and tools for them.
         """
         origin = self._origin
-        asker = AttributingAsker(origin.asker, agent=author)
+        asker = AttributingAsker(origin.asker, agent=None if author == _OWN else author)
         registry = origin.registry.of_agent(workspace, asker, lambda: runner)
         gate = create_gatekeeper(
             origin.gate.choice,

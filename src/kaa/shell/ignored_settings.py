@@ -16,7 +16,7 @@ _LIKENESS = 0.85
 # By place in the file: the values that ask for nothing else than what kaa does, and what to do instead.
 _IGNORED: Final[dict[str, tuple[tuple[Json, ...], str]]] = {
     "cacheWarming": (("off",), "kaa does not warm caches"),
-    "codemode": ((), "kaa has no code mode"),
+    "codemode": ((), "kaa's code mode is a tool: put '+call_tools' into 'defaultTools'"),
     "defaultProjectTrust": (("ask",), "kaa asks, or start it with --trust"),
     "images.autoResize": ((True,), "kaa always reduces images to what models accept"),
     "packages": (([],), "put extensions for kaa into 'extensions'"),

@@ -6,6 +6,7 @@ import errno
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ from kaa.workspace.places import Places
 from kaa.workspace.protocol import (
     Absent,
     BackgroundProcess,
+    ClosedProgram,
     CommandRequest,
     CommandResult,
     DirEntry,
@@ -436,6 +438,19 @@ class LocalWorkspace:
         services = self._services(argv, b"", ending.failed_connections)
         blocked = (*carrier.found, *self.sandbox.network.blocked_since(refused_before), *services)
         return CommandResult(ending.exit_code, ending.signal, b"", 0, 0, leftovers=ending.leftovers, blocked=blocked)
+
+    def closed_program(self, script: str) -> AbstractAsyncContextManager[ClosedProgram]:
+        """See `ClosedPrograms`."""
+        from kaa.workspace.closed_program import run_closed  # lazy: few conversations have use for it
+
+        return run_closed(
+            script,
+            root=self._root,
+            home=self._home,
+            environment=self._own_environment,
+            sandbox=self.sandbox.options,
+            unconfined=self.sandbox.mode == "full-access",
+        )
 
     async def close(self) -> None:
         """Stop everything that still runs and the hands themselves."""

@@ -7,12 +7,16 @@ there, bytes that are not UTF-8 become U+FFFD.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
 from kaa.workspace.blocked import Blocked
 from kaa.workspace.checkpoints.contract import CheckpointLimits, Checkpoints, Permit
+
+if TYPE_CHECKING:
+    from asyncio import StreamReader, StreamWriter
 
 EntryKind = Literal["file", "directory", "symlink", "other"]
 
@@ -321,6 +325,45 @@ class NamedFiles(Protocol):
 
         Raises:
             OSError: it cannot be listed.
+        """
+        ...
+
+
+class ClosedProgram(Protocol):
+    """A program that runs and can do nothing but talk to kaa.
+
+    Attributes:
+        reader: its standard output; lines have at most 16 MiB.
+        writer: its standard input.
+    """
+
+    @property
+    def reader(self) -> "StreamReader":
+        """See above."""
+        ...
+
+    @property
+    def writer(self) -> "StreamWriter":
+        """See above."""
+        ...
+
+    async def ending(self) -> str:
+        """Wait for its end, and say how it ended, in words that follow a colon."""
+        ...
+
+
+@runtime_checkable
+class ClosedPrograms(Protocol):
+    """Runs programs without a project, a home, a network or keys. No part of `Workspace`: few have use for it."""
+
+    def closed_program(self, script: str) -> AbstractAsyncContextManager[ClosedProgram]:
+        """Run a Python script of kaa's that imports only the standard library. Leaving the context ends it.
+
+        Args:
+            script: its file; it can read the folder that this is in.
+
+        Raises:
+            OSError: it cannot be started; the message says why.
         """
         ...
 

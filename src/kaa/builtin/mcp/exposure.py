@@ -10,6 +10,7 @@ from kaa.builtin.mcp import host as seam
 from kaa.builtin.mcp.host import McpHost, ServerView
 from kaa.builtin.mcp.names import GATEWAY
 from kaa.builtin.mcp.tools import McpTools, is_usable
+from kaa.builtin.tools import CALL_TOOLS
 from kaa.core.provider import TOOL_SEARCH
 from kaa.core.usage import size_of_schema
 from kaa.ext.context import ConversationContext
@@ -44,10 +45,12 @@ def registered(view: ServerView, tool: str) -> Exposure | None:
 def choose_tools(host: McpHost, tools: McpTools, context: ConversationContext) -> None:
     """Give a conversation that begins the tools that are exposed automatically, if they are few, or else the search.
 
-    A conversation whose model has no gateway, because the user chose its tools, gets neither.
+    A conversation whose model has no gateway, because the user chose its tools, gets neither, nor does one whose model
+    writes programs, which find and call them.
     """
     deferred = context.deferred_tools
-    if GATEWAY not in context.active_tools:
+    active = context.active_tools
+    if GATEWAY not in active or CALL_TOOLS in active:
         return
     views = [view for view in host.servers() if is_usable(view)]
     automatic = [

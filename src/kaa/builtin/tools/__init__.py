@@ -38,6 +38,21 @@ class SearchArguments(msgspec.Struct, frozen=True):
     query: str
 
 
+CALL_TOOLS: Final = "call_tools"
+_CALL_TOOLS = (
+    'Run a short Python program that calls tools as async functions: text = await tools.read(path="a"). A result is a '
+    "str, or parsed JSON if a server gives structured output; ToolError is raised otherwise. await find_tools(words) "
+    "gives definitions of more tools. asyncio.gather runs calls in parallel. You get only what it prints. It reaches "
+    "files, network and packages by tools alone."
+)
+
+
+class ProgramArguments(msgspec.Struct, frozen=True):
+    """The program."""
+
+    program: str
+
+
 REQUEST_TOOL: Final = "request_permission"
 _REQUEST = "Ask the user to lift a [sandbox] block. A command then runs outside, once."
 
@@ -74,6 +89,8 @@ def extend(api: ExtensionAPI) -> None:
     )
     search = TypedTool(TOOL_SEARCH, _TOOL_SEARCH, SearchArguments, _search)
     api.register_tool(search, snippet="find more tools", exposure="deferred", risk="read")
+    programs = TypedTool(CALL_TOOLS, _CALL_TOOLS, ProgramArguments, _call_tools)
+    api.register_tool(programs, snippet="many calls of tools at once, by a program", exposure="deferred", risk="read")
 
 
 async def _web_fetch(arguments: WebFetchArguments, context: ToolContext) -> ToolResult:
@@ -86,6 +103,12 @@ async def _search(arguments: SearchArguments, context: ToolContext) -> ToolResul
     from kaa.builtin.tool_search import search_tools  # lazy: few conversations have tools to find
 
     return await search_tools(arguments.query, context)
+
+
+async def _call_tools(arguments: ProgramArguments, context: ToolContext) -> ToolResult:
+    from kaa.builtin.call_tools import call_tools  # lazy: it is off by default
+
+    return await call_tools(arguments.program, context)
 
 
 async def _permitted(arguments: PermissionArguments, _context: ToolContext) -> ToolResult:

@@ -1,4 +1,4 @@
-"""Calls of bash and of its background processes: the command, and the end of its output."""
+"""Calls of bash, of its background processes and of programs: what is run, and the end of its output."""
 
 from collections.abc import Sequence
 
@@ -33,6 +33,14 @@ class BashRenderer:
     def aside(self, call: ShownCall) -> str:
         """The output speaks for itself."""
         return ""
+
+
+class ProgramRenderer(BashRenderer):
+    """A program of the model, the calls that it makes, and what it printed."""
+
+    def title(self, call: ShownCall) -> Sequence[Span]:
+        """The program."""
+        return command_title(self._view, ">>>", call.argument("program"), "toolTitle")
 
 
 def command_title(view: ViewOptions, prompt: str, command: str, token: str, conditions: str = "") -> list[Span]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from kaa.core.terminal_text import plain_text
 from kaa.frontends.interactive.transcript.excerpt import beginning
-from kaa.frontends.interactive.transcript.tools.bash import BashRenderer, ProcessRenderer
+from kaa.frontends.interactive.transcript.tools.bash import BashRenderer, ProcessRenderer, ProgramRenderer
 from kaa.frontends.interactive.transcript.tools.call import ShownCall
 from kaa.frontends.interactive.transcript.tools.files import EditRenderer, ReadRenderer, WriteRenderer
 from kaa.frontends.interactive.transcript.tools.renderer import (
@@ -75,6 +75,7 @@ class GenericRenderer:
 
 _RENDERERS: Mapping[str, Callable[[ViewOptions], CallRenderer]] = {
     "bash": BashRenderer,
+    "call_tools": ProgramRenderer,
     "edit": EditRenderer,
     "find": FindRenderer,
     "grep": GrepRenderer,
