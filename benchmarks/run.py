@@ -21,6 +21,7 @@ sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from benchmarks import (  # noqa: E402 - only found after the line above
     checkpoints,
+    code_mode,
     compaction,
     first_request,
     long_answer,
@@ -48,6 +49,7 @@ _MEASUREMENTS = {
     "one_turn": one_turn.measure,
     "tool_turns": tool_turns.measure,
     "first_request": first_request.measure,
+    "code_mode": code_mode.measure,
     "prefix_stability": prefix_stability.measure,
     "long_answer": long_answer.measure,
     "model_catalogue": model_catalogue.measure,

@@ -72,6 +72,9 @@ def test_tools_are_selected_by_default_by_name_and_by_exclusion(registry: Loaded
 
     assert names(registry) == ["read", "echo"]
     assert names(registry, only=["grep", "echo"]) == ["grep", "echo"]
+    assert names(registry, only=["+grep"]) == ["read", "grep", "echo"]
+    assert names(registry, only=["+grep", "echo"]) == ["grep", "echo"]
+    assert names(registry, only=[]) == []
     assert names(registry, without=["read"]) == ["echo"]
     assert names(registry, built_in=False) == ["echo"]
     assert names(registry, only=()) == []

@@ -21,6 +21,7 @@ PARAMETERS = {
     "ls": {"path", "limit"},
     "web_fetch": {"url", "offset"},
     "tool_search": {"query"},
+    "call_tools": {"program"},
 }
 
 
