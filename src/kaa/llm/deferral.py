@@ -11,12 +11,12 @@ def deferred_tools(tools: Sequence[ToolSchema]) -> dict[str, ToolSchema]:
     return {tool.name: tool for tool in tools if tool.deferred}
 
 
-def found_tools(message: Message, deferred: dict[str, ToolSchema]) -> list[ToolSchema] | None:
-    """The tools that a message says were found; None if it is no result of a search, or one of them is gone."""
+def found_tools(message: Message, deferred: dict[str, ToolSchema]) -> list[ToolSchema]:
+    """The tools that a message says were found and that are still there; none if it is no result of a search."""
     if not isinstance(message, ToolResultMessage) or message.tool_name != TOOL_SEARCH or message.is_error:
-        return None
+        return []
     match message.details:
-        case {"found": [*names]} if names and all(isinstance(name, str) and name in deferred for name in names):
-            return [deferred[name] for name in names]
+        case {"found": [*names]}:
+            return [deferred[name] for name in names if isinstance(name, str) and name in deferred]
         case _:
-            return None
+            return []

@@ -54,16 +54,22 @@ def test_found_tools_are_referred_to() -> None:
     assert result == [{"type": "tool_reference", "tool_name": "mcp__db__query"}]
 
 
+def test_a_found_tool_stays_when_another_one_is_gone() -> None:
+    result = _result(_body(_history({"found": ["mcp__db__gone", "mcp__db__query"]}), _SEARCH, _FOUND))
+
+    assert result == [{"type": "tool_reference", "tool_name": "mcp__db__query"}]
+
+
 def test_the_mark_of_the_conversation_stays_beside_references() -> None:
     body = _body(_history({"found": ["mcp__db__query"]}), _SEARCH, _FOUND)
 
     assert "cache_control" in body["messages"][2]["content"][0]
 
 
-def test_text_stands_where_a_found_tool_is_gone_or_nothing_was_found() -> None:
+def test_text_stands_where_all_found_tools_are_gone_or_nothing_was_found() -> None:
     text = [{"type": "text", "text": "mcp__db__query: …"}]
 
-    assert _result(_body(_history({"found": ["mcp__db__gone", "mcp__db__query"]}), _SEARCH, _FOUND)) == text
+    assert _result(_body(_history({"found": ["mcp__db__gone"]}), _SEARCH, _FOUND)) == text
     assert _result(_body(_history({"found": []}), _SEARCH, _FOUND)) == text
     assert _result(_body(_history({"found": [3]}), _SEARCH, _FOUND)) == text
     assert _result(_body(_history("found"), _SEARCH, _FOUND)) == text

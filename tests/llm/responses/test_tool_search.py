@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
 
 from kaa.core.messages import (
@@ -75,8 +76,18 @@ def test_a_search_and_what_it_found_are_items_of_their_own() -> None:
     assert [(tool["name"], tool["defer_loading"]) for tool in output["tools"]] == [("mcp__db__query", True)]
 
 
-def test_a_search_that_found_nothing_has_no_tools() -> None:
-    assert _body(_history(None), _SEARCH, _FOUND)["input"][3]["tools"] == []
+@pytest.mark.parametrize("found", [None, {"found": []}, {"found": ["gone", 1]}, {"found": "gone"}])
+def test_a_search_that_found_nothing_has_no_tools_and_says_why(found: Json) -> None:
+    output, reason = _body(_history(found), _SEARCH, _FOUND)["input"][3:]
+
+    assert output["tools"] == []
+    assert reason == {"role": "user", "content": [{"type": "input_text", "text": "[tool_search] …"}]}
+
+
+def test_a_found_tool_stays_when_another_one_is_gone() -> None:
+    (output,) = _body(_history({"found": ["mcp__db__gone", "mcp__db__query"]}), _SEARCH, _FOUND)["input"][3:]
+
+    assert [tool["name"] for tool in output["tools"]] == ["mcp__db__query"]
 
 
 def test_a_model_without_search_gets_a_function() -> None:
@@ -85,9 +96,7 @@ def test_a_model_without_search_gets_a_function() -> None:
     body = _body(_history({"found": ["mcp__db__query"]}), _SEARCH, model=model)
 
     assert [tool["type"] for tool in body["tools"]] == ["function"]
-    assert [item["type"] for item in body["input"][1:]] == ["message", "function_call", "function_call_output"] or [
-        item["type"] for item in body["input"][1:]
-    ] == ["function_call", "function_call_output"]
+    assert [item["type"] for item in body["input"][1:]] == ["function_call", "function_call_output"]
 
 
 def test_a_search_in_a_reply_is_a_call_of_the_tool() -> None:

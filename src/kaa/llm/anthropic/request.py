@@ -152,7 +152,7 @@ def _with_references(message: Message, content: list[JsonObject], deferred: dict
     https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool#custom-tool-search-implementation
     """
     found = found_tools(message, deferred)
-    if found is None:
+    if not found:
         return content
     return [{**content[0], "content": [{"type": "tool_reference", "tool_name": tool.name} for tool in found]}]
 

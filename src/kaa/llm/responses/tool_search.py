@@ -13,6 +13,7 @@ from kaa.core.provider import TOOL_SEARCH, ToolSchema
 from kaa.llm.deferral import found_tools
 from kaa.llm.rendering import JsonObject
 from kaa.llm.responses.events import OutputItem
+from kaa.llm.unicode_text import clean
 
 
 def definition(function: JsonObject) -> JsonObject:
@@ -38,8 +39,11 @@ def searches(
     if isinstance(message, ToolResultMessage):
         if message.tool_name != TOOL_SEARCH:
             return items
-        found = [{**render(tool), "defer_loading": True} for tool in found_tools(message, deferred) or ()]
-        return [{**_search_item("tool_search_output", items[0]), "tools": found}]
+        found = [{**render(tool), "defer_loading": True} for tool in found_tools(message, deferred)]
+        output = {**_search_item("tool_search_output", items[0]), "tools": found}
+        # The item has no place for a text, which says why nothing was found.
+        reason = {"type": "input_text", "text": f"[tool_search] {clean(message.text)}"}
+        return [output] if found else [output, {"role": "user", "content": [reason]}]
     return [_call(item) if item.get("name") == TOOL_SEARCH else item for item in items]
 
 
