@@ -4,8 +4,10 @@ The record is `mcp-approvals.json` in kaa's home. A server of a project is appro
 of any server, for its very description. What changed is held back until the user has seen how.
 """
 
+import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import TypeVar
 
 import msgspec
 
@@ -38,6 +40,27 @@ class _File(msgspec.Struct, frozen=True):
     servers: dict[str, Approval] = {}
 
 
+class _RawFile(msgspec.Struct, frozen=True):
+    """The same without a look into the servers: each start of kaa asks about few of them."""
+
+    servers: dict[str, msgspec.Raw] = {}
+
+
+class _Digest(msgspec.Struct, frozen=True):
+    digest: str = ""
+
+
+class _Digests(msgspec.Struct, frozen=True):
+    """Of an `Approval`, what tells whether something changed."""
+
+    digest: str = ""
+    tools: dict[str, _Digest] = {}
+    instructions: str | None = None
+
+
+_KnownT = TypeVar("_KnownT", Approval, _Digests)
+
+
 class Approvals:
     """The record.
 
@@ -48,6 +71,7 @@ class Approvals:
     def __init__(self, home: Home) -> None:
         self._path = home.path / "mcp-approvals.json"
         self._file = PrivateFile(self._path)
+        self._read: tuple[tuple[int, ...], dict[str, msgspec.Raw]] | None = None  # what identifies the file's content
 
     def is_approved(self, server: ConfiguredServer) -> bool:
         """Whether a server may be started as it is configured. The user's own are: he wrote their files.
@@ -55,7 +79,7 @@ class Approvals:
         Raises:
             ApprovalRecordsError: the record cannot be read.
         """
-        return server.source.scope != "project" or self._of(server).digest == server.digest
+        return server.source.scope != "project" or self._of(server, _Digests).digest == server.digest
 
     def was_approved(self, server: ConfiguredServer) -> bool:
         """Whether another configuration of it was approved.
@@ -63,7 +87,7 @@ class Approvals:
         Raises:
             ApprovalRecordsError: the record cannot be read.
         """
-        return bool(self._of(server).digest)
+        return bool(self._of(server, _Digests).digest)
 
     def approve(self, server: ConfiguredServer) -> None:
         """Approve a server as it is configured now. What it offers is accepted when it is next listed.
@@ -80,7 +104,7 @@ class Approvals:
         Raises:
             ApprovalRecordsError: the record cannot be read or written.
         """
-        before, found = self._of(server), self.changes(server, manifest)
+        before, found = self._of(server, _Digests), self.changes(server, manifest)
         accepted = {tool.name: tool for tool in manifest.tools if tool.name not in found}
         if accepted.keys() - before.tools.keys() or before.instructions is None:
             with self._rewriting() as servers:
@@ -98,12 +122,12 @@ class Approvals:
         Raises:
             ApprovalRecordsError: the record cannot be read.
         """
-        before = self._of(server)
+        before = self._of(server, _Digests)
         found: dict[str, str] = {}
         for tool in manifest.tools:
             known = before.tools.get(tool.name)
             if known is not None and known.digest != tool.digest:
-                found[tool.name] = difference(known, tool)
+                found[tool.name] = difference(self._of(server, Approval).tools[tool.name], tool)
             elif known is None and before.instructions is not None and server.entry.tool_approval == "all":
                 found[tool.name] = f"It is new:\n{_described(tool)}"
         if before.instructions not in (None, manifest.instructions_digest):
@@ -123,11 +147,25 @@ class Approvals:
                 instructions=manifest.instructions_digest,
             )
 
-    def _of(self, server: ConfiguredServer) -> Approval:
-        try:
-            return self._parse(self._file.read()).get(_key(server), Approval())
-        except PrivateFileError as error:
-            raise ApprovalRecordsError(str(error)) from error
+    def _of(self, server: ConfiguredServer, kind: type[_KnownT]) -> _KnownT:
+        raw = self._servers().get(_key(server))
+        with self._naming_the_file():
+            return kind() if raw is None else msgspec.json.decode(raw, type=kind)
+
+    def _servers(self) -> dict[str, msgspec.Raw]:
+        """All servers as the file has them now, parsed once for many questions."""
+        identity: tuple[int, ...] = ()  # of no file, or of one that cannot be looked at
+        with suppress(OSError):
+            status = os.stat(self._path)
+            identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        if self._read is None or self._read[0] != identity:
+            try:
+                content = self._file.read()
+            except PrivateFileError as error:
+                raise ApprovalRecordsError(str(error)) from error
+            with self._naming_the_file():
+                self._read = identity, msgspec.json.decode(content or b"{}", type=_RawFile).servers
+        return self._read[1]
 
     @contextmanager
     def _rewriting(self) -> Iterator[dict[str, Approval]]:
@@ -141,8 +179,13 @@ class Approvals:
             raise ApprovalRecordsError(str(error)) from error
 
     def _parse(self, content: bytes | None) -> dict[str, Approval]:
-        try:
+        with self._naming_the_file():
             return msgspec.json.decode(content or b"{}", type=_File).servers
+
+    @contextmanager
+    def _naming_the_file(self) -> Iterator[None]:
+        try:
+            yield
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ApprovalRecordsError(
                 f"{self._path}: {error}. Correct it, or remove it and approve the servers again"
