@@ -1,7 +1,7 @@
 """What the extensions of a conversation registered, as it is at the moment: tools, commands, prompt sections, hooks."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
@@ -116,10 +116,14 @@ class Registry:
 
     def bound(self, name: str) -> Tool[ToolRun] | None:
         """The tool of this name as the loop uses it; None if there is none."""
-        for scope in self._scopes:
-            if (registered := scope.tools.get(name)) is not None:
-                return self._context.bind(registered.tool, scope)
-        return None
+        return next(self.all_bound([name]), None)
+
+    def all_bound(self, names: Iterable[str]) -> Iterator[Tool[ToolRun]]:
+        """The tools of these names as the loop uses them, without those that do not exist."""
+        scopes = self._scopes
+        for name in names:
+            if (scope := next((scope for scope in scopes if name in scope.tools), None)) is not None:
+                yield self._context.bind(scope.tools[name].tool, scope)
 
     def hidden_tool(self, name: str) -> tuple[RegisteredTool, Scope]:
         """The tool of this name that only extensions call, and its extension.

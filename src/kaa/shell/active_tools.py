@@ -52,19 +52,18 @@ class ActiveTools:
 
     def bound(self) -> list[Tool[ToolRun]]:
         """The tools there are at the moment, as the loop uses them; with the search, those that it can find."""
-        found = [tool for tool in map(self._registry.bound, self._names) if tool is not None]
+        found = list(self._registry.all_bound(self._names))
         if self.prompt.profile == "short":
             found = [BriefTool(tool) for tool in found]
         return [*found, *self._findable()]
 
     def _findable(self) -> Iterator[Tool[ToolRun]]:
         size = 0
-        for name in self.deferred() if TOOL_SEARCH in self._names else ():
-            if (tool := self._registry.bound(name)) is not None:
-                size += size_of_schema(tool.schema)
-                if size > _MOST_FINDABLE_TOKENS:
-                    return
-                yield _FindableTool(tool)
+        for tool in self._registry.all_bound(self.deferred()) if TOOL_SEARCH in self._names else ():
+            size += size_of_schema(tool.schema)
+            if size > _MOST_FINDABLE_TOKENS:
+                return
+            yield _FindableTool(tool)
 
     def deferred(self) -> dict[str, RegisteredTool]:
         """The deferred tools that are not active, by name."""

@@ -13,6 +13,10 @@ from kaa.ext.errors import RegistrationError
 from kaa.ext.registration.base import NAME, Registrar, require_function
 from kaa.ext.tools import Exposure, RegisteredTool, Risk
 
+# Of a `Tool`. `isinstance` with a protocol takes 25 µs before Python 3.12, and servers of MCP may have 2,000 tools.
+_MEMBERS = ("schema", "sequential", "run")
+_RISKS, _EXPOSURES = get_args(Risk), get_args(Exposure)
+
 ToolFunctionT = TypeVar("ToolFunctionT", bound=Callable[..., Awaitable[object]])
 
 
@@ -160,17 +164,17 @@ class ToolRegistrations(Registrar):
 def _check(registered: RegisteredTool) -> None:
     """Refuse what is no tool, or what is said of one that cannot be."""
     tool, risk, exposure = registered.tool, registered.risk, registered.exposure
-    if not isinstance(tool, Tool):
+    if not all(hasattr(tool, name) for name in _MEMBERS):
         raise RegistrationError(
             f"invalid tool {tool!r}: use @kaa.tool for a function, TypedTool(name, description, arguments,"
             " function), or an object with schema, sequential and run"
         )
     if not NAME.fullmatch(tool.schema.name):
         raise RegistrationError(f"invalid tool name {tool.schema.name!r}: use 1 to 64 letters, digits, _ and -")
-    if risk not in get_args(Risk):
-        raise RegistrationError(f"invalid risk {risk!r}: use {', '.join(get_args(Risk))}")
-    if exposure not in get_args(Exposure):
-        raise RegistrationError(f"invalid exposure {exposure!r}: use {', '.join(get_args(Exposure))}")
+    if risk not in _RISKS:
+        raise RegistrationError(f"invalid risk {risk!r}: use {', '.join(_RISKS)}")
+    if exposure not in _EXPOSURES:
+        raise RegistrationError(f"invalid exposure {exposure!r}: use {', '.join(_EXPOSURES)}")
     if registered.title:
         from kaa.ext.call_titles import checked_title  # lazy: kaa's own tools have none
 
