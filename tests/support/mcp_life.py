@@ -90,7 +90,7 @@ class Life:
         ]
         made = ProjectServers(
             lambda changed: [self._server(one, changed) for one in known],
-            McpLogins(self.home, {}, "/project"),
+            lambda: McpLogins(self.home, {}, "/project"),
             self.reports.append,
         )
         made.observe(lambda name: self._tell(made, name))
@@ -117,7 +117,7 @@ class Life:
             Manifests(self.home),
             lambda _log: self._connection(),
             changed,
-            "It runs scripted.",
+            lambda: "It runs scripted.",
             lambda _tool: "granted",
             self._timing,
         )

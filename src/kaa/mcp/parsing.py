@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
@@ -21,6 +20,7 @@ from kaa.mcp.contents import (
     ResourcePart,
     TextPart,
 )
+from kaa.mcp.digests import digest
 from kaa.mcp.errors import McpError
 from kaa.mcp.manifest import (
     Capabilities,
@@ -247,11 +247,6 @@ def resource_contents(value: Mapping[str, Json]) -> tuple[ResourcePart, ...]:
     if not isinstance(contents, list):
         raise McpError(f"the resource's `contents` is not a list but {_brief(contents)}")
     return tuple(_contents(one, f"content {number}") for number, one in enumerate(contents, 1))
-
-
-def digest(value: Json) -> str:
-    """SHA-256, hexadecimal, of any JSON value, whatever the order of its keys."""
-    return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()
 
 
 def as_json(value: Json) -> str:

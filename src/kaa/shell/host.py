@@ -167,6 +167,8 @@ class Host:
             NobodyToAskError: nothing was decided about trust, and nobody can be asked.
             Exception: as `open_conversation` says.
         """
+        if self._has_servers(()):
+            _ = self._mcp_servers  # loaded while the hands start, for which the next line may wait
         name = id or self.new_id()
         asker = AttributingAsker(self._asker, conversation=name)
         options, configuration = await self._trusting(options, workspace, asker)
@@ -284,12 +286,16 @@ class Host:
         Raises:
             ExtensionError: one is required where nobody can be asked, and does not start.
         """
-        options, own = self._mcp_options, self.home.path / "mcp.json"
-        if not options.enabled or not (files or options.file or own.exists()):
+        if not self._has_servers(files):
             return None
         if not asker.can_ask:
             await self._mcp_servers.require(root, files)
         return self._mcp_servers.of_project(root, files)[0]
+
+    def _has_servers(self, files: Sequence[ServerFile]) -> bool:
+        """Whether MCP servers are configured: in these files of a project, in the user's, or for this run."""
+        options = self._mcp_options
+        return options.enabled and bool(files or options.file or (self.home.path / "mcp.json").exists())
 
     @cached_property
     def _mcp_servers(self) -> "McpServers":

@@ -63,9 +63,9 @@ class Lab:
                 return HttpConnection(oauth.mcp, transport, _no_headers)
 
             approvals, manifests = Approvals(self.home), Manifests(self.home)
-            return Server(one, "/project", approvals, manifests, connect, changed, "", lambda _: "outside")
+            return Server(one, "/project", approvals, manifests, connect, changed, str, lambda _: "outside")
 
-        self.servers = ProjectServers(lambda changed: [server(changed)], logins, self.told.append)
+        self.servers = ProjectServers(lambda changed: [server(changed)], lambda: logins, self.told.append)
 
     async def close(self) -> None:
         """End all of it."""

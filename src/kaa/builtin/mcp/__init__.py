@@ -25,7 +25,9 @@ def mcp_extension(host: McpHost) -> Extension:
 
         def renew() -> None:
             """Register the tools that the servers offer now."""
-            api.replace_tools(tools.names, tools.renew(registered))
+            before = tools.names
+            if (renewed := tools.renew(registered)) is not None:
+                api.replace_tools(before, renewed)
 
         def renew_all() -> None:
             renew()

@@ -5,6 +5,7 @@ models keep it. A server that is learned later is found by a search.
 """
 
 from fnmatch import fnmatchcase
+from itertools import accumulate
 
 from kaa.builtin.mcp import host as seam
 from kaa.builtin.mcp.host import McpHost, ServerView
@@ -60,7 +61,8 @@ def choose_tools(host: McpHost, tools: McpTools, context: ConversationContext) -
         if chosen(view, own) == "auto" and tool.name in deferred and own not in view.held
     ]
     most = min(_MOST_SHARE * context.models.current.model.context_window, _MOST_TOKENS)
-    fits = sum(size_of_schema(tool.tool.schema) for tool in automatic) <= most
+    sizes = accumulate(size_of_schema(tool.tool.schema) for tool in automatic)
+    fits = all(size <= most for size in sizes)  # ends at the first that does not: servers may have 2,000 tools
     for tool in automatic if fits else ():
         context.activate_tool(tool.name)
     if TOOL_SEARCH in deferred and (not fits or any(map(_may_defer, views))):

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from difflib import get_close_matches
 from typing import Annotated, Literal
 
 import msgspec
@@ -10,17 +9,12 @@ from msgspec import Meta
 
 from kaa.builtin.mcp.host import McpHost, ServerUnavailableError, ServerView
 from kaa.builtin.mcp.names import GATEWAY
-from kaa.builtin.mcp.questions import ConversationQuestions
-from kaa.builtin.mcp.results import tool_result, with_notes
 from kaa.builtin.mcp.tools import McpTools, failure, is_usable
-from kaa.builtin.tool_search import definition
-from kaa.builtin.tool_search.index import find
 from kaa.core.messages import Json
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
 from kaa.ext.context import ToolContext
 from kaa.ext.errors import RegistrationError
 from kaa.ext.tools import RegisteredTool
-from kaa.mcp.contents import CallResult
 from kaa.mcp.errors import McpError
 
 _DESCRIPTION = (
@@ -81,6 +75,8 @@ class Gateway:
         return _lines(lines or ["No MCP server can be used: see the action status."])
 
     async def _search(self, arguments: GatewayArguments, context: ToolContext) -> ToolResult:
+        from kaa.builtin.tool_search.index import find  # lazy, as all below: few conversations use it
+
         views = [await self._known(arguments.server, context)] if arguments.server else self._usable()
         schemas = [tool.tool.schema for view in views for tool in self._tools.of_server(view.name).values()]
         found = await asyncio.to_thread(find, arguments.tool, schemas, _MOST_FOUND)
@@ -91,6 +87,8 @@ class Gateway:
 
     async def _describe(self, arguments: GatewayArguments, context: ToolContext) -> ToolResult:
         if arguments.tool:
+            from kaa.builtin.tool_search import definition
+
             return text_result(definition((await self._found(arguments, context)).tool.schema))
         view = await self._known(arguments.server, context)
         advice = view.manifest.instructions if view.manifest is not None else ""
@@ -110,6 +108,10 @@ class Gateway:
 
     async def _read(self, arguments: GatewayArguments, context: ToolContext) -> ToolResult:
         """The content of a resource. Only what the server lists: any other address could carry what the model knows."""
+        from kaa.builtin.mcp.questions import ConversationQuestions
+        from kaa.builtin.mcp.results import tool_result, with_notes
+        from kaa.mcp.contents import CallResult
+
         view, uri = await self._known(arguments.server, context), arguments.tool
         if view.manifest is None or all(resource.uri != uri for resource in view.manifest.resources):
             raise ToolError(f"{view.name} lists no resource {uri!r}: the action list shows those there are.")
@@ -142,6 +144,8 @@ class Gateway:
         if fitting:
             names = ", ".join(tool.name for tool in fitting)
             raise ToolError(f"Several servers have a tool {arguments.tool!r}: say which server, or use {names}.")
+        from difflib import get_close_matches
+
         near = get_close_matches(arguments.tool, [own for own, _ in offered], n=5, cutoff=0.4)
         advice = f"Did you mean {', '.join(near)}?" if near else "Use the action list or search."
         raise ToolError(f"No MCP server has a tool {arguments.tool!r}. {advice}")

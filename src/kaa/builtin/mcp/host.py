@@ -1,16 +1,18 @@
 """What the extension needs of whoever runs the servers: `kaa.shell.mcp.project_servers`."""
 
 from collections.abc import Callable, Mapping
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import msgspec
 
 from kaa.core.messages import Json
 from kaa.ext.asking import Asker
 from kaa.ext.tools import Risk
-from kaa.mcp.contents import CallResult, Progress, PromptResult, ResourcePart
 from kaa.mcp.manifest import Manifest, PromptInfo, TemplateInfo
-from kaa.mcp.questions import ServerQuestions
+
+if TYPE_CHECKING:  # only where a server is used
+    from kaa.mcp.contents import CallResult, Progress, PromptResult, ResourcePart
+    from kaa.mcp.questions import ServerQuestions
 
 ServerState: TypeAlias = Literal[
     "disabled", "not approved", "configured", "known", "starting", "started", "in use", "needs login", "failed"
@@ -67,20 +69,20 @@ class ServerSession(Protocol):
         tool: str,
         arguments: dict[str, Json],
         *,
-        questions: ServerQuestions | None = None,
-        progress: Callable[[Progress], None] | None = None,
+        questions: "ServerQuestions | None" = None,
+        progress: "Callable[[Progress], None] | None" = None,
         patience: float = 60,
-    ) -> CallResult:
+    ) -> "CallResult":
         """Call a tool. Cancelling tells the server. `patience`: how many seconds without a sign of life it may take."""
         ...
 
     async def prompt(
-        self, name: str, arguments: dict[str, str], *, questions: ServerQuestions | None = None
-    ) -> PromptResult:
+        self, name: str, arguments: dict[str, str], *, questions: "ServerQuestions | None" = None
+    ) -> "PromptResult":
         """Fill in a prompt."""
         ...
 
-    async def read(self, uri: str, *, questions: ServerQuestions | None = None) -> tuple[ResourcePart, ...]:
+    async def read(self, uri: str, *, questions: "ServerQuestions | None" = None) -> "tuple[ResourcePart, ...]":
         """Read a resource."""
         ...
 

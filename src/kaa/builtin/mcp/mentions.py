@@ -2,22 +2,24 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from kaa.builtin.mcp.host import McpHost, ServerUnavailableError, ServerView
-from kaa.builtin.mcp.questions import ConversationQuestions
-from kaa.builtin.mcp.results import contents
 from kaa.builtin.mcp.tools import is_usable
 from kaa.core.messages import TextContent, UserContent, UserMessage
 from kaa.ext.api import CommandContext, ConversationContext, Suggestion
-from kaa.mcp.contents import ResourcePart
 from kaa.mcp.errors import McpError
 from kaa.mcp.manifest import Manifest
 
+if TYPE_CHECKING:
+    from kaa.mcp.contents import ResourcePart
+
 # As files are mentioned, but with a server's name before the address.
-_MENTION = re.compile(r"""(?<![^\s("'=,:])@(?:"([A-Za-z0-9_-]{1,40}):([^"\n]+)"|([A-Za-z0-9_-]{1,40}):([^\s"]+))""")
-_PART = re.compile(r"\{[^{}]*\}")
+# Compiled when a message has an @: most have none.
+_MENTION = r"""(?<![^\s("'=,:])@(?:"([A-Za-z0-9_-]{1,40}):([^"\n]+)"|([A-Za-z0-9_-]{1,40}):([^\s"]+))"""
+_PART = r"\{[^{}]*\}"
 _AFTER = ",;:.!?)'\""
 _MOST_MENTIONED = 20
 # As much as a file that is attached.
@@ -41,7 +43,7 @@ class McpMentions:
         Only what a person writes: a prompt of a server could mention resources of another one. And only what the server
         lists or has a template for: any other address could carry what the message says to the server.
         """
-        if message.origin != "person":
+        if message.origin != "person" or "@" not in message.text:
             return None
         added: list[UserContent] = []
         for view, uri in self._mentioned(message.text):
@@ -76,7 +78,7 @@ class McpMentions:
         """The servers and addresses that a text mentions, each once, but those whose content is in the text already."""
         views = {view.name: view for view in self._host.servers() if is_usable(view)}
         found: dict[tuple[str, str], None] = {}
-        for quoted_name, quoted, name, word in _MENTION.findall(text):
+        for quoted_name, quoted, name, word in re.findall(_MENTION, text):
             view = views.get(quoted_name or name)
             if view is None:
                 continue
@@ -87,6 +89,9 @@ class McpMentions:
             yield views[name], uri
 
     async def _read(self, view: ServerView, uri: str, context: ConversationContext) -> Sequence[UserContent]:
+        from kaa.builtin.mcp.questions import ConversationQuestions  # lazy: few messages mention a resource
+        from kaa.builtin.mcp.results import contents
+
         session = await self._host.session(view.name, context.asker)
         if not _offers(session.manifest, uri):
             raise McpError("the server lists no such resource")
@@ -113,7 +118,7 @@ def _lists(manifest: Manifest | None, uri: str) -> bool:
 
 def _offers(manifest: Manifest, uri: str) -> bool:
     """Whether a server lists an address, or has a template for it."""
-    pieces = (_PART.split(one.uri_template) for one in manifest.templates)
+    pieces = (re.split(_PART, one.uri_template) for one in manifest.templates)
     return _lists(manifest, uri) or any(_fits(fixed, uri) for fixed in pieces)
 
 
@@ -131,5 +136,5 @@ def _fits(fixed: Sequence[str], uri: str) -> bool:
     return place < end
 
 
-def _size(part: ResourcePart) -> int:
+def _size(part: "ResourcePart") -> int:
     return len(part.content if isinstance(part.content, bytes) else part.content.encode(errors="replace"))

@@ -2,19 +2,20 @@
 
 import shlex
 from functools import partial
+from typing import TYPE_CHECKING
 
 from kaa.builtin.mcp.host import McpHost, ServerUnavailableError, ServerView
 from kaa.builtin.mcp.names import command_name
-from kaa.builtin.mcp.questions import ConversationQuestions
-from kaa.builtin.mcp.results import contents
 from kaa.builtin.mcp.tools import is_usable
 from kaa.core.messages import ImageContent
 from kaa.ext.api import Command, CommandContext, CommandError, Submit, Suggestion
 from kaa.ext.asking import NOBODY
-from kaa.mcp.contents import PromptMessage, PromptResult, TextPart
 from kaa.mcp.errors import LoginNeededError, McpError
 from kaa.mcp.manifest import PromptArgument, PromptInfo
 from kaa.workspace.protocol import Workspace
+
+if TYPE_CHECKING:
+    from kaa.mcp.contents import PromptMessage, PromptResult
 
 _MOST_CHARACTERS = 200
 
@@ -61,6 +62,8 @@ class McpPrompts:
         return server, prompt, command
 
     async def _run(self, server: str, prompt: PromptInfo, arguments: str, context: CommandContext) -> Submit:
+        from kaa.builtin.mcp.questions import ConversationQuestions  # lazy: few conversations use a prompt
+
         given = arguments_in(arguments, prompt.arguments)
         if missing := [one.name for one in prompt.arguments if one.required and one.name not in given]:
             usage = f"/{command_name(server, prompt.name)} {' '.join(map(_hint, prompt.arguments))}"
@@ -163,7 +166,7 @@ def _hint(argument: PromptArgument) -> str:
     return argument.name if argument.required else f"[{argument.name}]"
 
 
-async def _message(server: str, result: PromptResult, workspace: Workspace) -> tuple[str, tuple[ImageContent, ...]]:
+async def _message(server: str, result: "PromptResult", workspace: Workspace) -> tuple[str, tuple[ImageContent, ...]]:
     """What the model gets. Several messages name their roles."""
     texts: list[str] = []
     images: list[ImageContent] = []
@@ -173,7 +176,10 @@ async def _message(server: str, result: PromptResult, workspace: Workspace) -> t
     return "\n\n".join(texts), tuple(images)
 
 
-async def _said(server: str, message: PromptMessage, workspace: Workspace, images: list[ImageContent]) -> str:
+async def _said(server: str, message: "PromptMessage", workspace: Workspace, images: list[ImageContent]) -> str:
+    from kaa.builtin.mcp.results import contents  # lazy, as above
+    from kaa.mcp.contents import TextPart
+
     if isinstance(message.part, TextPart):
         return message.part.text
     text, *pictures = await contents(server, (message.part,), workspace)

@@ -29,8 +29,8 @@ class ServerLines:
         if all(tool.name != GATEWAY for tool in context.tools):
             return None
         for view in self._host.servers():
-            if view.state != "disabled":
-                self._lines.setdefault(view.name, _line(view))
+            if view.state != "disabled" and view.name not in self._lines:
+                self._lines[view.name] = _line(view)
         return "\n".join([f"MCP servers, for the tool {GATEWAY}:", *self._lines.values()]) if self._lines else None
 
 

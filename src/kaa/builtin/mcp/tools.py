@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Iterable
 
+from msgspec.structs import replace
+
 from kaa.builtin.mcp.host import McpHost, ServerUnavailableError, ServerView
 from kaa.builtin.mcp.names import tool_names
-from kaa.builtin.mcp.progress import ProgressLines
-from kaa.builtin.mcp.questions import ConversationQuestions
-from kaa.builtin.mcp.results import tool_result, with_notes
 from kaa.core.messages import Json
 from kaa.core.provider import ToolSchema
 from kaa.core.tool import ToolError, ToolResult
@@ -35,6 +34,10 @@ class McpTool:
 
     async def run(self, arguments: dict[str, Json], context: ToolContext) -> ToolResult:
         """Start the server if necessary, and call it."""
+        from kaa.builtin.mcp.progress import ProgressLines  # lazy: few of many tools are called
+        from kaa.builtin.mcp.questions import ConversationQuestions
+        from kaa.builtin.mcp.results import tool_result, with_notes
+
         view = next(
             (view for view in self._host.servers() if view.name == self.server), ServerView(self.server, "failed")
         )
@@ -65,19 +68,25 @@ class McpTools:
     def __init__(self, host: McpHost) -> None:
         self._host = host
         self._known: dict[str, RegisteredTool] = {}
+        self._views: list[ServerView] = []
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the tools, as the model calls them."""
         return tuple(self._known)
 
-    def renew(self, exposures: Callable[[ServerView, str], Exposure | None]) -> list[RegisteredTool]:
+    def renew(self, exposures: Callable[[ServerView, str], Exposure | None]) -> list[RegisteredTool] | None:
         """All tools that the servers offer now: servers in the order of configuration, their tools by name.
+
+        None if they are those of the last time: most changes of a server are that it starts, is used and rests.
 
         Args:
             exposures: who can call a tool of a server; None for nobody.
         """
-        views = [view for view in self._host.servers() if is_usable(view)]
+        views = [replace(view, state="known", reason="") for view in self._host.servers() if is_usable(view)]
+        if views == self._views:
+            return None
+        self._views = views
         offered = [(view, info) for view in views for info in sorted(_listed(view), key=lambda info: info.name)]
         names = tool_names((view.name, info.name) for view, info in offered)
         renewed: dict[str, RegisteredTool] = {}

@@ -12,8 +12,8 @@ from kaa.frontends.exit_codes import ExitCode
 from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.config.here import configured_here, server_named
+from kaa.shell.mcp.describing import described
 from kaa.shell.mcp.manifests import Manifests
-from kaa.shell.mcp.servers import described
 from kaa.tui.sanitize import sanitize
 
 

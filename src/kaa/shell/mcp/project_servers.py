@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from kaa.builtin.mcp.host import ServerUnavailableError, ServerView
 from kaa.core.errors import ProviderError
@@ -9,9 +10,10 @@ from kaa.ext.asking import NOBODY, Asker
 from kaa.host.log import LOG
 from kaa.llm.auth.errors import LoginError
 from kaa.shell.mcp.approvals import ApprovalRecordsError
-from kaa.shell.mcp.asked_login import AskedLoginScreen
-from kaa.shell.mcp.logins import McpLogins
 from kaa.shell.mcp.server import Server, UsedServer
+
+if TYPE_CHECKING:
+    from kaa.shell.mcp.logins import McpLogins
 
 # Servers that kaa has never seen are started once to learn what they offer.
 _LEARNING_AT_ONCE = 2
@@ -22,14 +24,14 @@ class ProjectServers:
 
     Args:
         servers: makes the servers, given what is to be told of their changes.
-        logins: those at the servers.
+        logins: gives those at the servers.
         report: told, in a sentence, of what the user should know.
     """
 
     def __init__(
         self,
         servers: Callable[[Callable[[str], None]], Sequence[Server]],
-        logins: McpLogins,
+        logins: "Callable[[], McpLogins]",
         report: Callable[[str], None],
     ) -> None:
         self._logins = logins
@@ -103,8 +105,10 @@ class ProjectServers:
         await server.approve(asker)
         if not asker.can_ask:
             raise ServerUnavailableError(f"Nobody can be asked to log in here: `kaa mcp login {name}` logs in")
+        from kaa.shell.mcp.asked_login import AskedLoginScreen  # lazy: people log in seldom
+
         try:
-            await self._logins.log_in(server.configured, AskedLoginScreen(asker, name), server.challenge)
+            await self._logins().log_in(server.configured, AskedLoginScreen(asker, name), server.challenge)
         except (LoginError, ProviderError) as error:
             raise ServerUnavailableError(f"The login to MCP server {name} failed: {error}") from error
         server.logged_in()

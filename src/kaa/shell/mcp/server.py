@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import msgspec
 
@@ -13,28 +13,21 @@ from kaa.core.messages import Json
 from kaa.ext.asking import Asker, NobodyToAskError, confirm
 from kaa.ext.tools import Risk
 from kaa.host.log import LOG
-from kaa.mcp.client import McpClient
-from kaa.mcp.connection import Connection
-from kaa.mcp.contents import CallResult, LogLine, Progress, PromptResult, ResourcePart
 from kaa.mcp.errors import LegacyNeededError, LoginNeededError, McpError, ServerGoneError
 from kaa.mcp.manifest import Era, Manifest, PromptInfo, TemplateInfo, ToolInfo
-from kaa.mcp.oauth.challenge import parse_challenge
-from kaa.mcp.questions import (
-    ElicitAnswer,
-    Elicitation,
-    RefusedError,
-    Root,
-    SamplingAnswer,
-    SamplingRequest,
-    ServerQuestions,
-)
 from kaa.shell.mcp.approvals import ApprovalRecordsError, Approvals
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.manifests import Manifests
 
+if TYPE_CHECKING:  # only where a server starts
+    from kaa.mcp.client import McpClient
+    from kaa.mcp.connection import Connection
+    from kaa.mcp.contents import CallResult, LogLine, Progress, PromptResult, ResourcePart
+    from kaa.mcp.questions import ServerQuestions
+
 AnswerT = TypeVar("AnswerT")
 
-Connect: TypeAlias = Callable[[Callable[[str], None]], Connection]
+Connect: TypeAlias = Callable[[Callable[[str], None]], "Connection"]
 """Makes a connection to an approved server, given what logs a line that the server prints."""
 
 _LOG_LINES = 200
@@ -67,7 +60,7 @@ class Server:
         manifests: what servers offered.
         connect: makes connections.
         changed: told that its view changed.
-        description: what it is and may do, for the question before a server of a project starts, in lines.
+        describe: says what it is and may do, for the question before a server of a project starts, in lines.
         risk: gives the risk of a tool, from the server's rights and the tool's hints.
         timing: how soon it is tried again.
     """
@@ -80,7 +73,7 @@ class Server:
         manifests: Manifests,
         connect: Connect,
         changed: Callable[[str], None],
-        description: str,
+        describe: Callable[[], str],
         risk: Callable[[ToolInfo], Risk],
         timing: Timing = AS_USUAL,
     ) -> None:
@@ -91,7 +84,7 @@ class Server:
         self._manifests = manifests
         self._connect = connect
         self._changed = changed
-        self._description = description
+        self._describe = describe
         self._risk = risk
         self._timing = timing
         self._lock = asyncio.Lock()
@@ -108,6 +101,7 @@ class Server:
         self._declined = False
         self._approved = _safely(approvals.is_approved, configured)
         self._manifest = manifests.read(configured) if self._approved else None
+        self._wanted: tuple[Manifest, Manifest, Mapping[str, Risk]] | None = None  # a manifest, and what of it is used
         self._held: Mapping[str, str] = self._changes()
 
     @property
@@ -144,7 +138,7 @@ class Server:
     def view(self) -> ServerView:
         """See `McpHost.servers`."""
         entry = self.configured.entry
-        manifest = self._used_manifest()
+        manifest, risks = self._used_manifest()
         return ServerView(
             name=self.name,
             state=self._state(),
@@ -153,7 +147,7 @@ class Server:
             manifest=manifest,
             exposure=entry.exposure,
             tool_exposure=entry.tool_exposure,
-            risks={} if manifest is None else {one.name: self._risk(one) for one in manifest.tools},
+            risks=risks,
             held={name: _held_sentence(self.name, name) for name in self._held},
             source=self.configured.source.file,
             patience=entry.timeout_seconds,
@@ -193,7 +187,7 @@ class Server:
             changed = _safely(self._approvals.was_approved, self.configured)
             again = ", which was configured anew since you approved it" if changed else ""
             title = f"Start MCP server {self.name} of this project{again}?"
-            yes = await confirm(asker, title, self._description)
+            yes = await confirm(asker, title, self._describe())
         except NobodyToAskError as error:
             raise ServerUnavailableError(
                 f"MCP server {self.name} is not started: {self.configured.source.file} is the project's, and you have"
@@ -210,7 +204,7 @@ class Server:
         self._manifest = self._manifests.read(self.configured)
         self._tell()
 
-    async def started(self) -> McpClient:
+    async def started(self) -> "McpClient":
         """The server, running.
 
         Raises:
@@ -237,7 +231,7 @@ class Server:
             return client
 
     @asynccontextmanager
-    async def used(self) -> AsyncIterator[McpClient]:
+    async def used(self) -> "AsyncIterator[McpClient]":
         """The server for one request: it does not end meanwhile.
 
         Raises:
@@ -292,7 +286,7 @@ class Server:
         self._learn(manifest)
         self._tell()
 
-    def logged(self, line: LogLine) -> None:
+    def logged(self, line: "LogLine") -> None:
         """See `ServerObserver`."""
         self.log.append(f"{line.level}: {line.text}")
 
@@ -309,13 +303,16 @@ class Server:
             task.add_done_callback(self._tasks.discard)
         self._tell()
 
-    async def _connected(self) -> McpClient:
+    async def _connected(self) -> "McpClient":
+        from kaa.mcp.client import McpClient  # lazy: a start of kaa starts no server
+        from kaa.shell.mcp.unasked import OutsideOfCalls
+
         entry = self.configured.entry
         self._needs_login = False
         try:
             client = await McpClient.connect(
                 lambda: self._connect(self.log.append),
-                _ProjectQuestions(self._project if self._sees_project() else None, samples=self._may_sample()),
+                OutsideOfCalls(self._project if self._sees_project() else None, samples=self._may_sample()),
                 self,
                 eras=self._eras(),
                 patience=entry.startup_timeout_seconds,
@@ -330,6 +327,8 @@ class Server:
 
     async def _locked_out(self, refusal: LoginNeededError) -> McpError:
         """Note that the server wants a login. Returns what to say."""
+        from kaa.mcp.oauth.challenge import parse_challenge  # lazy: few servers do
+
         self._challenge = refusal.challenge
         how = f"Log in with `kaa mcp login {self.name}`, or with `/mcp login {self.name}` in the terminal"
         if parse_challenge(refusal.challenge).wants_more:  # everything else works
@@ -371,10 +370,18 @@ class Server:
         except ApprovalRecordsError as error:
             return {tool.name: str(error) for tool in self._manifest.tools}
 
-    def _used_manifest(self) -> Manifest | None:
-        """What it offers, as far as the entry wants it."""
-        entry, manifest = self.configured.entry, self._manifest
-        if manifest is None or not (entry.tools or entry.exclude_tools):
+    def _used_manifest(self) -> tuple[Manifest | None, Mapping[str, Risk]]:
+        """What it offers, as far as the entry wants it, and the risks of its tools: the same until it changes."""
+        if self._manifest is None:
+            return None, {}
+        if self._wanted is None or self._wanted[0] is not self._manifest:
+            used = self._chosen_of(self._manifest)
+            self._wanted = self._manifest, used, {one.name: self._risk(one) for one in used.tools}
+        return self._wanted[1:]
+
+    def _chosen_of(self, manifest: Manifest) -> Manifest:
+        entry = self.configured.entry
+        if not (entry.tools or entry.exclude_tools):
             return manifest
         from fnmatch import fnmatchcase
 
@@ -442,10 +449,10 @@ class UsedServer:
         tool: str,
         arguments: dict[str, Json],
         *,
-        questions: ServerQuestions | None = None,
-        progress: Callable[[Progress], None] | None = None,
+        questions: "ServerQuestions | None" = None,
+        progress: "Callable[[Progress], None] | None" = None,
         patience: float = 60,
-    ) -> CallResult:
+    ) -> "CallResult":
         """See `ServerSession`."""
         if tool in self._server.changes():
             raise McpError(_held_sentence(self._server.name, tool))
@@ -454,12 +461,12 @@ class UsedServer:
         )
 
     async def prompt(
-        self, name: str, arguments: dict[str, str], *, questions: ServerQuestions | None = None
-    ) -> PromptResult:
+        self, name: str, arguments: dict[str, str], *, questions: "ServerQuestions | None" = None
+    ) -> "PromptResult":
         """See `ServerSession`."""
         return await self._repeating(lambda client: client.prompt(name, arguments, questions=questions))
 
-    async def read(self, uri: str, *, questions: ServerQuestions | None = None) -> tuple[ResourcePart, ...]:
+    async def read(self, uri: str, *, questions: "ServerQuestions | None" = None) -> "tuple[ResourcePart, ...]":
         """See `ServerSession`."""
         return await self._repeating(lambda client: client.read(uri, questions=questions))
 
@@ -469,43 +476,19 @@ class UsedServer:
         """See `ServerSession`."""
         return await self._repeating(lambda client: client.complete(reference, argument, value, known))
 
-    async def _repeating(self, use: Callable[[McpClient], Awaitable[AnswerT]]) -> AnswerT:
+    async def _repeating(self, use: "Callable[[McpClient], Awaitable[AnswerT]]") -> AnswerT:
         """As `_with`, and once more if the server dies meanwhile: nothing changes by what is asked."""
         try:
             return await self._with(use)
         except ServerGoneError:
             return await self._with(use)
 
-    async def _with(self, use: Callable[[McpClient], Awaitable[AnswerT]]) -> AnswerT:
+    async def _with(self, use: "Callable[[McpClient], Awaitable[AnswerT]]") -> AnswerT:
         try:
             async with self._server.used() as client:
                 return await use(client)
         except ServerUnavailableError as error:
             raise McpError(str(error)) from error
-
-
-class _ProjectQuestions:
-    """Answers what a server asks outside of any call: nobody is asked then."""
-
-    forms = True
-
-    def __init__(self, project: str | None, *, samples: bool) -> None:
-        self._project = project
-        self.samples = samples
-
-    async def elicit(self, asked: Elicitation) -> ElicitAnswer:
-        """See `ServerQuestions`."""
-        return ElicitAnswer("cancel")
-
-    async def sample(self, asked: SamplingRequest) -> SamplingAnswer:
-        """See `ServerQuestions`."""
-        raise RefusedError("no call is under way")
-
-    def roots(self) -> tuple[Root, ...]:
-        """See `ServerQuestions`."""
-        from pathlib import Path  # lazy: few servers ask
-
-        return () if self._project is None else (Root(Path(self._project).as_uri(), Path(self._project).name),)
 
 
 def _held_sentence(server: str, tool: str) -> str:

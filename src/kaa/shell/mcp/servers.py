@@ -1,9 +1,8 @@
 """Makes configured servers into such that can be started, and into an extension for the conversations of a project."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
-
-import msgspec
+from functools import cache, cached_property, partial
+from typing import TYPE_CHECKING
 
 from kaa.builtin.mcp import mcp_extension
 from kaa.builtin.mcp.host import ServerUnavailableError
@@ -13,26 +12,24 @@ from kaa.ext.places import ExtensionId
 from kaa.ext.tools import Risk
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import Transport
-from kaa.mcp.connection import Connection
 from kaa.mcp.manifest import ToolInfo
-from kaa.mcp.stdio import StdioConnection
 from kaa.shell.home import Home
 from kaa.shell.key_variables import all_key_variables
 from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.reading import configured
-from kaa.shell.mcp.config.variables import variables_in
-from kaa.shell.mcp.logins import McpLogins
 from kaa.shell.mcp.manifests import Manifests
 from kaa.shell.mcp.project_servers import ProjectServers
-from kaa.shell.mcp.reaching import connection_to
-from kaa.shell.mcp.rights import fetched_unpinned, permissions_of
+from kaa.shell.mcp.rights import permissions_of
 from kaa.shell.mcp.server import Server
-from kaa.shell.mcp.starting import Place, start_program
 from kaa.shell.options import McpOptions
 from kaa.shell.project_files import ServerFile
 from kaa.shell.settings import load_user_settings
 from kaa.workspace.sandbox.options import SandboxOptions
+
+if TYPE_CHECKING:  # only where a server starts
+    from kaa.mcp.connection import Connection
+    from kaa.shell.mcp.logins import McpLogins
 
 # Streams on which servers say something now and then. Who waits for an answer has a limit of their own.
 _SILENCE_SECONDS = 3600.0
@@ -72,7 +69,13 @@ class ServerMaker:
             configured: all of them.
             root: of the project.
         """
-        logins = McpLogins.of(self._home, self._environ, root)
+
+        @cache
+        def logins() -> "McpLogins":
+            from kaa.shell.mcp.logins import McpLogins  # lazy: only servers at addresses have some
+
+            return McpLogins.of(self._home, self._environ, root)
+
         return ProjectServers(
             lambda changed: [self._server(one, root, logins, changed) for one in configured], logins, self._report
         )
@@ -87,7 +90,30 @@ class ServerMaker:
         proxy = load_user_settings(self._home.settings).http_proxy
         return LiveTransport(idle_timeout=_SILENCE_SECONDS, proxy=proxy)
 
-    def _server(self, one: ConfiguredServer, root: str, logins: McpLogins, changed: Callable[[str], None]) -> Server:
+    def _server(
+        self, one: ConfiguredServer, root: str, logins: "Callable[[], McpLogins]", changed: Callable[[str], None]
+    ) -> Server:
+        def describe() -> str:
+            from kaa.shell.mcp.describing import described  # lazy: only servers of a project are asked about
+
+            return described(one, root)
+
+        return Server(
+            one,
+            root,
+            self._approvals,
+            self._manifests,
+            partial(self._connection, one, root, logins),
+            changed,
+            describe,
+            _risk(one, root),
+        )
+
+    def _connection(
+        self, one: ConfiguredServer, root: str, logins: "Callable[[], McpLogins]", log: Callable[[str], None]
+    ) -> "Connection":
+        from kaa.shell.mcp.starting import Place, start_program  # lazy: a start of kaa starts no server
+
         place = Place(
             self._home,
             self._environ,
@@ -97,15 +123,13 @@ class ServerMaker:
             self._is_full_access,
             lambda: self._sandbox(root),
         )
+        if one.entry.url:
+            from kaa.shell.mcp.reaching import connection_to  # lazy: many servers are programs
 
-        def connection(log: Callable[[str], None]) -> Connection:
-            if one.entry.url:
-                return connection_to(one, place, self._transport, logins)
-            return StdioConnection(lambda: start_program(one, place, log))
+            return connection_to(one, place, self._transport, logins())
+        from kaa.mcp.stdio import StdioConnection  # lazy, as above
 
-        return Server(
-            one, root, self._approvals, self._manifests, connection, changed, described(one, root), _risk(one, root)
-        )
+        return StdioConnection(lambda: start_program(one, place, log))
 
 
 class McpServers:
@@ -184,25 +208,3 @@ def _risk(server: ConfiguredServer, project: str) -> Callable[[ToolInfo], Risk]:
         return "granted" if believed else "outside"
 
     return risk
-
-
-def described(server: ConfiguredServer, project: str) -> str:
-    """What a server is and may do, in lines, for the question before one of a project starts. The texts are its own."""
-    entry = server.entry
-    lines = [f"Configured in {server.source.file}:", ""]
-    if entry.url:
-        lines += [f"It is a server at {entry.url}: what the model sends to its tools leaves this machine."]
-        place = entry.oauth.auth_server_metadata_url
-        lines += [f"The login to it goes where {place} says."] if place else []
-    else:
-        lines += [f"It runs the command: {' '.join((entry.command, *entry.args))}"]
-        lines += [f"in the directory: {entry.cwd}"] if entry.cwd else []
-        sentences = permissions_of(entry, project).sentences
-        lines += ["In a sandbox of its own, it may:", *(f"- {sentence}" for sentence in sentences or ("nothing else",))]
-    texts = (entry.command, *entry.args, *entry.env.values(), entry.url, *entry.headers.values(), entry.cwd)
-    texts += tuple(value for value in msgspec.structs.astuple(entry.oauth) if isinstance(value, str))
-    names = sorted({name for text in texts for name in variables_in(text)})
-    lines += [f"It gets the values of your variables {', '.join(names)}."] if names else []
-    if package := fetched_unpinned(entry):
-        lines += [f"It fetches {package} in the newest version each time; {package}@VERSION would pin one."]
-    return "\n".join(lines)

@@ -1,0 +1,29 @@
+"""Describes servers, for the question before one of a project starts."""
+
+import msgspec
+
+from kaa.shell.mcp.config.entry import ConfiguredServer
+from kaa.shell.mcp.config.variables import variables_in
+from kaa.shell.mcp.rights import fetched_unpinned, permissions_of
+
+
+def described(server: ConfiguredServer, project: str) -> str:
+    """What a server is and may do, in lines. The texts are its own."""
+    entry = server.entry
+    lines = [f"Configured in {server.source.file}:", ""]
+    if entry.url:
+        lines += [f"It is a server at {entry.url}: what the model sends to its tools leaves this machine."]
+        place = entry.oauth.auth_server_metadata_url
+        lines += [f"The login to it goes where {place} says."] if place else []
+    else:
+        lines += [f"It runs the command: {' '.join((entry.command, *entry.args))}"]
+        lines += [f"in the directory: {entry.cwd}"] if entry.cwd else []
+        sentences = permissions_of(entry, project).sentences
+        lines += ["In a sandbox of its own, it may:", *(f"- {sentence}" for sentence in sentences or ("nothing else",))]
+    texts = (entry.command, *entry.args, *entry.env.values(), entry.url, *entry.headers.values(), entry.cwd)
+    texts += tuple(value for value in msgspec.structs.astuple(entry.oauth) if isinstance(value, str))
+    names = sorted({name for text in texts for name in variables_in(text)})
+    lines += [f"It gets the values of your variables {', '.join(names)}."] if names else []
+    if package := fetched_unpinned(entry):
+        lines += [f"It fetches {package} in the newest version each time; {package}@VERSION would pin one."]
+    return "\n".join(lines)
