@@ -51,6 +51,12 @@ def test_a_server_that_was_never_listed_is_started_for_a_call(stage: Stage) -> N
     assert host.started == ["new"]
 
 
+def test_a_server_in_the_place_of_a_tool_is_recognized(stage: Stage) -> None:
+    text = _text(stage, _gateway_only("a"), action="call", tool="a")
+
+    assert "'a' is a server. Give it as server, and one of its tools as tool." in text
+
+
 def test_an_unknown_tool_is_answered_with_similar_names(stage: Stage) -> None:
     text = _text(stage, _gateway_only("a"), action="call", server="a", tool="fin")
 
@@ -58,7 +64,7 @@ def test_an_unknown_tool_is_answered_with_similar_names(stage: Stage) -> None:
 
 
 def test_an_unknown_server_is_answered_with_the_names_of_all(stage: Stage) -> None:
-    assert "No MCP server is named 'c'. Servers: a, b." in _text(
+    assert 'No MCP server is named \'c\'. Servers: a, b. To see tools: {"action":"list","server":"a"}.' in _text(
         stage, _gateway_only("a", "b"), action="list", server="c"
     )
 

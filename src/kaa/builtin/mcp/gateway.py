@@ -1,7 +1,7 @@
 """The tool `mcp`: one small tool that reaches every server, whether its tools are known, declared or not."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Literal
 
 import msgspec
@@ -133,10 +133,7 @@ class Gateway:
 
     async def _found(self, arguments: GatewayArguments, context: ToolContext) -> RegisteredTool:
         """The tool that is meant: by its own name or by that for the model."""
-        if arguments.server:
-            views: Iterable[ServerView] = [await self._known(arguments.server, context)]
-        else:
-            views = self._usable()
+        views = [await self._known(arguments.server, context)] if arguments.server else self._usable()
         offered = [(own, tool) for view in views for own, tool in self._tools.of_server(view.name).items()]
         fitting = [tool for own, tool in offered if arguments.tool in (own, tool.name)]
         if len(fitting) == 1:
@@ -146,6 +143,8 @@ class Gateway:
             raise ToolError(f"Several servers have a tool {arguments.tool!r}: say which server, or use {names}.")
         from difflib import get_close_matches
 
+        if any(view.name == arguments.tool for view in views):
+            raise ToolError(f"{arguments.tool!r} is a server. Give it as server, and one of its tools as tool.")
         near = get_close_matches(arguments.tool, [own for own, _ in offered], n=5, cutoff=0.4)
         advice = f"Did you mean {', '.join(near)}?" if near else "Use the action list or search."
         raise ToolError(f"No MCP server has a tool {arguments.tool!r}. {advice}")
@@ -169,8 +168,11 @@ class Gateway:
         for view in views:
             if view.name == server:
                 return view
-        names = ", ".join(view.name for view in views) or "none"
-        raise ToolError(f"No MCP server is named {server!r}. Servers: {names}.")
+        if not views:
+            raise ToolError("No MCP server is configured.")
+        names = ", ".join(view.name for view in views)
+        example = msgspec.json.encode({"action": "list", "server": views[0].name}).decode()
+        raise ToolError(f"No MCP server is named {server!r}. Servers: {names}. To see tools: {example}.")
 
     def _usable(self) -> list[ServerView]:
         return [view for view in self._host.servers() if is_usable(view)]
