@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kaa.core.messages import Json
 from tests.end_to_end.kaa_process import Kaa
 from tests.support import mcp_server
 from tests.support.elsewhere import folder_elsewhere
@@ -69,8 +70,35 @@ class TestEditing:
         assert '"a"' not in text
 
     @pytest.mark.parametrize(
+        ("arguments", "entry"),
+        [
+            (("add", "b", "npx", "-y", "server-b"), {"command": "npx", "args": ["-y", "server-b"]}),
+            (("add", "-e", "K=v", "b", "npx", "-e"), {"command": "npx", "args": ["-e"], "env": {"K": "v"}}),
+            (("add", "b", "--env", "K=v", "npx"), {"command": "npx", "env": {"K": "v"}}),
+            (("add", "--transport", "http", "b", "https://x.example/"), {"url": "https://x.example/", "type": "http"}),
+            (
+                ("add", "-t", "sse", "-s", "user", "b", "https://x.example/"),
+                {"url": "https://x.example/", "type": "sse"},
+            ),
+            (("add", "b", "--", "npx", "--", "-x"), {"command": "npx", "args": ["--", "-x"]}),
+            (("add", "b", "https://x.example/", "-t", "http"), {"url": "https://x.example/", "type": "http"}),
+            (("add", "b", "--url", "https://x.example/"), {"url": "https://x.example/"}),
+            (("add-json", "b", '{"type": "stdio", "command": "b"}'), {"type": "stdio", "command": "b"}),
+        ],
+    )
+    def test_spellings_of_other_agents_work(self, kaa: Kaa, arguments: tuple[str, ...], entry: dict[str, Json]) -> None:
+        done = kaa.run("mcp", *arguments)
+
+        assert done.code == 0, done.err
+        assert entries(kaa.home / "mcp.json") == {"b": entry}
+        assert "b: configured" in kaa.run("mcp", "get", "b").out
+
+    @pytest.mark.parametrize(
         ("arguments", "said"),
         [
+            (("b",), "give the address of b, or the command that starts it"),
+            (("-t", "sse", "b", "--", "b"), "b is no address"),
+            (("-t", "stdio", "b", "https://x.example/"), "https://x.example/ is an address"),
             (("a", "--", "other"), "has a server a already: `kaa mcp remove a` removes it"),
             (("b b", "--", "b"), "its name must have 1 to 40 letters"),
             (("b", "https://x.example/mcp", "more"), "an address has no arguments: more"),

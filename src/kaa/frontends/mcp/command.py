@@ -5,9 +5,17 @@ from collections.abc import Sequence
 from kaa.core.errors import ProviderError
 from kaa.frontends.confirming import NobodyAnswersError
 from kaa.frontends.mcp.approving import add_approve_arguments, run_approve
-from kaa.frontends.mcp.editing import add_add_arguments, add_remove_arguments, run_add, run_remove
+from kaa.frontends.mcp.editing import (
+    add_add_arguments,
+    add_add_json_arguments,
+    add_remove_arguments,
+    arranged,
+    run_add,
+    run_add_json,
+    run_remove,
+)
 from kaa.frontends.mcp.importing import add_import_arguments, run_import
-from kaa.frontends.mcp.listing import add_list_arguments, run_list
+from kaa.frontends.mcp.listing import add_get_arguments, add_list_arguments, run_list
 from kaa.frontends.mcp.logging_in import add_login_arguments, add_logout_arguments, run_login, run_logout
 from kaa.frontends.mcp.testing import add_test_arguments, run_test
 from kaa.frontends.subcommands import Subcommand, run_subcommand
@@ -37,14 +45,16 @@ def main(arguments: Sequence[str], directory: str) -> int:
         "Use MCP servers. `kaa mcp serve --help` describes kaa as such a server.",
         _SUBCOMMANDS,
         failures,
-        arguments,
+        ["add", *arranged(arguments[1:])] if arguments[:1] == ["add"] else arguments,
         directory,
     )
 
 
 _SUBCOMMANDS = {
     "list": Subcommand("list the configured servers", add_list_arguments, run_list),
+    "get": Subcommand("show one server", add_get_arguments, run_list),
     "add": Subcommand("add a server", add_add_arguments, run_add),
+    "add-json": Subcommand("add a server whose entry is given as JSON", add_add_json_arguments, run_add_json),
     "remove": Subcommand("remove a server", add_remove_arguments, run_remove),
     "import": Subcommand("copy servers from another agent's configuration", add_import_arguments, run_import),
     "approve": Subcommand("permit a server of the project, or changed tools", add_approve_arguments, run_approve),

@@ -2,21 +2,35 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
+
+import msgspec
 
 from kaa.core.messages import Json
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.shell.home import PROJECT_FOLDER, Home
+from kaa.shell.mcp.config.dialects import translated
 from kaa.shell.mcp.config.file import ServerFileError, add_server, remove_server
 from kaa.tui.sanitize import sanitize
+
+_ADDRESSES = ("http://", "https://")
+_WITH_VALUE = frozenset(
+    ("-e", "--env", "-H", "--header", "-t", "--transport", "-s", "--scope", "--description", "--url")
+)
 
 
 def add_add_arguments(parser: argparse.ArgumentParser) -> None:
     """Of `kaa mcp add`."""
     parser.usage = "kaa mcp add [options] NAME URL\n       kaa mcp add [options] NAME -- COMMAND [ARGUMENT ...]"
     parser.add_argument("name", metavar="NAME", help="what to call it: letters, digits, - and _")
-    parser.add_argument("target", metavar="URL|COMMAND", nargs="+", help="its address, or the command that starts it")
+    parser.add_argument("target", metavar="URL|COMMAND", nargs="*", help="its address, or the command that starts it")
+    parser.add_argument("--url", help=argparse.SUPPRESS)  # Codex writes the address like this
+    parser.add_argument(
+        "-t", "--transport", choices=("stdio", "http", "sse"), help="of an address; found out if it is not given"
+    )
     parser.add_argument(
         "-e", "--env", metavar="NAME=VALUE", action="append", default=[], help="a variable; ${VAR} stays a reference"
     )
@@ -26,6 +40,33 @@ def add_add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--required", action="store_true", help="scripts fail without it")
     parser.add_argument("--description", metavar="TEXT", default="", help="what it is for, for the model")
     _add_project(parser)
+
+
+def add_add_json_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of `kaa mcp add-json`."""
+    parser.add_argument("name", metavar="NAME", help="what to call it: letters, digits, - and _")
+    parser.add_argument("entry", metavar="JSON", help="its entry, as `.mcp.json` of Claude Code has it")
+    _add_project(parser)
+
+
+def arranged(arguments: Sequence[str]) -> list[str]:
+    """The arguments of `kaa mcp add` with kaa's options first, so that those of the command stay its own.
+
+    Instructions for other agents leave the `--` before the command out, and put options behind the name.
+    """
+    options: list[str] = []
+    words: list[str] = []
+    rest = iter(arguments)
+    for word in rest:
+        if word in _WITH_VALUE:
+            options += [word, *islice(rest, 1)]
+        elif word.startswith("-") and word != "--":
+            options.append(word)
+        elif word == "--" or (len(words) == 1 and not word.startswith(_ADDRESSES)):
+            words += ["--", *([] if word == "--" else [word]), *rest]
+        else:
+            words.append(word)
+    return [*options, "--", *words]
 
 
 def add_remove_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,24 +82,51 @@ def run_add(parsed: argparse.Namespace, home: Home) -> int:
         ServerFileError: it cannot be added.
         SettingsError: the file has a mistake, or cannot be written.
     """
-    target, *arguments = parsed.target
+    given = parsed.target[1:] if parsed.target[:1] == ["--"] else parsed.target
+    words = [*([parsed.url] if parsed.url else []), *given]
+    if not words:
+        raise ServerFileError(f"give the address of {parsed.name}, or the command that starts it")
+    target, *arguments = words
     fields: dict[str, Json] = {}
-    if target.startswith(("http://", "https://")):
+    if target.startswith(_ADDRESSES):
         if arguments:
             raise ServerFileError(f"an address has no arguments: {' '.join(arguments)}")
-        fields["url"] = target
+        if parsed.transport == "stdio":
+            raise ServerFileError(f"{target} is an address: its transport is http or sse")
+        fields |= {"url": target} | ({"type": parsed.transport} if parsed.transport else {})
+    elif parsed.transport in ("http", "sse"):
+        raise ServerFileError(f"{target} is no address: it begins with http:// or https://")
     else:
         fields |= {"command": target} | ({"args": arguments} if arguments else {})
     fields |= {"env": env} if (env := _pairs(parsed.env, "=", "--env")) else {}
     fields |= {"headers": headers} if (headers := _pairs(parsed.header, ":", "--header")) else {}
     fields |= {"description": parsed.description} if parsed.description else {}
     fields |= {"required": True} if parsed.required else {}
-    path = _file(parsed, home)
-    add_server(path, parsed.name, fields)
-    then = (
-        f"`kaa mcp approve {parsed.name}` approves it" if parsed.project else f"`kaa mcp test {parsed.name}` tests it"
-    )
-    deliver(sys.stdout, sanitize(f"Added {parsed.name} to {path}. {then}.\n"))
+    return _add(parsed, home, fields)
+
+
+def run_add_json(parsed: argparse.Namespace, home: Home) -> int:
+    """Add a server whose entry is given as JSON. Returns the exit code.
+
+    Raises:
+        ServerFileError: it cannot be added.
+        SettingsError: the file has a mistake, or cannot be written.
+    """
+    try:
+        given = msgspec.json.decode(parsed.entry, type=dict[str, Json])
+        fields, notes = translated(given, "claude")
+    except (ValueError, msgspec.DecodeError) as error:
+        raise ServerFileError(f"MCP server {parsed.name} was not added: {error}") from error
+    for note in notes:
+        deliver(sys.stderr, sanitize(f"kaa: {note}\n"))
+    return _add(parsed, home, fields)
+
+
+def _add(parsed: argparse.Namespace, home: Home, fields: dict[str, Json]) -> int:
+    path, name = _file(parsed, home), parsed.name
+    add_server(path, name, fields)
+    then = f"`kaa mcp approve {name}` approves it" if parsed.scope == "project" else f"`kaa mcp test {name}` tests it"
+    deliver(sys.stdout, sanitize(f"Added {name} to {path}. {then}.\n"))
     return ExitCode.DONE
 
 
@@ -76,11 +144,14 @@ def run_remove(parsed: argparse.Namespace, home: Home) -> int:
 
 
 def _add_project(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--project", action="store_true", help=f"in the project's {PROJECT_FOLDER}/mcp.json")
+    place = f"in the project's {PROJECT_FOLDER}/mcp.json"
+    parser.set_defaults(scope="user")
+    parser.add_argument("--project", dest="scope", action="store_const", const="project", help=place)
+    parser.add_argument("-s", "--scope", choices=("user", "project"), help="the same, as others say it")
 
 
 def _file(parsed: argparse.Namespace, home: Home) -> Path:
-    if not parsed.project:
+    if parsed.scope == "user":
         return home.path / "mcp.json"
     path = Path(parsed.directory, PROJECT_FOLDER, "mcp.json")
     if path.is_symlink() or path.parent.is_symlink():  # what was fetched could lead it anywhere

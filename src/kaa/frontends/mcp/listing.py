@@ -12,14 +12,21 @@ from kaa.frontends.exit_codes import ExitCode
 from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.config.entry import ConfiguredServer
-from kaa.shell.mcp.config.here import configured_here
+from kaa.shell.mcp.config.here import configured_here, server_named
 from kaa.shell.mcp.manifests import Manifests
 from kaa.tui.sanitize import sanitize
 
 
 def add_list_arguments(parser: argparse.ArgumentParser) -> None:
     """Of `kaa mcp list`."""
+    parser.set_defaults(name="")
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
+
+
+def add_get_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of `kaa mcp get`."""
+    add_list_arguments(parser)
+    parser.add_argument("name", metavar="NAME", help="its name")
 
 
 def run_list(parsed: argparse.Namespace, home: Home) -> int:
@@ -29,10 +36,11 @@ def run_list(parsed: argparse.Namespace, home: Home) -> int:
         SettingsError: the user's settings have a mistake.
         ApprovalRecordsError: it is not known which servers are approved.
         TrustError: it is not known whether the project is trusted.
+        UnknownServerError: no server has the name that was given.
     """
     found = asyncio.run(configured_here(parsed.directory, home, os.environ))
     approvals, manifests = Approvals(home), Manifests(home)
-    for server in found.servers:
+    for server in [server_named(parsed.name, found)] if parsed.name else found.servers:
         state = _state(server, approvals, manifests)
         if parsed.json:
             line = {"name": server.name, "state": state, "file": server.source.file, "scope": server.source.scope}
