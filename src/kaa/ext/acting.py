@@ -197,12 +197,20 @@ class ConversationActions(Protocol):
         """The deferred tools that are not active and that the user did not exclude, by name."""
         return self._controlled().deferred_tools
 
-    async def call_tool(self, name: str, arguments: "dict[str, Json]") -> "ToolResult":
+    async def call_tool(
+        self, name: str, arguments: "dict[str, Json]", *, update: "Callable[[str, int], None] | None" = None
+    ) -> "ToolResult":
         """Call a tool. It works in the workspace of this context.
 
         A tool that the model has, or a deferred one, runs as a call of the model's: hooks and approvals judge it,
         questions and events name the extension, and the result says what went wrong. A hidden tool of any extension
         runs at once. The time counts for no limit of a hook.
+
+        Args:
+            name: of the tool.
+            arguments: of the call.
+            update: gets the output of the call while it runs, and how many bytes were left out before it. That of a
+                `ToolContext` shows it in the card of its call.
 
         Raises:
             RegistrationError: no tool of this name is active, deferred or hidden.

@@ -1,6 +1,6 @@
 """What an extension has kaa run: agents (`run_agent`) and tools (`call_tool`), and what came of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -33,12 +33,14 @@ class ToolTask(msgspec.Struct, frozen=True):
         call_id: the call of a tool in which it asks; empty if there is none.
         name: of the tool.
         arguments: of the call.
+        update: gets the output of the call while it runs, and how many bytes were left out before it.
     """
 
     extension: str
     call_id: str
     name: str
     arguments: dict[str, Json]
+    update: Callable[[str, int], None] | None = None
 
 
 class AgentResult(msgspec.Struct, frozen=True):

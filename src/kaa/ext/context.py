@@ -112,7 +112,9 @@ class ConversationContext(ConversationActions):
         workspace = run.permit.workspace if isinstance(run.permit, WorkspacePermit) else self.workspace
         return ToolContext(self, workspace, run)
 
-    async def call_tool(self, name: str, arguments: dict[str, Json]) -> ToolResult:
+    async def call_tool(
+        self, name: str, arguments: dict[str, Json], *, update: Callable[[str, int], None] | None = None
+    ) -> ToolResult:
         """See `ConversationActions`."""
         control = self._controlled()
         if self._agents is not None and (name in control.active_tools or name in control.deferred_tools):
@@ -121,10 +123,10 @@ class ConversationContext(ConversationActions):
             own = self._scope is not None and self._scope.built_in
             with self._untimed():
                 return await self._agents().call(
-                    ToolTask("" if own else self.extension, self._call_id, name, arguments)
+                    ToolTask("" if own else self.extension, self._call_id, name, arguments, update)
                 )
         found, scope = control.hidden_tool(name)
-        return await self.bind(found.tool, scope).run(arguments, _InnerRun(self._call_id))
+        return await self.bind(found.tool, scope).run(arguments, _InnerRun(self._call_id, update))
 
     def bind(self, tool: Tool["ToolContext"], scope: "Scope | None" = None) -> Tool[ToolRun]:
         """A tool of an extension's as the loop uses it. `scope`: of the extension; None for none."""
@@ -157,11 +159,14 @@ class _InnerRun:
 
     permit = None
 
-    def __init__(self, call_id: str) -> None:
+    def __init__(self, call_id: str, update: Callable[[str, int], None] | None) -> None:
         self.call_id = call_id
+        self._update = update
 
     def update(self, delta: str, skipped_bytes: int = 0) -> None:
-        """Nobody watches."""
+        """Whoever calls may watch."""
+        if self._update is not None:
+            self._update(delta, skipped_bytes)
 
 
 class _BoundTool:

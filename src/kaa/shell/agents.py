@@ -11,7 +11,7 @@ import msgspec
 
 from kaa.core.agent import Agent
 from kaa.core.budget import Budget, Ledger
-from kaa.core.events import AgentEnd, Event, MessageEnd
+from kaa.core.events import AgentEnd, Event, MessageEnd, ToolExecutionUpdate
 from kaa.core.execution import ToolExecutor
 from kaa.core.hooks import Block, FixedHooks
 from kaa.core.messages import AssistantMessage, ToolCall, user_message
@@ -131,7 +131,13 @@ class AgentRuns:
         tool = guard.registry.bound(task.name)
         tools = {} if tool is None else {task.name: tool}
         hooks = self._hooks(guard, task.call_id or call.id)
-        executor = ToolExecutor(tools, hooks, lambda event: self._pass_on(event, author), max_parallel=1)
+
+        def emit(event: Event) -> None:
+            if task.update is not None and isinstance(event, ToolExecutionUpdate):
+                task.update(event.delta, event.skipped_bytes)
+            self._pass_on(event, author)
+
+        executor = ToolExecutor(tools, hooks, emit, max_parallel=1)
         try:
             [message] = await executor.run([call])
         finally:

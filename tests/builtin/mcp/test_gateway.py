@@ -2,11 +2,14 @@
 
 import msgspec
 
+from kaa.core.events import Event, ToolExecutionUpdate
+from kaa.core.messages import user_message
 from kaa.ext.questions import Deny
 from kaa.mcp.manifest import ResourceInfo
+from kaa.shell.host import HostedConversation
 from kaa.shell.options import ConversationOptions
 from tests.support.mcp_host import MemoryMcpHost, manifest, server, tool_info
-from tests.support.mcp_stage import declared, results_of
+from tests.support.mcp_stage import declared, play_with, results_of
 from tests.support.model_script import ScriptItem, call, say
 from tests.support.person import Person
 from tests.support.stage import Stage
@@ -32,6 +35,19 @@ def test_a_tool_is_called_by_the_name_that_its_server_gives_it(stage: Stage) -> 
     assert 'find {"q":"bug"}' in text
     assert host.started == ["github"]
     assert not [name for name in declared(stage.server.requests[0].json) if name.startswith("mcp__")]
+
+
+def test_progress_is_that_of_the_call_of_the_gateway(stage: Stage) -> None:
+    arguments = {"action": "call", "server": "github", "tool": "find"}
+
+    async def scene(hosted: HostedConversation) -> list[tuple[str, str]]:
+        events: list[Event] = []
+        hosted.conversation.subscribe(events.append)
+        stage.server.begin([call("mcp", **arguments), say("I see.")])
+        await hosted.work.submit(user_message("Do it."))
+        return [(event.tool_name, event.delta) for event in events if isinstance(event, ToolExecutionUpdate)]
+
+    assert play_with(stage, _gateway_only("github"), scene) == [("mcp", "1/1 done\n")]
 
 
 def test_a_tool_is_called_by_the_name_for_the_model_without_its_server(stage: Stage) -> None:

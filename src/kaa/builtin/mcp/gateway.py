@@ -102,7 +102,7 @@ class Gateway:
     async def _call(self, arguments: GatewayArguments, context: ToolContext) -> ToolResult:
         tool = await self._found(arguments, context)
         try:
-            return await context.call_tool(tool.name, arguments.arguments)
+            return await context.call_tool(tool.name, arguments.arguments, update=context.update)
         except RegistrationError as error:
             raise ToolError(f"{tool.name} cannot be called in this conversation: {error}") from error
 

@@ -15,7 +15,7 @@ from kaa.workspace.protocol import Workspace
 
 # What could end or begin the answer's element inside its own text.
 _ELEMENT = re.compile(r"<(?=[\s/]*mcp-result\b)", re.IGNORECASE)
-_FRAMED = re.compile(r'From an MCP server: [^\n]*\n<mcp-result server="([^"\n]*)">\n(.*)\n</mcp-result>', re.DOTALL)
+_FRAMED = re.compile(r'From an MCP server: [^\n]*\n<mcp-result server="([^"\n]*)">\n(.*)\n</mcp-result>(.*)', re.DOTALL)
 # The end of a MIME type that is fit to be that of a file's name.
 _SUBTYPE = re.compile(r"[a-z]+/(?:x-)?([a-z0-9]{1,8})\b.*", re.IGNORECASE | re.DOTALL)
 _MOST_IMAGES = 20
@@ -77,16 +77,16 @@ def framed(server: str, text: str) -> str:
 
 
 class Unframed(NamedTuple):
-    """What a server said, for a program."""
+    """What a server said, for a program or a person."""
 
     server: str
     text: str
 
 
 def unframed(text: str) -> Unframed | None:
-    """The reverse of `framed`; None for any other text."""
+    """The reverse of `framed`, with what follows; None for any other text."""
     found = _FRAMED.fullmatch(text)
-    return None if found is None else Unframed(found[1], found[2])
+    return None if found is None else Unframed(found[1], f"{found[2]}{found[3]}")
 
 
 def _link(server: str, link: LinkPart) -> str:

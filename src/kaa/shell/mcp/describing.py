@@ -10,7 +10,7 @@ from kaa.shell.mcp.rights import fetched_unpinned, permissions_of
 def described(server: ConfiguredServer, project: str) -> str:
     """What a server is and may do, in lines. The texts are its own."""
     entry = server.entry
-    lines = [f"Configured in {server.source.file}:", ""]
+    lines = [f"It is configured in {server.source.file}."]
     if entry.url:
         lines += [f"It is a server at {entry.url}: what the model sends to its tools leaves this machine."]
         place = entry.oauth.auth_server_metadata_url
@@ -18,8 +18,8 @@ def described(server: ConfiguredServer, project: str) -> str:
     else:
         lines += [f"It runs the command: {' '.join((entry.command, *entry.args))}"]
         lines += [f"in the directory: {entry.cwd}"] if entry.cwd else []
-        sentences = permissions_of(entry, project).sentences
-        lines += ["In a sandbox of its own, it may:", *(f"- {sentence}" for sentence in sentences or ("nothing else",))]
+        sentences = permissions_of(entry, project).sentences or ("read no file of yours and connect to nothing",)
+        lines += [f"In a sandbox of its own, it may {sentence}." for sentence in sentences]
     texts = (entry.command, *entry.args, *entry.env.values(), entry.url, *entry.headers.values(), entry.cwd)
     texts += tuple(value for value in msgspec.structs.astuple(entry.oauth) if isinstance(value, str))
     names = sorted({name for text in texts for name in variables_in(text)})

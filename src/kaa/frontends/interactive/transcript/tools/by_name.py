@@ -22,11 +22,14 @@ from kaa.tui.components.text import harmless
 from kaa.tui.style import Span
 
 if TYPE_CHECKING:
-    from kaa.core.messages import ToolResultMessage
+    from kaa.core.messages import Json, ToolResultMessage
     from kaa.frontends.interactive.transcript.displayed import DisplayedValues
 
 _ARGUMENT_CHARACTERS = 200
 _ALL_ARGUMENT_CHARACTERS = 10_000
+
+
+_SERVER_TOOL = "mcp__"  # what names of tools of MCP servers begin with
 
 
 class GenericRenderer:
@@ -46,15 +49,19 @@ class GenericRenderer:
 
             title = filled_title(template, call.arguments)
             return [(harmless(call.name), palette["toolTitle"]), (f" {title}", palette["muted"])]
+        return self._with_arguments(call.name, call.arguments)
+
+    def _with_arguments(self, name: str, arguments: "Mapping[str, Json]") -> Sequence[Span]:
+        palette = self._view.context.palette
         most = _ALL_ARGUMENT_CHARACTERS if self._view.expanded else _ARGUMENT_CHARACTERS
-        arguments = beginning(encoded(call.arguments).decode(), most) if call.arguments else ""
-        return [(harmless(call.name), palette["toolTitle"]), (f" {arguments}" if arguments else "", palette["muted"])]
+        text = f" {beginning(encoded(arguments).decode(), most)}" if arguments else ""
+        return [(harmless(name), palette["toolTitle"]), (text, palette["muted"])]
 
     def body(self, call: ShownCall, width: int) -> list[str]:
         """The first lines of the answer; the last ones as long as there is no answer."""
         if call.result is None:
             return live_lines(self._view, call.output, width)
-        text = plain_text(call.text.output)
+        text = plain_text(self._answer(call.text.output))
         if call.failed:
             return error_lines(self._view, text, width)
         if call.detail("display") is not None:
@@ -72,6 +79,29 @@ class GenericRenderer:
         """Nothing is known of the answer."""
         return ""
 
+    def _answer(self, text: str) -> str:
+        return text
+
+
+class ServerRenderer(GenericRenderer):
+    """A call of an MCP server, by its own tool or by the tool `mcp`."""
+
+    def title(self, call: ShownCall) -> Sequence[Span]:
+        """The server and its tool with the arguments, or what else is asked of the servers."""
+        if call.name.startswith(_SERVER_TOOL):
+            return self._with_arguments(" ".join(call.name.split("__", 2)[1:]), call.arguments)
+        words = [call.argument(name) for name in ("action", "server", "tool")]
+        inner = call.arguments.get("arguments")
+        name = " ".join(filter(None, words[1:] if words[0] == "call" else ("mcp", *words)))
+        return self._with_arguments(name or call.name, inner if isinstance(inner, dict) else {})
+
+    def _answer(self, text: str) -> str:
+        # Lazily: only those who use servers see this.
+        from kaa.builtin.mcp.results import unframed
+
+        said = unframed(text)
+        return text if said is None else said.text
+
 
 _RENDERERS: Mapping[str, Callable[[ViewOptions], CallRenderer]] = {
     "bash": BashRenderer,
@@ -80,6 +110,7 @@ _RENDERERS: Mapping[str, Callable[[ViewOptions], CallRenderer]] = {
     "find": FindRenderer,
     "grep": GrepRenderer,
     "ls": LsRenderer,
+    "mcp": ServerRenderer,
     "process": ProcessRenderer,
     "read": ReadRenderer,
     "write": WriteRenderer,
@@ -88,4 +119,5 @@ _RENDERERS: Mapping[str, Callable[[ViewOptions], CallRenderer]] = {
 
 def renderer_for(tool: str, view: ViewOptions) -> CallRenderer:
     """A renderer for one call of this tool."""
-    return _RENDERERS.get(tool, GenericRenderer)(view)
+    other = ServerRenderer if tool.startswith(_SERVER_TOOL) else GenericRenderer
+    return _RENDERERS.get(tool, other)(view)
