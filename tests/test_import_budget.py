@@ -110,6 +110,7 @@ def test_the_first_frame_loads_little() -> None:
 
 
 _MODULES_OF_A_TURN = 286
+_MODULES_OF_CONFIGURED_SERVERS = 31
 _MODULES_OF_THE_FORK_SERVER = 47
 
 
@@ -146,6 +147,26 @@ def test_headless_mode_loads_only_what_a_run_needs() -> None:
     # These wait for the first tool call, and for the first connection of a command.
     assert not any(name.startswith(("kaa.shell.approvals.", "kaa.workspace.network.gate")) for name in loaded)
     assert "kaa.llm.anthropic.provider" not in loaded or "kaa.llm.completions.provider" not in loaded
+
+
+def test_configured_servers_load_nothing_that_only_their_start_needs() -> None:
+    turn = "import kaa.frontends.headless, kaa.shell.opening"
+
+    more = modules_after(f"{turn}, kaa.shell.mcp.servers") - modules_after(turn)
+
+    assert not more & (_NEVER_BEFORE_NEEDED - {"hashlib"}) | more & {"difflib"}
+    ours = {name for name in more if name.startswith("kaa.")}
+    assert not any(name.startswith(("kaa.mcp.http", "kaa.llm.", "kaa.workspace.sandbox")) for name in ours)
+    assert not ours & {
+        "kaa.builtin.mcp.questions",
+        "kaa.builtin.mcp.results",
+        "kaa.mcp.client",
+        "kaa.mcp.stdio",
+        "kaa.shell.mcp.logins",
+        "kaa.shell.mcp.reaching",
+        "kaa.shell.mcp.starting",
+    }
+    assert len(ours) <= _MODULES_OF_CONFIGURED_SERVERS
 
 
 def test_the_hands_load_the_standard_library_only() -> None:

@@ -134,6 +134,19 @@ def test_a_reconnect_keeps_the_bytes_of_the_request(stage: Stage) -> None:
     assert len(set(play_with(stage, host, scene))) == 1
 
 
+def test_two_thousand_tools_make_no_request_longer_than_forty(stage: Stage) -> None:
+    def bodies(of_each: int) -> list[bytes]:
+        tools = [tool_info(f"tool_{number:03}", _LONG) for number in range(of_each)]
+        work = [call("read", path="a.txt"), call("mcp", action="status", server="one_0"), say("Done.")]
+        results_of(stage, MemoryMcpHost([server(f"one_{number}", *tools) for number in range(10)]), work)
+        return [request.body.replace(f", {of_each} tools".encode(), b"") for request in stage.server.requests]
+
+    few, many = bodies(40), bodies(200)
+
+    assert len(many) == 3
+    assert many == few
+
+
 def test_what_the_user_chose_stays_what_the_model_has(stage: Stage) -> None:
     host = MemoryMcpHost([server("a", tool_info("x"), tool_info("y"))])
     options = ConversationOptions(model="m", exclude_tools=("mcp__a__x",))

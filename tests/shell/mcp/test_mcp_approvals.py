@@ -1,0 +1,66 @@
+"""The record of what the user approved is parsed once, and again when another process has changed it."""
+
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from kaa.mcp.manifest import ToolInfo
+from kaa.shell.home import Home
+from kaa.shell.mcp.approvals import ApprovalRecordsError, Approvals
+from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
+from tests.support.mcp_host import manifest
+
+
+def configured(name: str, digest: str = "first") -> ConfiguredServer:
+    return ConfiguredServer(name, ServerEntry(command="x"), Source("/project/.mcp.json", "project"), digest)
+
+
+def tool(name: str, description: str) -> ToolInfo:
+    return ToolInfo(name, description=description, digest=description)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+def test_what_another_process_approves_holds_at_once(home: Home) -> None:
+    ours, theirs = Approvals(home), Approvals(home)
+    assert not ours.is_approved(configured("one"))
+
+    theirs.approve(configured("one"))
+    assert ours.is_approved(configured("one"))
+    theirs.approve(configured("one", "second"))
+
+    assert not ours.is_approved(configured("one"))
+    assert ours.was_approved(configured("one"))
+
+
+def test_a_changed_tool_is_held_with_the_difference_until_somebody_accepts_it(home: Home) -> None:
+    ours, theirs = Approvals(home), Approvals(home)
+    server, after = configured("one"), manifest(tool("a", "New words."), tool("b", "As before."))
+    assert ours.held(server, manifest(tool("a", "Old words."), tool("b", "As before."))) == {}
+
+    held = ours.held(server, after)
+    theirs.accept(server, after)
+
+    assert list(held) == ["a"]
+    assert "-Old words." in held["a"]
+    assert "+New words." in held["a"]
+    assert ours.held(server, after) == {}
+
+
+def test_a_damaged_entry_of_one_server_is_no_problem_of_another(home: Home) -> None:
+    approvals = Approvals(home)
+    approvals.approve(configured("good"))
+    path = home.path / "mcp-approvals.json"
+    record = msgspec.json.decode(path.read_bytes())
+    record["servers"]["/project/.mcp.json#bad"] = {"digest": 7}
+    path.write_bytes(msgspec.json.encode(record))
+    os.utime(path, ns=(1, 1))
+
+    assert approvals.is_approved(configured("good"))
+    with pytest.raises(ApprovalRecordsError, match=r"mcp-approvals\.json: .*Correct it"):
+        approvals.is_approved(configured("bad"))
