@@ -186,7 +186,7 @@ class TestTesting:
         with McpHttpServer(ScriptedServer(eras=("modern",))) as remote:
             kaa.run("mcp", "add", "remote", remote.url)
             kaa.run("mcp", "add", "broken", "--", *scripted(kaa, fault="exits"))
-            kaa.run("mcp", "add", "missing", "--", "no-such-program-anywhere")
+            kaa.run("mcp", "add", "missing", "-e", "A=${NOT_SET}", "--", "no-such-program-anywhere")
 
             done = kaa.run("mcp", "test")
 
@@ -194,7 +194,8 @@ class TestTesting:
         assert "remote works: scripted 1, revision 2026-07-28" in done.out
         assert "  echo\n" in done.out
         assert "MCP server broken did not start: it exited with code 3: cannot find its database" in done.out
-        assert "no-such-program-anywhere is not installed" in done.out
+        assert "MCP server missing did not start: no-such-program-anywhere is not installed" in done.out
+        assert "MCP server missing needs NOT_SET, which is not set" in done.err
 
     def test_an_unknown_name_is_told_with_the_known_ones(self, kaa: Kaa) -> None:
         kaa.run("mcp", "add", "a", "--", "a")

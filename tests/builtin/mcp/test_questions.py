@@ -82,7 +82,7 @@ def test_a_form_names_server_and_tool_and_is_answered(answer: Filled | Declined,
     assert run(questions_of(person).elicit(_FORM)) == told
     [form] = person.questions
     assert isinstance(form, Form)
-    assert form.title == "MCP server shop (tool buy) asks for information"
+    assert form.title == "MCP server shop asks for information (tool buy)"
     assert form.message == "Who are you?"
 
 

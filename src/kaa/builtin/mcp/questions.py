@@ -104,7 +104,7 @@ class ConversationQuestions:
                 return ElicitAnswer("decline")
 
     def _title(self, what: str) -> str:
-        return f"MCP server {self._view.name} ({self._occasion}) {what}"
+        return f"MCP server {self._view.name} {what} ({self._occasion})"
 
 
 def _field(asked: FormField) -> Field:

@@ -1,7 +1,5 @@
 """Describes servers, for the question before one of a project starts."""
 
-import msgspec
-
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import variables_in
 from kaa.shell.mcp.rights import fetched_unpinned, permissions_of
@@ -20,9 +18,7 @@ def described(server: ConfiguredServer, project: str) -> str:
         lines += [f"in the directory: {entry.cwd}"] if entry.cwd else []
         sentences = permissions_of(entry, project).sentences or ("read no file of yours and connect to nothing",)
         lines += [f"In a sandbox of its own, it may {sentence}." for sentence in sentences]
-    texts = (entry.command, *entry.args, *entry.env.values(), entry.url, *entry.headers.values(), entry.cwd)
-    texts += tuple(value for value in msgspec.structs.astuple(entry.oauth) if isinstance(value, str))
-    names = sorted({name for text in texts for name in variables_in(text)})
+    names = sorted({name for text in entry.texts for name in variables_in(text)})
     lines += [f"It gets the values of your variables {', '.join(names)}."] if names else []
     if package := fetched_unpinned(entry):
         lines += [f"It fetches {package} in the newest version each time; {package}@VERSION would pin one."]

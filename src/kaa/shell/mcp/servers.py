@@ -61,6 +61,7 @@ class ServerMaker:
         self._sandbox = sandbox
         self._approvals = Approvals(home)
         self._manifests = Manifests(home)
+        self._told: set[str] = set()
 
     def servers(self, configured: Sequence[ConfiguredServer], root: str) -> ProjectServers:
         """The servers that are configured for a project.
@@ -112,8 +113,15 @@ class ServerMaker:
     def _connection(
         self, one: ConfiguredServer, root: str, logins: "Callable[[], McpLogins]", log: Callable[[str], None]
     ) -> "Connection":
-        from kaa.shell.mcp.starting import Place, start_program  # lazy: a start of kaa starts no server
+        from kaa.shell.mcp.config.variables import unset_in  # lazy: a start of kaa starts no server
+        from kaa.shell.mcp.starting import Place, start_program
 
+        if unset := unset_in(one.entry.texts, self._environ):
+            are = "which is not set" if len(unset) == 1 else "which are not set"
+            log(said := f"MCP server {one.name} needs {', '.join(unset)}, {are}")
+            if said not in self._told:
+                self._told.add(said)
+                self._report(said)
         place = Place(
             self._home,
             self._environ,

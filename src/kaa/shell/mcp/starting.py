@@ -146,7 +146,7 @@ async def start_program(server: ConfiguredServer, place: Place, log: Callable[[s
     except UnconfinedError as error:
         raise ServerGoneError(f"{error}. With --sandbox full-access it runs without one") from error
     except (VariableError, SettingsError, OSError, ValueError) as error:
-        raise ServerGoneError(f"it cannot be started: {error}") from error
+        raise ServerGoneError(str(error)) from error
 
 
 async def _started(

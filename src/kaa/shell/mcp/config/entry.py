@@ -60,6 +60,12 @@ class ServerEntry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel
     approval: Literal["ask", "writes", "never"] = "writes"
     tool_approval: Literal["changed", "all"] = "changed"
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What variables are filled in."""
+        login = (value for value in msgspec.structs.astuple(self.oauth) if isinstance(value, str))
+        return (self.command, *self.args, *self.env.values(), self.url, *self.headers.values(), self.cwd, *login)
+
 
 class Source(msgspec.Struct, frozen=True):
     """Where a server is configured: the file, and whose file that is."""

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{(/|workspaceFolder|userHome)\}")
 _PLACES = {"workspaceFolder", "userHome"}
@@ -15,6 +15,12 @@ class VariableError(ValueError):
 def variables_in(text: str) -> frozenset[str]:
     """The names of the environment variables that a text needs."""
     return frozenset(name for name, _, _ in _VARIABLE.findall(text) if name and name not in _PLACES)
+
+
+def unset_in(texts: Iterable[str], environ: Mapping[str, str]) -> list[str]:
+    """The names of the environment variables that texts need, that are not set and have no default."""
+    found = {name for text in texts for name, default, _ in _VARIABLE.findall(text) if name and not default}
+    return sorted(name for name in found - _PLACES if not environ.get(name))
 
 
 def filled_in(text: str, environ: Mapping[str, str], project: str, refused: Collection[str] = ()) -> str:
