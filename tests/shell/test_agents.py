@@ -172,6 +172,42 @@ def test_the_kernel_holds_its_commands_and_nobody_can_let_them_out(stage: Stage)
     assert "beyond the workspace of this agent" in told
 
 
+def test_its_tools_call_none_that_its_limits_do_not_hold_for(stage: Stage) -> None:
+    relay = """
+
+async def shout(task, context):
+    return text_result("SHOUTED")
+
+async def relay(task, context):
+    return await context.call_tool("shout", {"task": "x"})
+
+def both(api):
+    extend_all(api)
+    api.register_tool(TypedTool("shout", "Shout.", Task, shout), risk="granted")
+    api.register_tool(TypedTool("relay", "Relay.", Task, relay), risk="read")
+
+extend_all, extend = extend, both
+"""
+    stage.install(_TOOLS + relay)
+    stage.server.begin(
+        [
+            call("relay", task="x"),
+            call("delegate", task="x", tools=["relay"]),
+            call("relay", task="x"),
+            say("No."),
+            say("Done."),
+        ]
+    )
+
+    _, events, _ = work(stage)
+
+    (inner,) = [
+        event.result.text for event in events if isinstance(event, ToolExecutionEnd) and event.tool_name == "relay"
+    ]
+    assert inner == "shout was not run: the limits of this agent do not hold for it."
+    assert "SHOUTED" in results(stage)[0]
+
+
 def test_a_wider_workspace_or_an_unknown_tool_is_refused(stage: Stage) -> None:
     stage.server.begin(
         [call("delegate", task="x", writable=["/etc"]), call("delegate", task="x", tools=["magic"]), say("Done.")]

@@ -147,6 +147,7 @@ def test_a_text_of_a_server_comes_without_its_marks_and_goes_back_with_them(stag
         ("import os; os._exit(3)", "it exited with code 3"),
         ("import os; os.write(1, b'{}\\n')", "cannot be understood"),
         ("while True: print('x' * 1000)", "it printed over 1,048,576 characters"),
+        ("print('x' * (40 << 20))", "it printed over 1,048,576 characters"),
         ("x = 'a' * (2 << 30)", "MemoryError"),
         ("import socket; socket.create_connection(('1.1.1.1', 80), 5)", "unreachable"),
         ("open({project!r} + '/a')", "a'"),

@@ -128,6 +128,8 @@ class AgentRuns:
         if (guard := self._callers.get(author)) is None:  # kept, with the answers that hold for the session
             runner = AgentRuns(self._origin, self._workspace, self._ledger, self._emit, self._depth + 1)
             guard = self._callers[author] = self._guard(author, self._workspace, runner)
+        if self._workspace.is_narrowed and guard.registry.risk_of(task.name) in _OWN_RIGHTS:
+            raise AgentError(f"{task.name} was not run: the limits of this agent do not hold for it.")
         tool = guard.registry.bound(task.name)
         tools = {} if tool is None else {task.name: tool}
         hooks = self._hooks(guard, task.call_id or call.id)

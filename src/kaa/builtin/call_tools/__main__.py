@@ -25,7 +25,7 @@ _FILE = "<program>"
 _MAX_MEMORY_BYTES = 1024 * 1024 * 1024
 _MAX_CPU_SECONDS = 60
 _READ_BYTES = 256 * 1024
-_PRINT_BYTES = 8 * 1024
+_PRINT_CHARACTERS = 8 * 1024
 
 
 class ToolError(Exception):
@@ -106,14 +106,14 @@ class _Printed(io.TextIOBase):
 
     def write(self, text: str) -> int:
         self._text += text
-        if len(self._text) >= _PRINT_BYTES:
+        if len(self._text) >= _PRINT_CHARACTERS:
             self.flush()
         return len(text)
 
     def flush(self) -> None:
-        if self._text:
-            self._send({"op": "print", "text": self._text})
-            self._text = ""
+        for start in range(0, len(self._text), _PRINT_CHARACTERS):
+            self._send({"op": "print", "text": self._text[start : start + _PRINT_CHARACTERS]})
+        self._text = ""
 
 
 def _compiled(program: str) -> CodeType:
