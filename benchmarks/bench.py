@@ -54,6 +54,7 @@ class Runner:
         agent: its description.
         executable: its path.
         project: where it works.
+        home: where its configuration is.
     """
 
     def __init__(self, agent: Agent, executable: str, folder: Path, server: ModelProcess) -> None:
@@ -61,7 +62,7 @@ class Runner:
         self.executable = executable
         self._server = server
         self.project = folder / "project"
-        self._home = home = folder / "home"
+        self.home = home = folder / "home"
         self.project.mkdir(parents=True)
         home.mkdir()
         (self.project / "notes.txt").write_text(_NOTES)
@@ -93,6 +94,10 @@ class Runner:
             raise RunFailedError(f"{self.name} made {asked} requests where {len(script)} were expected")
         return measured
 
+    def follow(self, script: Sequence[ScriptItem]) -> None:
+        """Let the model follow a script from the next request on."""
+        self._server.begin(script)
+
     def run(self, *arguments: str, sample_memory: bool = False) -> Measured:
         """Run it with these arguments.
 
@@ -119,7 +124,7 @@ class Runner:
     def resume(self, messages: Sequence[str]) -> Sequence[str] | None:
         """Make a session of these messages; the arguments that go on with it, None if that cannot be made."""
         make = self.agent.terminal.resume
-        return None if make is None else make(self._home, self.project, messages)
+        return None if make is None else make(self.home, self.project, messages)
 
     def requests(self) -> list[Received]:
         """What the agent asked the model in its last run."""

@@ -110,6 +110,17 @@ def tree_cpu(root: int) -> float:
     return sum(_cpu(pid) for pid in {root, *_descendants(root)})
 
 
+def tree_commands(root: int) -> list[list[str]]:
+    """The command lines of all that a process started and that still runs."""
+    found: list[list[str]] = []
+    for pid in _descendants(root):
+        try:
+            found.append(Path(f"/proc/{pid}/cmdline").read_text().split("\0"))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return found
+
+
 def _cpu(pid: int) -> float:
     """User and system time, own and of ended children (proc_pid_stat(5), fields 14 to 17)."""
     try:
