@@ -1,0 +1,140 @@
+"""Whatever JSON a server answers, its user gets a value or an `McpError`, and nothing else fails."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kaa.core.messages import Json
+from kaa.mcp import messages
+from kaa.mcp.client import McpClient
+from kaa.mcp.contents import CallResult
+from kaa.mcp.errors import McpError
+from kaa.mcp.manifest import PromptInfo
+from tests.support.loops import in_loop
+from tests.support.mcp_connection import MemoryConnection, Observed, ScriptedQuestions
+from tests.support.mcp_server import ScriptedServer, echo_tool
+from tests.support.patience import HANG_SECONDS
+
+_TEXTS = st.text(max_size=8) | st.sampled_from(["a", "\x1b[2J", "\u202e", "\ud800", "text", "image", "2025-11-25"])
+_LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | _TEXTS
+# Names of the protocol, so that values get past the first look.
+_NAMES = st.sampled_from(
+    [
+        *("tools", "name", "inputSchema", "outputSchema", "description", "annotations", "nextCursor", "_meta"),
+        *("content", "type", "text", "data", "mimeType", "uri", "resource", "structuredContent", "isError"),
+        *("messages", "role", "contents", "blob", "completion", "values", "prompts", "arguments", "resultType"),
+        *("protocolVersion", "capabilities", "serverInfo", "instructions", "supportedVersions", "inputRequests"),
+    ]
+)
+_VALUES: st.SearchStrategy[Json] = st.recursive(
+    _LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_NAMES | _TEXTS, inner, max_size=4),
+    max_leaves=12,
+)
+_METHODS = ("initialize", "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list")
+
+
+class _Answering(ScriptedServer):
+    """Answers some methods with given values in the place of a result."""
+
+    def __init__(self, values: dict[str, Json], **fields: Any) -> None:
+        super().__init__(prompts=[{"name": "p"}], resources=[{"uri": "a:b"}], **fields)
+        self._values = values
+
+    def _answer(self, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+        if method in self._values:
+            return {"result": self._values[method]}
+        return super()._answer(method, params)
+
+
+async def _client(values: dict[str, Json], era: str = "legacy", patience: float = 0.02, **fields: Any) -> McpClient:
+    server = _Answering(values, eras=(era,), **fields)
+    return await McpClient.connect(
+        lambda: MemoryConnection(server), ScriptedQuestions(), Observed(), eras=("legacy", "modern"), patience=patience
+    )
+
+
+@given(value=_VALUES, method=st.sampled_from(_METHODS), era=st.sampled_from(["legacy", "modern"]))
+def test_a_server_that_begins_with_anything_is_used_or_refused(value: Json, method: str, era: str) -> None:
+    async def whole() -> None:
+        try:
+            client = await _client({method: value}, era)
+        except McpError:
+            return
+        await client.close()
+
+    asyncio.run(whole())
+
+
+@given(value=_VALUES, method=st.sampled_from(["tools/call", "prompts/get", "resources/read", "completion/complete"]))
+def test_any_answer_to_a_request_is_a_value_or_an_error(value: Json, method: str) -> None:
+    async def whole() -> None:
+        client = await _client({method: value}, patience=HANG_SECONDS)
+        asked: dict[str, Callable[[], Awaitable[object]]] = {
+            "tools/call": lambda: client.call("echo", {"text": "x"}),
+            "prompts/get": lambda: client.prompt("p", {}),
+            "resources/read": lambda: client.read("a:b"),
+            "completion/complete": lambda: client.complete(PromptInfo("p"), "a", "x", {}),
+        }
+        with suppress(McpError, TimeoutError):  # what is no answer is waited for
+            async with asyncio.timeout(0.02):
+                await asked[method]()
+        await client.close()
+
+    asyncio.run(whole())
+
+
+@given(st.binary(max_size=200) | _VALUES.map(lambda value: str(value).encode(errors="replace")))
+def test_any_line_is_messages_or_malformed(line: bytes) -> None:
+    with suppress(messages.MalformedMessageError):
+        messages.decode(line)
+
+
+@pytest.mark.parametrize(
+    "nested", [b"[" * 200_000, b'{"a":' * 200_000, b'{"jsonrpc":"2.0","id":1,"result":' + b"[" * 100_000]
+)
+def test_a_line_of_endless_levels_is_malformed(nested: bytes) -> None:
+    with pytest.raises(messages.MalformedMessageError):
+        messages.decode(nested)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"child": {"$ref": "#"}}},
+        {"type": "object", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"},
+        {"type": "object", "properties": {"x": {"$ref": "https://example.com/schema.json"}}},
+    ],
+)
+@in_loop
+async def test_references_in_schemas_are_neither_followed_nor_lost(schema: dict[str, Json]) -> None:
+    client = await _client({}, patience=HANG_SECONDS, tools=[echo_tool(inputSchema=schema, outputSchema=schema)])
+
+    (tool,) = client.manifest.tools
+    assert (tool.input_schema, tool.output_schema) == (schema, schema)
+    assert isinstance(await client.call("echo", {"text": "x"}), CallResult)
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"name": ""}, "`name` is not a text of 1 to 200 characters"),
+        ({"name": 7}, "`name` is not a text of 1 to 200 characters"),
+        ({"name": "x" * 201}, "`name` is not a text of 1 to 200 characters"),
+        ({"name": "a\x1b[2Jb"}, "`name` has characters that cannot be seen"),
+        ({"inputSchema": []}, "`inputSchema` is not an object"),
+        ({"inputSchema": {"description": "x" * 70_000}}, "`inputSchema` is larger than 64 KiB"),
+        ({"outputSchema": True}, "`outputSchema` is not an object"),
+    ],
+)
+@in_loop
+async def test_a_malformed_tool_is_left_out_with_the_reason(fields: dict[str, Json], why: str) -> None:
+    client = await _client({}, patience=HANG_SECONDS, tools=[echo_tool("good"), echo_tool("bad") | fields])
+
+    assert [tool.name for tool in client.manifest.tools] == ["good"]
+    assert why in client.manifest.left_out[0]
