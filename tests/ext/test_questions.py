@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
+from kaa.core.forms import ChoiceField, FieldOption, TextField
 from kaa.ext.asking import NOBODY, NobodyToAskError, confirm
 from kaa.ext.escalations import OUTSIDE
-from kaa.ext.forms import ChoiceField, FieldOption, TextField
 from kaa.ext.questions import (
     AllowAlways,
     AllowOnce,

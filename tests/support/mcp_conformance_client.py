@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from urllib.parse import urljoin
 
 from kaa.core.errors import ProviderError
+from kaa.core.forms import ChoicesField, NumberField, YesNoField, defaults
 from kaa.core.messages import Json
 from kaa.llm.auth.errors import LoginError
 from kaa.llm.http.authorized import AuthorizedTransport
@@ -34,7 +35,7 @@ from tests.support.mcp_connection import Observed, ScriptedQuestions
 _CLIENT_METADATA = "https://conformance-test.local/client-metadata.json"
 _CALLBACK = "http://localhost:3000/callback"
 _MOST_LOGINS = 3
-_VALUES: dict[str, Json] = {"integer": 5, "number": 5, "boolean": True, "array": [], "object": {}}
+_VALUES: dict[type, Json] = {NumberField: 5, YesNoField: True, ChoicesField: []}
 
 
 Use: TypeAlias = Callable[[McpClient], Awaitable[Any]]
@@ -46,9 +47,8 @@ class _Defaults(ScriptedQuestions):
     async def elicit(self, asked: Elicitation) -> ElicitAnswer:
         if not isinstance(asked, FormRequest):
             return ElicitAnswer("cancel")
-        values = {one.name: one.default for one in asked.fields if one.default is not None}
-        needed = {one.name: _VALUES.get(one.type, "x") for one in asked.fields if one.required}
-        return ElicitAnswer("accept", needed | values)
+        needed = {one.name: _VALUES.get(type(one), "x") for one in asked.fields if one.required}
+        return ElicitAnswer("accept", needed | defaults(asked.fields))
 
 
 class _Browser:

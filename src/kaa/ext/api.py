@@ -60,10 +60,10 @@ from kaa.workspace.protocol import CommandRequest
 
 if TYPE_CHECKING:
     from kaa.core.display_values import Code, Diff, DisplayValue, Fields, Markdown, Table, Text
+    from kaa.core.forms import ChoiceField, ChoicesField, FieldOption, NumberField, TextField, YesNoField
     from kaa.ext.agents import AgentError, AgentResult
     from kaa.ext.completions import Completion, CompletionError
     from kaa.ext.conversation_session import ConversationSession, OwnEntry
-    from kaa.ext.forms import ChoiceField, ChoicesField, FieldOption, NumberField, TextField, YesNoField
     from kaa.ext.questions import (
         Choice,
         Chosen,
@@ -191,9 +191,10 @@ if not TYPE_CHECKING:
     _LAZY = (
         *(
             f"ext.{part}"
-            for part in ("questions", "forms", "agents", "completions", "conversation_session", "stores", "showing")
+            for part in ("questions", "agents", "completions", "conversation_session", "stores", "showing")
         ),
         "core.display_values",
+        "core.forms",
     )
 
     def __getattr__(name: str) -> object:

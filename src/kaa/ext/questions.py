@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from kaa.core.forms import Field, FieldError, checked
 from kaa.core.messages import Json
 from kaa.ext.choices import TrustAnswer
 from kaa.ext.escalations import Escalation
-from kaa.ext.forms import Field, FieldError, checked
 from kaa.ext.tools import Risk
 
 AnswerT = TypeVar("AnswerT")

@@ -4,42 +4,16 @@ from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
+from kaa.core.forms import Field
 from kaa.core.messages import Json
 from kaa.mcp.contents import Part
-
-
-class FormField(msgspec.Struct, frozen=True):
-    """A field of a form: the primitive types that the specification allows in `requestedSchema`.
-
-    Attributes:
-        options: the values to choose from, as `(value, label)`; empty for a free value.
-        many: whether several options can be chosen.
-        default: what holds if the person changes nothing; None if there is none.
-        format: `email`, `uri`, `date` or `date-time`; empty for any text.
-    """
-
-    name: str
-    type: Literal["string", "number", "integer", "boolean"]
-    title: str = ""
-    description: str = ""
-    required: bool = False
-    default: Json = None
-    options: tuple[tuple[str, str], ...] = ()
-    many: bool = False
-    format: str = ""
-    minimum: float | None = None
-    maximum: float | None = None
-    min_length: int | None = None
-    max_length: int | None = None
-    min_items: int | None = None
-    max_items: int | None = None
 
 
 class FormRequest(msgspec.Struct, frozen=True):
     """A server asks the person for values (elicitation, form mode)."""
 
     message: str
-    fields: tuple[FormField, ...]
+    fields: tuple[Field, ...]
 
 
 class UrlRequest(msgspec.Struct, frozen=True):
@@ -47,7 +21,6 @@ class UrlRequest(msgspec.Struct, frozen=True):
 
     message: str
     url: str
-    elicitation_id: str = ""
 
 
 class ElicitAnswer(msgspec.Struct, frozen=True):

@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
+from kaa.core.forms import ChoiceField, ChoicesField, Field, FieldOption, NumberField, TextField, TextFormat, YesNoField
 from kaa.core.messages import Json
 from kaa.mcp.errors import McpError
 from kaa.mcp.parsing import cleaned, part
 from kaa.mcp.questions import (
     ElicitAnswer,
-    FormField,
     FormRequest,
     RefusedError,
     SamplingMessage,
@@ -25,6 +25,7 @@ _MAX_OPTIONS = 200
 
 _METHOD_NOT_FOUND, _INVALID_PARAMS, _REFUSED = -32601, -32602, -1
 _NOTHING: dict[str, Json] = {}
+_FORMATS: dict[str, TextFormat] = {"email": "email", "uri": "uri", "date": "date", "date-time": "date-time"}
 
 
 async def in_rounds(
@@ -98,10 +99,10 @@ def _elicitation(params: Mapping[str, Json]) -> FormRequest | UrlRequest:
     message = params.get("message")
     text = cleaned(message).strip() if isinstance(message, str) else ""
     if params.get("mode", "form") == "url":
-        url, id_ = params.get("url"), params.get("elicitationId")
+        url = params.get("url")
         if not isinstance(url, str) or cleaned(url) != url or not url.isprintable():
             raise McpError("`url` is no address", code=_INVALID_PARAMS)
-        return UrlRequest(text, url, id_ if isinstance(id_, str) else "")
+        return UrlRequest(text, url)
     schema = params.get("requestedSchema")
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if not isinstance(schema, dict) or not isinstance(properties, dict) or len(properties) > _MAX_FIELDS:
@@ -111,8 +112,8 @@ def _elicitation(params: Mapping[str, Json]) -> FormRequest | UrlRequest:
     return FormRequest(text, tuple(_field(name, one, name in needed) for name, one in properties.items()))
 
 
-def _field(name: str, schema: Json, required: bool) -> FormField:
-    """A field of a form (SEP-1330 lists the forms of its options)."""
+def _field(name: str, schema: Json, required: bool) -> Field:
+    """A field of a form (SEP-1330 lists the forms of its options). A default of another type counts as none."""
     if not isinstance(schema, dict):
         raise McpError(f"the field {name[:80]!r} is not an object", code=_INVALID_PARAMS)
     kind, many = schema.get("type"), False
@@ -127,26 +128,24 @@ def _field(name: str, schema: Json, required: bool) -> FormField:
     options = _options(choices)
     if many and not options:
         raise McpError(f"the field {name[:80]!r} is a list without options", code=_INVALID_PARAMS)
-    return FormField(
-        name=name,
-        type=kind,
-        title=_clean(schema.get("title")),
-        description=_clean(schema.get("description")),
-        required=required,
-        default=schema.get("default"),
-        options=options,
-        many=many,
-        format=_clean(schema.get("format")),
-        minimum=_number(schema.get("minimum")),
-        maximum=_number(schema.get("maximum")),
-        min_length=_count(schema.get("minLength")),
-        max_length=_count(schema.get("maxLength")),
-        min_items=_count(schema.get("minItems")),
-        max_items=_count(schema.get("maxItems")),
-    )
+    common = name, _clean(schema.get("title")), _clean(schema.get("description")), required
+    default = schema.get("default")
+    text = default if isinstance(default, str) else None
+    if many:
+        chosen = tuple(one for one in default if isinstance(one, str)) if isinstance(default, list) else None
+        return ChoicesField(*common, options, chosen, _count(schema.get("minItems")), _count(schema.get("maxItems")))
+    if options:
+        return ChoiceField(*common, options, text)
+    if kind == "boolean":
+        return YesNoField(*common, default if isinstance(default, bool) else None)
+    if kind in ("number", "integer"):
+        limits = _number(schema.get("minimum")), _number(schema.get("maximum"))
+        return NumberField(*common, _number(default), kind == "integer", *limits)
+    form = _FORMATS.get(_clean(schema.get("format")), "")
+    return TextField(*common, text, form, _count(schema.get("minLength")), _count(schema.get("maxLength")))
 
 
-def _options(schema: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:
+def _options(schema: Mapping[str, Json]) -> tuple[FieldOption, ...]:
     titled = schema.get("oneOf") or schema.get("anyOf")
     if isinstance(titled, list):
         found = [(one.get("const"), one.get("title")) for one in titled if isinstance(one, dict)]
@@ -156,7 +155,9 @@ def _options(schema: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:
         found = list(zip(values, labels, strict=True))
     else:
         return ()
-    return tuple((value, _clean(label) or value) for value, label in found[:_MAX_OPTIONS] if isinstance(value, str))
+    return tuple(
+        FieldOption(value, _clean(label) or value) for value, label in found[:_MAX_OPTIONS] if isinstance(value, str)
+    )
 
 
 def _sampling(params: Mapping[str, Json]) -> SamplingRequest:

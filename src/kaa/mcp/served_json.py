@@ -1,12 +1,13 @@
 """What kaa serves, as MCP writes it: tools, results and forms: what kaa uses is the same in all revisions."""
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from kaa.core.forms import ChoiceField, ChoicesField, Field, FieldOption, NumberField, TextField, YesNoField
 from kaa.core.messages import Json
 from kaa.mcp.contents import AudioPart, CallResult, ImagePart, LinkPart, Part, ResourcePart, TextPart
 from kaa.mcp.manifest import ToolInfo
-from kaa.mcp.questions import ElicitAnswer, FormField, FormRequest
+from kaa.mcp.questions import ElicitAnswer, FormRequest
 
 
 def tool_json(tool: ToolInfo) -> dict[str, Json]:
@@ -52,33 +53,35 @@ def elicit_answer(result: Mapping[str, Json]) -> ElicitAnswer:
             return ElicitAnswer("cancel")
 
 
-def _field(field: FormField) -> Json:
+def _field(field: Field) -> Json:
     """A field as `requestedSchema` has it (revision 2025-11-25, client/elicitation, "Requested Schema")."""
-    described: dict[str, Json] = {
-        "title": field.title,
-        "description": field.description,
-        "default": field.default,
-        "format": field.format,
-        "minimum": field.minimum,
-        "maximum": field.maximum,
-        "minLength": field.min_length,
-        "maxLength": field.max_length,
-        "minItems": field.min_items,
-        "maxItems": field.max_items,
-    }
-    schema = {key: value for key, value in described.items() if value not in ("", None)}
-    if field.many:
-        return {"type": "array", "items": {"type": field.type, **_options(field, "anyOf")}, **schema}
-    return {"type": field.type, **_options(field, "oneOf"), **schema}
+    shape: dict[str, Json]
+    match field:
+        case TextField():
+            limits = {"minLength": field.min_length, "maxLength": field.max_length}
+            shape = {"type": "string", "format": field.format, **limits}
+        case NumberField():
+            kind = "integer" if field.whole else "number"
+            shape = {"type": kind, "minimum": field.minimum, "maximum": field.maximum}
+        case YesNoField():
+            shape = {"type": "boolean"}
+        case ChoiceField():
+            shape = {"type": "string", **_options(field.options, "oneOf")}
+        case ChoicesField():
+            items = {"type": "string", **_options(field.options, "anyOf")}
+            shape = {"type": "array", "items": items, "minItems": field.min_items, "maxItems": field.max_items}
+    default = list(field.default) if isinstance(field.default, tuple) else field.default
+    described = {"title": field.title, "description": field.description, "default": default}
+    return {key: value for key, value in {**shape, **described}.items() if value not in ("", None)}
 
 
-def _options(field: FormField, titled: str) -> dict[str, Json]:
+def _options(options: Sequence[FieldOption], titled: str) -> dict[str, Json]:
     """The values to choose from. `titled`: the keyword of those with labels."""
-    if not field.options:
+    if not options:
         return {}
-    if all(label in ("", value) for value, label in field.options):
-        return {"enum": [value for value, _ in field.options]}
-    return {titled: [{"const": value, "title": label or value} for value, label in field.options]}
+    if all(option.text == option.value for option in options):
+        return {"enum": [option.value for option in options]}
+    return {titled: [{"const": option.value, "title": option.text} for option in options]}
 
 
 def _part(part: Part) -> Json:

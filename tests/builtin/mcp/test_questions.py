@@ -7,15 +7,16 @@ import pytest
 
 from kaa.builtin.mcp.host import ServerView
 from kaa.builtin.mcp.questions import ConversationQuestions
+from kaa.core.forms import ChoiceField, ChoicesField, FieldOption, NumberField, TextField, YesNoField
 from kaa.core.messages import Json
 from kaa.ext.asking import NOBODY, Asker
 from kaa.ext.context import ConversationContext
 from kaa.ext.questions import Chosen, Confirmed, Declined, Dismissed, Filled, Form, OpenUrl
+from kaa.mcp import rounds
 from kaa.mcp.contents import AudioPart, CallResult, Progress, TextPart
 from kaa.mcp.questions import (
     ElicitAnswer,
     Elicitation,
-    FormField,
     FormRequest,
     RefusedError,
     Root,
@@ -32,9 +33,7 @@ from tests.support.model_script import call, say
 from tests.support.person import Person
 from tests.support.stage import Stage
 
-_FORM = FormRequest(
-    "Who are you?", (FormField("name", "string", required=True), FormField("age", "integer", default=3))
-)
+_FORM = FormRequest("Who are you?", (TextField("name", required=True), NumberField("age", default=3, whole=True)))
 _SAMPLING = SamplingRequest((SamplingMessage("user", TextPart("Say hi.")),), "Be short.", 100)
 
 
@@ -87,36 +86,38 @@ def test_a_form_names_server_and_tool_and_is_answered(answer: Filled | Declined,
 
 
 def test_every_kind_of_field_takes_its_values() -> None:
-    options = (("r", "Red"), ("b", "b"))
-    fields = (
-        FormField("text", "string", format="email", default="a@b.example"),
-        FormField("unknown", "string", format="phone", default=3),
-        FormField("number", "number", default=1.5, minimum=1),
-        FormField("count", "integer", default=True),
-        FormField("yes", "boolean", default=True),
-        FormField("one", "string", options=options, default="r"),
-        FormField("some", "string", options=options, many=True, default=["b"]),
+    options = [{"const": "r", "title": "Red"}, {"const": "b", "title": "b"}]
+    properties: dict[str, Json] = {
+        "text": {"type": "string", "format": "email", "default": "a@b.example"},
+        "unknown": {"type": "string", "format": "phone", "default": 3},
+        "number": {"type": "number", "default": 1.5, "minimum": 1},
+        "count": {"type": "integer", "default": True},
+        "yes": {"type": "boolean", "default": True},
+        "one": {"type": "string", "oneOf": options, "default": "r"},
+        "some": {"type": "array", "items": {"anyOf": options}, "default": ["b"]},
+    }
+    values: dict[str, Json] = {"text": "x@y.example", "number": 2, "yes": False, "one": "b", "some": ["r", "b"]}
+    person = Person(Filled(values))
+    asked: Json = {"message": "All", "requestedSchema": {"type": "object", "properties": properties}}
+
+    answer = run(rounds.answer("elicitation/create", asked, questions_of(person)))
+
+    assert answer == {"action": "accept", "content": values}
+    assert person.questions[0].fields == (
+        TextField("text", default="a@b.example", format="email"),
+        TextField("unknown"),
+        NumberField("number", default=1.5, minimum=1),
+        NumberField("count", whole=True),
+        YesNoField("yes", default=True),
+        ChoiceField("one", options=(FieldOption("r", "Red"), FieldOption("b", "b")), default="r"),
+        ChoicesField("some", options=(FieldOption("r", "Red"), FieldOption("b", "b")), default=("b",)),
     )
-    person = Person(Filled({"text": "x@y.example", "number": 2, "yes": False, "one": "b", "some": ["r", "b"]}))
-
-    answer = run(questions_of(person).elicit(FormRequest("All", fields)))
-
-    assert answer.values == {"text": "x@y.example", "number": 2, "yes": False, "one": "b", "some": ["r", "b"]}
-    assert [field.default for field in person.questions[0].fields] == [
-        "a@b.example",
-        None,
-        1.5,
-        None,
-        True,
-        "r",
-        ("b",),
-    ]
 
 
 def test_an_address_is_asked_about_with_its_host() -> None:
     person = Person(Confirmed(yes=True), Declined(), Dismissed())
     questions = questions_of(person)
-    asked = UrlRequest("To pay", "https://pay.example/?id=1", "1")
+    asked = UrlRequest("To pay", "https://pay.example/?id=1")
 
     answers = [run(questions.elicit(asked)).action for _ in range(3)]
 

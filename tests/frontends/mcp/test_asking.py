@@ -5,9 +5,9 @@ from typing import TypeVar
 
 import pytest
 
+from kaa.core.forms import ChoiceField, ChoicesField, FieldOption, NumberField, TextField, YesNoField
 from kaa.core.messages import Json
 from kaa.ext.asking import NobodyToAskError
-from kaa.ext.forms import ChoiceField, ChoicesField, FieldOption, NumberField, TextField, YesNoField
 from kaa.ext.questions import Declined, Dismissed, Filled, Form, OpenUrl, Question
 from kaa.frontends.mcp.asking import ElicitingAsker
 from kaa.mcp.questions import ElicitAnswer, FormRequest

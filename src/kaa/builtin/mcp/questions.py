@@ -1,21 +1,17 @@
 """What a server asks while it works for a conversation: values, an address to open, a completion, the project."""
 
 import re
-from collections.abc import Sequence
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
 from kaa.builtin.mcp.host import ServerView
-from kaa.core.messages import Json
 from kaa.ext.asking import NobodyToAskError
 from kaa.ext.command_context import CommandContext
 from kaa.ext.context import ConversationContext
-from kaa.ext.forms import ChoiceField, ChoicesField, Field, FieldOption, NumberField, TextField, TextFormat, YesNoField
 from kaa.ext.questions import Confirmed, Dismissed, Filled, Form, OpenUrl
 from kaa.mcp.questions import (
     ElicitAnswer,
     Elicitation,
-    FormField,
     FormRequest,
     Root,
     SamplingAnswer,
@@ -23,7 +19,6 @@ from kaa.mcp.questions import (
     UrlRequest,
 )
 
-_FORMATS: dict[str, TextFormat] = {"email": "email", "uri": "uri", "date": "date", "date-time": "date-time"}
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # Browsers read a backslash as a slash and drop some blanks: the host would not be the one that is shown.
 _AMBIGUOUS = re.compile(r"[\\\s]")
@@ -82,7 +77,7 @@ class ConversationQuestions:
         return (Root(root.as_uri(), root.name),)
 
     async def _fill_in(self, asked: FormRequest) -> ElicitAnswer:
-        form = Form(self._title("asks for information"), tuple(map(_field, asked.fields)), asked.message)
+        form = Form(self._title("asks for information"), asked.fields, asked.message)
         match await self._context.asker.ask(form):
             case Filled(values=values):
                 return ElicitAnswer("accept", values)
@@ -105,32 +100,6 @@ class ConversationQuestions:
 
     def _title(self, what: str) -> str:
         return f"MCP server {self._view.name} {what} ({self._occasion})"
-
-
-def _field(asked: FormField) -> Field:
-    """The field as people fill it in. A default of another type counts as none."""
-    options = tuple(FieldOption(value, label) for value, label in asked.options)
-    name, title, description, required = asked.name, asked.title, asked.description, asked.required
-    text = asked.default if isinstance(asked.default, str) else None
-    if asked.many:
-        chosen = tuple(_texts(asked.default)) if isinstance(asked.default, list) else None
-        return ChoicesField(name, title, description, required, options, chosen, asked.min_items, asked.max_items)
-    if options:
-        return ChoiceField(name, title, description, required, options, text)
-    if asked.type == "boolean":
-        yes = asked.default if isinstance(asked.default, bool) else None
-        return YesNoField(name, title, description, required, yes)
-    if asked.type in ("number", "integer"):
-        given = asked.default
-        number = given if isinstance(given, int | float) and not isinstance(given, bool) else None
-        is_whole = asked.type == "integer"
-        return NumberField(name, title, description, required, number, is_whole, asked.minimum, asked.maximum)
-    form = _FORMATS.get(asked.format, "")
-    return TextField(name, title, description, required, text, form, asked.min_length, asked.max_length)
-
-
-def _texts(values: Sequence[Json]) -> list[str]:
-    return [value for value in values if isinstance(value, str)]
 
 
 def _problem_of(url: str) -> str:

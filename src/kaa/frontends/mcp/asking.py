@@ -1,13 +1,13 @@
 """Questions of conversations as forms that an MCP client shows (elicitation)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeVar, cast
 
 from msgspec.structs import replace
 
+from kaa.core.forms import ChoiceField, ChoicesField, Field, FieldOption, TextField, YesNoField
 from kaa.ext.asking import NobodyToAskError
-from kaa.ext.forms import ChoiceField, ChoicesField, Field, FieldOption, NumberField, TextField, YesNoField
 from kaa.ext.questions import (
     AllowAlways,
     AllowInProject,
@@ -28,7 +28,7 @@ from kaa.ext.questions import (
     UnfitAnswerError,
 )
 from kaa.frontends.rpc.dialogs import labelled_answers, question_text
-from kaa.mcp.questions import ElicitAnswer, FormField, FormRequest
+from kaa.mcp.questions import ElicitAnswer, FormRequest
 from kaa.mcp.serving import Caller
 from kaa.tui.sanitize import sanitize
 
@@ -80,44 +80,27 @@ class ElicitingAsker:
 def _form(question: AnyQuestion, options: Mapping[str, Answer]) -> FormRequest:
     agent = "" if question.agent is None else f"{question.agent}: "
     message = agent + question_text(question)
+    field: Field
     match question:
         case Form(fields=fields):
-            return FormRequest(message, tuple(map(_field, fields)))
+            return FormRequest(message, tuple(map(_sanitized, fields)))
         case Confirmation(details=details):
             message = f"{message}\n{sanitize(details)}".rstrip()
-            field = FormField(_FIELD, "boolean", title="Yes", required=True)
+            field = YesNoField(_FIELD, "Yes", required=True)
         case TextInput(placeholder=placeholder):
-            field = FormField(_FIELD, "string", title="Answer", description=sanitize(placeholder), required=True)
+            field = TextField(_FIELD, "Answer", sanitize(placeholder), required=True)
         case Editing(text=text):
-            field = FormField(_FIELD, "string", title="Text", default=text, required=True)
+            field = TextField(_FIELD, "Text", required=True, default=text)
         case _:
-            labels = tuple((label, label) for label in options)
-            field = FormField(_FIELD, "string", title="Answer", options=labels, required=True)
+            field = ChoiceField(_FIELD, "Answer", required=True, options=tuple(map(FieldOption, options)))
     return FormRequest(message, (field,))
 
 
-def _field(field: Field) -> FormField:
-    """A field of a form as the client shows it: the reverse of what `kaa.builtin.mcp.questions` makes of a server's."""
-    common = FormField(field.name, "string", sanitize(field.title), sanitize(field.description), field.required)
-    match field:
-        case TextField():
-            limits = {"min_length": field.min_length, "max_length": field.max_length}
-            return replace(common, default=field.default, format=field.format, **limits)
-        case NumberField():
-            kind = "integer" if field.whole else "number"
-            return replace(common, type=kind, default=field.default, minimum=field.minimum, maximum=field.maximum)
-        case YesNoField():
-            return replace(common, type="boolean", default=field.default)
-        case ChoiceField():
-            return replace(common, options=_labelled(field.options), default=field.default)
-        case ChoicesField():
-            chosen = None if field.default is None else list(field.default)
-            limits = {"min_items": field.min_items, "max_items": field.max_items}
-            return replace(common, options=_labelled(field.options), many=True, default=chosen, **limits)
-
-
-def _labelled(options: Sequence[FieldOption]) -> tuple[tuple[str, str], ...]:
-    return tuple((option.value, sanitize(option.text)) for option in options)
+def _sanitized(field: Field) -> Field:
+    texts: dict[str, object] = {"title": sanitize(field.title), "description": sanitize(field.description)}
+    if isinstance(field, ChoiceField | ChoicesField):
+        texts["options"] = tuple(FieldOption(option.value, sanitize(option.text)) for option in field.options)
+    return replace(field, **texts)
 
 
 def _answer(question: AnyQuestion, options: Mapping[str, Answer], given: ElicitAnswer) -> Answer:

@@ -10,8 +10,8 @@ from typing import Literal, TypeVar, cast
 
 import msgspec
 
+from kaa.core.forms import ChoiceField, ChoicesField, Field, defaults
 from kaa.core.messages import Json
-from kaa.ext.forms import ChoiceField, ChoicesField, Field, defaults
 from kaa.ext.questions import (
     Abort,
     AllowAlways,

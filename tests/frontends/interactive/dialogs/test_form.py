@@ -1,6 +1,6 @@
 """The dialogs of forms and of addresses."""
 
-from kaa.ext.forms import ChoiceField, ChoicesField, Field, FieldOption, NumberField, TextField, YesNoField
+from kaa.core.forms import ChoiceField, ChoicesField, Field, FieldOption, NumberField, TextField, YesNoField
 from kaa.ext.questions import Confirmed, Declined, Dismissed, Filled, Form, OpenUrl
 from kaa.frontends.interactive.dialogs.address import AddressDialog
 from kaa.frontends.interactive.dialogs.form import FormDialog

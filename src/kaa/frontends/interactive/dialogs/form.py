@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
-from kaa.core.messages import Json
-from kaa.ext.forms import (
+from kaa.core.forms import (
     ChoiceField,
     ChoicesField,
     Field,
@@ -17,6 +16,7 @@ from kaa.ext.forms import (
     defaults,
     typed,
 )
+from kaa.core.messages import Json
 from kaa.ext.questions import Declined, Dismissed, Filled, Form
 from kaa.frontends.interactive.dialogs.paragraph import paragraph
 from kaa.frontends.interactive.dialogs.question import QuestionDialog

@@ -2,8 +2,7 @@
 
 import pytest
 
-from kaa.core.messages import Json
-from kaa.ext.forms import (
+from kaa.core.forms import (
     ChoiceField,
     ChoicesField,
     Field,
@@ -16,6 +15,7 @@ from kaa.ext.forms import (
     defaults,
     typed,
 )
+from kaa.core.messages import Json
 
 _COLOURS = (FieldOption("r", "Red"), FieldOption("b", "Blue"))
 
