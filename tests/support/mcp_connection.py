@@ -5,12 +5,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from kaa.mcp import messages
-from kaa.mcp.connection import Message, RequestId
+from kaa.mcp.connection import Connection, Message, RequestId
 from kaa.mcp.contents import CallResult, LogLine, TextPart
 from kaa.mcp.errors import ServerGoneError
 from kaa.mcp.manifest import Manifest, ToolInfo
@@ -18,7 +18,7 @@ from kaa.mcp.questions import ElicitAnswer, Elicitation, Root, SamplingAnswer, S
 from tests.support import mcp_server
 
 
-class MemoryConnection:
+class MemoryConnection(Connection):
     """A connection to a scripted server in this process. `say` has the server say something of its own."""
 
     def __init__(self, server: mcp_server.ScriptedServer) -> None:
@@ -26,12 +26,6 @@ class MemoryConnection:
         self.cancelled: list[RequestId] = []
         self.protocol = ""
         self.is_closed = False
-        self._receive: Callable[[Message], None] = lambda _: None
-        self._ended: Callable[[str], None] = lambda _: None
-
-    def use(self, receive: Callable[[Message], None], ended: Callable[[str], None]) -> None:
-        """See `Connection`."""
-        self._receive, self._ended = receive, ended
 
     async def open(self) -> None:
         """See `Connection`."""

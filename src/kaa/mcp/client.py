@@ -1,11 +1,12 @@
 """A server as a few methods: connect, call, fill in a prompt, read a resource, complete an argument."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from kaa.core.messages import Json
 from kaa.host.log import LOG
+from kaa.host.tasks import Tasks
 from kaa.mcp import parsing
 from kaa.mcp.connection import Connection
 from kaa.mcp.contents import CallResult, LogLine, Progress, PromptResult, ResourcePart
@@ -62,7 +63,7 @@ class McpClient:
         self._agreed = agreed
         self._observer = observer
         self._patience = patience
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks()
         self._listing: asyncio.Task[None] | None = None
         self._lists_again = False
         self.manifest = manifest
@@ -194,10 +195,7 @@ class McpClient:
 
     async def close(self) -> None:
         """End the connection; a program ends too."""
-        tasks = tuple(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.end()
         await self._session.close()
 
     async def _call(
@@ -250,7 +248,7 @@ class McpClient:
         """List once more, soon: the changes of the next moment are then in it too."""
         self._lists_again = True
         if self._listing is None or self._listing.done():
-            self._listing = self._spawn(self._keep_listing())
+            self._listing = self._tasks.begin(self._keep_listing())
 
     async def _keep_listing(self) -> None:
         while self._lists_again:
@@ -271,7 +269,7 @@ class McpClient:
         can = self._agreed.capabilities
         if self._agreed.era == "legacy":
             if can.logging:
-                _ = self._spawn(self._set_log_level())
+                _ = self._tasks.begin(self._set_log_level())
             return
         wanted = {
             "toolsListChanged": can.tools_change,
@@ -279,7 +277,7 @@ class McpClient:
             "resourcesListChanged": can.resources_change,
         }
         if any(wanted.values()):
-            _ = self._spawn(self._subscribe({name: True for name, is_wanted in wanted.items() if is_wanted}))
+            _ = self._tasks.begin(self._subscribe({name: True for name, is_wanted in wanted.items() if is_wanted}))
 
     async def _set_log_level(self) -> None:
         try:
@@ -305,13 +303,6 @@ class McpClient:
             await asyncio.sleep(pause)
             pause = min(2 * pause, _MAX_LISTEN_PAUSE)
             self._list_again()
-
-    def _spawn(self, work: Awaitable[None]) -> "asyncio.Task[None]":
-        task = asyncio.ensure_future(work)
-        assert isinstance(task, asyncio.Task)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
 
 class _Link:

@@ -1,7 +1,8 @@
 """The seam between the protocol and what carries it: messages of JSON-RPC 2.0 out, messages in."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -51,25 +52,29 @@ class ErrorResponse(msgspec.Struct, frozen=True):
 Message: TypeAlias = Request | Notification | Response | ErrorResponse
 
 
-class Connection(Protocol):
+class Connection(ABC):
     """Carries messages to one server and back: a program's pipes, HTTP, or a test's lists.
 
     Messages that come belong to `receive`, whichever stream they came by: answers, and what the server says or asks.
     Where each request has a stream of its own that ends without an answer, the connection makes an `ErrorResponse`.
     """
 
+    _receive: Callable[[Message], None]
+    _ended: Callable[[str], None]
+
     def use(self, receive: Callable[[Message], None], ended: Callable[[str], None]) -> None:
         """Before `open`: who gets the messages, and who is told why the connection ended, in a sentence, once."""
-        ...
+        self._receive, self._ended = receive, ended
 
+    @abstractmethod
     async def open(self) -> None:
         """Start to carry.
 
         Raises:
             ServerGoneError: the program does not start.
         """
-        ...
 
+    @abstractmethod
     async def send(self, message: Message, tool: ToolInfo | None = None) -> None:
         """Deliver a message. `tool`: what a `tools/call` calls (HTTP repeats some arguments in headers).
 
@@ -77,16 +82,14 @@ class Connection(Protocol):
             ServerGoneError: it cannot be delivered.
             LoginNeededError: the server wants a login.
         """
-        ...
 
-    def agreed(self, protocol: str) -> None:
+    def agreed(self, protocol: str) -> None:  # noqa: B027 most depend on nothing of it
         """From now on both sides speak this revision."""
-        ...
 
     def cancel(self, request: RequestId) -> bool:
         """Nobody waits for the answer any more: close its stream, if it has one. Whether the server learns that so."""
-        ...
+        return False
 
+    @abstractmethod
     async def close(self) -> None:
         """End the connection. The server ends too, if it is a program."""
-        ...

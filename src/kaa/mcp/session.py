@@ -1,12 +1,13 @@
 """Requests over one connection, both ways: ids, waiting, progress, cancellation and limits."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from itertools import count
 
 from kaa.core.messages import Json
 from kaa.host.allowance import Allowance
 from kaa.host.log import LOG
+from kaa.host.tasks import Tasks
 from kaa.mcp import rounds
 from kaa.mcp.connection import Connection, ErrorResponse, Message, Notification, Request, RequestId, Response
 from kaa.mcp.contents import Progress
@@ -75,7 +76,7 @@ class Session:
         self._ids = count(1)
         self._waiting: dict[RequestId, _Waiting] = {}
         self._answering: dict[RequestId, asyncio.Task[None]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks()
         self._allowance = Allowance(_MESSAGES_A_SECOND, _BURST_MESSAGES)
         self._reason = ""
         self.meta: dict[str, Json] = {}
@@ -206,18 +207,12 @@ class Session:
         """Answer a request in the background. It belongs to the youngest request that answers questions."""
         if len(self._answering) >= _MAX_ANSWERING or request.id in self._answering:
             refusal = ErrorResponse(request.id, _BUSY, "too many requests at once, or an id twice")
-            _ = self._spawn(self._deliver(refusal))
+            _ = self._tasks.begin(self._deliver(refusal))
             return
         concerned = [one for one in self._waiting.values() if one.questions is not None]
-        task = self._spawn(self._answer(request, concerned[-1] if concerned else None))
+        task = self._tasks.begin(self._answer(request, concerned[-1] if concerned else None))
         self._answering[request.id] = task
         task.add_done_callback(lambda _: self._answering.pop(request.id, None))
-
-    def _spawn(self, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
     async def _answer(self, request: Request, concerned: _Waiting | None) -> None:
         questions = self.questions
@@ -252,8 +247,7 @@ class Session:
         for waiting in tuple(self._waiting.values()):
             if not waiting.answer.done():
                 waiting.answer.set_exception(ServerGoneError(reason))
-        for task in tuple(self._tasks):
-            task.cancel()
+        self._tasks.cancel()
         if told:
             self._on_end(reason)
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from kaa.host.log import LOG
 from kaa.mcp import messages
-from kaa.mcp.connection import Message, RequestId
+from kaa.mcp.connection import Connection, Message
 from kaa.mcp.errors import ServerGoneError
 from kaa.mcp.manifest import ToolInfo
 from kaa.mcp.messages import MAX_MESSAGE_BYTES, MalformedMessageError
@@ -40,7 +40,7 @@ class ServerProgram(Protocol):
         ...
 
 
-class StdioConnection:
+class StdioConnection(Connection):
     """A connection to a program.
 
     Args:
@@ -53,12 +53,6 @@ class StdioConnection:
         self._reading: asyncio.Task[None] | None = None
         self._inlet: asyncio.ReadTransport | None = None
         self._outlet: asyncio.WriteTransport | None = None
-        self._receive: Callable[[Message], None] = lambda _: None
-        self._ended: Callable[[str], None] = lambda _: None
-
-    def use(self, receive: Callable[[Message], None], ended: Callable[[str], None]) -> None:
-        """See `Connection`."""
-        self._receive, self._ended = receive, ended
 
     async def open(self) -> None:
         """See `Connection`."""
@@ -78,13 +72,6 @@ class StdioConnection:
         if outlet.get_write_buffer_size() > _MAX_UNREAD_BYTES:
             raise ServerGoneError(f"it left {_MAX_UNREAD_BYTES // 1024**2} MiB of messages unread")
         outlet.write(messages.encode(message) + b"\n")
-
-    def agreed(self, protocol: str) -> None:
-        """Nothing depends on it."""
-
-    def cancel(self, request: RequestId) -> bool:
-        """Requests have no streams of their own."""
-        return False
 
     async def close(self) -> None:
         """See `Connection`: close its input, then TERM, then KILL."""

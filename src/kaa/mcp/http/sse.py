@@ -7,7 +7,7 @@ from urllib.parse import urljoin, urlsplit
 from kaa.core.errors import ProviderError
 from kaa.llm.http.transport import HttpRequest, Transport
 from kaa.mcp import messages
-from kaa.mcp.connection import Message, RequestId
+from kaa.mcp.connection import Connection, Message
 from kaa.mcp.errors import McpError, ServerGoneError
 from kaa.mcp.http.exchanges import (
     OK,
@@ -27,8 +27,8 @@ from kaa.mcp.manifest import ToolInfo
 _ENDPOINT_SECONDS = 15.0
 
 
-class SseConnection:
-    """A `Connection` to a server of the oldest revision.
+class SseConnection(Connection):
+    """A connection to a server of the oldest revision.
 
     Args:
         url: of the stream.
@@ -43,12 +43,6 @@ class SseConnection:
         self._headers: Headers = ()
         self._endpoint = ""
         self._reading: asyncio.Task[None] | None = None
-        self._receive: Callable[[Message], None] = lambda _: None
-        self._ended: Callable[[str], None] = lambda _: None
-
-    def use(self, receive: Callable[[Message], None], ended: Callable[[str], None]) -> None:
-        """See `Connection`."""
-        self._receive, self._ended = receive, ended
 
     async def open(self) -> None:
         """See `Connection`: wait until the server names the address for messages.
@@ -76,13 +70,6 @@ class SseConnection:
             check_login(response)
             if is_refusal(response):
                 raise McpError(refusal(response, await body_of(response)), status=response.status)
-
-    def agreed(self, protocol: str) -> None:
-        """Nothing depends on it."""
-
-    def cancel(self, request: RequestId) -> bool:
-        """Requests have no streams of their own."""
-        return False
 
     async def close(self) -> None:
         """See `Connection`."""

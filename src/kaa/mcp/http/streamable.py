@@ -7,15 +7,15 @@ server says unasked.
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
 
 from kaa.core.errors import ProviderError
 from kaa.host.log import LOG
+from kaa.host.tasks import Tasks
 from kaa.llm.http.sse import SseDecoder
 from kaa.llm.http.transport import HttpRequest, HttpResponse, Transport
 from kaa.mcp import messages
-from kaa.mcp.connection import ErrorResponse, Message, Notification, Request, RequestId, Response
+from kaa.mcp.connection import Connection, ErrorResponse, Message, Notification, Request, RequestId, Response
 from kaa.mcp.errors import McpError, ServerGoneError
 from kaa.mcp.http.exchanges import (
     NOT_FOUND,
@@ -32,11 +32,9 @@ from kaa.mcp.http.exchanges import (
     refusal,
 )
 from kaa.mcp.http.headers import headers_of
+from kaa.mcp.http.sse import SseConnection
 from kaa.mcp.manifest import ToolInfo
 from kaa.mcp.negotiation import MODERN_REVISIONS
-
-if TYPE_CHECKING:
-    from kaa.mcp.http.sse import SseConnection
 
 _STREAM = "text/event-stream"
 # How servers before streamable HTTP refuse a message (specification, Backwards Compatibility).
@@ -46,8 +44,8 @@ _RESUME_SECONDS, _MAX_RESUME_SECONDS = 1.0, 60.0
 _LAST_SECONDS = 2.0
 
 
-class HttpConnection:
-    """A `Connection` to a server at an address.
+class HttpConnection(Connection):
+    """A connection to a server at an address.
 
     Args:
         url: of the server.
@@ -66,13 +64,7 @@ class HttpConnection:
         self._beginning = asyncio.Lock()
         self._older: SseConnection | None = None
         self._exchanges: dict[RequestId, asyncio.Task[None]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._receive: Callable[[Message], None] = lambda _: None
-        self._ended: Callable[[str], None] = lambda _: None
-
-    def use(self, receive: Callable[[Message], None], ended: Callable[[str], None]) -> None:
-        """See `Connection`."""
-        self._receive, self._ended = receive, ended
+        self._tasks = Tasks()
 
     async def open(self) -> None:
         """See `Connection`. The first message connects."""
@@ -88,13 +80,13 @@ class HttpConnection:
             headers = self._headers_of(message, tool)
             delivered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             delivered.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait any more
-            self._exchanges[message.id] = task = self._spawn(self._request(message, headers, delivered))
+            self._exchanges[message.id] = task = self._tasks.begin(self._request(message, headers, delivered))
             task.add_done_callback(lambda _: self._exchanges.pop(message.id, None))
             await delivered
         else:
             await self._post(message)
             if isinstance(message, Notification) and message.method == "notifications/initialized":
-                _ = self._spawn(self._listen())
+                _ = self._tasks.begin(self._listen())
 
     def agreed(self, protocol: str) -> None:
         """See `Connection`."""
@@ -108,10 +100,7 @@ class HttpConnection:
 
     async def close(self) -> None:
         """See `Connection`."""
-        tasks = tuple(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.end()
         if self._older is not None:
             await self._older.close()
         if self._session_id:
@@ -276,8 +265,6 @@ class HttpConnection:
 
     async def _turn_to_sse(self, request: Request) -> None:
         """Try the oldest transport; from now on everything goes that way."""
-        from kaa.mcp.http.sse import SseConnection  # lazy: few servers are that old
-
         older = SseConnection(self._url, self._transport, self._given)
         older.use(self._receive, self._ended)
         try:
@@ -287,12 +274,6 @@ class HttpConnection:
             raise
         self._older = older
         await older.send(request)
-
-    def _spawn(self, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
 
 def _done(delivered: "asyncio.Future[None]") -> None:

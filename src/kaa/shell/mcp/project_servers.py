@@ -1,13 +1,14 @@
 """The servers of a project, for all of its conversations: `kaa.builtin.mcp.host.McpHost`."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kaa.builtin.mcp.host import ServerUnavailableError, ServerView
 from kaa.core.errors import ProviderError
 from kaa.ext.asking import NOBODY, Asker
 from kaa.host.log import LOG
+from kaa.host.tasks import Tasks
 from kaa.llm.auth.errors import LoginError
 from kaa.shell.mcp.approvals import ApprovalRecordsError
 from kaa.shell.mcp.server import Server, UsedServer
@@ -39,7 +40,7 @@ class ProjectServers:
         self._locked: set[str] = set()  # servers that want a login, as the user knows
         self._observers: list[Callable[[str], None]] = []
         self._servers = {server.name: server for server in servers(self._changed)}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks()
         self._learning = asyncio.Semaphore(_LEARNING_AT_ONCE)
 
     def begin(self) -> None:
@@ -49,9 +50,9 @@ class ProjectServers:
             if not server.may_start:
                 continue
             if lifecycle == "keep-alive":
-                self._spawn(server.keep_alive())
+                _ = self._tasks.begin(server.keep_alive())
             elif lifecycle == "eager" or not server.is_known:
-                self._spawn(self._learn(server))
+                _ = self._tasks.begin(self._learn(server))
 
     async def require(self) -> None:
         """Wait until the servers run that are required.
@@ -92,7 +93,7 @@ class ProjectServers:
     def prewarm(self, name: str) -> None:
         """See `McpHost`."""
         if (server := self._servers.get(name)) is not None and server.may_start:
-            self._spawn(_quietly(server))
+            _ = self._tasks.begin(_quietly(server))
 
     def observe(self, changed: Callable[[str], None]) -> Callable[[], None]:
         """See `McpHost`."""
@@ -112,7 +113,7 @@ class ProjectServers:
         except (LoginError, ProviderError) as error:
             raise ServerUnavailableError(f"The login to MCP server {name} failed: {error}") from error
         server.logged_in()
-        self._spawn(self._learn(server))
+        _ = self._tasks.begin(self._learn(server))
 
     def log(self, name: str) -> tuple[str, ...]:
         """See `McpHost`."""
@@ -131,10 +132,8 @@ class ProjectServers:
 
     async def close(self) -> None:
         """End all servers."""
-        tasks = tuple(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, *(server.end() for server in self._servers.values()), return_exceptions=True)
+        ends = [server.end() for server in self._servers.values()]
+        await asyncio.gather(self._tasks.end(), *ends, return_exceptions=True)
 
     async def _learn(self, server: Server) -> None:
         async with self._learning:
@@ -148,11 +147,6 @@ class ProjectServers:
             self._report(why)
         for observer in tuple(self._observers):
             observer(name)
-
-    def _spawn(self, work: "Awaitable[None]") -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 async def _quietly(server: Server) -> None:

@@ -13,6 +13,7 @@ from kaa.core.messages import Json
 from kaa.ext.asking import Asker, NobodyToAskError, confirm
 from kaa.ext.tools import Risk
 from kaa.host.log import LOG
+from kaa.host.tasks import Tasks
 from kaa.mcp.errors import LegacyNeededError, LoginNeededError, McpError, ServerGoneError
 from kaa.mcp.manifest import Era, Manifest, PromptInfo, TemplateInfo, ToolInfo
 from kaa.shell.mcp.approvals import ApprovalRecordsError, Approvals
@@ -91,7 +92,7 @@ class Server:
         self._client: McpClient | None = None
         self._uses = 0
         self._idle: asyncio.TimerHandle | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks()
         self._over = asyncio.Event()
         self._starting = False
         self._reason = ""
@@ -298,9 +299,7 @@ class Server:
         client, self._client = self._client, None
         self._over.set()
         if client is not None:
-            task = asyncio.create_task(client.close())
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            _ = self._tasks.begin(client.close())
         self._tell()
 
     async def _connected(self) -> "McpClient":
@@ -413,12 +412,7 @@ class Server:
             self._idle = None
         if self._client is not None and not self._uses and self.configured.entry.lifecycle != "keep-alive":
             seconds = self.configured.entry.idle_minutes * 60
-            self._idle = asyncio.get_running_loop().call_later(seconds, self._end_idle)
-
-    def _end_idle(self) -> None:
-        task = asyncio.create_task(self.end())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+            self._idle = asyncio.get_running_loop().call_later(seconds, lambda: self._tasks.begin(self.end()))
 
     def _may_sample(self) -> bool:
         permissions = self.configured.entry.permissions
