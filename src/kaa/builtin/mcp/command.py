@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from kaa.builtin.mcp.host import McpHost, ServerUnavailableError, ServerView
+from kaa.builtin.amounts import counted
+from kaa.builtin.mcp.host import McpHost, ServerView
 from kaa.builtin.mcp.tools import failure
 from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply, Suggestion
 from kaa.ext.asking import confirm
@@ -49,7 +50,7 @@ class McpCommand:
                 self._view(server)
                 try:
                     return Reply(await self._actions[word](server, context))
-                except (ServerUnavailableError, McpError) as error:
+                except McpError as error:
                     raise CommandError(failure(server, error)) from error
             case _:
                 raise CommandError(f"invalid arguments {arguments.strip()!r}: write {_USAGE}")
@@ -64,7 +65,7 @@ class McpCommand:
         session = await self._host.session(server, context.asker)
         info, tools = session.manifest.server, len(session.manifest.tools)
         program = f" to {info.title or info.name} {info.version}".rstrip() if info.name else ""
-        return f"Connected{program} (MCP {session.manifest.protocol}, {_counted(tools, 'tool')})."
+        return f"Connected{program} (MCP {session.manifest.protocol}, {counted(tools, 'tool')})."
 
     async def _log_in(self, server: str, context: CommandContext) -> str:
         await self._host.log_in(server, context.asker)
@@ -81,7 +82,7 @@ class McpCommand:
         if not context.asker.can_ask:
             return shown
         if not await confirm(context.asker, f"Accept the changed tools of MCP server {server}?", shown):
-            return f"{_counted(len(changes), 'tool')} of {server} stay held back."
+            return f"{counted(len(changes), 'tool')} of {server} stay held back."
         self._host.accept(server)
         return f"Accepted: {', '.join(changes)}."
 
@@ -104,13 +105,9 @@ def _described(view: ServerView) -> list[str]:
     offers = []
     if (manifest := view.manifest) is not None:
         kinds = ((manifest.tools, "tool"), (manifest.prompts, "prompt"), (manifest.resources, "resource"))
-        offers = [_counted(len(items), kind) for items, kind in kinds if items]
+        offers = [counted(len(items), kind) for items, kind in kinds if items]
     about = [f"{view.name}: {', '.join([view.state, *offers])} ({view.source})"]
     about += [f"  {view.description[:_LINE_CHARACTERS]}"] if view.description else []
     about += [f"  {view.reason}"] if view.reason else []
     about += [f"  held back: {', '.join(view.held)}. /mcp changes {view.name} shows why"] if view.held else []
     return about
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

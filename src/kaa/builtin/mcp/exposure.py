@@ -10,7 +10,7 @@ from itertools import accumulate
 from kaa.builtin.mcp import host as seam
 from kaa.builtin.mcp.host import McpHost, ServerView
 from kaa.builtin.mcp.names import GATEWAY
-from kaa.builtin.mcp.tools import McpTools, is_usable
+from kaa.builtin.mcp.tools import McpTools, usable
 from kaa.builtin.tools import CALL_TOOLS
 from kaa.core.provider import TOOL_SEARCH
 from kaa.core.usage import size_of_schema
@@ -53,7 +53,7 @@ def choose_tools(host: McpHost, tools: McpTools, context: ConversationContext) -
     active = context.active_tools
     if GATEWAY not in active or CALL_TOOLS in active:
         return
-    views = [view for view in host.servers() if is_usable(view)]
+    views = usable(host)
     automatic = [
         tool
         for view in views

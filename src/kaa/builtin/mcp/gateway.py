@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from kaa.builtin.mcp.host import McpHost, ServerUnavailableError, ServerView
+from kaa.builtin.mcp.host import McpHost, ServerView
 from kaa.builtin.mcp.names import GATEWAY
-from kaa.builtin.mcp.tools import McpTools, failure, is_usable
+from kaa.builtin.mcp.tools import McpTools, failure, usable
 from kaa.core.messages import Json
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
 from kaa.ext.context import ToolContext
@@ -70,14 +70,14 @@ class Gateway:
         return text_result("\n".join(map(_state, views)) or "No MCP server is configured.")
 
     async def _list(self, arguments: GatewayArguments, context: ToolContext) -> ToolResult:
-        views = [await self._known(arguments.server, context)] if arguments.server else self._usable()
+        views = [await self._known(arguments.server, context)] if arguments.server else usable(self._host)
         lines = [line for view in views for line in (_state(view), *self._offered(view))]
         return _lines(lines or ["No MCP server can be used: see the action status."])
 
     async def _search(self, arguments: GatewayArguments, context: ToolContext) -> ToolResult:
         from kaa.builtin.tool_search.index import find  # lazy, as all below: few conversations use it
 
-        views = [await self._known(arguments.server, context)] if arguments.server else self._usable()
+        views = [await self._known(arguments.server, context)] if arguments.server else usable(self._host)
         schemas = [tool.tool.schema for view in views for tool in self._tools.of_server(view.name).values()]
         found = await asyncio.to_thread(find, arguments.tool, schemas, _MOST_FOUND)
         unknown = [view.name for view in views if view.manifest is None]
@@ -119,7 +119,7 @@ class Gateway:
             session = await self._host.session(view.name, context.asker)
             questions = ConversationQuestions(view, context, f"resource {uri}")
             parts = await session.read(uri, questions=questions)
-        except (ServerUnavailableError, McpError) as error:
+        except McpError as error:
             raise ToolError(failure(view.name, error)) from error
         return with_notes(await tool_result(view.name, CallResult(parts), context.workspace), questions.refusals)
 
@@ -127,13 +127,13 @@ class Gateway:
         view = self._view(arguments.server)
         try:
             await self._host.log_in(view.name, context.asker)
-        except (ServerUnavailableError, McpError) as error:
+        except McpError as error:
             raise ToolError(failure(view.name, error)) from error
         return text_result(f"Logged in to {view.name}.")
 
     async def _found(self, arguments: GatewayArguments, context: ToolContext) -> RegisteredTool:
         """The tool that is meant: by its own name or by that for the model."""
-        views = [await self._known(arguments.server, context)] if arguments.server else self._usable()
+        views = [await self._known(arguments.server, context)] if arguments.server else usable(self._host)
         offered = [(own, tool) for view in views for own, tool in self._tools.of_server(view.name).items()]
         fitting = [tool for own, tool in offered if arguments.tool in (own, tool.name)]
         if len(fitting) == 1:
@@ -158,7 +158,7 @@ class Gateway:
         view = self._view(server)
         try:
             await self._host.session(view.name, context.asker)
-        except (ServerUnavailableError, McpError) as error:
+        except McpError as error:
             raise ToolError(failure(view.name, error)) from error
         self._renew()
         return self._view(server)
@@ -173,9 +173,6 @@ class Gateway:
         names = ", ".join(view.name for view in views)
         example = msgspec.json.encode({"action": "list", "server": views[0].name}).decode()
         raise ToolError(f"No MCP server is named {server!r}. Servers: {names}. To see tools: {example}.")
-
-    def _usable(self) -> list[ServerView]:
-        return [view for view in self._host.servers() if is_usable(view)]
 
     def _offered(self, view: ServerView) -> list[str]:
         lines = [

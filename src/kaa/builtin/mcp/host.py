@@ -8,6 +8,7 @@ import msgspec
 from kaa.core.messages import Json
 from kaa.ext.asking import Asker
 from kaa.ext.tools import Risk
+from kaa.mcp.errors import McpError
 from kaa.mcp.manifest import Manifest, PromptInfo, TemplateInfo
 
 if TYPE_CHECKING:  # only where a server is used
@@ -22,7 +23,7 @@ ServerState: TypeAlias = Literal[
 Exposure: TypeAlias = Literal["auto", "gateway", "deferred", "direct", "hidden"]
 
 
-class ServerUnavailableError(Exception):
+class ServerUnavailableError(McpError):
     """A server cannot be used now. The message says why, and what to do."""
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from kaa.builtin.mcp.host import McpHost, ServerUnavailableError, ServerView
-from kaa.builtin.mcp.tools import is_usable
+from kaa.builtin.mcp.host import McpHost, ServerView
+from kaa.builtin.mcp.tools import usable
 from kaa.core.messages import TextContent, UserContent, UserMessage
 from kaa.ext.api import CommandContext, ConversationContext, Suggestion
 from kaa.mcp.errors import McpError
@@ -49,7 +49,7 @@ class McpMentions:
         for view, uri in self._mentioned(message.text):
             try:
                 added += await self._read(view, uri, context)
-            except (ServerUnavailableError, McpError) as error:
+            except McpError as error:
                 context.show.notice(f"@{view.name}:{uri} is sent as a name only: {error}", "warning")
         if not added:
             return None
@@ -59,9 +59,7 @@ class McpMentions:
     def complete(self, typed: str, _context: CommandContext) -> list[Suggestion]:
         """Servers with resources, then their addresses: of templates as far as the first part to fill in."""
         name, colon, start = typed.partition(":")
-        views = [
-            (view, view.manifest) for view in self._host.servers() if is_usable(view) and view.manifest is not None
-        ]
+        views = [(view, view.manifest) for view in usable(self._host) if view.manifest is not None]
         if not colon:
             offering = [view for view, manifest in views if manifest.resources or manifest.templates]
             return [Suggestion(f"{view.name}:", view.description) for view in offering if view.name.startswith(name)]
@@ -76,7 +74,7 @@ class McpMentions:
 
     def _mentioned(self, text: str) -> Iterator[tuple[ServerView, str]]:
         """The servers and addresses that a text mentions, each once, but those whose content is in the text already."""
-        views = {view.name: view for view in self._host.servers() if is_usable(view)}
+        views = {view.name: view for view in usable(self._host)}
         found: dict[tuple[str, str], None] = {}
         for quoted_name, quoted, name, word in re.findall(_MENTION, text):
             view = views.get(quoted_name or name)

@@ -4,9 +4,9 @@ import shlex
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kaa.builtin.mcp.host import McpHost, ServerUnavailableError, ServerView
+from kaa.builtin.mcp.host import McpHost
 from kaa.builtin.mcp.names import command_name
-from kaa.builtin.mcp.tools import is_usable
+from kaa.builtin.mcp.tools import usable, view_of
 from kaa.core.messages import ImageContent
 from kaa.ext.api import Command, CommandContext, CommandError, Submit, Suggestion
 from kaa.ext.asking import NOBODY
@@ -39,11 +39,10 @@ class McpPrompts:
     def renew(self) -> list[Command]:
         """A command for each prompt that the servers offer now. Of prompts with the same name the first one has it."""
         renewed: dict[str, tuple[str, PromptInfo, Command]] = {}
-        for view in self._host.servers():
-            if is_usable(view) and view.manifest is not None:
-                for prompt in view.manifest.prompts:
-                    name = command_name(view.name, prompt.name)
-                    renewed.setdefault(name, self._command(name, view.name, prompt))
+        for view in usable(self._host):
+            for prompt in () if view.manifest is None else view.manifest.prompts:
+                name = command_name(view.name, prompt.name)
+                renewed.setdefault(name, self._command(name, view.name, prompt))
         self._known = renewed
         return [command for _, _, command in renewed.values()]
 
@@ -68,13 +67,13 @@ class McpPrompts:
         if missing := [one.name for one in prompt.arguments if one.required and one.name not in given]:
             usage = f"/{command_name(server, prompt.name)} {' '.join(map(_hint, prompt.arguments))}"
             raise CommandError(f"{missing[0]} is missing: enter {usage}")
-        questions = ConversationQuestions(self._view(server), context, f"prompt {prompt.name}")
+        questions = ConversationQuestions(view_of(self._host, server), context, f"prompt {prompt.name}")
         try:
             session = await self._host.session(server, context.asker)
             result = await session.prompt(prompt.name, given, questions=questions)
         except LoginNeededError as error:
             raise CommandError(f"{error} Run kaa mcp login {server}.") from error
-        except (ServerUnavailableError, McpError) as error:
+        except McpError as error:
             raise CommandError(
                 " ".join([f"/{command_name(server, prompt.name)}: {error}", *questions.refusals])
             ) from error
@@ -86,7 +85,7 @@ class McpPrompts:
     async def _complete(
         self, server: str, prompt: PromptInfo, typed: str, _context: CommandContext
     ) -> list[Suggestion]:
-        manifest = self._view(server).manifest
+        manifest = view_of(self._host, server).manifest
         if manifest is None or not manifest.capabilities.completions:
             return []
         argument, value, before = argument_at_end(typed, prompt.arguments)
@@ -97,12 +96,9 @@ class McpPrompts:
             # Nobody is asked about a server because of a key that was pressed.
             session = await self._host.session(server, NOBODY)
             values = await session.complete(prompt, argument.name, value, known)
-        except (ServerUnavailableError, McpError):
+        except McpError:
             return []
         return [Suggestion(f"{before}{_quoted(one)}", argument.description) for one in values]
-
-    def _view(self, server: str) -> ServerView:
-        return next((view for view in self._host.servers() if view.name == server), ServerView(server, "failed"))
 
 
 def arguments_in(text: str, arguments: tuple[PromptArgument, ...]) -> dict[str, str]:

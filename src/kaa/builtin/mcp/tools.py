@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from kaa.builtin.mcp.host import McpHost, ServerUnavailableError, ServerView
+from kaa.builtin.mcp.host import McpHost, ServerView
 from kaa.builtin.mcp.names import tool_names
 from kaa.core.messages import Json
 from kaa.core.provider import ToolSchema
@@ -38,9 +38,7 @@ class McpTool:
         from kaa.builtin.mcp.questions import ConversationQuestions
         from kaa.builtin.mcp.results import tool_result, with_notes
 
-        view = next(
-            (view for view in self._host.servers() if view.name == self.server), ServerView(self.server, "failed")
-        )
+        view = view_of(self._host, self.server)
         if self.info.name in view.held:
             raise ToolError(view.held[self.info.name])
         questions = ConversationQuestions(view, context, f"tool {self.info.name}")
@@ -53,7 +51,7 @@ class McpTool:
                 progress=ProgressLines(context.update).show,
                 patience=view.patience,
             )
-        except (ServerUnavailableError, McpError) as error:
+        except McpError as error:
             raise ToolError("\n".join([failure(self.server, error), *questions.refusals])) from error
         return with_notes(await tool_result(self.server, result, context.workspace), questions.refusals)
 
@@ -83,7 +81,7 @@ class McpTools:
         Args:
             exposures: who can call a tool of a server; None for nobody.
         """
-        views = [replace(view, state="known", reason="") for view in self._host.servers() if is_usable(view)]
+        views = [replace(view, state="known", reason="") for view in usable(self._host)]
         if views == self._views:
             return None
         self._views = views
@@ -120,12 +118,17 @@ class McpTools:
         return RegisteredTool(tool, "", exposure, risk=risk, output_schema=info.output_schema)
 
 
-def is_usable(view: ServerView) -> bool:
-    """Whether the tools of a server can be called, if need be after a question."""
-    return view.state not in ("disabled", "not approved")
+def usable(host: McpHost) -> list[ServerView]:
+    """The servers whose tools can be called, if need be after a question."""
+    return [view for view in host.servers() if view.state not in ("disabled", "not approved")]
 
 
-def failure(server: str, error: ServerUnavailableError | McpError) -> str:
+def view_of(host: McpHost, server: str) -> ServerView:
+    """The server of this name. One that is no longer configured has failed."""
+    return next((view for view in host.servers() if view.name == server), ServerView(server, "failed"))
+
+
+def failure(server: str, error: McpError) -> str:
     """Why a server did not do what was asked, for the model."""
     text = str(error)
     named = text if server in text else f"MCP server {server}: {text}"

@@ -471,18 +471,15 @@ class UsedServer:
         return await self._repeating(lambda client: client.complete(reference, argument, value, known))
 
     async def _repeating(self, use: "Callable[[McpClient], Awaitable[AnswerT]]") -> AnswerT:
-        """As `_with`, and once more if the server dies meanwhile: nothing changes by what is asked."""
+        """Use the server, and once more if it dies meanwhile: nothing changes by what is asked."""
         try:
             return await self._with(use)
         except ServerGoneError:
             return await self._with(use)
 
     async def _with(self, use: "Callable[[McpClient], Awaitable[AnswerT]]") -> AnswerT:
-        try:
-            async with self._server.used() as client:
-                return await use(client)
-        except ServerUnavailableError as error:
-            raise McpError(str(error)) from error
+        async with self._server.used() as client:
+            return await use(client)
 
 
 def _held_sentence(server: str, tool: str) -> str:
