@@ -12,9 +12,8 @@ from kaa.llm.http.live import LiveTransport
 from kaa.mcp.oauth.settings import OAuthEntry
 from kaa.mcp.oauth.tokens import McpAuthorizer, TokenStore
 from kaa.shell.home import Home
-from kaa.shell.key_variables import all_key_variables
 from kaa.shell.mcp.config.entry import ConfiguredServer
-from kaa.shell.mcp.config.variables import VariableError, filled_in
+from kaa.shell.mcp.config.variables import VariableError, filler
 from kaa.shell.settings import load_user_settings
 
 # Somebody waits for the answer.
@@ -102,11 +101,7 @@ class McpLogins:
         entry = server.entry
         if not entry.url:
             raise LoginError(f"MCP server {server.name} is a program on this machine: it has no login")
-        refused = all_key_variables(self._home) if server.source.scope == "project" else frozenset[str]()
-
-        def fill(text: str) -> str:
-            return filled_in(text, self._environ, self._project, refused)
-
+        fill = filler(server, self._home, self._environ, self._project)
         texts = {name: value for name, value in msgspec.structs.asdict(entry.oauth).items() if isinstance(value, str)}
         try:
             filled = {name: fill(value) for name, value in texts.items()}

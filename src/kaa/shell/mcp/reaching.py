@@ -15,7 +15,7 @@ from kaa.mcp.http.discreet import DiscreetTransport
 from kaa.mcp.http.sse import SseConnection
 from kaa.mcp.http.streamable import HttpConnection
 from kaa.shell.mcp.config.entry import ConfiguredServer
-from kaa.shell.mcp.config.variables import VariableError, filled_in
+from kaa.shell.mcp.config.variables import VariableError, filler
 from kaa.shell.mcp.logins import McpLogins
 from kaa.shell.mcp.starting import Place
 
@@ -33,11 +33,7 @@ def connection_to(server: ConfiguredServer, place: Place, transport: Transport, 
         ServerGoneError: the address or a header cannot be used; the message says why and what to do.
     """
     entry = server.entry
-    refused = place.refused() if server.source.scope == "project" else frozenset[str]()
-
-    def fill(text: str) -> str:
-        return filled_in(text, place.environ, place.project, refused)
-
+    fill = filler(server, place.home, place.environ, place.project)
     try:
         url = fill(entry.url)
         headers = {name: fill(value) for name, value in entry.headers.items()}

@@ -14,7 +14,6 @@ from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import Transport
 from kaa.mcp.manifest import ToolInfo
 from kaa.shell.home import Home
-from kaa.shell.key_variables import all_key_variables
 from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.reading import configured
@@ -126,7 +125,6 @@ class ServerMaker:
             self._home,
             self._environ,
             root,
-            lambda: all_key_variables(self._home),
             self._report,
             self._is_full_access,
             lambda: self._sandbox(root),

@@ -15,7 +15,7 @@ from kaa.mcp.errors import ServerGoneError
 from kaa.mcp.parsing import cleaned
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.entry import ConfiguredServer
-from kaa.shell.mcp.config.variables import VariableError, filled_in
+from kaa.shell.mcp.config.variables import VariableError, filler
 from kaa.shell.mcp.rights import permissions_of, readable_places
 from kaa.shell.settings import SettingsError
 from kaa.workspace.commands import OwnStreams
@@ -37,7 +37,6 @@ class Place(msgspec.Struct, frozen=True):
         home: the user's folder.
         environ: the user's environment variables.
         project: its directory, canonical.
-        refused: variables that servers of a project do not get, whatever their entries say: kaa's own keys.
         report: told, in a sentence, of what the user should know.
         is_full_access: whether the user chose to do without a sandbox.
         sandbox: gives the sandbox of the project's commands; what is hidden there is hidden from servers, too.
@@ -46,7 +45,6 @@ class Place(msgspec.Struct, frozen=True):
     home: Home
     environ: Mapping[str, str]
     project: str
-    refused: Callable[[], frozenset[str]]
     report: Callable[[str], None]
     is_full_access: Callable[[], bool]
     sandbox: Callable[[], SandboxOptions]
@@ -118,11 +116,7 @@ async def start_program(server: ConfiguredServer, place: Place, log: Callable[[s
         ServerGoneError: it cannot be started; the message says why and what to do.
     """
     entry = server.entry
-    refused = place.refused() if server.source.scope == "project" else frozenset[str]()
-
-    def fill(text: str) -> str:
-        return filled_in(text, place.environ, place.project, refused)
-
+    fill = filler(server, place.home, place.environ, place.project)
     try:
         words = [fill(word) for word in (entry.command, *entry.args)]
         variables = {name: fill(value) for name, value in entry.env.items()}

@@ -2,7 +2,12 @@
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+
+from kaa.shell.home import Home
+from kaa.shell.key_variables import all_key_variables
+from kaa.shell.mcp.config.entry import ConfiguredServer
 
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{(/|workspaceFolder|userHome)\}")
 _PLACES = {"workspaceFolder", "userHome"}
@@ -21,6 +26,12 @@ def unset_in(texts: Iterable[str], environ: Mapping[str, str]) -> list[str]:
     """The names of the environment variables that texts need, that are not set and have no default."""
     found = {name for text in texts for name, default, _ in _VARIABLE.findall(text) if name and not default}
     return sorted(name for name in found - _PLACES if not environ.get(name))
+
+
+def filler(server: ConfiguredServer, home: Home, environ: Mapping[str, str], project: str) -> Callable[[str], str]:
+    """What fills in the variables of a server's texts: `filled_in`, without kaa's keys for servers of a project."""
+    refused = all_key_variables(home) if server.source.scope == "project" else frozenset[str]()
+    return partial(filled_in, environ=environ, project=project, refused=refused)
 
 
 def filled_in(text: str, environ: Mapping[str, str], project: str, refused: Collection[str] = ()) -> str:
