@@ -9,9 +9,10 @@ from collections.abc import Callable
 from kaa.frontends.confirming import confirmed
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
+from kaa.frontends.mcp.telling import configured
 from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import Approvals
-from kaa.shell.mcp.config.here import configured_here, server_named
+from kaa.shell.mcp.config.here import server_named
 from kaa.shell.mcp.describing import described
 from kaa.shell.mcp.manifests import Manifests
 from kaa.tui.sanitize import sanitize
@@ -32,10 +33,7 @@ def run_approve(parsed: argparse.Namespace, home: Home) -> int:
         ApprovalRecordsError: the answer cannot be kept.
         TrustError: it is not known whether the project is trusted.
     """
-    found = asyncio.run(configured_here(parsed.directory, home, os.environ))
-    for notice in found.notices:
-        deliver(sys.stderr, f"kaa: {sanitize(notice)}\n")
-    server = server_named(parsed.server, found)
+    server = server_named(parsed.server, asyncio.run(configured(parsed, home)))
     approvals = Approvals(home)
     if not approvals.is_approved(server):
         text = described(server, os.path.realpath(parsed.directory))

@@ -11,6 +11,7 @@ import msgspec
 from kaa.core.messages import Json
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
+from kaa.frontends.mcp.telling import tell
 from kaa.shell.home import PROJECT_FOLDER, Home
 from kaa.shell.mcp.config.dialects import translated
 from kaa.shell.mcp.config.file import ServerFileError, add_server, remove_server
@@ -118,7 +119,7 @@ def run_add_json(parsed: argparse.Namespace, home: Home) -> int:
     except (ValueError, msgspec.DecodeError) as error:
         raise ServerFileError(f"MCP server {parsed.name} was not added: {error}") from error
     for note in notes:
-        deliver(sys.stderr, sanitize(f"kaa: {note}\n"))
+        tell(note)
     return _add(parsed, home, fields)
 
 

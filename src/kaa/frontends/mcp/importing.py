@@ -9,6 +9,7 @@ import msgspec
 from kaa.frontends.confirming import confirmed
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
+from kaa.frontends.mcp.telling import tell
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.file import ServerFileError, add_server
 from kaa.shell.mcp.config.importing import AGENTS, imported
@@ -33,7 +34,7 @@ def run_import(parsed: argparse.Namespace, home: Home) -> int:
     """
     found = imported(parsed.agent, Path.home(), parsed.directory)
     for problem in found.problems:
-        _tell(problem)
+        tell(problem)
     servers = [one for one in found.servers if not parsed.names or one.name in parsed.names]
     if missing := sorted(set(parsed.names) - {one.name for one in servers}):
         raise ServerFileError(f"{parsed.agent} has no server {', '.join(missing)} that kaa can use")
@@ -56,9 +57,5 @@ def run_import(parsed: argparse.Namespace, home: Home) -> int:
             deliver(sys.stdout, sanitize(f"Added {server.name}.\n"))
         except ServerFileError as error:
             failed = True
-            _tell(str(error))
+            tell(str(error))
     return ExitCode.FAILED if failed else ExitCode.DONE
-
-
-def _tell(text: str) -> None:
-    deliver(sys.stderr, f"kaa: {sanitize(text)}\n")

@@ -2,17 +2,17 @@
 
 import argparse
 import asyncio
-import os
 import sys
 
 import msgspec
 
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
+from kaa.frontends.mcp.telling import configured
 from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.config.entry import ConfiguredServer
-from kaa.shell.mcp.config.here import configured_here, server_named
+from kaa.shell.mcp.config.here import server_named
 from kaa.shell.mcp.manifests import Manifests
 from kaa.tui.sanitize import sanitize
 
@@ -38,7 +38,7 @@ def run_list(parsed: argparse.Namespace, home: Home) -> int:
         TrustError: it is not known whether the project is trusted.
         UnknownServerError: no server has the name that was given.
     """
-    found = asyncio.run(configured_here(parsed.directory, home, os.environ))
+    found = asyncio.run(configured(parsed, home))
     approvals, manifests = Approvals(home), Manifests(home)
     for server in [server_named(parsed.name, found)] if parsed.name else found.servers:
         state = _state(server, approvals, manifests)
@@ -51,8 +51,6 @@ def run_list(parsed: argparse.Namespace, home: Home) -> int:
             deliver(sys.stdout, sanitize(f"  {sentence}\n"))
     if not found.servers and not parsed.json:
         deliver(sys.stdout, "No MCP servers are configured. `kaa mcp add` adds one.\n")
-    for notice in found.notices:
-        deliver(sys.stderr, f"kaa: {sanitize(notice)}\n")
     return ExitCode.DONE
 
 

@@ -9,11 +9,12 @@ from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
 from kaa.frontends.login_screen import TerminalLoginScreen
+from kaa.frontends.mcp.telling import configured
 from kaa.llm.auth.errors import LoginError
 from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.config.entry import ConfiguredServer
-from kaa.shell.mcp.config.here import configured_here, server_named
+from kaa.shell.mcp.config.here import server_named
 from kaa.shell.mcp.logins import McpLogins
 from kaa.tui.sanitize import sanitize
 
@@ -67,10 +68,7 @@ def run_logout(parsed: argparse.Namespace, home: Home) -> int:
 
 
 async def _server(parsed: argparse.Namespace, home: Home) -> ConfiguredServer:
-    found = await configured_here(parsed.directory, home, os.environ)
-    for notice in found.notices:
-        deliver(sys.stderr, f"kaa: {sanitize(notice)}\n")
-    return server_named(parsed.server, found)
+    return server_named(parsed.server, await configured(parsed, home))
 
 
 def _logins(parsed: argparse.Namespace, home: Home) -> McpLogins:

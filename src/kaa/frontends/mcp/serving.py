@@ -8,22 +8,21 @@ import msgspec
 
 from kaa import __version__
 from kaa.frontends.command_line import CommandLine
-from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.failures import FORESEEN, error_text
 from kaa.frontends.interruption import run_to_exit_code
 from kaa.frontends.mcp.asking import ElicitingAsker
 from kaa.frontends.mcp.services import AgentService, ToolService
+from kaa.frontends.mcp.telling import tell
 from kaa.frontends.rpc.lines import LineTooLongError, LineWriter, read_lines
 from kaa.host.prints import prints_on_stderr
 from kaa.mcp.manifest import ServerInfo
 from kaa.mcp.messages import MAX_MESSAGE_BYTES
 from kaa.mcp.serving import McpServer, Service
 from kaa.shell.home import Home
-from kaa.shell.host import Host, HostNotice
+from kaa.shell.host import Host
 from kaa.shell.options import ConversationOptions, NewSession, UnkeptSession
 from kaa.shell.safety import UnopenedWorkspace
-from kaa.tui.sanitize import sanitize
 from kaa.workspace.local import LocalWorkspace
 
 
@@ -36,10 +35,10 @@ def main(command_line: CommandLine, workspace: LocalWorkspace | UnopenedWorkspac
         as_agent: whether to serve one tool that does tasks, in place of kaa's tools.
     """
     if isinstance(workspace, UnopenedWorkspace):
-        _tell(workspace.reason)
+        tell(workspace.reason)
         return ExitCode.USAGE if workspace.usage else ExitCode.FAILED
     if command_line.messages:
-        _tell("kaa mcp serve takes no messages: the client sends them")
+        tell("kaa mcp serve takes no messages: the client sends them")
         return ExitCode.USAGE
     return run_to_exit_code(_run(command_line, workspace, as_agent=as_agent))
 
@@ -47,7 +46,7 @@ def main(command_line: CommandLine, workspace: LocalWorkspace | UnopenedWorkspac
 async def _run(command_line: CommandLine, workspace: LocalWorkspace, *, as_agent: bool) -> int:
     output = sys.stdout.fileno()  # of the process: what code prints goes elsewhere below
     asker = ElicitingAsker()
-    host = Host(command_line.host_options(), Home.of(os.environ), os.environ, _notify, asker)
+    host = Host(command_line.host_options(), Home.of(os.environ), os.environ, lambda notice: tell(notice.text), asker)
     host.workspaces.adopt(workspace, command_line.sandbox)
 
     def options() -> ConversationOptions:
@@ -58,7 +57,7 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace, *, as_agent
     try:
         with prints_on_stderr():
             if not isinstance(options().session, NewSession | UnkeptSession):
-                _tell("kaa mcp serve begins a session for each task: leave out -c, --session, --fork and --view")
+                tell("kaa mcp serve begins a session for each task: leave out -c, --session, --fork and --view")
                 return ExitCode.USAGE
             if as_agent:
                 await _serve(AgentService(host, workspace, options, asker), output)
@@ -68,7 +67,7 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace, *, as_agent
                 await hosted.begin()
                 await _serve(ToolService(hosted.conversation), output)
     except FORESEEN as error:
-        _tell(str(error))
+        tell(str(error))
         return ExitCode.FAILED
     finally:
         await host.close()
@@ -86,7 +85,7 @@ async def _serve(service: Service, output: int) -> None:
     gone = asyncio.Event()
     writer = LineWriter(output, gone.set, lambda: running.cancelling() > 0)
     server = McpServer(
-        service, ServerInfo("kaa", "kaa", __version__), writer.write, lambda error: _tell(error_text(error))
+        service, ServerInfo("kaa", "kaa", __version__), writer.write, lambda error: tell(error_text(error))
     )
 
     async def read() -> None:
@@ -107,11 +106,3 @@ async def _serve(service: Service, output: int) -> None:
         writer.close()
     if writer.error is not None:
         raise writer.error
-
-
-def _notify(notice: HostNotice) -> None:
-    _tell(notice.text)
-
-
-def _tell(text: str) -> None:
-    deliver(sys.stderr, f"kaa: {sanitize(text)}\n")

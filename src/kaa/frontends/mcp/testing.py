@@ -10,9 +10,10 @@ from kaa.ext.asking import NOBODY
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.interruption import run_to_exit_code
+from kaa.frontends.mcp.telling import configured, tell
 from kaa.mcp.manifest import Manifest
 from kaa.shell.home import Home
-from kaa.shell.mcp.config.here import configured_here, server_named
+from kaa.shell.mcp.config.here import server_named
 from kaa.shell.mcp.server import Server
 from kaa.shell.mcp.servers import ServerMaker
 from kaa.shell.safety import SandboxFlags, sandbox_options
@@ -38,14 +39,12 @@ def run_test(parsed: argparse.Namespace, home: Home) -> int:
 
 
 async def _test(parsed: argparse.Namespace, project: str, home: Home) -> int:
-    found = await configured_here(parsed.directory, home, os.environ)
-    for notice in found.notices:
-        _tell(notice)
+    found = await configured(parsed, home)
     wanted = found.servers if parsed.server is None else (server_named(parsed.server, found),)
     if not wanted:
         deliver(sys.stdout, "No MCP servers are configured. `kaa mcp add` adds one.\n")
     options = sandbox_options(home, SandboxFlags(), parsed.directory)
-    maker = ServerMaker(home, os.environ, _tell, lambda: options.mode == "full-access", lambda _: options)
+    maker = ServerMaker(home, os.environ, tell, lambda: options.mode == "full-access", lambda _: options)
     servers = maker.servers(wanted, project)
     failed = False
     try:
@@ -83,7 +82,3 @@ def _show(name: str, manifest: Manifest, seconds: float) -> None:
 def _show_log(server: Server) -> None:
     for line in list(server.log)[-_LOG_LINES:]:
         deliver(sys.stdout, sanitize(f"  {line}\n"))
-
-
-def _tell(text: str) -> None:
-    deliver(sys.stderr, f"kaa: {sanitize(text)}\n")
