@@ -3,6 +3,7 @@
 Texts are free of control characters and of characters that nobody sees; digests are of what the server sent.
 """
 
+import hashlib
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -125,3 +126,8 @@ class Manifest(msgspec.Struct, frozen=True, omit_defaults=True):
     fetched: str = ""
     ttl_ms: int = 0
     left_out: tuple[str, ...] = ()
+
+
+def digest(value: Json) -> str:
+    """SHA-256, hexadecimal, of any JSON value, whatever the order of its keys: tells what has changed."""
+    return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()

@@ -20,7 +20,6 @@ from kaa.mcp.contents import (
     ResourcePart,
     TextPart,
 )
-from kaa.mcp.digests import digest
 from kaa.mcp.errors import McpError
 from kaa.mcp.manifest import (
     Capabilities,
@@ -31,6 +30,7 @@ from kaa.mcp.manifest import (
     TemplateInfo,
     ToolHints,
     ToolInfo,
+    digest,
 )
 from kaa.tui.invisible import replace_invisible
 

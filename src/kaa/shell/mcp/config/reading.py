@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from kaa.core.messages import Json
-from kaa.mcp.digests import digest
+from kaa.mcp.manifest import digest
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.dialects import Dialect, FieldError, translated
 from kaa.shell.mcp.config.entry import ConfiguredServer, Scope, ServerEntry, Source
