@@ -1,5 +1,7 @@
 """How servers' tools reach the model: in every request while they are few, and otherwise by a search."""
 
+import json
+
 import pytest
 
 from kaa.builtin.mcp.host import Exposure
@@ -9,6 +11,7 @@ from kaa.shell.options import ConversationOptions
 from tests.support.mcp_host import MemoryMcpHost, MemoryMcpServer, manifest, server, tool_info
 from tests.support.mcp_stage import declared, play_with, results_of
 from tests.support.model_script import call, say
+from tests.support.model_wire import Wire
 from tests.support.stage import Stage
 
 _LONG = "Does something that takes many words to describe. " * 20
@@ -64,6 +67,41 @@ def test_a_hidden_tool_cannot_be_called_through_the_gateway(stage: Stage) -> Non
     [result] = results_of(stage, host, [call("mcp", action="call", server="a", tool="x"), say("Pity.")])
 
     assert "No MCP server has a tool 'x'" in result.text
+
+
+@pytest.mark.parametrize(
+    ("wire", "loads_itself"),
+    [
+        ("openai-completions", False),
+        ("openai-responses", False),
+        ("openai-responses", True),
+        ("anthropic-messages", False),
+        ("anthropic-messages", True),
+        ("google-generative-ai", False),
+    ],
+)
+def test_every_wire_format_reaches_a_deferred_tool(stage: Stage, wire: Wire, *, loads_itself: bool) -> None:
+    base = f"{stage.server.url}/v1" if wire.startswith("openai") else stage.server.url
+    compat = {"supportsToolSearch": loads_itself}
+    provider = {"baseUrl": base, "api": wire, "apiKey": "k", "models": [{"id": "own"}], "compat": compat}
+    stage.home.mkdir(parents=True)
+    (stage.home / "models.json").write_text(json.dumps({"providers": {"own": provider}}))
+    servers = MemoryMcpHost(
+        [_many(), server("sky", tool_info("rain", "Tells whether it rains.", city="string"), exposure="deferred")]
+    )
+    arguments = {"city": "Oslo"}
+    through = call("mcp", action="call", tool="mcp__sky__rain", arguments=arguments)
+    calls = [call("tool_search", query="rain"), call("mcp__sky__rain", **arguments) if loads_itself else through]
+
+    found, told = results_of(
+        stage, servers, [*calls, say("Yes.")], ConversationOptions(model="own/own", approvals="auto")
+    )
+
+    assert found.text.startswith("mcp__sky__rain: Tells whether it rains.")
+    assert 'rain {"city":"Oslo"}' in told.text
+    bodies = [request.body for request in stage.server.requests if request.method == "POST"]
+    assert [b"Tells whether" in body for body in bodies[1:]] == [True, True]
+    assert (b"defer_loading" in bodies[1]) == loads_itself
 
 
 def test_a_tool_that_a_server_adds_is_found_by_tool_search(stage: Stage) -> None:
