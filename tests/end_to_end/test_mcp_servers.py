@@ -273,3 +273,14 @@ def test_a_server_sees_neither_keys_nor_the_home(kaa: Kaa, server: ModelServer) 
     assert "SOME_API_KEY" not in found
     assert "models.json" not in found
     assert "PATH" in found
+
+
+def test_a_server_of_the_user_without_a_sandbox_has_the_rights_of_the_user(kaa: Kaa, server: ModelServer) -> None:
+    script: dict[str, Json] = {"tools": [echo_tool("spy")], "fault": "spies"}
+    configure(kaa, kaa.home / "mcp.json", script, sandbox=False, approval="never")
+    arguments = {"action": "call", "server": "scripted", "tool": "spy", "arguments": {"text": str(kaa.home)}}
+    server.begin([call("mcp", **arguments), say("Done.")])
+
+    kaa.run("-p", "hi")
+
+    assert "models.json" in results(server)[0]

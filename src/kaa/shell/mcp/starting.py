@@ -135,8 +135,9 @@ async def start_program(server: ConfiguredServer, place: Place, log: Callable[[s
             private=(str(place.home.path),),
             hidden=(sandbox := place.sandbox()).hidden,
             loaded=sandbox.loaded,
+            confined=entry.sandbox,
         )
-        return await _started(argv, rights, place, log, unconfined=place.is_full_access() or not entry.sandbox)
+        return await _started(argv, rights, place, log, unconfined=place.is_full_access())
     except UnconfinedError as error:
         raise ServerGoneError(f"{error}. With --sandbox full-access it runs without one") from error
     except (VariableError, SettingsError, OSError, ValueError) as error:

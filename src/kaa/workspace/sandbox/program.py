@@ -53,6 +53,7 @@ class ProgramRights(msgspec.Struct, frozen=True):
         private: directories that it cannot read whatever else it may: kaa's own.
         hidden: paths that the user hides from everything that runs in a sandbox, as `SandboxOptions` takes them.
         loaded: what kaa loads code from besides `code`: it cannot be written.
+        confined: whether a sandbox holds it to this; without one it has all rights of the user.
     """
 
     name: str
@@ -67,6 +68,7 @@ class ProgramRights(msgspec.Struct, frozen=True):
     private: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     loaded: tuple[str, ...] = ()
+    confined: bool = True
 
     def options(self, home: str) -> SandboxOptions:
         """The sandbox that allows this and nothing else.
@@ -74,6 +76,8 @@ class ProgramRights(msgspec.Struct, frozen=True):
         Raises:
             NetworkRuleError: a host is none.
         """
+        if not self.confined:
+            return SandboxOptions(mode="full-access")
         project, writes = os.path.realpath(self.project), self.access == "write"
         sees = (project,) if self.access != "none" else ()
         seen = (*((self.code,) if self.code else ()), *self.readable)
@@ -143,7 +147,7 @@ class ConfinedProgram:
             try:
                 sandbox.start()
                 await sandbox.status()
-                if not sandbox.confined and not unconfined:
+                if not sandbox.confined and rights.confined and not unconfined:
                     raise UnconfinedError("no sandbox is possible on this machine (`kaa doctor` says why)")
                 variables = await _variables(sandbox, rights, environment)
             except BaseException:
