@@ -33,6 +33,10 @@ def test_few_tools_are_in_every_request(stage: Stage) -> None:
     assert names == ["mcp", "mcp__b__a", "mcp__b__z", "mcp__a__x"]
 
 
+def test_without_a_server_there_is_no_tool_for_servers(stage: Stage) -> None:
+    assert _first(stage) == []
+
+
 def test_schemas_above_the_limit_are_not_sent(stage: Stage) -> None:
     assert _first(stage, _many(), server("a", tool_info("x"))) == ["mcp", "tool_search"]
     assert len(stage.server.requests[0].body) < 10_000

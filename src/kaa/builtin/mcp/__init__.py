@@ -38,7 +38,9 @@ def mcp_extension(host: McpHost) -> Extension:
             _replace_commands(api, prompts.names, prompts.renew())
             choose_tools(host, tools, context)
 
-        api.register_tool(Gateway(host, tools, renew).tool(), risk="read")
+        of_use = bool(host.servers())  # the user's file may have none left
+        gateway = Gateway(host, tools, renew).tool()
+        api.register_tool(gateway, exposure="default" if of_use else "deferred", risk="read")
         McpCommand(host).register(api)
         api.add_prompt_section("mcp-servers", ServerLines(host).section)
         api.on_session_start(choose)
