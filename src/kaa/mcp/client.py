@@ -7,7 +7,7 @@ from typing import Protocol
 from kaa.core.messages import Json
 from kaa.host.log import LOG
 from kaa.host.tasks import Tasks
-from kaa.mcp import parsing
+from kaa.mcp import codes, parsing
 from kaa.mcp.connection import Connection
 from kaa.mcp.contents import CallResult, LogLine, Progress, PromptResult, ResourcePart
 from kaa.mcp.errors import LegacyNeededError, LoginNeededError, McpError, ServerGoneError, UnsupportedServerError
@@ -29,7 +29,6 @@ _LIST_CHANGES = {
 _DEBOUNCE_SECONDS, _MIN_SECONDS_BETWEEN_LISTS = 0.5, 5.0
 _MIN_LISTEN_PAUSE, _MAX_LISTEN_PAUSE = 1.0, 60.0
 
-_INVALID_REQUEST, _UNKNOWN_METHOD, _HEADER_MISMATCH = -32600, -32601, -32020
 _CLIENT_ERRORS = range(400, 500)  # of HTTP: asking again changes nothing
 
 
@@ -56,17 +55,19 @@ class McpClient:
         manifest: what it offers now.
     """
 
+    manifest: Manifest
+    _agreed: Agreement
+
     def __init__(
-        self, session: Session, agreed: Agreement, manifest: Manifest, observer: ServerObserver, patience: float
+        self, connection: Connection, questions: ServerQuestions, observer: ServerObserver, patience: float
     ) -> None:
-        self._session = session
-        self._agreed = agreed
+        self._session = Session(connection, questions, self._notified, self._ended)
         self._observer = observer
         self._patience = patience
         self._tasks = Tasks()
         self._listing: asyncio.Task[None] | None = None
         self._lists_again = False
-        self.manifest = manifest
+        self._is_connected = self._is_over = False
 
     @classmethod
     async def connect(
@@ -93,25 +94,18 @@ class McpClient:
             McpError: it does not answer, or not as it must.
         """
         for number, era in enumerate(eras):
-            rest = eras[number:]
-            link = _Link(observer)
-            session = Session(connection(), questions, link.notified, link.ended)
+            client = cls(connection(), questions, observer, patience)
             try:
-                await session.open()
-                agreed = await agree(session, rest, questions, patience)
-                manifest = await manifest_of(session, agreed, patience)
+                await client._begin(eras[number:])
             except ServerGoneError:
-                await session.close()
-                if number == len(eras) - 1 or not link.is_over:
+                await client.close()
+                if number == len(eras) - 1 or not client._is_over:
                     raise
                 LOG.debug("mcp: the server ended when it was talked to in the %s way", era)
             except BaseException:
-                await session.close()
+                await client.close()
                 raise
             else:
-                client = cls(session, agreed, manifest, observer, patience)
-                link.client = client
-                client._listen()
                 return client
         raise UnsupportedServerError("no revision of the protocol is to be tried")
 
@@ -140,10 +134,10 @@ class McpClient:
         try:
             return parsing.call_result(await self._call(tool, arguments, questions, progress, patience))
         except McpError as error:
-            if error.code == _HEADER_MISMATCH:  # the server changed the tool (2026-07-28, Streamable HTTP)
+            if error.code == codes.HEADER_MISMATCH:  # the server changed the tool (2026-07-28, Streamable HTTP)
                 await self._list_now()
                 return parsing.call_result(await self._call(tool, arguments, questions, progress, patience))
-            if error.code == _INVALID_REQUEST and "back-channel" in str(error) and self.manifest.era == "modern":
+            if error.code == codes.INVALID_REQUEST and "back-channel" in str(error) and self.manifest.era == "modern":
                 raise LegacyNeededError(str(error), code=error.code) from error
             raise
 
@@ -235,8 +229,22 @@ class McpClient:
 
         return await in_rounds(send, params, questions or self._session.questions)
 
-    def notified(self, method: str, params: dict[str, Json]) -> None:
+    async def _begin(self, eras: Sequence[Era]) -> None:
+        await self._session.open()
+        self._agreed = await agree(self._session, eras, self._session.questions, self._patience)
+        self.manifest = await manifest_of(self._session, self._agreed, self._patience)
+        self._is_connected = True
+        self._listen()
+
+    def _ended(self, reason: str) -> None:
+        self._is_over = True
+        if self._is_connected:
+            self._observer.ended(reason)
+
+    def _notified(self, method: str, params: dict[str, Json]) -> None:
         """The server said something that is not about a request."""
+        if not self._is_connected:
+            return
         if method in _LIST_CHANGES:
             self._list_again()
         elif method == "notifications/message" and params.get("level") in _LOG_LEVELS:
@@ -296,28 +304,10 @@ class McpClient:
             except (ServerGoneError, LoginNeededError):
                 return
             except McpError as error:
-                if error.code == _UNKNOWN_METHOD or (error.status or 0) in _CLIENT_ERRORS:
+                if error.code == codes.METHOD_NOT_FOUND or (error.status or 0) in _CLIENT_ERRORS:
                     LOG.debug("mcp: the server refuses subscriptions: %s", error)
                     return
             pause = _MIN_LISTEN_PAUSE if loop.time() - began > _MAX_LISTEN_PAUSE else pause
             await asyncio.sleep(pause)
             pause = min(2 * pause, _MAX_LISTEN_PAUSE)
             self._list_again()
-
-
-class _Link:
-    """Leads what a session tells to the client that is made of it."""
-
-    def __init__(self, observer: ServerObserver) -> None:
-        self._observer = observer
-        self.client: McpClient | None = None
-        self.is_over = False
-
-    def notified(self, method: str, params: dict[str, Json]) -> None:
-        if self.client is not None:
-            self.client.notified(method, params)
-
-    def ended(self, reason: str) -> None:
-        self.is_over = True
-        if self.client is not None:
-            self._observer.ended(reason)

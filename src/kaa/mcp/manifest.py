@@ -13,6 +13,13 @@ from kaa.core.messages import Json
 Era: TypeAlias = Literal["modern", "legacy"]
 """`modern`: 2026-07-28, each request stands alone. `legacy`: up to 2025-11-25, sessions begin with `initialize`."""
 
+MODERN = "2026-07-28"
+LEGACY = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+"""The revisions of each era, the newest first."""
+
+NAMESPACE = "io.modelcontextprotocol/"
+"""Of the keys in `_meta` that the specification defines."""
+
 
 class ServerInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     """Who the server says it is."""

@@ -3,11 +3,11 @@
 import msgspec
 
 from kaa.core.messages import Json
+from kaa.mcp import codes
 from kaa.mcp.connection import ErrorResponse, Message, Notification, Request, RequestId, Response
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
-_INTERNAL_ERROR = -32603
 _MAX_ERROR_CHARACTERS = 4_000
 
 
@@ -73,7 +73,7 @@ def _error(error: dict[str, Json], id_: RequestId | None, status: int | None) ->
     code, message = error.get("code"), error.get("message")
     return ErrorResponse(
         id=id_,
-        code=code if isinstance(code, int) else _INTERNAL_ERROR,
+        code=code if isinstance(code, int) else codes.INTERNAL_ERROR,
         message=message[:_MAX_ERROR_CHARACTERS] if isinstance(message, str) else "",
         data=error.get("data"),
         status=status,

@@ -6,18 +6,13 @@ import msgspec
 
 from kaa import __version__
 from kaa.core.messages import Json
+from kaa.mcp import codes
 from kaa.mcp.errors import LoginNeededError, McpError, ServerGoneError, UnsupportedServerError
-from kaa.mcp.manifest import Capabilities, Era, ServerInfo
+from kaa.mcp.manifest import LEGACY, MODERN, NAMESPACE, Capabilities, Era, ServerInfo
 from kaa.mcp.parsing import capabilities, cleaned, instructions, server_info
 from kaa.mcp.questions import ServerQuestions
 from kaa.mcp.session import Session
 
-MODERN_REVISIONS = ("2026-07-28",)
-LEGACY_REVISIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
-"""The newest first."""
-
-_META = "io.modelcontextprotocol/"
-_UNSUPPORTED_REVISION = -32022
 _CLIENT = {"name": "kaa", "title": "kaa", "version": __version__}
 # A legacy server that does not answer what it does not know.
 _PROBE_SECONDS = 5.0
@@ -67,33 +62,26 @@ async def agree(session: Session, eras: Sequence[Era], questions: ServerQuestion
 
 
 async def _discover(session: Session, questions: ServerQuestions, patience: float) -> Agreement:
-    asked = MODERN_REVISIONS[0]
-    for attempt in range(2):
-        session.meta = _meta(asked, questions)
-        session.agreed(asked)
-        try:
-            result = await session.request("server/discover", {}, patience=patience)
-        except (ServerGoneError, LoginNeededError):
-            raise
-        except McpError as error:
-            known = _supported(error)
-            common = [one for one in MODERN_REVISIONS if one in known]
-            if error.code == _UNSUPPORTED_REVISION and common and attempt == 0:
-                asked = common[0]
-                continue
-            if error.code == _UNSUPPORTED_REVISION and known and not set(known) & set(LEGACY_REVISIONS):
-                raise UnsupportedServerError(_unknown(known)) from error
-            raise _OtherEraError(f"server/discover was answered with: {error}") from error
-        supported = [one for one in result.get("supportedVersions") or () if isinstance(one, str)]
-        if asked not in supported:
-            raise _OtherEraError(_unknown(supported))
-        return _agreement("modern", asked, result)
-    raise _OtherEraError("server/discover was refused twice")
+    session.meta = _meta(questions)
+    session.agreed(MODERN)
+    try:
+        result = await session.request("server/discover", {}, patience=patience)
+    except (ServerGoneError, LoginNeededError):
+        raise
+    except McpError as error:
+        known = _supported(error)
+        if error.code == codes.UNSUPPORTED_REVISION and known and not set(known) & set(LEGACY):
+            raise UnsupportedServerError(_unknown(known)) from error
+        raise _OtherEraError(f"server/discover was answered with: {error}") from error
+    supported = [one for one in result.get("supportedVersions") or () if isinstance(one, str)]
+    if MODERN not in supported:
+        raise _OtherEraError(_unknown(supported))
+    return _agreement("modern", MODERN, result)
 
 
 async def _initialize(session: Session, questions: ServerQuestions, patience: float) -> Agreement:
     params = {
-        "protocolVersion": LEGACY_REVISIONS[0],
+        "protocolVersion": LEGACY[0],
         "capabilities": _announced(questions) | {"roots": {}},
         "clientInfo": _CLIENT,
     }
@@ -106,19 +94,19 @@ async def _initialize(session: Session, questions: ServerQuestions, patience: fl
             raise
         raise _OtherEraError(f"initialize was answered with: {error}") from error
     protocol = result.get("protocolVersion")
-    if protocol not in LEGACY_REVISIONS:
+    if protocol not in LEGACY:
         raise UnsupportedServerError(_unknown([str(protocol)]))
     session.agreed(protocol)
     await session.notify("notifications/initialized", {})
     return _agreement("legacy", protocol, result)
 
 
-def _meta(protocol: str, questions: ServerQuestions) -> dict[str, Json]:
+def _meta(questions: ServerQuestions) -> dict[str, Json]:
     return {
-        f"{_META}protocolVersion": protocol,
-        f"{_META}clientInfo": _CLIENT,
-        f"{_META}clientCapabilities": _announced(questions),
-        f"{_META}logLevel": "warning",
+        f"{NAMESPACE}protocolVersion": MODERN,
+        f"{NAMESPACE}clientInfo": _CLIENT,
+        f"{NAMESPACE}clientCapabilities": _announced(questions),
+        f"{NAMESPACE}logLevel": "warning",
     }
 
 
@@ -131,7 +119,7 @@ def _agreement(era: Era, protocol: str, result: dict[str, Json]) -> Agreement:
     advice, advice_digest = instructions(result.get("instructions"))
     ttl = result.get("ttlMs")
     meta = result.get("_meta")
-    described = result.get("serverInfo") or (meta.get(f"{_META}serverInfo") if isinstance(meta, dict) else None)
+    described = result.get("serverInfo") or (meta.get(f"{NAMESPACE}serverInfo") if isinstance(meta, dict) else None)
     return Agreement(
         era=era,
         protocol=protocol,
@@ -150,4 +138,4 @@ def _supported(error: McpError) -> list[str]:
 
 def _unknown(revisions: Sequence[str]) -> str:
     said = ", ".join(cleaned(one)[:40] for one in revisions[:10]) or "no revision"
-    return f"the server speaks {said} of the protocol; kaa speaks {', '.join((*MODERN_REVISIONS, *LEGACY_REVISIONS))}"
+    return f"the server speaks {said} of the protocol; kaa speaks {', '.join((MODERN, *LEGACY))}"

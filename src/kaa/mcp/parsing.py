@@ -102,7 +102,7 @@ def tool(item: Mapping[str, Json]) -> ToolInfo:
     hints = hints if isinstance(hints, dict) else {}
     output = item.get("outputSchema")
     return ToolInfo(
-        name=_name(item),
+        name=_visible(item, "name", _MAX_NAME_CHARACTERS),
         title=_line(item.get("title") or hints.get("title")),
         description=_text(item.get("description")),
         input_schema=_schema(item.get("inputSchema"), "inputSchema"),
@@ -129,7 +129,7 @@ def prompt(item: Mapping[str, Json]) -> PromptInfo:
     if not isinstance(arguments, list) or len(arguments) > _MAX_ARGUMENTS:
         raise MalformedItemError(f"`arguments` is not a list of at most {_MAX_ARGUMENTS}")
     return PromptInfo(
-        name=_name(item),
+        name=_visible(item, "name", _MAX_NAME_CHARACTERS),
         title=_line(item.get("title")),
         description=_text(item.get("description")),
         arguments=tuple(map(_argument, arguments)),
@@ -144,11 +144,8 @@ def resource(item: Mapping[str, Json]) -> ResourceInfo:
     """
     size = item.get("size")
     return ResourceInfo(
-        uri=_address(item, "uri"),
-        name=_line(item.get("name")),
-        title=_line(item.get("title")),
-        description=_text(item.get("description")),
-        mime_type=_line(item.get("mimeType")),
+        uri=_visible(item, "uri", _MAX_ADDRESS_CHARACTERS),
+        **_described(item),
         size=size if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else None,
     )
 
@@ -160,11 +157,8 @@ def template(item: Mapping[str, Json]) -> TemplateInfo:
         MalformedItemError: it has no usable address.
     """
     return TemplateInfo(
-        uri_template=_address(item, "uriTemplate"),
-        name=_line(item.get("name")),
-        title=_line(item.get("title")),
-        description=_text(item.get("description")),
-        mime_type=_line(item.get("mimeType")),
+        uri_template=_visible(item, "uriTemplate", _MAX_ADDRESS_CHARACTERS),
+        **_described(item),
     )
 
 
@@ -299,25 +293,29 @@ def _decoded(data: str, where: str) -> bytes:
 def _argument(value: Json) -> PromptArgument:
     if not isinstance(value, dict):
         raise MalformedItemError("an argument is not an object")
-    return PromptArgument(_name(value), _text(value.get("description")), value.get("required") is True)
+    return PromptArgument(
+        _visible(value, "name", _MAX_NAME_CHARACTERS), _text(value.get("description")), value.get("required") is True
+    )
 
 
-def _name(item: Mapping[str, Json]) -> str:
-    name = item.get("name")
-    if not isinstance(name, str) or not name or len(name) > _MAX_NAME_CHARACTERS:
-        raise MalformedItemError(f"`name` is not a text of 1 to {_MAX_NAME_CHARACTERS} characters")
-    if cleaned(name) != name or "\n" in name or not name.isprintable():
-        raise MalformedItemError("`name` has characters that cannot be seen")
-    return name
-
-
-def _address(item: Mapping[str, Json], field: str) -> str:
-    address = item.get(field)
-    if not isinstance(address, str) or not address or len(address) > _MAX_ADDRESS_CHARACTERS:
-        raise MalformedItemError(f"`{field}` is not a text of 1 to {_MAX_ADDRESS_CHARACTERS} characters")
-    if cleaned(address) != address or not address.isprintable():
+def _visible(item: Mapping[str, Json], field: str, most: int) -> str:
+    """A text that is there, and whose characters can all be seen."""
+    text = item.get(field)
+    if not isinstance(text, str) or not 0 < len(text) <= most:
+        raise MalformedItemError(f"`{field}` is not a text of 1 to {most} characters")
+    if cleaned(text) != text or not text.isprintable():
         raise MalformedItemError(f"`{field}` has characters that cannot be seen")
-    return address
+    return text
+
+
+def _described(item: Mapping[str, Json]) -> dict[str, str]:
+    """What resources and templates say about themselves."""
+    return {
+        "name": _line(item.get("name")),
+        "title": _line(item.get("title")),
+        "description": _text(item.get("description")),
+        "mime_type": _line(item.get("mimeType")),
+    }
 
 
 def _schema(value: Json, field: str) -> dict[str, Json]:

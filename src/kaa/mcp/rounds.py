@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from kaa.core.forms import ChoiceField, ChoicesField, Field, FieldOption, NumberField, TextField, TextFormat, YesNoField
 from kaa.core.messages import Json
+from kaa.mcp import codes
 from kaa.mcp.errors import McpError
 from kaa.mcp.parsing import cleaned, part
 from kaa.mcp.questions import (
@@ -23,7 +24,7 @@ _PAUSE_SECONDS = 0.05
 _MAX_FIELDS = 50
 _MAX_OPTIONS = 200
 
-_METHOD_NOT_FOUND, _INVALID_PARAMS, _REFUSED = -32601, -32602, -1
+_REFUSED = -1
 _NOTHING: dict[str, Json] = {}
 _FORMATS: dict[str, TextFormat] = {"email": "email", "uri": "uri", "date": "date", "date-time": "date-time"}
 
@@ -80,7 +81,7 @@ async def answer(method: str, params: Mapping[str, Json], questions: ServerQuest
             raise McpError(str(error), code=_REFUSED) from error
         content = {"type": "text", "text": said.text}
         return {"role": "assistant", "content": content, "model": said.model, "stopReason": said.stop_reason}
-    raise McpError(f"kaa does not answer {method[:80]!r}", code=_METHOD_NOT_FOUND)
+    raise McpError(f"kaa does not answer {method[:80]!r}", code=codes.METHOD_NOT_FOUND)
 
 
 async def _input(request: Json, questions: ServerQuestions) -> dict[str, Json]:
@@ -101,12 +102,12 @@ def _elicitation(params: Mapping[str, Json]) -> FormRequest | UrlRequest:
     if params.get("mode", "form") == "url":
         url = params.get("url")
         if not isinstance(url, str) or cleaned(url) != url or not url.isprintable():
-            raise McpError("`url` is no address", code=_INVALID_PARAMS)
+            raise McpError("`url` is no address", code=codes.INVALID_PARAMS)
         return UrlRequest(text, url)
     schema = params.get("requestedSchema")
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if not isinstance(schema, dict) or not isinstance(properties, dict) or len(properties) > _MAX_FIELDS:
-        raise McpError(f"`requestedSchema` is no object with at most {_MAX_FIELDS} fields", code=_INVALID_PARAMS)
+        raise McpError(f"`requestedSchema` is no object with at most {_MAX_FIELDS} fields", code=codes.INVALID_PARAMS)
     required = schema.get("required")
     needed = set(map(str, required)) if isinstance(required, list) else set[str]()
     return FormRequest(text, tuple(_field(name, one, name in needed) for name, one in properties.items()))
@@ -115,7 +116,7 @@ def _elicitation(params: Mapping[str, Json]) -> FormRequest | UrlRequest:
 def _field(name: str, schema: Json, required: bool) -> Field:
     """A field of a form (SEP-1330 lists the forms of its options). A default of another type counts as none."""
     if not isinstance(schema, dict):
-        raise McpError(f"the field {name[:80]!r} is not an object", code=_INVALID_PARAMS)
+        raise McpError(f"the field {name[:80]!r} is not an object", code=codes.INVALID_PARAMS)
     kind, many = schema.get("type"), False
     choices = schema
     if kind == "array":
@@ -124,10 +125,10 @@ def _field(name: str, schema: Json, required: bool) -> Field:
     if kind is None and ("enum" in schema or "oneOf" in schema):
         kind = "string"
     if kind not in ("string", "number", "integer", "boolean"):
-        raise McpError(f"the field {name[:80]!r} has the type {str(kind)[:80]!r}", code=_INVALID_PARAMS)
+        raise McpError(f"the field {name[:80]!r} has the type {str(kind)[:80]!r}", code=codes.INVALID_PARAMS)
     options = _options(choices)
     if many and not options:
-        raise McpError(f"the field {name[:80]!r} is a list without options", code=_INVALID_PARAMS)
+        raise McpError(f"the field {name[:80]!r} is a list without options", code=codes.INVALID_PARAMS)
     common = name, _clean(schema.get("title")), _clean(schema.get("description")), required
     default = schema.get("default")
     text = default if isinstance(default, str) else None
@@ -163,9 +164,9 @@ def _options(schema: Mapping[str, Json]) -> tuple[FieldOption, ...]:
 def _sampling(params: Mapping[str, Json]) -> SamplingRequest:
     messages, tokens, system = params.get("messages"), params.get("maxTokens"), params.get("systemPrompt")
     if not isinstance(messages, list) or not messages:
-        raise McpError("`messages` is not a list of messages", code=_INVALID_PARAMS)
+        raise McpError("`messages` is not a list of messages", code=codes.INVALID_PARAMS)
     if params.get("tools"):
-        raise McpError("kaa completes without tools", code=_INVALID_PARAMS)
+        raise McpError("kaa completes without tools", code=codes.INVALID_PARAMS)
     return SamplingRequest(
         messages=tuple(one for message in messages for one in _sampled(message)),
         system=system if isinstance(system, str) else "",
@@ -176,7 +177,7 @@ def _sampling(params: Mapping[str, Json]) -> SamplingRequest:
 def _sampled(message: Json) -> list[SamplingMessage]:
     role = message.get("role") if isinstance(message, dict) else None
     if role not in ("user", "assistant"):
-        raise McpError("a message has no role", code=_INVALID_PARAMS)
+        raise McpError("a message has no role", code=codes.INVALID_PARAMS)
     contents = message.get("content")
     try:
         return [
@@ -184,7 +185,7 @@ def _sampled(message: Json) -> list[SamplingMessage]:
             for one in (contents if isinstance(contents, list) else [contents])
         ]
     except McpError as error:
-        raise McpError(str(error), code=_INVALID_PARAMS) from error
+        raise McpError(str(error), code=codes.INVALID_PARAMS) from error
 
 
 def _clean(value: Json) -> str:

@@ -12,29 +12,18 @@ from itertools import count
 from typing import Protocol
 
 from kaa.core.messages import Json
+from kaa.mcp import codes
 from kaa.mcp.connection import ErrorResponse, Message, Notification, Request, RequestId, Response
 from kaa.mcp.contents import CallResult
 from kaa.mcp.errors import McpError
-from kaa.mcp.manifest import ServerInfo, ToolInfo
+from kaa.mcp.manifest import LEGACY, MODERN, NAMESPACE, ServerInfo, ToolInfo
 from kaa.mcp.messages import MalformedMessageError, decode, encode
 from kaa.mcp.questions import ElicitAnswer, FormRequest
 from kaa.mcp.served_calls import OpenCaller, RoundedCall, settle
 from kaa.mcp.served_json import elicit_answer, form_json, result_json, tool_json
 
-MODERN = "2026-07-28"
-LEGACY = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
-
-INVALID_PARAMS = -32602
-_PARSE_ERROR = -32700
-_INVALID_REQUEST = -32600
-_METHOD_NOT_FOUND = -32601
-_INTERNAL_ERROR = -32603
-_BUSY = -32000  # the range of implementations
-_UNSUPPORTED_VERSION = -32022
-
-_NAMESPACE = "io.modelcontextprotocol/"
-_VERSION, _CAPABILITIES = f"{_NAMESPACE}protocolVersion", f"{_NAMESPACE}clientCapabilities"
-_SERVER_INFO = f"{_NAMESPACE}serverInfo"
+_VERSION, _CAPABILITIES = f"{NAMESPACE}protocolVersion", f"{NAMESPACE}clientCapabilities"
+_SERVER_INFO = f"{NAMESPACE}serverInfo"
 _UNCACHED: dict[str, Json] = {"ttlMs": 0, "cacheScope": "private"}
 
 _MOST_CALLS = 64
@@ -110,7 +99,7 @@ class McpServer:
 
     def refuse(self, problem: str) -> None:
         """Tell the client that a line of its cannot be read."""
-        self._send(ErrorResponse(None, _PARSE_ERROR, problem))
+        self._send(ErrorResponse(None, codes.PARSE_ERROR, problem))
 
     async def close(self) -> None:
         """Stop everything."""
@@ -144,9 +133,9 @@ class McpServer:
             self._send(answer)
         elif request.id in self._open:
             problem = f"request {request.id!r} is under way already: use another id"
-            self._send(ErrorResponse(request.id, _INVALID_REQUEST, problem))
+            self._send(ErrorResponse(request.id, codes.INVALID_REQUEST, problem))
         elif len(self._open) >= _MOST_CALLS:
-            self._send(ErrorResponse(request.id, _BUSY, f"{_MOST_CALLS} calls are under way, which is the limit"))
+            self._send(ErrorResponse(request.id, codes.BUSY, f"{_MOST_CALLS} calls are under way, which is the limit"))
         else:
             task = asyncio.create_task(self._answer_call(request))
             self._open[request.id] = task
@@ -159,7 +148,7 @@ class McpServer:
             answer = _refusal(request.id, error)
         except Exception as error:  # noqa: BLE001 isolation boundary: a bug in one call must not end the server
             self._failed(error)
-            answer = ErrorResponse(request.id, _INTERNAL_ERROR, f"a bug in kaa: {type(error).__name__}: {error}")
+            answer = ErrorResponse(request.id, codes.INTERNAL_ERROR, f"a bug in kaa: {type(error).__name__}: {error}")
         self._send(answer)
 
     def _result(self, request: Request) -> dict[str, Json]:
@@ -180,7 +169,7 @@ class McpServer:
                 listed: dict[str, Json] = {"tools": [tool_json(tool) for tool in self._service.tools()]}
                 return self._complete(listed | _UNCACHED) if is_modern else listed
             case method, _:
-                raise McpError(f"unknown method {method[:80]!r}", code=_METHOD_NOT_FOUND)
+                raise McpError(f"unknown method {method[:80]!r}", code=codes.METHOD_NOT_FOUND)
 
     async def _call(self, params: dict[str, Json]) -> dict[str, Json]:
         if _is_modern(params):
@@ -199,7 +188,7 @@ class McpServer:
             caller = OpenCaller(_shows_forms(_meta(params).get(_CAPABILITIES)), None, self._progress)
             call = RoundedCall(caller, self._service.call(*_called(params), caller))
         elif not isinstance(state, str) or (resumed := self._suspended.pop(state, None)) is None:
-            raise McpError("unknown requestState: the call has ended. Call the tool again.", code=INVALID_PARAMS)
+            raise McpError("unknown requestState: the call has ended. Call the tool again.", code=codes.INVALID_PARAMS)
         else:
             call = resumed
             call.answer(params.get("inputResponses"))
@@ -241,7 +230,7 @@ class _UnsupportedVersionError(McpError):
 
     def __init__(self, asked: Json) -> None:
         problem = f"unsupported protocol version {asked!r:.40}: use {MODERN}, or begin with initialize"
-        super().__init__(problem, code=_UNSUPPORTED_VERSION)
+        super().__init__(problem, code=codes.UNSUPPORTED_REVISION)
         self.asked = asked
 
 
@@ -254,7 +243,7 @@ def _shows_forms(capabilities: Json) -> bool:
 def _called(params: dict[str, Json]) -> tuple[str, dict[str, Json]]:
     name, arguments = params.get("name"), params.get("arguments", {})
     if not isinstance(name, str) or not isinstance(arguments, dict):
-        raise McpError("a call needs `name`, a text, and `arguments`, an object", code=INVALID_PARAMS)
+        raise McpError("a call needs `name`, a text, and `arguments`, an object", code=codes.INVALID_PARAMS)
     return name, arguments
 
 
@@ -282,4 +271,4 @@ def _refusal(request: RequestId, error: McpError) -> ErrorResponse:
         if isinstance(error, _UnsupportedVersionError)
         else None
     )
-    return ErrorResponse(request, error.code or _INTERNAL_ERROR, str(error), data)
+    return ErrorResponse(request, error.code or codes.INTERNAL_ERROR, str(error), data)

@@ -8,7 +8,7 @@ from kaa.core.messages import Json
 from kaa.host.allowance import Allowance
 from kaa.host.log import LOG
 from kaa.host.tasks import Tasks
-from kaa.mcp import rounds
+from kaa.mcp import codes, rounds
 from kaa.mcp.connection import Connection, ErrorResponse, Message, Notification, Request, RequestId, Response
 from kaa.mcp.contents import Progress
 from kaa.mcp.errors import McpError, ServerGoneError
@@ -18,8 +18,6 @@ from kaa.mcp.questions import ServerQuestions
 
 _MESSAGES_A_SECOND, _BURST_MESSAGES = 500.0, 5_000.0
 _MAX_ANSWERING = 64
-
-_INTERNAL_ERROR, _BUSY = -32603, -32000
 
 
 class _Waiting:
@@ -206,7 +204,7 @@ class Session:
     def _requested(self, request: Request) -> None:
         """Answer a request in the background. It belongs to the youngest request that answers questions."""
         if len(self._answering) >= _MAX_ANSWERING or request.id in self._answering:
-            refusal = ErrorResponse(request.id, _BUSY, "too many requests at once, or an id twice")
+            refusal = ErrorResponse(request.id, codes.BUSY, "too many requests at once, or an id twice")
             _ = self._tasks.begin(self._deliver(refusal))
             return
         concerned = [one for one in self._waiting.values() if one.questions is not None]
@@ -224,7 +222,7 @@ class Session:
         try:
             reply = Response(request.id, await rounds.answer(request.method, request.params, questions))
         except McpError as error:
-            reply = ErrorResponse(request.id, error.code or _INTERNAL_ERROR, str(error))
+            reply = ErrorResponse(request.id, error.code or codes.INTERNAL_ERROR, str(error))
         finally:
             if concerned is not None:
                 concerned.asked -= 1

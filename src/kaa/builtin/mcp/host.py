@@ -21,6 +21,7 @@ ServerState: TypeAlias = Literal[
 """`configured`: never listed. `known`: its manifest is, and it does not run."""
 
 Exposure: TypeAlias = Literal["auto", "gateway", "deferred", "direct", "hidden"]
+"""How the model reaches a server's tools; see docs/mcp.md."""
 
 
 class ServerUnavailableError(McpError):

@@ -13,10 +13,11 @@ from kaa.ext.invocation import invocation_in
 from kaa.frontends.failures import FORESEEN
 from kaa.frontends.mcp.asking import ElicitingAsker
 from kaa.frontends.text_output import TextOutput
+from kaa.mcp import codes
 from kaa.mcp.contents import CallResult, ImagePart, Part, TextPart
 from kaa.mcp.errors import McpError
 from kaa.mcp.manifest import ToolHints, ToolInfo
-from kaa.mcp.serving import INVALID_PARAMS, Caller
+from kaa.mcp.serving import Caller
 from kaa.shell.conversation import Conversation
 from kaa.shell.host import Host
 from kaa.shell.options import ConversationOptions, NewSession, ResumeSession
@@ -183,4 +184,4 @@ def _failure(problem: str) -> CallResult:
 
 
 def _unknown_tool(name: str) -> McpError:
-    return McpError(f"unknown tool {name!r:.80}: tools/list names those there are", code=INVALID_PARAMS)
+    return McpError(f"unknown tool {name!r:.80}: tools/list names those there are", code=codes.INVALID_PARAMS)

@@ -111,3 +111,14 @@ class TransportWithVariables:
 def with_variables(transport: Transport, variables: Mapping[str, str]) -> Transport:
     """`transport` as it is, or with network variables of its own."""
     return TransportWithVariables(transport, variables) if variables else transport
+
+
+def origin_of(url: str) -> tuple[str, str, int | None] | None:
+    """Scheme, host and port (RFC 6454 4); None of what is no URL."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return None
+    scheme = parts.scheme.lower()
+    return scheme, (parts.hostname or "").lower(), port or {"https": 443, "http": 80}.get(scheme)

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 from kaa.core.errors import ProviderError
-from kaa.llm.http.transport import HttpRequest, Transport
+from kaa.llm.http.transport import HttpRequest, Transport, origin_of
 from kaa.mcp import messages
 from kaa.mcp.connection import Connection, Message
 from kaa.mcp.errors import McpError, ServerGoneError
@@ -58,7 +58,7 @@ class SseConnection(Connection):
                 endpoint = urljoin(self._url, await named)
         except TimeoutError:
             raise ServerGoneError("its stream names no address for messages") from None
-        if _origin(endpoint) != _origin(self._url):
+        if origin_of(endpoint) != origin_of(self._url):
             raise ServerGoneError(f"it wants messages at {endpoint[:200]}, which is another server")
         self._endpoint = endpoint
 
@@ -104,8 +104,3 @@ class SseConnection(Connection):
             self._ended(reason)
         else:
             named.set_exception(ServerGoneError(reason))
-
-
-def _origin(url: str) -> tuple[str, str]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.netloc

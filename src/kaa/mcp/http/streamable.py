@@ -14,7 +14,7 @@ from kaa.host.log import LOG
 from kaa.host.tasks import Tasks
 from kaa.llm.http.sse import SseDecoder
 from kaa.llm.http.transport import HttpRequest, HttpResponse, Transport
-from kaa.mcp import messages
+from kaa.mcp import codes, messages
 from kaa.mcp.connection import Connection, ErrorResponse, Message, Notification, Request, RequestId, Response
 from kaa.mcp.errors import McpError, ServerGoneError
 from kaa.mcp.http.exchanges import (
@@ -33,13 +33,11 @@ from kaa.mcp.http.exchanges import (
 )
 from kaa.mcp.http.headers import headers_of
 from kaa.mcp.http.sse import SseConnection
-from kaa.mcp.manifest import ToolInfo
-from kaa.mcp.negotiation import MODERN_REVISIONS
+from kaa.mcp.manifest import MODERN, ToolInfo
 
 _STREAM = "text/event-stream"
 # How servers before streamable HTTP refuse a message (specification, Backwards Compatibility).
 _OLDER = (400, 404, 405)
-_NO_ANSWER = -32603
 _RESUME_SECONDS, _MAX_RESUME_SECONDS = 1.0, 60.0
 _LAST_SECONDS = 2.0
 
@@ -111,7 +109,7 @@ class HttpConnection(Connection):
 
     @property
     def _is_modern(self) -> bool:
-        return self._protocol in MODERN_REVISIONS
+        return self._protocol == MODERN
 
     def _common(self) -> Headers:
         headers = (("accept", f"application/json, {_STREAM}"), *self._headers)
@@ -150,7 +148,7 @@ class HttpConnection(Connection):
         finally:
             if not delivered.done():  # this is cancelled, and who sends the request perhaps not
                 delivered.set_exception(ServerGoneError("kaa closed the connection"))
-        self._receive(ErrorResponse(request.id, _NO_ANSWER, problem))
+        self._receive(ErrorResponse(request.id, codes.INTERNAL_ERROR, problem))
 
     async def _exchange(
         self, request: Request, headers: Headers, delivered: "asyncio.Future[None]", *, begins_again: bool = True
@@ -188,7 +186,7 @@ class HttpConnection(Connection):
                 return ErrorResponse(request.id, message.code, message.message, message.data, response.status)
         if request is self._initialize and response.status in _OLDER:
             return None
-        return ErrorResponse(request.id, _NO_ANSWER, refusal(response, body), status=response.status)
+        return ErrorResponse(request.id, codes.INTERNAL_ERROR, refusal(response, body), status=response.status)
 
     async def _answered(self, request: Request, response: HttpResponse) -> bool:
         """Receive the messages of a response; whether the answer to the request is among them."""

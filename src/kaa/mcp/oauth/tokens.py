@@ -12,7 +12,7 @@ from kaa.llm.auth.errors import LoginError
 from kaa.llm.auth.oauth.authorizer import OAuthAuthorizer
 from kaa.llm.auth.oauth.exchange import LoginTokens
 from kaa.llm.auth.oauth.renewal import KeptLogin, NewTransport, refreshed
-from kaa.llm.http.transport import HttpRequest
+from kaa.llm.http.transport import HttpRequest, origin_of
 from kaa.mcp.oauth.guarded import GuardedTransport
 from kaa.mcp.oauth.registration import Client
 
@@ -105,7 +105,7 @@ class McpAuthorizer:
 
     def __init__(self, url: str, store: TokenStore, new_transport: NewTransport) -> None:
         self._store = store
-        self._origin = _origin(url)
+        self._origin = origin_of(url)
         self._login = store.of(url)
         self._renewer = _Renewer(url, new_transport)
         self._seen = store.changes
@@ -114,7 +114,7 @@ class McpAuthorizer:
 
     async def authorize(self, request: HttpRequest) -> HttpRequest:
         """See `Authorizer`."""
-        is_elsewhere = _origin(request.url) != self._origin
+        is_elsewhere = origin_of(request.url) != self._origin
         if is_elsewhere or any(name.lower() == "authorization" for name, _ in request.headers):
             return request
         if self._seen != self._store.changes:  # it would send the former token until that is refused
@@ -174,17 +174,6 @@ def canonical(url: str) -> str:
     user, at, place = parts.netloc.rpartition("@")
     path = "" if parts.path == "/" else parts.path
     return urlunsplit((parts.scheme.lower(), user + at + place.lower(), path, parts.query, ""))
-
-
-def _origin(url: str) -> tuple[str, str, int | None] | None:
-    """Scheme, host and port (RFC 6454 4); None of what is no URL."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        return None
-    scheme = parts.scheme.lower()
-    return scheme, (parts.hostname or "").lower(), port or {"https": 443, "http": 80}.get(scheme)
 
 
 def _details(raw: msgspec.Raw) -> McpLogin | None:

@@ -4,11 +4,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from kaa.builtin.mcp.host import Exposure
 from kaa.ext.permissions import Permissions
 from kaa.mcp.oauth.settings import OAuthEntry
-
-Exposure: TypeAlias = Literal["auto", "gateway", "deferred", "direct", "hidden"]
-"""How the model reaches a server's tools; see docs/mcp.md."""
 
 Lifecycle: TypeAlias = Literal["lazy", "eager", "keep-alive"]
 """`lazy`: starts at its first use, ends when idle. `eager`: starts with kaa. `keep-alive`: and starts again."""
