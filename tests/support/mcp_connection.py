@@ -14,7 +14,7 @@ from kaa.mcp.connection import Connection, Message, RequestId
 from kaa.mcp.contents import CallResult, LogLine, TextPart
 from kaa.mcp.errors import ServerGoneError
 from kaa.mcp.manifest import Manifest, ToolInfo
-from kaa.mcp.questions import ElicitAnswer, Elicitation, Root, SamplingAnswer, SamplingRequest
+from kaa.mcp.questions import ElicitAnswer, Elicitation, SamplingAnswer, SamplingRequest, ServerQuestions
 from tests.support import mcp_server
 
 
@@ -123,23 +123,13 @@ class Observed:
         self.happened.set()
 
 
-class ScriptedQuestions:
+class ScriptedQuestions(ServerQuestions):
     """Answers a server's questions from a list, and remembers them."""
 
     def __init__(self, answers: Iterable[ElicitAnswer] = (), *, samples: bool = False) -> None:
+        super().__init__("/project", samples=samples)
         self._answers = list(answers)
-        self._samples = samples
         self.asked: list[Elicitation | SamplingRequest] = []
-
-    @property
-    def forms(self) -> bool:
-        """See `ServerQuestions`."""
-        return True
-
-    @property
-    def samples(self) -> bool:
-        """See `ServerQuestions`."""
-        return self._samples
 
     async def elicit(self, asked: Elicitation) -> ElicitAnswer:
         """See `ServerQuestions`."""
@@ -150,10 +140,6 @@ class ScriptedQuestions:
         """See `ServerQuestions`."""
         self.asked.append(asked)
         return SamplingAnswer("a completion", "model-1")
-
-    def roots(self) -> tuple[Root, ...]:
-        """See `ServerQuestions`."""
-        return (Root("file:///project", "project"),)
 
 
 def texts(result: CallResult) -> list[str]:

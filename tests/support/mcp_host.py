@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from kaa.builtin.mcp.host import ServerState, ServerUnavailableError, ServerView
+from kaa.builtin.mcp.host import ServerSession, ServerState, ServerUnavailableError, ServerView
 from kaa.core.messages import Json
 from kaa.ext.asking import Asker
 from kaa.mcp.contents import CallResult, Progress, PromptResult, ResourcePart, TextPart
@@ -35,7 +35,7 @@ def echo(tool: str, arguments: dict[str, Json]) -> CallResult:
     return CallResult((TextPart(f"{tool} {msgspec.json.encode(arguments).decode()}"),))
 
 
-class MemoryMcpServer:
+class MemoryMcpServer(ServerSession):
     """A server: what it offers and how it answers.
 
     Attributes:

@@ -231,7 +231,7 @@ class McpClient:
 
     async def _begin(self, eras: Sequence[Era]) -> None:
         await self._session.open()
-        self._agreed = await agree(self._session, eras, self._session.questions, self._patience)
+        self._agreed = await agree(self._session, eras, self._patience)
         self.manifest = await manifest_of(self._session, self._agreed, self._patience)
         self._is_connected = True
         self._listen()

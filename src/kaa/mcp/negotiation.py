@@ -34,13 +34,12 @@ class _OtherEraError(Exception):
     """The server does not speak this era; the message says how it showed that."""
 
 
-async def agree(session: Session, eras: Sequence[Era], questions: ServerQuestions, patience: float) -> Agreement:
+async def agree(session: Session, eras: Sequence[Era], patience: float) -> Agreement:
     """Agree on a revision.
 
     Args:
-        session: just opened.
+        session: just opened; its questions say what is announced to the server.
         eras: what to try, in this order.
-        questions: says what is announced to the server.
         patience: seconds for each answer.
 
     Raises:
@@ -53,16 +52,16 @@ async def agree(session: Session, eras: Sequence[Era], questions: ServerQuestion
         last = number == len(eras) - 1
         try:
             if era == "modern":
-                return await _discover(session, questions, patience if last else min(patience, _PROBE_SECONDS))
-            return await _initialize(session, questions, patience)
+                return await _discover(session, patience if last else min(patience, _PROBE_SECONDS))
+            return await _initialize(session, patience)
         except _OtherEraError as error:
             reasons.append(str(error))
             session.meta = {}
     raise UnsupportedServerError("; ".join(reasons))
 
 
-async def _discover(session: Session, questions: ServerQuestions, patience: float) -> Agreement:
-    session.meta = _meta(questions)
+async def _discover(session: Session, patience: float) -> Agreement:
+    session.meta = _meta(session.questions)
     session.agreed(MODERN)
     try:
         result = await session.request("server/discover", {}, patience=patience)
@@ -79,10 +78,10 @@ async def _discover(session: Session, questions: ServerQuestions, patience: floa
     return _agreement("modern", MODERN, result)
 
 
-async def _initialize(session: Session, questions: ServerQuestions, patience: float) -> Agreement:
+async def _initialize(session: Session, patience: float) -> Agreement:
     params = {
         "protocolVersion": LEGACY[0],
-        "capabilities": _announced(questions) | {"roots": {}},
+        "capabilities": _announced(session.questions) | {"roots": {}},
         "clientInfo": _CLIENT,
     }
     try:

@@ -1,6 +1,7 @@
 """What servers ask of those who use them: one interface for the requests of legacy servers and modern input rounds."""
 
-from typing import Literal, Protocol, TypeAlias
+from pathlib import PurePosixPath
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -68,22 +69,31 @@ class RefusedError(Exception):
 Elicitation: TypeAlias = FormRequest | UrlRequest
 
 
-class ServerQuestions(Protocol):
-    """Answers what a server asks while it works."""
+class ServerQuestions:
+    """Answers what a server asks while it works: here outside of calls, when nobody is asked.
+
+    Args:
+        project: the directory that the server may see; empty for none.
+        samples: whether completions can be asked for.
+    """
+
+    def __init__(self, project: str = "", *, samples: bool = False) -> None:
+        self._project = project
+        self._samples = samples
 
     @property
     def forms(self) -> bool:
         """Whether anybody can answer elicitations; False is announced to the server as a missing capability."""
-        ...
+        return True
 
     @property
     def samples(self) -> bool:
         """Whether completions can be asked for."""
-        ...
+        return self._samples
 
     async def elicit(self, asked: Elicitation) -> ElicitAnswer:
         """Ask the person."""
-        ...
+        return ElicitAnswer("cancel")
 
     async def sample(self, asked: SamplingRequest) -> SamplingAnswer:
         """Ask a model.
@@ -91,8 +101,9 @@ class ServerQuestions(Protocol):
         Raises:
             RefusedError: it may not, or the model failed.
         """
-        ...
+        raise RefusedError("no call is under way")
 
     def roots(self) -> tuple[Root, ...]:
         """The directories that the server may see; empty for none."""
-        ...
+        path = PurePosixPath(self._project)
+        return (Root(path.as_uri(), path.name),) if self._project else ()

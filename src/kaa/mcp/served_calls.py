@@ -10,8 +10,8 @@ from kaa.mcp.questions import ElicitAnswer, FormRequest
 from kaa.mcp.served_json import elicit_answer
 
 
-class OpenCaller:
-    """The caller of one call (`kaa.mcp.serving.Caller`).
+class Caller:
+    """Who called a tool, as the service sees it.
 
     Args:
         forms: whether the client can show forms.
@@ -35,12 +35,12 @@ class OpenCaller:
         self._numbers = count(1)
 
     def progress(self, message: str) -> None:
-        """See `Caller`."""
+        """Say what the call does now. Clients that did not ask for this are not told."""
         if isinstance(self.token, int | str):
             self._tell(self.token, next(self._numbers), message)
 
     async def elicit(self, asked: FormRequest) -> ElicitAnswer:
-        """See `Caller`."""
+        """Ask the person. A client that cannot ask, and one that fails to, answers with `cancel`."""
         return ElicitAnswer("cancel") if self.ask is None or not self.forms else await self.ask(asked)
 
 
@@ -52,7 +52,7 @@ class RoundedCall:
         work: does it.
     """
 
-    def __init__(self, caller: OpenCaller, work: Coroutine[None, None, CallResult]) -> None:
+    def __init__(self, caller: Caller, work: Coroutine[None, None, CallResult]) -> None:
         self.caller = caller
         caller.ask = self._ask
         self.task = asyncio.ensure_future(work)

@@ -19,7 +19,7 @@ from kaa.mcp.errors import McpError
 from kaa.mcp.manifest import LEGACY, MODERN, NAMESPACE, ServerInfo, ToolInfo
 from kaa.mcp.messages import MalformedMessageError, decode, encode
 from kaa.mcp.questions import ElicitAnswer, FormRequest
-from kaa.mcp.served_calls import OpenCaller, RoundedCall, settle
+from kaa.mcp.served_calls import Caller, RoundedCall, settle
 from kaa.mcp.served_json import elicit_answer, form_json, result_json, tool_json
 
 _VERSION, _CAPABILITIES = f"{NAMESPACE}protocolVersion", f"{NAMESPACE}clientCapabilities"
@@ -29,23 +29,6 @@ _UNCACHED: dict[str, Json] = {"ttlMs": 0, "cacheScope": "private"}
 _MOST_CALLS = 64
 # Calls whose question the client has not answered. One more ends the oldest: its client may never come back.
 _MOST_SUSPENDED = 16
-
-
-class Caller(Protocol):
-    """Who called a tool, as the service sees it."""
-
-    @property
-    def forms(self) -> bool:
-        """Whether the client can show forms to a person."""
-        ...
-
-    def progress(self, message: str) -> None:
-        """Say what the call does now. Clients that did not ask for this are not told."""
-        ...
-
-    async def elicit(self, asked: FormRequest) -> ElicitAnswer:
-        """Ask the person. A client that cannot ask, and one that fails to, answers with `cancel`."""
-        ...
 
 
 class Service(Protocol):
@@ -174,7 +157,7 @@ class McpServer:
     async def _call(self, params: dict[str, Json]) -> dict[str, Json]:
         if _is_modern(params):
             return self._complete(await self._modern_call(params))
-        caller = OpenCaller(self._forms, self._elicit, self._progress)
+        caller = Caller(self._forms, self._elicit, self._progress)
         caller.token = _meta(params).get("progressToken")
         return result_json(await self._service.call(*_called(params), caller))
 
@@ -185,7 +168,7 @@ class McpServer:
     async def _modern_call(self, params: dict[str, Json]) -> dict[str, Json]:
         """Begin a call, or go on with one whose question was answered; until its end or its next question."""
         if (state := params.get("requestState")) is None:
-            caller = OpenCaller(_shows_forms(_meta(params).get(_CAPABILITIES)), None, self._progress)
+            caller = Caller(_shows_forms(_meta(params).get(_CAPABILITIES)), None, self._progress)
             call = RoundedCall(caller, self._service.call(*_called(params), caller))
         elif not isinstance(state, str) or (resumed := self._suspended.pop(state, None)) is None:
             raise McpError("unknown requestState: the call has ended. Call the tool again.", code=codes.INVALID_PARAMS)

@@ -11,6 +11,7 @@ from kaa.ext.asking import NobodyToAskError
 from kaa.ext.questions import Declined, Dismissed, Filled, Form, OpenUrl, Question
 from kaa.frontends.mcp.asking import ElicitingAsker
 from kaa.mcp.questions import ElicitAnswer, FormRequest
+from kaa.mcp.served_calls import Caller
 from kaa.mcp.served_json import form_json
 
 AnswerT = TypeVar("AnswerT")
@@ -24,17 +25,13 @@ _FIELDS = (
 )
 
 
-class ScriptedCaller:
+class ScriptedCaller(Caller):
     """A client that gives one answer to everything."""
 
-    forms = True
-
     def __init__(self, answer: ElicitAnswer) -> None:
+        super().__init__(True, None, lambda *_: None)
         self.answer = answer
         self.asked: list[FormRequest] = []
-
-    def progress(self, message: str) -> None:
-        """Nobody reads it."""
 
     async def elicit(self, asked: FormRequest) -> ElicitAnswer:
         """Answer."""

@@ -1,19 +1,23 @@
 """What the extension needs of whoever runs the servers: `kaa.shell.mcp.project_servers`."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
 from kaa.core.messages import Json
 from kaa.ext.asking import Asker
 from kaa.ext.tools import Risk
-from kaa.mcp.errors import McpError
+from kaa.mcp.errors import McpError, ServerGoneError
 from kaa.mcp.manifest import Manifest, PromptInfo, TemplateInfo
 
 if TYPE_CHECKING:  # only where a server is used
+    from kaa.mcp.client import McpClient
     from kaa.mcp.contents import CallResult, Progress, PromptResult, ResourcePart
     from kaa.mcp.questions import ServerQuestions
+
+AnswerT = TypeVar("AnswerT")
 
 ServerState: TypeAlias = Literal[
     "disabled", "not approved", "configured", "known", "starting", "started", "in use", "needs login", "failed"
@@ -58,13 +62,26 @@ class ServerView(msgspec.Struct, frozen=True):
     samples: bool = False
 
 
-class ServerSession(Protocol):
-    """A server that runs (`kaa.mcp.client.McpClient`). Every method raises `kaa.mcp.errors.McpError`."""
+class ServerSession:
+    """A server that runs while it is used, and starts if it ended meanwhile. Every method raises `McpError`.
+
+    Args:
+        used: the server for one request, started if necessary.
+        view: gives its view.
+    """
+
+    def __init__(
+        self, used: "Callable[[], AbstractAsyncContextManager[McpClient]]", view: Callable[[], ServerView]
+    ) -> None:
+        self._used = used
+        self._view = view
 
     @property
     def manifest(self) -> Manifest:
         """What it offers now."""
-        ...
+        manifest = self._view().manifest
+        assert manifest is not None, "it has been started"
+        return manifest
 
     async def call(
         self,
@@ -76,23 +93,35 @@ class ServerSession(Protocol):
         patience: float = 60,
     ) -> "CallResult":
         """Call a tool. Cancelling tells the server. `patience`: how many seconds without a sign of life it may take."""
-        ...
+        async with self._used() as client:
+            if (why := self._view().held.get(tool)) is not None:  # it may have changed just now, as it started
+                raise McpError(why)
+            return await client.call(tool, arguments, questions=questions, progress=progress, patience=patience)
 
     async def prompt(
         self, name: str, arguments: dict[str, str], *, questions: "ServerQuestions | None" = None
     ) -> "PromptResult":
         """Fill in a prompt."""
-        ...
+        return await self._repeating(lambda client: client.prompt(name, arguments, questions=questions))
 
     async def read(self, uri: str, *, questions: "ServerQuestions | None" = None) -> "tuple[ResourcePart, ...]":
         """Read a resource."""
-        ...
+        return await self._repeating(lambda client: client.read(uri, questions=questions))
 
     async def complete(
         self, reference: PromptInfo | TemplateInfo, argument: str, value: str, known: Mapping[str, str]
     ) -> tuple[str, ...]:
         """Values that an argument can take, given what is typed of it and the values of those before it."""
-        ...
+        return await self._repeating(lambda client: client.complete(reference, argument, value, known))
+
+    async def _repeating(self, use: "Callable[[McpClient], Awaitable[AnswerT]]") -> AnswerT:
+        """Use the server, and once more if it dies meanwhile: nothing changes by what is asked."""
+        try:
+            async with self._used() as client:
+                return await use(client)
+        except ServerGoneError:
+            async with self._used() as client:
+                return await use(client)
 
 
 class McpHost(Protocol):

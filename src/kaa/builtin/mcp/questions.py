@@ -1,7 +1,6 @@
 """What a server asks while it works for a conversation: values, an address to open, a completion, the project."""
 
 import re
-from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
 from kaa.builtin.mcp.host import ServerView
@@ -13,9 +12,9 @@ from kaa.mcp.questions import (
     ElicitAnswer,
     Elicitation,
     FormRequest,
-    Root,
     SamplingAnswer,
     SamplingRequest,
+    ServerQuestions,
     UrlRequest,
 )
 
@@ -25,8 +24,8 @@ _AMBIGUOUS = re.compile(r"[\\\s]")
 _MAX_URL = 8_192
 
 
-class ConversationQuestions:
-    """Answers a server's questions for one conversation (`kaa.mcp.questions.ServerQuestions`).
+class ConversationQuestions(ServerQuestions):
+    """Answers a server's questions for one conversation.
 
     Args:
         view: the server.
@@ -38,6 +37,7 @@ class ConversationQuestions:
     """
 
     def __init__(self, view: ServerView, context: ConversationContext | CommandContext, occasion: str) -> None:
+        super().__init__(context.workspace.root if view.sees_project else "")
         self._view = view
         self._context = context
         self._occasion = occasion
@@ -68,13 +68,6 @@ class ConversationQuestions:
         from kaa.builtin.mcp.sampling import sample  # lazy: few servers ask
 
         return await sample(self._view.name, asked, self._context)
-
-    def roots(self) -> tuple[Root, ...]:
-        """The project, if the server may see it."""
-        if not self._view.sees_project:
-            return ()
-        root = PurePosixPath(self._context.workspace.root)
-        return (Root(root.as_uri(), root.name),)
 
     async def _fill_in(self, asked: FormRequest) -> ElicitAnswer:
         form = Form(self._title("asks for information"), asked.fields, asked.message)

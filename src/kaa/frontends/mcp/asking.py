@@ -29,7 +29,7 @@ from kaa.ext.questions import (
 )
 from kaa.frontends.rpc.dialogs import labelled_answers, question_text
 from kaa.mcp.questions import ElicitAnswer, FormRequest
-from kaa.mcp.serving import Caller
+from kaa.mcp.served_calls import Caller
 from kaa.tui.sanitize import sanitize
 
 AnswerT = TypeVar("AnswerT")

@@ -17,7 +17,7 @@ from kaa.mcp import codes
 from kaa.mcp.contents import CallResult, ImagePart, Part, TextPart
 from kaa.mcp.errors import McpError
 from kaa.mcp.manifest import ToolHints, ToolInfo
-from kaa.mcp.serving import Caller
+from kaa.mcp.served_calls import Caller
 from kaa.shell.conversation import Conversation
 from kaa.shell.host import Host
 from kaa.shell.options import ConversationOptions, NewSession, ResumeSession

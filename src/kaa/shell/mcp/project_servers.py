@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kaa.builtin.mcp.host import ServerUnavailableError, ServerView
+from kaa.builtin.mcp.host import ServerSession, ServerUnavailableError, ServerView
 from kaa.core.errors import ProviderError
 from kaa.ext.asking import NOBODY, Asker
 from kaa.host.log import LOG
 from kaa.host.tasks import Tasks
 from kaa.llm.auth.errors import LoginError
 from kaa.shell.mcp.approvals import ApprovalRecordsError
-from kaa.shell.mcp.server import Server, UsedServer
+from kaa.shell.mcp.server import Server
 
 if TYPE_CHECKING:
     from kaa.shell.mcp.logins import McpLogins
@@ -84,11 +84,12 @@ class ProjectServers:
         """See `McpHost`."""
         return tuple(server.view() for server in self._servers.values())
 
-    async def session(self, name: str, asker: Asker) -> UsedServer:
+    async def session(self, name: str, asker: Asker) -> ServerSession:
         """See `McpHost`."""
         server = self.server(name)
         await server.approve(asker)
-        return UsedServer(server, (await server.started()).manifest)
+        _ = await server.started()
+        return ServerSession(server.used, server.view)
 
     def prewarm(self, name: str) -> None:
         """See `McpHost`."""

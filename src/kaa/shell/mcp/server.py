@@ -2,20 +2,19 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import msgspec
 
 from kaa.builtin.mcp.host import ServerState, ServerUnavailableError, ServerView
-from kaa.core.messages import Json
 from kaa.ext.asking import Asker, NobodyToAskError, confirm
 from kaa.ext.tools import Risk
 from kaa.host.log import LOG
 from kaa.host.tasks import Tasks
-from kaa.mcp.errors import LegacyNeededError, LoginNeededError, McpError, ServerGoneError
-from kaa.mcp.manifest import Era, Manifest, PromptInfo, TemplateInfo, ToolInfo
+from kaa.mcp.errors import LegacyNeededError, LoginNeededError, McpError
+from kaa.mcp.manifest import Era, Manifest, ToolInfo
 from kaa.shell.mcp.approvals import ApprovalRecordsError, Approvals
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.manifests import Manifests
@@ -23,8 +22,7 @@ from kaa.shell.mcp.manifests import Manifests
 if TYPE_CHECKING:  # only where a server starts
     from kaa.mcp.client import McpClient
     from kaa.mcp.connection import Connection
-    from kaa.mcp.contents import CallResult, LogLine, Progress, PromptResult, ResourcePart
-    from kaa.mcp.questions import ServerQuestions
+    from kaa.mcp.contents import LogLine
 
 AnswerT = TypeVar("AnswerT")
 
@@ -304,14 +302,14 @@ class Server:
 
     async def _connected(self) -> "McpClient":
         from kaa.mcp.client import McpClient  # lazy: a start of kaa starts no server
-        from kaa.shell.mcp.unasked import OutsideOfCalls
+        from kaa.mcp.questions import ServerQuestions
 
         entry = self.configured.entry
         self._needs_login = False
         try:
             client = await McpClient.connect(
                 lambda: self._connect(self.log.append),
-                OutsideOfCalls(self._project if self._sees_project() else None, samples=self._may_sample()),
+                ServerQuestions(self._project if self._sees_project() else "", samples=self._may_sample()),
                 self,
                 eras=self._eras(),
                 patience=entry.startup_timeout_seconds,
@@ -424,62 +422,6 @@ class Server:
 
     def _tell(self) -> None:
         self._changed(self.name)
-
-
-class UsedServer:
-    """See `kaa.builtin.mcp.host.ServerSession`. The server runs while it is used, and starts if it ended meanwhile."""
-
-    def __init__(self, server: Server, manifest: Manifest) -> None:
-        self._server = server
-        self._manifest = manifest
-
-    @property
-    def manifest(self) -> Manifest:
-        """See `ServerSession`."""
-        return self._server.view().manifest or self._manifest
-
-    async def call(
-        self,
-        tool: str,
-        arguments: dict[str, Json],
-        *,
-        questions: "ServerQuestions | None" = None,
-        progress: "Callable[[Progress], None] | None" = None,
-        patience: float = 60,
-    ) -> "CallResult":
-        """See `ServerSession`."""
-        if tool in self._server.changes():
-            raise McpError(_held_sentence(self._server.name, tool))
-        return await self._with(
-            lambda client: client.call(tool, arguments, questions=questions, progress=progress, patience=patience)
-        )
-
-    async def prompt(
-        self, name: str, arguments: dict[str, str], *, questions: "ServerQuestions | None" = None
-    ) -> "PromptResult":
-        """See `ServerSession`."""
-        return await self._repeating(lambda client: client.prompt(name, arguments, questions=questions))
-
-    async def read(self, uri: str, *, questions: "ServerQuestions | None" = None) -> "tuple[ResourcePart, ...]":
-        """See `ServerSession`."""
-        return await self._repeating(lambda client: client.read(uri, questions=questions))
-
-    async def complete(
-        self, reference: PromptInfo | TemplateInfo, argument: str, value: str, known: Mapping[str, str]
-    ) -> tuple[str, ...]:
-        """See `ServerSession`."""
-        return await self._repeating(lambda client: client.complete(reference, argument, value, known))
-
-    async def _repeating(self, use: "Callable[[McpClient], Awaitable[AnswerT]]") -> AnswerT:
-        """Use the server, and once more if it dies meanwhile: nothing changes by what is asked."""
-        try:
-            return await self._with(use)
-        except ServerGoneError:
-            return await self._with(use)
-
-    async def _with(self, use: "Callable[[McpClient], Awaitable[AnswerT]]") -> AnswerT:
-        async with self._server.used() as client:
-            return await use(client)
 
 
 def _held_sentence(server: str, tool: str) -> str:
