@@ -4,7 +4,7 @@ import pytest
 
 from kaa.shell.mcp.config.variables import VariableError, filled_in, unset_in, variables_in
 
-_ENVIRON = {"TEAM": "blue", "EMPTY": "", "HOME": "/home/ada"}
+_ENVIRON = {"TEAM": "blue", "EMPTY": "", "HOME": "/home/ada", "INPUT_API_KEY": "k"}
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,7 @@ _ENVIRON = {"TEAM": "blue", "EMPTY": "", "HOME": "/home/ada"}
         ("${NONE} $TEAM ${TEAM ${1}", "${NONE} $TEAM ${TEAM ${1}"),
         ("${workspaceFolder}${/}src ${userHome}", "/project/src /home/ada"),
         ("${TEAM:-${HOME}}", "blue}"),
+        ("${input:api-key} ${input:other}", "k ${input:other}"),
     ],
 )
 def test_variables_and_places_are_filled_in(text: str, filled: str) -> None:
@@ -31,4 +32,8 @@ def test_the_names_of_variables_are_told_but_not_those_of_places() -> None:
 
 
 def test_what_is_not_set_and_has_no_default_is_told() -> None:
-    assert unset_in(["${TEAM} ${NONE}", "${EMPTY} ${X:-y} ${workspaceFolder}"], _ENVIRON) == ["EMPTY", "NONE"]
+    assert unset_in(["${TEAM} ${NONE}", "${EMPTY} ${X:-y} ${workspaceFolder}", "${input:a b}"], _ENVIRON) == [
+        "EMPTY",
+        "INPUT_A_B",
+        "NONE",
+    ]

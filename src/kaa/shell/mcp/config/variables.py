@@ -9,7 +9,7 @@ from kaa.shell.home import Home
 from kaa.shell.key_variables import all_key_variables
 from kaa.shell.mcp.config.entry import ConfiguredServer
 
-_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{(/|workspaceFolder|userHome)\}")
+_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*|input:[^}]+)(?::-([^}]*))?\}|\$\{(/)\}")
 _PLACES = {"workspaceFolder", "userHome"}
 
 
@@ -19,13 +19,18 @@ class VariableError(ValueError):
 
 def variables_in(text: str) -> frozenset[str]:
     """The names of the environment variables that a text needs."""
-    return frozenset(name for name, _, _ in _VARIABLE.findall(text) if name and name not in _PLACES)
+    return frozenset(_variable(name) for name, _, _ in _VARIABLE.findall(text) if name and name not in _PLACES)
 
 
 def unset_in(texts: Iterable[str], environ: Mapping[str, str]) -> list[str]:
     """The names of the environment variables that texts need, that are not set and have no default."""
     found = {name for text in texts for name, default, _ in _VARIABLE.findall(text) if name and not default}
-    return sorted(name for name in found - _PLACES if not environ.get(name))
+    return sorted(name for name in map(_variable, found - _PLACES) if not environ.get(name))
+
+
+def _variable(name: str) -> str:
+    """The environment variable of a name. Those of questions of VS Code (`input:ID`) begin with `INPUT_`."""
+    return re.sub(r"[^A-Z0-9_]", "_", name.upper()) if name.startswith("input:") else name
 
 
 def filler(server: ConfiguredServer, home: Home, environ: Mapping[str, str], project: str) -> Callable[[str], str]:
@@ -51,13 +56,14 @@ def filled_in(text: str, environ: Mapping[str, str], project: str, refused: Coll
         name, default, place = match.groups()
         if place == "/":
             return os.sep
-        if place == "workspaceFolder" or name == "workspaceFolder":
+        if name == "workspaceFolder":
             return project
-        if place == "userHome" or name == "userHome":
+        if name == "userHome":
             return environ.get("HOME") or os.path.expanduser("~")
-        if name in refused:
+        variable = _variable(name)
+        if variable in refused:
             raise VariableError(f"${{{name}}} is a key of kaa, which a project's server does not get")
-        found = environ.get(name) or default
+        found = environ.get(variable) or default
         return match[0] if found is None else found
 
     return _VARIABLE.sub(value, text)
