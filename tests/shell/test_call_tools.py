@@ -151,10 +151,14 @@ def test_a_text_of_a_server_comes_without_its_marks_and_goes_back_with_them(stag
         ("x = 'a' * (2 << 30)", "MemoryError"),
         ("import socket; socket.create_connection(('1.1.1.1', 80), 5)", "unreachable"),
         ("open({project!r} + '/a')", "a'"),
+        ("import os; open(os.environ['HOME'] + '/key')", "key'"),
+        ("open('/etc/kaa-test', 'w')", "/etc/kaa-test'"),
+        ("import subprocess; print(subprocess.run(['cat', {project!r} + '/a'], check=True))", "CalledProcessError"),
     ],
 )
 def test_what_goes_wrong_is_told_with_the_line(stage: Stage, project: Path, program: str, told: str) -> None:
     (project / "a").write_text("read by tools alone")
+    (project.parent / "person" / "key").write_text("read by nobody")
 
     result = _result(stage, project, program.replace("{project!r}", repr(str(project))))
 
