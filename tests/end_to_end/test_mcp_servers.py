@@ -284,3 +284,20 @@ def test_a_server_of_the_user_without_a_sandbox_has_the_rights_of_the_user(kaa: 
     kaa.run("-p", "hi")
 
     assert "models.json" in results(server)[0]
+
+
+def test_print_mode_finds_and_calls_a_deferred_tool(kaa: Kaa, server: ModelServer) -> None:
+    words = "Does something that takes many words to describe. " * 20
+    tools = [echo_tool(f"tool_{number}", description=words) for number in range(40)]
+    configure(kaa, kaa.home / "mcp.json", {"tools": [*tools, echo_tool("shout", description="Says it loudly.")]})
+    kaa.run("mcp", "test", "scripted")
+    arguments = {"action": "call", "tool": "mcp__scripted__shout", "arguments": {"text": "ahoy"}}
+    server.begin([call("tool_search", query="loudly"), call("mcp", **arguments), say("Done.")])
+
+    done = kaa.run("-p", "hi")
+
+    assert (done.code, done.out) == (0, "Done.\n"), done.err
+    found, told = results(server)
+    assert found.startswith("mcp__scripted__shout: Says it loudly.")
+    assert "ahoy" in told
+    assert len(server.requests[0].body) < 10_000
