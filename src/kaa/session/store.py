@@ -9,7 +9,7 @@ import msgspec
 from kaa.core.messages import now_ms
 from kaa.session.entries import FORMAT_VERSION, AnyEntry, Entry, Leaf, SessionHeader, SessionInfo
 from kaa.session.file.decoding import LineHead, decode_entry, find_glued_entry, read_head
-from kaa.session.file.journal import NoJournal, ReplyJournal
+from kaa.session.file.journal import ReplyJournal
 from kaa.session.file.jsonl import encode_line
 from kaa.session.naming import iso_timestamp, new_entry_id, new_session_id
 from kaa.session.tree import Node, SessionTree
@@ -163,7 +163,7 @@ class MemoryStore:
         self.header = new_header(cwd)
         self.tree = SessionTree()
         self._lines = bytearray()
-        self.journal = NoJournal()
+        self.journal = ReplyJournal()
 
     @property
     def path(self) -> None:

@@ -8,7 +8,7 @@ from typing import Self
 from kaa.session.entries import Entry, SessionHeader
 from kaa.session.errors import SessionViewedError
 from kaa.session.export.source import SnapshotFile
-from kaa.session.file.journal import NoJournal
+from kaa.session.file.journal import ReplyJournal
 from kaa.session.tree import Node, SessionTree
 
 
@@ -24,7 +24,7 @@ class ViewedStore:
         self.path = path
         self._snapshot = snapshot
         self._held = held
-        self.journal = NoJournal()
+        self.journal = ReplyJournal()
 
     @classmethod
     def open(cls, path: Path) -> Self:

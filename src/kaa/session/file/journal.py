@@ -7,7 +7,7 @@ system call before a frontend shows it, and emptied when everything in it has be
 import os
 from collections import deque
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -44,54 +44,26 @@ JournalRecord: TypeAlias = ReplyBegun | ToolBegun | ToolExecutionUpdate | Assist
 _RECORD: msgspec.json.Decoder[JournalRecord] = msgspec.json.Decoder(JournalRecord)
 
 
-class ReplyJournal(Protocol):
-    """Where the recorder notes what is under way."""
+class ReplyJournal:
+    """Where the recorder notes what is under way. This one keeps nothing: for sessions that are not kept."""
 
     def begin_reply(self, begun: ReplyBegun) -> None:
         """A reply begins; an unfinished one before it is given up."""
-        ...
 
     def reply_grew(self, event: AssistantMessageEvent) -> None:
         """The reply has more to show."""
-        ...
 
     def begin_tool(self, begun: ToolBegun) -> None:
         """A tool begins."""
-        ...
 
     def tool_grew(self, update: ToolExecutionUpdate) -> None:
         """A tool has more to show."""
-        ...
 
     def settle(self, entry_id: str) -> None:
         """What was begun with this id is an entry now."""
-        ...
 
     def close(self) -> None:
         """No more notes will come."""
-        ...
-
-
-class NoJournal:
-    """For sessions that are not kept."""
-
-    def begin_reply(self, begun: ReplyBegun) -> None:
-        """Ignored."""
-
-    def reply_grew(self, event: AssistantMessageEvent) -> None:
-        """Ignored."""
-
-    def begin_tool(self, begun: ToolBegun) -> None:
-        """Ignored."""
-
-    def tool_grew(self, update: ToolExecutionUpdate) -> None:
-        """Ignored."""
-
-    def settle(self, entry_id: str) -> None:
-        """Ignored."""
-
-    def close(self) -> None:
-        """Nothing to do."""
 
 
 class JournalTail:
@@ -135,7 +107,7 @@ class _OpenTool:
         return encode_line(self.begun) + encode_line(update)
 
 
-class FileJournal:
+class FileJournal(ReplyJournal):
     """The journal of a session file. Only the holder of the session's lock may have one.
 
     Every method raises SessionWriteError when the system refuses to write.
