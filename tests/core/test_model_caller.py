@@ -1,13 +1,14 @@
 """Getting a reply although models fail, servers send nothing, and budgets end."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 import msgspec
 import pytest
 
 from kaa.core.agent import Agent, AgentConfig
-from kaa.core.budget import Budget, BudgetExhaustedError, Ledger, Unlimited
+from kaa.core.budget import Budget, BudgetExhaustedError, Ledger
 from kaa.core.errors import (
     AuthError,
     BadRequestError,
@@ -30,6 +31,15 @@ from tests.support.agents import MODEL, Scene, run, say
 QUICK = RetryPolicy(base_seconds=0.0)
 PRICED = msgspec.structs.replace(MODEL, cost=ModelRates(input=1.0, output=1000.0))
 OTHER = msgspec.structs.replace(MODEL, id="other")
+
+
+class Free(Ledger):
+    """Lets all requests pass that `admit` lets pass."""
+
+    @asynccontextmanager
+    async def reserve(self, request: Request, *, ask: bool = True) -> AsyncIterator[Request]:
+        """See `Allowance`."""
+        yield request
 
 
 class StandIn:
@@ -343,8 +353,9 @@ class TestBudget:
         provider = scene.provider
         scene.agent.use(MODEL, Babbler())
 
-        class Generous(Unlimited):
+        class Generous(Free):
             def __init__(self) -> None:
+                super().__init__("run")
                 self.asked = 0
 
             async def admit(self, *, ask: bool = True, model: Model | None = None) -> None:
@@ -362,12 +373,12 @@ class TestBudget:
         assert [text for _, text, _ in replies(scene)] == ["Well", "There."]
 
     def test_who_refuses_is_quoted(self) -> None:
-        class Refusing(Unlimited):
+        class Refusing(Free):
             async def admit(self, *, ask: bool = True, model: Model | None = None) -> None:
                 raise BudgetExhaustedError("no more of that")
 
         scene = Scene([reply(text="never")])
-        scene.agent.set_allowance(Refusing())
+        scene.agent.set_allowance(Refusing("run"))
 
         end = run(scene.agent.run(say("go")))
 

@@ -7,7 +7,7 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from kaa.core.budget import Allowance, Unlimited
+from kaa.core.budget import Allowance, Ledger
 from kaa.core.events import AgentEnd, Event, MessageEnd, QueueUpdate
 from kaa.core.execution import ToolExecutor
 from kaa.core.history import History
@@ -94,7 +94,7 @@ class Agent:
         self._aside_observers: list[Callable[[SideRequest], None]] = []
         self._context_limiter: ContextLimiter = NoContextLimiter()
         self._fallback: Fallback = NoFallback()
-        self._allowance: Allowance = Unlimited()
+        self._allowance: Allowance = Ledger("run")  # without limits
         self._steering = MessageQueue(config.steering_mode, self._queue_changed)
         self._follow_up = MessageQueue(config.follow_up_mode, self._queue_changed)
         self._task: asyncio.Task[object] | None = None

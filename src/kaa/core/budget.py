@@ -168,25 +168,6 @@ class Allowance(Protocol):
         ...
 
 
-class Unlimited:
-    """Lets everything pass."""
-
-    async def admit(self, *, ask: bool = True, model: Model | None = None) -> None:
-        """Always."""
-
-    @asynccontextmanager
-    async def reserve(self, request: Request, *, ask: bool = True) -> AsyncIterator[Request]:
-        """There are no limits."""
-        yield request
-
-    def charge(self, usage: Usage, model: Model) -> None:
-        """Nobody counts."""
-
-    def seconds_left(self) -> float | None:
-        """For ever."""
-        return None
-
-
 class Ledger:
     """Counts what is used, and knows the limits. It is an `Allowance` for work that nobody can be asked about.
 
