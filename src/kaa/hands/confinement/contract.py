@@ -2,16 +2,18 @@
 
 import os
 import socket
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
 
 
 class ConfinementError(Exception):
     """The tier cannot be held. The message is a reason that a person reads."""
 
 
-class Confinement(Protocol):
+class Confinement(ABC):
     """The walls around slots. Made once by the fork-server; slots enclose themselves.
+
+    What a tier does not define itself is that of slots that are plain forks: nothing is mounted or held for them.
 
     Attributes:
         features: what holds and how far, for `kaa doctor`.
@@ -24,14 +26,15 @@ class Confinement(Protocol):
 
     features: dict[str, str]
     warnings: list[str]
-    owns_process_namespace: bool
-    confines_signals: bool
-    helpers: frozenset[int]
+    owns_process_namespace = False
+    confines_signals = False
+    helpers: frozenset[int] = frozenset()
 
     def fork(self) -> int:
         """Fork a slot. Like `os.fork`: returns 0 in the child."""
-        ...
+        return os.fork()
 
+    @abstractmethod
     def enclose(self, reports: int | None = None) -> None:
         """Confine the calling slot for good. Its code must be loaded and its first request unread.
 
@@ -41,17 +44,15 @@ class Confinement(Protocol):
         Raises:
             OSError: the kernel refused a step; the slot must end.
         """
-        ...
 
-    def catch_up(self) -> None:
+    def catch_up(self) -> None:  # noqa: B027 most tiers do nothing
         """In the fork-server: hide what appeared on the host since, from running slots too. `fork` does it as well.
 
         Raises:
             OSError: something cannot be hidden.
         """
-        ...
 
-    def hold(self) -> None:
+    def hold(self) -> None:  # noqa: B027 most tiers do nothing
         """In the fork-server: hold and hide what other programs replaced in writable directories, in running slots too.
 
         `catch_up` does it as well, but takes longer.
@@ -59,78 +60,39 @@ class Confinement(Protocol):
         Raises:
             OSError: something cannot be hidden.
         """
-        ...
 
-    def show(self) -> None:
+    def show(self) -> None:  # noqa: B027 most tiers do nothing
         """In the fork-server: show what the user has in /tmp by now, and new in the home, in running slots too.
 
         Raises:
             OSError: something cannot be hidden.
         """
-        ...
 
-    def release(self) -> None:
+    def release(self) -> None:  # noqa: B027 most tiers do nothing
         """In the fork-server: let go of the protected names that `hold` holds, until it is called again."""
-        ...
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 most tiers do nothing
         """In the fork-server, once no slot is left: remove from the host what was made for the walls."""
-        ...
 
     def namespaces(self) -> Sequence[int]:
         """Descriptors of the namespaces that later hands join, to be closed by the caller."""
-        ...
-
-    def proxy_listener(self) -> socket.socket | None:
-        """A listening TCP socket on the loopback address of slots, for the brain's proxy, if they have one."""
-        ...
-
-    def inside_socket(self, family: int) -> socket.socket:
-        """A stream socket in the network of the slots, neither bound nor connected."""
-        ...
-
-
-class Unconfined:
-    """No walls: for calls that the user approved to run outside, and for full access."""
-
-    owns_process_namespace = False
-    confines_signals = False
-    helpers: frozenset[int] = frozenset()
-
-    def __init__(self) -> None:
-        self.features: dict[str, str] = {}
-        self.warnings: list[str] = []
-
-    def fork(self) -> int:
-        """Fork a slot."""
-        return os.fork()
-
-    def enclose(self, reports: int | None = None) -> None:
-        """Nothing is enclosed."""
-
-    def catch_up(self) -> None:
-        """Nothing is hidden."""
-
-    def hold(self) -> None:
-        """Nothing is held."""
-
-    def show(self) -> None:
-        """Everything is seen."""
-
-    def release(self) -> None:
-        """Nothing is held."""
-
-    def close(self) -> None:
-        """Nothing was made."""
-
-    def namespaces(self) -> Sequence[int]:
-        """There are none."""
         return ()
 
     def proxy_listener(self) -> socket.socket | None:
-        """The network is the host's."""
+        """A listening TCP socket on the loopback address of slots, for the brain's proxy, if they have one."""
         return None
 
     def inside_socket(self, family: int) -> socket.socket:
-        """A socket of the host."""
+        """A stream socket in the network of the slots, neither bound nor connected."""
         return socket.socket(family, socket.SOCK_STREAM)
+
+
+class Unconfined(Confinement):
+    """No walls: for calls that the user approved to run outside, and for full access."""
+
+    def __init__(self) -> None:
+        self.features = {}
+        self.warnings = []
+
+    def enclose(self, reports: int | None = None) -> None:
+        """Nothing is enclosed."""

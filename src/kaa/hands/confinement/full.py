@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kaa.hands.confinement import kernel, landlock, mounts, namespaces, placeholders
 from kaa.hands.confinement.building import Builder
 from kaa.hands.confinement.connect_broker import ConnectBroker, ConnectBrokerError
+from kaa.hands.confinement.contract import Confinement
 from kaa.hands.confinement.holding import ReadOnlyMounts
 from kaa.hands.confinement.layout import Layout, resolve
 from kaa.hands.confinement.masks import Masks
@@ -65,12 +66,11 @@ class Shows:
             os.close(descriptor)
 
 
-class FullTier:
+class FullTier(Confinement):
     """Slots are the first processes of process namespaces of their own, in the fork-server's other namespaces."""
 
     owns_process_namespace = True
     confines_signals = True
-    helpers: frozenset[int] = frozenset()
 
     def __init__(
         self,
@@ -154,10 +154,6 @@ class FullTier:
     def proxy_listener(self) -> socket.socket | None:
         """On the loopback address of the network namespace."""
         return socket.create_server(("127.0.0.1", 0)) if self._network else None
-
-    def inside_socket(self, family: int) -> socket.socket:
-        """In the network namespace."""
-        return socket.socket(family, socket.SOCK_STREAM)
 
 
 def establish(policy: Policy, home: str, joined: Sequence[int]) -> FullTier:
