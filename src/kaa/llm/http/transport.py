@@ -63,6 +63,15 @@ class HttpResponse(msgspec.Struct, frozen=True):
         """
         return aiter(self.body)
 
+    async def beginning(self, most: int) -> bytes:
+        """The body, up to some more than `most` bytes: it is longer than that if the result is. Raises as `chunks`."""
+        found = bytearray()
+        async for chunk in self.chunks():
+            found += chunk
+            if len(found) > most:
+                break
+        return bytes(found)
+
 
 class Transport(Protocol):
     """Something that carries HTTP requests."""

@@ -21,15 +21,13 @@ async def get(url: str, shape: type[T], transport: Transport) -> T | None:
 
 async def ask(request: HttpRequest, shape: type[T], transport: Transport) -> T | None:
     """The answer to a question; None if nobody answers, or with something else."""
-    body = bytearray()
     try:
         async with transport.send(request) as response:
             if response.status != 200:
                 return None
-            async for chunk in response.chunks():
-                body += chunk
-                if len(body) > _LONGEST_ANSWER_BYTES:
-                    return None
+            body = await response.beginning(_LONGEST_ANSWER_BYTES)
+        if len(body) > _LONGEST_ANSWER_BYTES:
+            return None
         return msgspec.json.decode(body, type=shape)
     except (ProviderError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None

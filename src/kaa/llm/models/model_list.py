@@ -70,12 +70,10 @@ async def served_models(endpoint: Endpoint, api: str, transport: Transport) -> t
     Raises:
         ProviderError: it does not answer, or not with a list of models.
     """
-    body = bytearray()
     async with endpoint.carried_by(transport).send(list_request(endpoint, api)) as response:
-        async for chunk in response.chunks():
-            body += chunk
-            if len(body) > _LONGEST_LIST_BYTES:
-                raise ProviderError("its list is too long.")
+        body = await response.beginning(_LONGEST_LIST_BYTES)
+        if len(body) > _LONGEST_LIST_BYTES:
+            raise ProviderError("its list is too long.")
         if response.status != 200:
             raise ProviderError(f"it answered with status {response.status}.", status=response.status)
     try:

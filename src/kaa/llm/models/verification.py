@@ -111,13 +111,9 @@ async def _list(model: ResolvedModel, transport: Transport, endpoint: Endpoint) 
     async with transport.send(list_request(endpoint, model.model.api)) as response:
         if response.status == 200:
             return
-        body = bytearray()
-        async for chunk in response.chunks():
-            body += chunk
-            if len(body) > _LONGEST_ERROR_BYTES:
-                break
+        body = await response.beginning(_LONGEST_ERROR_BYTES)
     peer = peer_of(model.endpoint, model.model.provider, "")  # no model was asked
-    raise failure_of_response(response.status, response.headers, bytes(body), peer)
+    raise failure_of_response(response.status, response.headers, body, peer)
 
 
 async def _answers(model: ResolvedModel, transport: Transport) -> KeyVerdict:

@@ -46,12 +46,10 @@ async def body_of(response: HttpResponse) -> bytes:
     Raises:
         McpError: it is longer than a message may be.
     """
-    found = bytearray()
-    async for chunk in response.chunks():
-        found += chunk
-        if len(found) > MAX_MESSAGE_BYTES:
-            raise McpError(f"it sent a message of more than {MAX_MESSAGE_BYTES // 1024**2} MiB")
-    return bytes(found)
+    found = await response.beginning(MAX_MESSAGE_BYTES)
+    if len(found) > MAX_MESSAGE_BYTES:
+        raise McpError(f"it sent a message of more than {MAX_MESSAGE_BYTES // 1024**2} MiB")
+    return found
 
 
 def kind_of(response: HttpResponse) -> str:

@@ -170,16 +170,14 @@ def _said(error: Json) -> Json:
 
 
 async def _received(transport: Transport, request: HttpRequest) -> tuple[int, bytes]:
-    body = bytearray()
     async with transport.send(request) as response:
-        async for chunk in response.chunks():
-            body += chunk
-            if len(body) > _LONGEST_ANSWER_BYTES:
-                raise LoginError(
-                    f"{request.host} sent an answer of more than {_LONGEST_ANSWER_BYTES // 1024} KiB: check the "
-                    "addresses in its `oauth` entry"
-                )
-        return response.status, bytes(body)
+        body = await response.beginning(_LONGEST_ANSWER_BYTES)
+        if len(body) > _LONGEST_ANSWER_BYTES:
+            raise LoginError(
+                f"{request.host} sent an answer of more than {_LONGEST_ANSWER_BYTES // 1024} KiB: check the addresses "
+                "in its `oauth` entry"
+            )
+        return response.status, body
 
 
 def _seconds(value: Json) -> float | None:
