@@ -128,6 +128,15 @@ def test_the_agent_says_what_it_does(kaa: Kaa, server: ModelServer, *, modern: b
     assert told[0] == {"progressToken": "t", "progress": 1, "message": "> bash echo out"}
 
 
+def test_the_output_of_a_tool_is_progress(kaa: Kaa, server: ModelServer, *, modern: bool) -> None:
+    with serving(kaa, modern=modern) as client:
+        arguments = {"command": "echo one; sleep 0.3; echo two"}
+        client.result("tools/call", name="bash", arguments=arguments, _meta={"progressToken": 7})
+        told = [line["params"] for line in client.lines.seen if line.get("method") == "notifications/progress"]
+
+    assert told[0] == {"progressToken": 7, "progress": 1, "message": "one"}
+
+
 def test_the_agent_asks_by_forms(kaa: Kaa, server: ModelServer, *, modern: bool) -> None:
     server.begin([call("write", path="new.txt", content="text"), say("Written.")])
     shown: list[Line] = []

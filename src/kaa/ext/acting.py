@@ -198,7 +198,7 @@ class ConversationActions(Protocol):
         return self._controlled().deferred_tools
 
     async def call_tool(
-        self, name: str, arguments: "dict[str, Json]", *, update: "Callable[[str, int], None] | None" = None
+        self, name: str, arguments: "dict[str, Json]", *, update: "Callable[[str, int], object] | None" = None
     ) -> "ToolResult":
         """Call a tool. It works in the workspace of this context.
 

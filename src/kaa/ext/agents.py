@@ -40,7 +40,7 @@ class ToolTask(msgspec.Struct, frozen=True):
     call_id: str
     name: str
     arguments: dict[str, Json]
-    update: Callable[[str, int], None] | None = None
+    update: Callable[[str, int], object] | None = None
 
 
 class AgentResult(msgspec.Struct, frozen=True):

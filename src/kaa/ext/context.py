@@ -113,7 +113,7 @@ class ConversationContext(ConversationActions):
         return ToolContext(self, workspace, run)
 
     async def call_tool(
-        self, name: str, arguments: dict[str, Json], *, update: Callable[[str, int], None] | None = None
+        self, name: str, arguments: dict[str, Json], *, update: Callable[[str, int], object] | None = None
     ) -> ToolResult:
         """See `ConversationActions`."""
         control = self._controlled()
@@ -159,7 +159,7 @@ class _InnerRun:
 
     permit = None
 
-    def __init__(self, call_id: str, update: Callable[[str, int], None] | None) -> None:
+    def __init__(self, call_id: str, update: Callable[[str, int], object] | None) -> None:
         self.call_id = call_id
         self._update = update
 

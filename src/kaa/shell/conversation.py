@@ -322,9 +322,11 @@ class Conversation:
         """The active tools."""
         return tuple(tool for tool in self._registry.tools if tool.name in self._agent.tool_names)
 
-    async def call_tool(self, name: str, arguments: dict[str, Json]) -> ToolResult:
+    async def call_tool(
+        self, name: str, arguments: dict[str, Json], *, update: Callable[[str, int], object] | None = None
+    ) -> ToolResult:
         """Call a tool beside the conversation, between the same hooks and approvals. See `ConversationActions`."""
-        return await self._registry.context.call_tool(name, arguments)
+        return await self._registry.context.call_tool(name, arguments, update=update)
 
     @property
     def commands(self) -> tuple[Command, ...]:

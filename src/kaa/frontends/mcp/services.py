@@ -54,7 +54,11 @@ class ToolService:
         """See `Service`."""
         if tool not in self._conversation.active_tools:  # others can be called, too, and hidden ones without a question
             raise _unknown_tool(tool)
-        return _call_result(await self._conversation.call_tool(tool, arguments))
+        lines = _ProgressLines(caller.progress)
+        result = await self._conversation.call_tool(
+            tool, arguments, update=lambda delta, _skipped_bytes: lines.write(delta)
+        )
+        return _call_result(result)
 
 
 class _Task(msgspec.Struct, frozen=True):
