@@ -8,11 +8,10 @@ from typing import Final
 import msgspec
 
 from kaa.core.messages import Json, StopReason, Usage
-from kaa.core.provider import BlockEnd, CallChunkStart, ReplyInfo, StreamDone, StreamEvent, ThinkingChunk
+from kaa.core.provider import BlockEnd, CallChunkStart, ReplyInfo, StreamDone, ThinkingChunk
 from kaa.llm import reply_json
-from kaa.llm.deltas import DeltaBuffer
 from kaa.llm.failures import ended_early, failure_of_event, malformed, refused_answer
-from kaa.llm.http.sse import SseEvent
+from kaa.llm.http.streaming import ReplyParser
 from kaa.llm.reported_cost import ReportedCost
 from kaa.llm.wire import Peer
 
@@ -117,40 +116,23 @@ _STOP_REASONS: Final[dict[str, StopReason]] = {
 }
 
 
-class MessageParser:
-    """Understands one reply; see `ReplyParser`.
-
-    Args:
-        peer: whom to name in errors.
-        call_id_prefix: of the ids kaa gives to tool calls that come without.
-    """
+class MessageParser(ReplyParser):
+    """Understands one reply. Arguments as for `ReplyParser`."""
 
     def __init__(self, peer: Peer, call_id_prefix: str = "call") -> None:
-        self._peer = peer
-        self._call_id_prefix = call_id_prefix
-        self._buffer = DeltaBuffer()
+        super().__init__(peer, call_id_prefix)
         self._usage = _Usage()
         self._stop_reason: str | None = None
         self._kinds: dict[int, str] = {}  # of the blocks that are open
         self._inputs: dict[int, Json] = {}  # given at the start of a call, of which no part has come yet
         self._calls = 0
-        self.finished = False
-
-    def accept(self, event: SseEvent) -> None:
-        """See `ReplyParser`."""
-        data = event.data.strip()
-        if data == b"[DONE]":  # not Anthropic's, but of proxies
-            self.finished = True
-        elif data:
-            decoded = self._decode(data)
-            self._take(decoded, decoded.type or event.event, data)
 
     def accept_whole(self, body: bytes) -> None:
         """See `ReplyParser`."""
-        event = self._decode(body)
+        event = self._decode(_EVENTS, body)
         if event.error or event.type == "error":
             raise failure_of_event(reply_json.decode_any(body), self._peer)
-        message = self._decode_message(body)
+        message = self._decode(_MESSAGES, body)
         if message.stop_reason is None and not message.content:
             raise malformed("something other than a model's answer", body, self._peer)
         self._inform(message)
@@ -169,25 +151,10 @@ class MessageParser:
         reason = _STOP_REASONS.get(self._stop_reason or "", "stop")
         self._buffer.add(StreamDone("toolUse" if reason == "stop" and self._calls else reason))
 
-    def drain(self) -> list[StreamEvent]:
-        """See `ReplyParser`."""
-        return self._buffer.drain()
-
-    def _decode(self, data: bytes) -> _Event:
-        try:
-            return reply_json.decode(_EVENTS, data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise malformed(f"a part of an answer that cannot be read ({error})", data, self._peer) from error
-
-    def _decode_message(self, data: bytes) -> _Message:
-        try:
-            return reply_json.decode(_MESSAGES, data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise malformed(f"an answer that cannot be read ({error})", data, self._peer) from error
-
-    def _take(self, event: _Event, kind: str, data: bytes) -> None:
+    def _take(self, data: bytes, kind: str) -> None:
+        event = self._decode(_EVENTS, data)
         index = event.index or 0
-        match kind:
+        match event.type or kind:
             case "content_block_delta":
                 if event.delta is not None:
                     self._grow(index, event.delta)
@@ -197,7 +164,7 @@ class MessageParser:
             case "content_block_stop":
                 self._end(index)
             case "message_start":
-                self._inform(self._decode_message(reply_json.encode(event.message or {})))
+                self._inform(self._decode(_MESSAGES, reply_json.encode(event.message or {})))
             case "message_delta":
                 self._count(event.usage)
                 if event.delta is not None and event.delta.stop_reason:

@@ -8,12 +8,11 @@ from typing import Final
 import msgspec
 
 from kaa.core.messages import Json, StopReason, Usage
-from kaa.core.provider import BlockEnd, CallChunkStart, ReplyInfo, StreamDone, StreamEvent, TextChunk, ThinkingChunk
+from kaa.core.provider import BlockEnd, CallChunkStart, StreamDone, TextChunk, ThinkingChunk
 from kaa.llm import reply_json
 from kaa.llm.completions.reasoning_details import ReasoningDetails
-from kaa.llm.deltas import DeltaBuffer
 from kaa.llm.failures import ended_early, failure_of_event, malformed, refused_answer
-from kaa.llm.http.sse import SseEvent
+from kaa.llm.http.streaming import ReplyParser
 from kaa.llm.reported_cost import ReportedCost
 from kaa.llm.wire import Peer
 
@@ -115,21 +114,17 @@ class _OpenCall:
         return True
 
 
-class CompletionParser:
-    """Understands one reply; see `ReplyParser`.
+class CompletionParser(ReplyParser):
+    """Understands one reply.
 
     Args:
-        peer: whom to name in errors.
-        call_id_prefix: of the ids kaa gives to tool calls that come without; the same request should give the
-            same prefix, so that a recorded run can be replayed.
+        peer: as for `ReplyParser`, likewise `call_id_prefix`.
         ends_with_reason: the server says why a reply ends; otherwise the end of the stream is its end.
     """
 
     def __init__(self, peer: Peer, call_id_prefix: str = "call", *, ends_with_reason: bool = True) -> None:
+        super().__init__(peer, call_id_prefix)
         self._ends_with_reason = ends_with_reason
-        self._peer = peer
-        self._call_id_prefix = call_id_prefix
-        self._buffer = DeltaBuffer()
         self._block: type[TextChunk | ThinkingChunk] | None = None  # the kind of the block that is open
         self._blocks = 0
         self._calls: list[_OpenCall] = []
@@ -137,17 +132,7 @@ class CompletionParser:
         self._call_named: dict[str, _OpenCall] = {}  # the first of each id
         self._details = ReasoningDetails()
         self._thoughts: int | None = None  # the first block of reasoning
-        self._info = ReplyInfo()
         self._finish_reason: str | None = None
-        self.finished = False
-
-    def accept(self, event: SseEvent) -> None:
-        """See `ReplyParser`."""
-        data = event.data.strip()
-        if data == b"[DONE]":
-            self.finished = True
-        elif data:
-            self._take(data, is_error=event.event == "error")
 
     def accept_whole(self, body: bytes) -> None:
         """See `ReplyParser`."""
@@ -168,38 +153,20 @@ class CompletionParser:
         reason = _STOP_REASONS.get(self._finish_reason or "", "stop")
         self._buffer.add(StreamDone("toolUse" if reason == "stop" and self._calls else reason))
 
-    def drain(self) -> list[StreamEvent]:
-        """See `ReplyParser`."""
-        return self._buffer.drain()
-
-    def _take(self, data: bytes, *, is_error: bool = False) -> None:
-        try:
-            chunk = reply_json.decode(_DECODER, data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise malformed(f"a part of an answer that cannot be read ({error})", data, self._peer) from error
-        if chunk.error or is_error or chunk.object == "error":
+    def _take(self, data: bytes, kind: str = "") -> None:
+        chunk = self._decode(_DECODER, data)
+        if chunk.error or kind == "error" or chunk.object == "error":
             raise failure_of_event(reply_json.decode_any(data), self._peer)
-        self._inform(chunk.id, chunk.model, chunk.usage)
+        self._report(chunk.id, chunk.model, _usage(chunk.usage) if chunk.usage else None)
         for choice in chunk.choices or ():
             if choice.index:
                 continue  # another draft of the reply, which kaa never asks for
-            self._inform(None, None, choice.usage)
+            self._report(None, None, _usage(choice.usage) if choice.usage else None)
             delta = choice.delta or choice.message
             if delta is not None:
                 self._take_delta(delta)
             if choice.finish_reason:
                 self._stop(choice.finish_reason)
-
-    def _inform(self, response_id: str | None, model: str | None, usage: _Usage | None) -> None:
-        """Report what is new about the reply; most chunks repeat what is known."""
-        info = ReplyInfo(
-            response_id or self._info.response_id,
-            model or self._info.response_model,
-            _usage(usage) if usage else self._info.usage,
-        )
-        if info != self._info:
-            self._info = info
-            self._buffer.add(info)
 
     def _stop(self, reason: str) -> None:
         if reason == "content_filter":

@@ -9,11 +9,10 @@ from typing import Final
 import msgspec
 
 from kaa.core.messages import Json, StopReason, Usage
-from kaa.core.provider import BlockEnd, CallChunkStart, ReplyInfo, StreamDone, StreamEvent, TextChunk, ThinkingChunk
+from kaa.core.provider import BlockEnd, CallChunkStart, StreamDone, TextChunk, ThinkingChunk
 from kaa.llm import reply_json
-from kaa.llm.deltas import DeltaBuffer
 from kaa.llm.failures import broken_off, ended_early, failure_of_event, malformed, refused_answer
-from kaa.llm.http.sse import SseEvent
+from kaa.llm.http.streaming import ReplyParser
 from kaa.llm.wire import Peer
 
 
@@ -115,33 +114,16 @@ _REFUSED: Final = {
 }
 
 
-class GeminiParser:
-    """Understands one reply; see `ReplyParser`.
-
-    Args:
-        peer: whom to name in errors.
-        call_id_prefix: of the ids kaa gives to tool calls that come without, or with one that another call has.
-    """
+class GeminiParser(ReplyParser):
+    """Understands one reply. Arguments as for `ReplyParser`; a call with the id of another one gets one of kaa's."""
 
     def __init__(self, peer: Peer, call_id_prefix: str = "call") -> None:
-        self._peer = peer
-        self._call_id_prefix = call_id_prefix
-        self._buffer = DeltaBuffer()
+        super().__init__(peer, call_id_prefix)
         self._block: type[TextChunk | ThinkingChunk] | None = None  # the kind of the block that is open
         self._blocks = 0
         self._call_ids: set[str] = set()
         self._usage = _Usage()
-        self._info = ReplyInfo()
         self._finish_reason: str | None = None
-        self.finished = False
-
-    def accept(self, event: SseEvent) -> None:
-        """See `ReplyParser`."""
-        data = event.data.strip()
-        if data == b"[DONE]":  # not Google's, but of proxies
-            self.finished = True
-        elif data:
-            self._take(data)
 
     def accept_whole(self, body: bytes) -> None:
         """See `ReplyParser`. A server that does not know `alt=sse` sends the chunks as one array."""
@@ -158,16 +140,8 @@ class GeminiParser:
         reason = _STOP_REASONS.get(self._finish_reason or "", "stop")
         self._buffer.add(StreamDone("toolUse" if reason == "stop" and self._call_ids else reason))
 
-    def drain(self) -> list[StreamEvent]:
-        """See `ReplyParser`."""
-        return self._buffer.drain()
-
-    def _take(self, data: bytes) -> None:
-        try:
-            decode = reply_json.decode
-            chunks = decode(_CHUNKS, data) if data.startswith(b"[") else (decode(_CHUNK, data),)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise malformed(f"a part of an answer that cannot be read ({error})", data, self._peer) from error
+    def _take(self, data: bytes, kind: str = "") -> None:
+        chunks = self._decode(_CHUNKS, data) if data.startswith(b"[") else (self._decode(_CHUNK, data),)
         for chunk in chunks:
             if chunk.error:
                 raise failure_of_event({"error": chunk.error}, self._peer)
@@ -179,17 +153,10 @@ class GeminiParser:
                     self._take_candidate(candidate)
 
     def _inform(self, chunk: _Chunk) -> None:
-        """Report what is new about the reply; most chunks repeat what is known."""
         if chunk.usage_metadata is not None:
             self._usage = self._usage.updated(chunk.usage_metadata)
-        info = ReplyInfo(
-            chunk.response_id or self._info.response_id,
-            chunk.model_version or self._info.response_model,
-            self._usage.counted() if chunk.usage_metadata is not None else self._info.usage,
-        )
-        if info != self._info:
-            self._info = info
-            self._buffer.add(info)
+        usage = self._usage.counted() if chunk.usage_metadata is not None else None
+        self._report(chunk.response_id, chunk.model_version, usage)
 
     def _heed(self, feedback: _Feedback) -> None:
         if feedback.block_reason:

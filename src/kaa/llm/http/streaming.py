@@ -1,11 +1,17 @@
 """One streamed reply over HTTP, whatever its wire format: send, check, decode, hand on, leave no connection behind."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator
-from typing import Final, Protocol
+from typing import Final, TypeVar
+
+import msgspec
 
 from kaa.core.errors import ProviderError
-from kaa.core.provider import StreamEvent
+from kaa.core.messages import Usage
+from kaa.core.provider import ReplyInfo, StreamEvent
+from kaa.llm import reply_json
+from kaa.llm.deltas import DeltaBuffer
 from kaa.llm.failures import failure_of_response, malformed
 from kaa.llm.http.sse import SseDecoder, SseEvent
 from kaa.llm.http.transport import HttpRequest, HttpResponse, Transport
@@ -17,14 +23,27 @@ _MAX_BODY_BYTES: Final = 64 * 1024 * 1024
 _SETTLE_SECONDS: Final = 0.2
 _BLANK: Final = b"\xef\xbb\xbf \t\r\n"
 
+_Decoded = TypeVar("_Decoded")
 
-class ReplyParser(Protocol):
-    """Understands one reply of one wire format. It does no input or output."""
 
-    @property
-    def finished(self) -> bool:
-        """Whether the server has marked the end of the reply."""
-        ...
+class ReplyParser(ABC):
+    """Understands one reply of one wire format. It does no input or output.
+
+    Args:
+        peer: whom to name in errors.
+        call_id_prefix: of the ids kaa gives to tool calls that come without; the same request should give the same
+            prefix, so that a recorded run can be replayed.
+
+    Attributes:
+        finished: whether the server has marked the end of the reply.
+    """
+
+    def __init__(self, peer: Peer, call_id_prefix: str = "call") -> None:
+        self._peer = peer
+        self._call_id_prefix = call_id_prefix
+        self._buffer = DeltaBuffer()
+        self._info = ReplyInfo()
+        self.finished = False
 
     def accept(self, event: SseEvent) -> None:
         """Take one event of the stream.
@@ -32,27 +51,49 @@ class ReplyParser(Protocol):
         Raises:
             ProviderError: the event is an error, or makes no sense.
         """
-        ...
+        data = event.data.strip()
+        if data == b"[DONE]":  # OpenAI's, and of proxies and servers that imitate it
+            self.finished = True
+        elif data:
+            self._take(data, event.event)
 
+    @abstractmethod
     def accept_whole(self, body: bytes) -> None:
         """Take a reply that came in one piece of JSON, not as a stream.
 
         Raises:
             ProviderError: it is an error, or no reply.
         """
-        ...
 
+    @abstractmethod
     def finish(self) -> None:
         """The stream is over.
 
         Raises:
             MalformedStreamError: the reply is not complete.
         """
-        ...
 
     def drain(self) -> list[StreamEvent]:
         """What was understood since the last call, neighbouring deltas joined."""
-        ...
+        return self._buffer.drain()
+
+    @abstractmethod
+    def _take(self, data: bytes, kind: str) -> None:
+        """Take the data of an event. `kind`: what the stream calls the event."""
+
+    def _decode(self, decoder: "msgspec.json.Decoder[_Decoded]", data: bytes | msgspec.Raw) -> _Decoded:
+        try:
+            return reply_json.decode(decoder, data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise malformed(f"a part of an answer that cannot be read ({error})", bytes(data), self._peer) from error
+
+    def _report(self, response_id: str | None, model: str | None, usage: Usage | None) -> None:
+        """Say what is known about the reply, if it is new: most events repeat it."""
+        known = self._info
+        info = ReplyInfo(response_id or known.response_id, model or known.response_model, usage or known.usage)
+        if info != known:
+            self._info = info
+            self._buffer.add(info)
 
 
 async def stream_reply(

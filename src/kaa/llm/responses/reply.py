@@ -4,16 +4,15 @@ What is opaque is kept as pi keeps it, so that either replays the other's sessio
 message's id (and phase) as `{"v":1,"id":…}`, and a call's item id behind its own: `call_1|fc_1`.
 """
 
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 
 from kaa.core.messages import Json, StopReason
-from kaa.core.provider import BlockEnd, CallChunkStart, ReplyInfo, StreamDone, StreamEvent
+from kaa.core.provider import BlockEnd, CallChunkStart, StreamDone
 from kaa.llm import reply_json
-from kaa.llm.deltas import DeltaBuffer
 from kaa.llm.failures import ended_early, failure_of_event, malformed, refused_answer
-from kaa.llm.http.sse import SseEvent
+from kaa.llm.http.streaming import ReplyParser
 from kaa.llm.responses.events import EVENTS, ITEMS, RESPONSES, OutputItem, ResponsesEvent, ResponseState, arguments_text
 from kaa.llm.responses.items import ItemKind, OpenItem, OpenItems, kind_of
 from kaa.llm.responses.tool_search import as_function_call
@@ -38,37 +37,16 @@ _WHOLES: Final[dict[str, ItemKind]] = {
 _ENDINGS: Final = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 _BETWEEN_PARTS: Final = "\n\n"
 
-_Decoded = TypeVar("_Decoded")
 
-
-class ResponseParser:
-    """Understands one reply; see `ReplyParser`.
-
-    Args:
-        peer: whom to name in errors.
-        call_id_prefix: of the ids kaa gives to tool calls that come without; the same request should give the
-            same prefix, so that a recorded run can be replayed.
-    """
+class ResponseParser(ReplyParser):
+    """Understands one reply. Arguments as for `ReplyParser`."""
 
     def __init__(self, peer: Peer, call_id_prefix: str = "call") -> None:
-        self._peer = peer
-        self._call_id_prefix = call_id_prefix
-        self._buffer = DeltaBuffer()
+        super().__init__(peer, call_id_prefix)
         self._items = OpenItems()
         self._reasoning: dict[int, dict[str, Json]] = {}  # items by key that came without what is encrypted
         self._call_ids: set[str] = set()
-        self._info = ReplyInfo()
         self._stop_reason: StopReason | None = None
-        self.finished = False
-
-    def accept(self, event: SseEvent) -> None:
-        """See `ReplyParser`."""
-        data = event.data.strip()
-        if data == b"[DONE]":  # not OpenAI's, but of servers that imitate it
-            self.finished = True
-        elif data:
-            decoded = self._decode(EVENTS, data)
-            self._take(decoded, decoded.type or event.event, data)
 
     def accept_whole(self, body: bytes) -> None:
         """See `ReplyParser`."""
@@ -90,21 +68,13 @@ class ResponseParser:
         reason = self._stop_reason or "stop"
         self._buffer.add(StreamDone("toolUse" if reason == "stop" and self._call_ids else reason))
 
-    def drain(self) -> list[StreamEvent]:
-        """See `ReplyParser`."""
-        return self._buffer.drain()
-
-    def _decode(self, decoder: "msgspec.json.Decoder[_Decoded]", data: bytes | msgspec.Raw) -> _Decoded:
-        try:
-            return reply_json.decode(decoder, data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise malformed(f"a part of an answer that cannot be read ({error})", bytes(data), self._peer) from error
-
     def _item(self, raw: msgspec.Raw) -> OutputItem:
         item = (self._decode(ITEMS, raw) if bytes(raw) else None) or OutputItem()
         return as_function_call(item) if item.type == "tool_search_call" else item
 
-    def _take(self, event: ResponsesEvent, kind: str, data: bytes) -> None:
+    def _take(self, data: bytes, kind: str) -> None:
+        event = self._decode(EVENTS, data)
+        kind = event.type or kind
         if kind in _PIECES:
             self._grow(_PIECES[kind], event, kind.rpartition(".")[0])
         elif kind in _WHOLES:
@@ -122,15 +92,7 @@ class ResponseParser:
         # All others repeat what is known, or are still to be invented.
 
     def _inform(self, response: ResponseState) -> None:
-        """Report what is new about the reply."""
-        info = ReplyInfo(
-            response.id or self._info.response_id,
-            response.model or self._info.response_model,
-            response.usage.counted() if response.usage else self._info.usage,
-        )
-        if info != self._info:
-            self._info = info
-            self._buffer.add(info)
+        self._report(response.id, response.model, response.usage.counted() if response.usage else None)
 
     def _grow(self, kind: ItemKind, event: ResponsesEvent, stream: str) -> None:
         piece = arguments_text(event.delta)
