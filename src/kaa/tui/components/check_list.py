@@ -105,7 +105,7 @@ class CheckList(Generic[T]):
                 return self._list.key(key)
         return True
 
-    def cursor(self) -> tuple[int, int]:
+    def cursor(self) -> tuple[int, int] | None:
         """That of the list."""
         return self._list.cursor()
 

@@ -1,5 +1,11 @@
 """Where somebody is in a list: which of its entries is selected, and which are in view."""
 
+from abc import ABC, abstractmethod
+
+from kaa.tui.components.input import Input
+from kaa.tui.context import Context
+from kaa.tui.width import fit
+
 # Actions that move in every list.
 MOVES = (
     "tui.select.up",
@@ -61,3 +67,45 @@ class ListPosition:
     def label(self) -> str:
         """The position in words, such as `(3/120)`."""
         return f"({self.index + 1}/{self.count})"
+
+
+class ScrolledList(ABC):
+    """What lists have in common: the entries in view below a search field, painted anew only after a change.
+
+    Args:
+        context: palette, keys, glyphs and the size of the screen.
+        max_rows: how many entries are shown at most. On low screens they are fewer.
+        search: what is typed into; None for a list that cannot be searched.
+    """
+
+    _search: Input | None
+
+    def __init__(self, context: Context, max_rows: int, search: Input | None) -> None:
+        self._context = context
+        self._max_rows = max_rows
+        self._search = search
+        self._position = ListPosition()
+        self._revision = 0  # counts changes
+        self._painted: object = None
+        self._lines: list[str] = []
+        self._cursor_row = 0
+
+    def render(self, width: int) -> list[str]:
+        """The search field, and what the list shows."""
+        search = self._search.render(width) if self._search else []
+        state = (width, self._context.palette.version, self._context.size.rows, self._revision)
+        if self._painted != state or self._lines[: len(search)] != search:
+            self._painted = state
+            self._lines = [*search, *(fit(line, width) for line in self._paint(max(1, width)))]
+        return self._lines
+
+    def cursor(self) -> tuple[int, int] | None:
+        """In the search field, else at the selected entry, where screen readers and magnifiers look."""
+        return self._search.cursor() if self._search else (self._cursor_row, 0)
+
+    def _height(self) -> int:
+        return max(1, min(self._max_rows, self._context.size.rows // 2))
+
+    @abstractmethod
+    def _paint(self, width: int) -> list[str]:
+        """The lines below the search field."""

@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from kaa.tui.components.input import Input
-from kaa.tui.components.list_position import MOVES, ListPosition
+from kaa.tui.components.list_position import MOVES, ScrolledList
 from kaa.tui.components.text import truncated
 from kaa.tui.context import Context
 from kaa.tui.events import Input as InputEvent
 from kaa.tui.layout import wrap
 from kaa.tui.sanitize import one_line
 from kaa.tui.style import BOLD, Span, join, paint, paint_spans
-from kaa.tui.width import cells, fit
+from kaa.tui.width import cells
 
 T = TypeVar("T")
 _Ranked = TypeVar("_Ranked")
@@ -53,7 +53,7 @@ class SelectItem(NamedTuple, Generic[T]):
     is_heading: bool = False
 
 
-class SelectList(Generic[T]):
+class SelectList(ScrolledList, Generic[T]):
     """Entries below each other; the selected one has a pointer.
 
     Args:
@@ -79,25 +79,18 @@ class SelectList(Generic[T]):
         max_rows: int = 10,
         empty: str = "Nothing found",
     ) -> None:
-        self._context = context
+        super().__init__(context, max_rows, Input(context, "Search: ") if rank else None)
         self._on_select = on_select
         self._on_cancel = on_cancel
         self._on_highlight = on_highlight
         self._rank = rank
-        self._max_rows = max_rows
         self._empty = empty
-        self._search = Input(context, "Search: ") if rank else None
         self._items: Sequence[SelectItem[T]] = ()
         self._found: Sequence[SelectItem[T]] = ()
         self._found_query = ""
         self._labels: dict[str, str] = {}
         self._label_width = 0
         self._mark_width = 0
-        self._position = ListPosition()
-        self._revision = 0
-        self._painted: object = None
-        self._lines: list[str] = []
-        self._cursor_row = 0
         self._take(items)
         self._go_to(next((item for item in items if item.is_current), None))
 
@@ -133,21 +126,12 @@ class SelectList(Generic[T]):
         self.set_query("")
         self._go_to(next((item for item in self._items if item.value == value), None))
 
-    def render(self, width: int) -> list[str]:
-        """The search field, the entries in view, and where among all of them they are."""
-        search = self._search.render(width) if self._search else []
-        state = (width, self._context.palette.version, self._rows(), self._revision)
-        if self._painted != state or self._lines[: len(search)] != search:
-            self._painted = state
-            self._lines = [*search, *(fit(line, width) for line in self._paint(max(1, width)))]
-        return self._lines
-
     def written(self, width: int) -> list[str]:
         """The entries in view to be read line by line: words instead of a pointer and a check mark."""
         lines = [f"Search: {one_line(self.query)}"] if self.query else []
         if not self._found:
             return [*lines, self._empty]
-        view = self._position.in_view(self._rows())
+        view = self._position.in_view(self._height())
         for item in (self._found[index] for index in view):
             label = " ".join(filter(None, [item.mark, one_line(item.label), "(current)" if item.is_current else ""]))
             lines += wrap([(f"{label}: {one_line(item.description)}" if item.description else label, "")], width)
@@ -168,10 +152,6 @@ class SelectList(Generic[T]):
         else:
             self._find()
         return True
-
-    def cursor(self) -> tuple[int, int]:
-        """In the search field, else at the selected entry, where screen readers and magnifiers look."""
-        return self._search.cursor() if self._search else (self._cursor_row, 0)
 
     def _take(self, items: Sequence[SelectItem[T]]) -> None:
         self._items = items
@@ -210,7 +190,7 @@ class SelectList(Generic[T]):
 
     def _move(self, action: str) -> None:
         before = self.selected
-        self._position.move(action, self._rows())
+        self._position.move(action, self._height())
         self._leave_heading("tui.select.up" if action == "tui.select.up" else "tui.select.down")
         self._revision += 1
         self._tell(before)
@@ -220,9 +200,9 @@ class SelectList(Generic[T]):
         if self.selected and self.selected.is_heading:
             self._position.move(action, 1)
         index = self._position.index
-        if index and self._found[index - 1].is_heading and self._rows() > 1:
+        if index and self._found[index - 1].is_heading and self._height() > 1:
             self._position.go(index - 1)
-            self._position.in_view(self._rows())
+            self._position.in_view(self._height())
             self._position.go(index)
 
     def _tell(self, before: SelectItem[T] | None) -> None:
@@ -236,14 +216,11 @@ class SelectList(Generic[T]):
         count = sum(not item.is_heading for item in self._found)
         return f"({self._position.index + 1 - before}/{count})"
 
-    def _rows(self) -> int:
-        return max(1, min(self._max_rows, self._context.size.rows // 2))
-
     def _paint(self, width: int) -> list[str]:
         palette, glyphs = self._context.palette, self._context.glyphs
         if not self._found:
             return [paint(truncated(self._empty, width, glyphs.ellipsis), palette["muted"])]
-        view = self._position.in_view(self._rows())
+        view = self._position.in_view(self._height())
         self._cursor_row = self._position.index - view.start
         check = 1 + cells(glyphs.check)
         before = cells(glyphs.pointer) + 1 + self._mark_width

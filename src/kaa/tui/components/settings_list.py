@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeAlias
 
 from kaa.tui.component import Component
 from kaa.tui.components.input import Input
-from kaa.tui.components.list_position import MOVES, ListPosition
+from kaa.tui.components.list_position import MOVES, ScrolledList
 from kaa.tui.components.select_list import Rank
 from kaa.tui.components.text import truncated
 from kaa.tui.context import Context
@@ -14,7 +14,7 @@ from kaa.tui.events import Key
 from kaa.tui.layout import wrap
 from kaa.tui.sanitize import one_line
 from kaa.tui.style import Span, paint, paint_spans
-from kaa.tui.width import cells, fit
+from kaa.tui.width import cells
 
 _GAP = 2
 _MIN_VALUE = 4
@@ -46,7 +46,7 @@ class SettingRow(NamedTuple):
     opener: Opener | None = None
 
 
-class SettingsList:
+class SettingsList(ScrolledList):
     """Settings to change: Enter, Space and Right take the next value or open what it is chosen with, Left the previous.
 
     Args:
@@ -68,21 +68,15 @@ class SettingsList:
         rank: Rank | None = None,
         max_rows: int = 12,
     ) -> None:
-        self._context = context
+        super().__init__(context, max_rows, Input(context, "Search: ") if rank else None)
         self._rows = list(rows)
         self._on_change = on_change
         self._on_close = on_close
         self._rank = rank
-        self._max_rows = max_rows
-        self._search = Input(context, "Search: ") if rank else None
         self._query = ""
         self._found: Sequence[SettingRow] = self._rows
-        self._position = ListPosition(len(self._rows))
+        self._position.count = len(self._rows)
         self._opened: Component | None = None
-        self._revision = 0
-        self._painted: object = None
-        self._lines: list[str] = []
-        self._cursor_row = 0
 
     @property
     def selected(self) -> SettingRow | None:
@@ -99,12 +93,7 @@ class SettingsList:
         """The settings in view and the description of the selected one; or what its value is chosen with."""
         if self._opened:
             return self._opened.render(width)
-        search = self._search.render(width) if self._search else []
-        state = (width, self._context.palette.version, self._height(), self._revision)
-        if self._painted != state or self._lines[: len(search)] != search:
-            self._painted = state
-            self._lines = [*search, *(fit(line, width) for line in self._paint(max(1, width)))]
-        return self._lines
+        return super().render(width)
 
     def key(self, key: InputEvent) -> bool:
         """Move, change a value, leave, or type into the search field."""
@@ -128,7 +117,7 @@ class SettingsList:
         """In what is open, else in the search field, else at the selected setting."""
         if self._opened:
             return self._opened.cursor()
-        return self._search.cursor() if self._search else (self._cursor_row, 0)
+        return super().cursor()
 
     def _change(self, step: int) -> None:
         row = self.selected
@@ -160,9 +149,6 @@ class SettingsList:
         self._position.count = len(self._found)
         self._position.go(0)
         self._revision += 1
-
-    def _height(self) -> int:
-        return max(1, min(self._max_rows, self._context.size.rows // 2))
 
     def _paint(self, width: int) -> list[str]:
         palette, glyphs = self._context.palette, self._context.glyphs

@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kaa.tui.components.input import Input
-from kaa.tui.components.list_position import MOVES, ListPosition
+from kaa.tui.components.list_position import MOVES, ScrolledList
 from kaa.tui.components.text import truncated
 from kaa.tui.components.tree_rows import TreeNode, TreeRow, rows_of
 from kaa.tui.context import Context
 from kaa.tui.events import Input as InputEvent
 from kaa.tui.style import BOLD, Span, join, paint, paint_spans
-from kaa.tui.width import cells, clip, fit
+from kaa.tui.width import cells, clip
 
 # Guides, two cells each, take a quarter of the width at most: a session may have branched often.
 _WIDTH_PER_GUIDE = 8
@@ -39,7 +39,7 @@ class TreeActions(NamedTuple):
     previous_filter: str = ""
 
 
-class Tree:
+class Tree(ScrolledList):
     """Nodes below each other with guides before them; the selected one has a pointer.
 
     What is folded or left out is not painted, and of the rest only what is in view.
@@ -56,6 +56,8 @@ class Tree:
         indents_only_children: see `tree_rows.rows_of`.
     """
 
+    _search: Input
+
     def __init__(
         self,
         context: Context,
@@ -69,7 +71,7 @@ class Tree:
         max_rows: int = 20,
         indents_only_children: bool = True,
     ) -> None:
-        self._context = context
+        super().__init__(context, max_rows, Input(context, "Search: "))
         self._roots = roots
         self._actions = actions
         self._on_select = on_select
@@ -81,15 +83,9 @@ class Tree:
         self._accepted: dict[int, frozenset[str]] = {}  # by filter, the ids of those it accepts
         self._texts: dict[str, str] = {}  # as they are searched, by id
         self._order: list[str] = []  # all ids, from top to bottom
-        self._max_rows = max_rows
         self._indents_only_children = indents_only_children
-        self._search = Input(context, "Search: ")
         self._query = ""
         self._rows: list[TreeRow] = []
-        self._position = ListPosition()
-        self._revision = 0
-        self._painted: object = None
-        self._lines: list[str] = []
         self._lay_out(selected)
 
     @property
@@ -104,15 +100,6 @@ class Tree:
         self._texts.clear()
         self._order.clear()
         self._lay_out(self._selected_id())
-
-    def render(self, width: int) -> list[str]:
-        """The search field, the nodes in view, and where among all of them they are."""
-        search = self._search.render(width)
-        state = (width, self._context.palette.version, self._height(), self._revision)
-        if self._painted != state or self._lines[: len(search)] != search:
-            self._painted = state
-            self._lines = [*search, *(fit(line, width) for line in self._paint(max(1, width)))]
-        return self._lines
 
     def key(self, key: InputEvent) -> bool:
         """Move, fold, filter, choose, cancel, or type into the search field."""
@@ -134,10 +121,6 @@ class Tree:
         else:
             return False
         return True
-
-    def cursor(self) -> tuple[int, int]:
-        """In the search field."""
-        return self._search.cursor()
 
     def _act(self, action: str) -> None:
         if action == self._actions.fold_or_up:
@@ -239,9 +222,6 @@ class Tree:
             nodes = (row.node for row in rows_of(self._roots))
             self._accepted[self._filter] = frozenset(node.id for node in nodes if accepts(node))
         return self._accepted[self._filter]
-
-    def _height(self) -> int:
-        return max(1, min(self._max_rows, self._context.size.rows // 2))
 
     def _paint(self, width: int) -> list[str]:
         palette, glyphs = self._context.palette, self._context.glyphs

@@ -67,7 +67,7 @@ class TreeView:
         """The tree's lines."""
         return self._tree.render(width)
 
-    def cursor(self) -> tuple[int, int]:
+    def cursor(self) -> tuple[int, int] | None:
         """The tree's."""
         return self._tree.cursor()
 

@@ -10,7 +10,7 @@ from kaa.frontends.interactive.sessions.ago import shown_ago
 from kaa.frontends.interactive.sessions.arrangement import MatchingSessions, Order, Score, SessionRow, arranged, orders
 from kaa.session.catalogue.records import SessionSummary
 from kaa.tui.components.input import Input
-from kaa.tui.components.list_position import MOVES, ListPosition
+from kaa.tui.components.list_position import MOVES, ScrolledList
 from kaa.tui.components.text import truncated
 from kaa.tui.context import Context
 from kaa.tui.events import Input as InputEvent
@@ -18,7 +18,7 @@ from kaa.tui.key_notation import show_key
 from kaa.tui.layout import wrap
 from kaa.tui.sanitize import one_line, squeezed
 from kaa.tui.style import BOLD, Span, join, paint, paint_spans
-from kaa.tui.width import cells, fit
+from kaa.tui.width import cells
 
 _MAX_ROWS = 12
 # On screens with fewer rows, the selected session is not described below the list.
@@ -53,7 +53,7 @@ class SessionActions(NamedTuple):
     cancel: Callable[[], None]
 
 
-class SessionListView:
+class SessionListView(ScrolledList):
     """Rows to choose from.
 
     Args:
@@ -67,6 +67,8 @@ class SessionListView:
         current: the session that is open, which is marked.
     """
 
+    _search: Input
+
     def __init__(
         self,
         context: Context,
@@ -75,13 +77,13 @@ class SessionListView:
         now: Callable[[], float],
         later: Callable[[Callable[[], None]], None],
     ) -> None:
+        search = Input(context, "Search: ", placeholder='words, "a phrase" or re:expression')
+        super().__init__(context, _MAX_ROWS, search)
         self.current: Path | None = None
-        self._context = context
         self._actions = actions
         self._parse = parse
         self._now = now
         self._later = later
-        self._search = Input(context, "Search: ", placeholder='words, "a phrase" or re:expression')
         self._scope = ""
         self._progress = ""
         self._problem = ""
@@ -94,10 +96,6 @@ class SessionListView:
         self._matches: MatchingSessions | None = None  # None: nothing is looked for
         self._is_looking = False
         self._to_select: Path | None = None  # when all are looked at
-        self._position = ListPosition()
-        self._revision = 0
-        self._painted: object = None
-        self._lines: list[str] = []
 
     @property
     def selected(self) -> SessionSummary | None:
@@ -128,19 +126,6 @@ class SessionListView:
         """Say how far the listing is; empty when it is done."""
         self._progress = text
         self._revision += 1
-
-    def render(self, width: int) -> list[str]:
-        """The lines."""
-        search = self._search.render(width)
-        state = (width, self._context.palette.version, self._context.size.rows, self._revision)
-        if self._painted != state or self._lines[: len(search)] != search:
-            self._painted = state
-            self._lines = [*search, *(fit(line, width) for line in self._paint(max(1, width)))]
-        return self._lines
-
-    def cursor(self) -> tuple[int, int]:
-        """In the search field."""
-        return self._search.cursor()
 
     def key(self, key: InputEvent) -> bool:
         """Move, choose, act on the selected one, or type into the search field."""
