@@ -1,6 +1,7 @@
 """What the requests of a session used, without decoding what they said."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Annotated
 
 import msgspec
@@ -172,15 +173,11 @@ def past_misses(store: SessionStore, nodes: Iterable[Node]) -> Iterator[CacheMis
     Raises:
         SessionReadError: the disk failed.
     """
-    for node in nodes:
-        if node.type != "custom":
-            continue
+    for data in _custom_data(store, nodes, MISS_ENTRY):
         try:
-            custom = _CUSTOM_LINE.decode(store.line(node))
-            if custom.custom_type == MISS_ENTRY:
-                yield msgspec.convert({**msgspec.json.decode(custom.data), "type": "cache_miss"}, CacheMiss)
+            yield msgspec.convert({**msgspec.json.decode(data), "type": "cache_miss"}, CacheMiss)
         except (*UNREADABLE, TypeError):
-            continue  # of another program, or damaged
+            continue  # damaged
 
 
 def past_seconds(store: SessionStore, nodes: Iterable[Node]) -> float:
@@ -190,16 +187,18 @@ def past_seconds(store: SessionStore, nodes: Iterable[Node]) -> float:
         SessionReadError: the disk failed.
     """
     total = 0.0
-    for node in nodes:
-        if node.type != "custom":
-            continue
-        try:
-            custom = _CUSTOM_LINE.decode(store.line(node))
-            if custom.custom_type == RUN_TIME_ENTRY:
-                total += _RUN_TIME.decode(custom.data).seconds
-        except UNREADABLE:
-            continue  # of another program, or damaged
+    for data in _custom_data(store, nodes, RUN_TIME_ENTRY):
+        with suppress(*UNREADABLE):  # damaged
+            total += _RUN_TIME.decode(data).seconds
     return total
+
+
+def _custom_data(store: SessionStore, nodes: Iterable[Node], kind: str) -> Iterator[msgspec.Raw]:
+    for node in nodes:
+        if node.type == "custom":
+            with suppress(*UNREADABLE):  # of another program, or damaged
+                if (custom := _CUSTOM_LINE.decode(store.line(node))).custom_type == kind:
+                    yield custom.data
 
 
 def _is_users(line: bytes) -> bool:

@@ -26,7 +26,7 @@ from kaa.llm.tuning import PromptCache
 # What most servers speak.
 DEFAULT_API = "openai-completions"
 
-T = TypeVar("T")
+KeyT = TypeVar("KeyT", str, int)
 
 _Tokens: TypeAlias = Annotated[int, msgspec.Meta(gt=0)]
 
@@ -75,7 +75,7 @@ def load_models_file(path: Path) -> ModelsFile:
         return ModelsFile({}, (f"{path} cannot be read ({error.strerror})",))
     try:
         file = jsonc.decode(content, dict[str, Json])
-        entries = _convert(file, _File).providers
+        entries = msgspec.convert(file, _File).providers
     except jsonc.JsoncError as error:
         return ModelsFile({}, (f"{path}, {error}",))
     except msgspec.ValidationError as error:
@@ -100,13 +100,15 @@ def read_provider(where: Path | str, name: str, entry: Json) -> tuple[ProviderCo
     """
     place = f"providers.{name}"
     try:
-        config = _convert(entry, ProviderConfig)
-        _check_parts(entry)
+        config = msgspec.convert(entry, ProviderConfig)
+        msgspec.convert(entry, _Parts)
     except msgspec.ValidationError as error:
         return None, [_problem(where, place, error)]
-    models, wrong = _sound_models(where, place, config.models)
-    overrides, wrong_overrides = _sound_overrides(where, place, config.model_overrides)
-    config = msgspec.structs.replace(config, models=models, model_overrides=overrides)
+    listed = ((index, f"{place}.models[{index}]", one) for index, one in enumerate(config.models))
+    models, wrong = _sound(where, listed, _ModelEntry)
+    named = ((name, f"{place}.modelOverrides.{name}", one) for name, one in config.model_overrides.items())
+    overrides, wrong_overrides = _sound(where, named, _ModelOverride)
+    config = msgspec.structs.replace(config, models=[*models.values()], model_overrides=overrides)
     return config, [*wrong, *wrong_overrides, *_ignored(where, name, config, entry)]
 
 
@@ -119,11 +121,11 @@ def models_of(provider: str, config: ProviderConfig, builtin: tuple[KnownModel, 
     models = {known.model.id: _with_provider(known, config) for known in builtin}
     default_api = builtin[0].model.api if builtin else DEFAULT_API
     for entry in config.models:
-        known = _own_model(provider, _convert(entry, _ModelEntry), config.api or default_api)
+        known = _own_model(provider, msgspec.convert(entry, _ModelEntry), config.api or default_api)
         models[known.model.id] = msgspec.structs.replace(known, compat=laid_over(config.compat, known.compat))
     for model_id, override in config.model_overrides.items():
         if model_id in models:
-            models[model_id] = _overridden(models[model_id], _convert(override, _ModelOverride))
+            models[model_id] = _overridden(models[model_id], msgspec.convert(override, _ModelOverride))
     return tuple(models.values())
 
 
@@ -132,10 +134,6 @@ def _with_provider(known: KnownModel, config: ProviderConfig) -> KnownModel:
     if config.api is not None:
         known = msgspec.structs.replace(known, model=msgspec.structs.replace(known.model, api=config.api))
     return msgspec.structs.replace(known, compat=laid_over(known.compat, config.compat)) if config.compat else known
-
-
-def _convert(value: Json, shape: type[T]) -> T:
-    return msgspec.convert(value, shape)
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -179,32 +177,26 @@ class _ModelEntry(msgspec.Struct, rename="camel", frozen=True):
     prompt_cache: PromptCache = PromptCache()
 
 
-def _sound_models(path: Path | str, place: str, entries: list[Json]) -> tuple[list[Json], list[str]]:
-    """The entries that are models, and what is wrong with the others."""
-    sound: list[Json] = []
-    problems: list[str] = []
-    for index, entry in enumerate(entries):
-        try:
-            _convert(entry, _ModelEntry)
-            _check_parts(entry)
-        except msgspec.ValidationError as error:
-            problems.append(_problem(path, f"{place}.models[{index}]", error))
-        else:
-            sound.append(entry)
-    return sound, problems
+def _sound(
+    path: Path | str, entries: Iterable[tuple[KeyT, str, Json]], shape: type[msgspec.Struct]
+) -> tuple[dict[KeyT, Json], list[str]]:
+    """The entries that have a shape, by their keys, and what is wrong with the others.
 
-
-def _sound_overrides(path: Path | str, place: str, entries: dict[str, Json]) -> tuple[dict[str, Json], list[str]]:
-    sound: dict[str, Json] = {}
+    Args:
+        path: of the file.
+        entries: each with its key and its place in the file.
+        shape: what they should be.
+    """
+    sound: dict[KeyT, Json] = {}
     problems: list[str] = []
-    for model_id, entry in entries.items():
+    for key, place, entry in entries:
         try:
-            _convert(entry, _ModelOverride)
-            _check_parts(entry)
+            msgspec.convert(entry, shape)
+            msgspec.convert(entry, _Parts)
         except msgspec.ValidationError as error:
-            problems.append(_problem(path, f"{place}.modelOverrides.{model_id}", error))
+            problems.append(_problem(path, place, error))
         else:
-            sound[model_id] = entry
+            sound[key] = entry
     return sound, problems
 
 
@@ -213,10 +205,6 @@ class _Parts(msgspec.Struct, frozen=True):
 
     compat: Compat = Compat()
     cost: ModelRates | None = None
-
-
-def _check_parts(entry: Json) -> None:
-    _convert(entry, _Parts)
 
 
 def _own_model(provider: str, entry: _ModelEntry, default_api: str) -> KnownModel:
