@@ -9,8 +9,8 @@ from typing import Literal, TypeAlias
 
 from kaa.core.messages import Json
 
-Dialect: TypeAlias = Literal["kaa", "claude", "vscode", "pi"]
-"""Cursor writes as Claude does."""
+Dialect: TypeAlias = Literal["kaa", "claude", "pi"]
+"""Cursor and VS Code write as Claude does."""
 
 _TYPES = {"stdio": "stdio", "local": "stdio", "http": "http", "streamable-http": "http", "remote": "http", "sse": "sse"}
 # What others write and kaa has no use for.

@@ -8,6 +8,7 @@ Sources, 2026: the documentation of Claude Code (`~/.claude.json`), Codex (`~/.c
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -100,6 +101,7 @@ def _without_secrets(name: str, fields: dict[str, Json]) -> tuple[dict[str, Json
 
 _Translate = Callable[[Mapping[str, Json]], tuple[dict[str, Json], tuple[str, ...]]]
 _Found = list[tuple[str, dict[str, Json], _Translate]]
+_as_claude: _Translate = partial(translated, dialect="claude")
 
 
 def _claude(home: Path, project: str) -> _Found:
@@ -108,22 +110,10 @@ def _claude(home: Path, project: str) -> _Found:
     projects = content.get("projects")
     mine = projects.get(project) if isinstance(projects, dict) else None
     parts = [_servers(content, "mcpServers"), _servers(mine if isinstance(mine, dict) else {}, "mcpServers")]
-    return [(str(file), part, lambda fields: translated(fields, "claude")) for part in parts]
-
-
-def _cursor(home: Path, _: str) -> _Found:
-    file = home / ".cursor" / "mcp.json"
-    return [(str(file), _servers(_json(file), "mcpServers"), lambda fields: translated(fields, "claude"))]
-
-
-def _vscode(home: Path, _: str) -> _Found:
-    file = home / ".config" / "Code" / "User" / "mcp.json"
-    return [(str(file), _servers(_json(file), "servers"), lambda fields: translated(fields, "vscode"))]
+    return [(str(file), part, _as_claude) for part in parts]
 
 
 def _gemini(home: Path, _: str) -> _Found:
-    file = home / ".gemini" / "settings.json"
-
     def translate(fields: Mapping[str, Json]) -> tuple[dict[str, Json], tuple[str, ...]]:
         own = dict(fields)
         if "httpUrl" in own:
@@ -136,7 +126,7 @@ def _gemini(home: Path, _: str) -> _Found:
         known, ignored = translated(own, "claude")
         return known, (*ignored, *remarks)
 
-    return [(str(file), _servers(_json(file), "mcpServers"), translate)]
+    return _found(home / ".gemini" / "settings.json", "mcpServers", translate)
 
 
 def _codex(home: Path, _: str) -> _Found:
@@ -184,22 +174,22 @@ def _opencode(home: Path, _: str) -> _Found:
         return translated(own, "claude")
 
     folder = home / ".config" / "opencode"
-    return [
-        (str(file), _servers(_json(file), "mcp"), translate)
-        for name in ("json", "jsonc")
-        for file in [folder / f"opencode.{name}"]
-    ]
+    return [one for name in ("opencode.json", "opencode.jsonc") for one in _found(folder / name, "mcp", translate)]
 
 
 AGENTS: Mapping[str, Callable[[Path, str], _Found]] = {
     "claude": _claude,
     "codex": _codex,
-    "cursor": _cursor,
+    "cursor": lambda home, _: _found(home / ".cursor" / "mcp.json", "mcpServers"),
     "gemini": _gemini,
     "opencode": _opencode,
-    "vscode": _vscode,
+    "vscode": lambda home, _: _found(home / ".config" / "Code" / "User" / "mcp.json", "servers"),
 }
 """The agents whose servers can be imported, by name."""
+
+
+def _found(file: Path, field: str, translate: _Translate = _as_claude) -> _Found:
+    return [(str(file), _servers(_json(file), field), translate)]
 
 
 def _json(file: Path) -> dict[str, Json]:

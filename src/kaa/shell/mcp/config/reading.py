@@ -22,7 +22,7 @@ MAX_SERVERS = 200
 # Path in the project → how it is written, and the field that has the servers.
 _FORMS: Mapping[str, tuple[Dialect, str]] = {
     ".mcp.json": ("claude", "mcpServers"),
-    ".vscode/mcp.json": ("vscode", "servers"),
+    ".vscode/mcp.json": ("claude", "servers"),
     ".cursor/mcp.json": ("claude", "mcpServers"),
     ".pi/mcp.json": ("pi", "mcpServers"),
     ".kaa/mcp.json": ("kaa", "mcpServers"),
