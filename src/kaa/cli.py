@@ -143,7 +143,7 @@ def _parser() -> argparse.ArgumentParser:
     session.add_argument("--session-dir", metavar="DIR", type=_given, help="where sessions are kept")
 
     tools = parser.add_argument_group("tools and prompt")
-    tools.add_argument("-t", "--tools", metavar="A,B", type=_names, help="make only these tools active")
+    tools.add_argument("-t", "--tools", metavar="A,B", type=_names, help="make only these tools active; +A adds one")
     tools.add_argument("-xt", "--exclude-tools", metavar="A,B", type=_names, default=(), help="leave these tools out")
     tools.add_argument("-nt", "--no-tools", action="store_true", help="no tools at all")
     tools.add_argument("-nbt", "--no-builtin-tools", action="store_true", help="only tools of extensions")
