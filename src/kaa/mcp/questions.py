@@ -52,7 +52,6 @@ class SamplingAnswer(msgspec.Struct, frozen=True):
 
     text: str
     model: str
-    stop_reason: Literal["endTurn", "maxTokens"] = "endTurn"
 
 
 class Root(msgspec.Struct, frozen=True):

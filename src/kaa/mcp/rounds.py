@@ -80,7 +80,7 @@ async def answer(method: str, params: Mapping[str, Json], questions: ServerQuest
         except RefusedError as error:
             raise McpError(str(error), code=_REFUSED) from error
         content = {"type": "text", "text": said.text}
-        return {"role": "assistant", "content": content, "model": said.model, "stopReason": said.stop_reason}
+        return {"role": "assistant", "content": content, "model": said.model, "stopReason": "endTurn"}
     raise McpError(f"kaa does not answer {method[:80]!r}", code=codes.METHOD_NOT_FOUND)
 
 

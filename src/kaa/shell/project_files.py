@@ -15,7 +15,7 @@ from kaa.ext.api import ContextFile
 from kaa.ext.places import ExtensionId
 from kaa.host.regular_files import read_regular
 from kaa.shell.home import PROJECT_FOLDER, Home
-from kaa.shell.trust.configuration import ProjectConfiguration
+from kaa.shell.trust.configuration import SERVER_FILES, ProjectConfiguration
 from kaa.shell.trust.instructions import CONTEXT_NAMES, MAX_INSTRUCTION_BYTES
 from kaa.shell.trust.verdict import TrustVerdict
 from kaa.tui.invisible import replace_invisible
@@ -26,9 +26,6 @@ _MAX_UNTRUSTED_BYTES = 8 * 1024
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 PROJECT_SETTINGS = f"{PROJECT_FOLDER}/settings.json"
-
-SERVER_FILES = (".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json", ".pi/mcp.json", f"{PROJECT_FOLDER}/mcp.json")
-"""The files of a project that configure MCP servers; later ones win."""
 
 ServerFile: TypeAlias = tuple[str, bytes]
 """The path of such a file in the project, and its content."""

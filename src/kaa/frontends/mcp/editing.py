@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 
@@ -14,6 +15,7 @@ from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.mcp.telling import tell
 from kaa.shell.home import PROJECT_FOLDER, Home
 from kaa.shell.mcp.config.dialects import translated
+from kaa.shell.mcp.config.entry import Transport
 from kaa.shell.mcp.config.file import ServerFileError, add_server, remove_server
 from kaa.tui.sanitize import sanitize
 
@@ -30,7 +32,7 @@ def add_add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", metavar="URL|COMMAND", nargs="*", help="its address, or the command that starts it")
     parser.add_argument("--url", help=argparse.SUPPRESS)  # Codex writes the address like this
     parser.add_argument(
-        "-t", "--transport", choices=("stdio", "http", "sse"), help="of an address; found out if it is not given"
+        "-t", "--transport", choices=get_args(Transport), help="of an address; found out if it is not given"
     )
     parser.add_argument(
         "-e", "--env", metavar="NAME=VALUE", action="append", default=[], help="a variable; ${VAR} stays a reference"
@@ -95,7 +97,7 @@ def run_add(parsed: argparse.Namespace, home: Home) -> int:
         if parsed.transport == "stdio":
             raise ServerFileError(f"{target} is an address: its transport is http or sse")
         fields |= {"url": target} | ({"type": parsed.transport} if parsed.transport else {})
-    elif parsed.transport in ("http", "sse"):
+    elif parsed.transport not in (None, "stdio"):
         raise ServerFileError(f"{target} is no address: it begins with http:// or https://")
     else:
         fields |= {"command": target} | ({"args": arguments} if arguments else {})

@@ -12,8 +12,11 @@ from kaa.shell.home import PROJECT_FOLDER, Home
 from kaa.shell.trust.instructions import InstructionFile, find_instructions
 from kaa.workspace.protocol import FileInfo, Workspace
 
+SERVER_FILES = (".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json", ".pi/mcp.json", f"{PROJECT_FOLDER}/mcp.json")
+"""The files of a project that configure MCP servers; later ones win."""
+
 # All that kaa takes from a project, now or with a later version, besides its instructions.
-_PLACES = (PROJECT_FOLDER, ".agents", ".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json", ".pi/mcp.json")
+_PLACES = (PROJECT_FOLDER, ".agents", *(path for path in SERVER_FILES if not path.startswith(f"{PROJECT_FOLDER}/")))
 
 # More than a person would read before saying yes.
 MAX_ENTRIES = 500
@@ -23,7 +26,7 @@ MAX_DEPTH = 16  # levels of directories; each costs at least one request for eac
 _SERVERS = "programs and servers that the model may use (MCP), after a question for each"
 # What files are for, for people; the first fitting prefix counts.
 _USES = (
-    (f"{PROJECT_FOLDER}/mcp.json", _SERVERS),
+    *((path, _SERVERS) for path in SERVER_FILES),
     (f"{PROJECT_FOLDER}/settings.json", "settings of kaa: model, tools, retries"),
     (f"{PROJECT_FOLDER}/SYSTEM.md", "replaces kaa's instructions to the model"),
     (f"{PROJECT_FOLDER}/APPEND_SYSTEM.md", "adds to kaa's instructions to the model"),
@@ -33,10 +36,6 @@ _USES = (
     (f"{PROJECT_FOLDER}/skills/", "instructions and scripts for the model"),
     (f"{PROJECT_FOLDER}/", "other files of kaa's folder"),
     (".agents/", "instructions and scripts for the model"),
-    (".mcp.json", _SERVERS),
-    (".vscode/mcp.json", _SERVERS),
-    (".cursor/mcp.json", _SERVERS),
-    (".pi/mcp.json", _SERVERS),
 )
 
 

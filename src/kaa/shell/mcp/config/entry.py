@@ -11,6 +11,8 @@ from kaa.mcp.oauth.settings import OAuthEntry
 Lifecycle: TypeAlias = Literal["lazy", "eager", "keep-alive"]
 """`lazy`: starts at its first use, ends when idle. `eager`: starts with kaa. `keep-alive`: and starts again."""
 
+Transport: TypeAlias = Literal["stdio", "http", "sse"]
+
 Scope: TypeAlias = Literal["user", "project", "run"]
 
 
@@ -37,7 +39,7 @@ class ServerEntry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel
     env: dict[str, str] = {}
     cwd: str = ""
     url: str = ""
-    type: Literal["stdio", "http", "sse"] | None = None
+    type: Transport | None = None
     headers: dict[str, str] = {}
     headers_helper: str = ""
     timeout_seconds: float = 60

@@ -10,22 +10,21 @@ import msgspec
 
 from kaa.core.messages import Json
 from kaa.mcp.manifest import digest
-from kaa.shell.home import Home
+from kaa.shell.home import PROJECT_FOLDER, Home
 from kaa.shell.mcp.config.dialects import Dialect, FieldError, translated
 from kaa.shell.mcp.config.entry import ConfiguredServer, Scope, ServerEntry, Source
-from kaa.shell.project_files import SERVER_FILES, ServerFile
+from kaa.shell.project_files import ServerFile
 from kaa.shell.user_file import UserFileError, read_json
 
 MAX_FILE_BYTES = 256 * 1024
 MAX_SERVERS = 200
 
-# Path in the project → how it is written, and the field that has the servers.
+# How a project's file is written, and the field that has the servers, if not as `.mcp.json`.
+_USUAL_FORM: tuple[Dialect, str] = "claude", "mcpServers"
 _FORMS: Mapping[str, tuple[Dialect, str]] = {
-    ".mcp.json": ("claude", "mcpServers"),
     ".vscode/mcp.json": ("claude", "servers"),
-    ".cursor/mcp.json": ("claude", "mcpServers"),
     ".pi/mcp.json": ("pi", "mcpServers"),
-    ".kaa/mcp.json": ("kaa", "mcpServers"),
+    f"{PROJECT_FOLDER}/mcp.json": ("kaa", "mcpServers"),
 }
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
@@ -53,17 +52,14 @@ def configured(home: Home, root: str, project: Sequence[ServerFile], extra: Path
     Args:
         home: has the user's own file.
         root: of the project.
-        project: its files, as far as the user trusts them.
+        project: its files, as far as the user trusts them; later ones win.
         extra: a file for this run.
     """
     notices: list[str] = []
     found: dict[str, ConfiguredServer] = {}
     given: list[tuple[str, Scope, Dialect, Json]] = [
         (path := str(home.path / "mcp.json"), "user", "kaa", _own(path, notices)),
-        *(
-            (os.path.join(root, one), "project", _FORMS[one][0], _parsed(root, one, data, notices))
-            for one, data in sorted(project, key=lambda file: SERVER_FILES.index(file[0]))
-        ),
+        *(_of_project(root, name, data, notices) for name, data in project),
     ]
     if extra is not None:
         given.append((str(extra), "run", "kaa", _own(str(extra), notices)))
@@ -91,8 +87,12 @@ def _own(path: str, notices: list[str]) -> Json:
         return {}
 
 
-def _parsed(root: str, name: str, data: bytes, notices: list[str]) -> Json:
-    path = os.path.join(root, name)
+def _of_project(root: str, name: str, data: bytes, notices: list[str]) -> tuple[str, Scope, Dialect, Json]:
+    path, (dialect, field) = os.path.join(root, name), _FORMS.get(name, _USUAL_FORM)
+    return path, "project", dialect, _parsed(path, field, data, notices)
+
+
+def _parsed(path: str, field: str, data: bytes, notices: list[str]) -> Json:
     if len(data) > MAX_FILE_BYTES:
         notices.append(f"{path} is ignored: it is larger than {MAX_FILE_BYTES // 1024} KiB")
         return {}
@@ -100,7 +100,7 @@ def _parsed(root: str, name: str, data: bytes, notices: list[str]) -> Json:
         from kaa.llm import jsonc  # lazy: only files with servers need it
 
         text = jsonc.to_json(data.decode("utf-8-sig"))
-        return servers_in(json.loads(text) if text.strip() else None, _FORMS[name][1], path)
+        return servers_in(json.loads(text) if text.strip() else None, field, path)
     except (ValueError, RecursionError) as error:
         notices.append(str(error) if isinstance(error, FieldError) else f"{path} is not JSON: {error}")
         return {}
