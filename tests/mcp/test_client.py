@@ -10,7 +10,7 @@ from kaa.mcp.client import McpClient
 from kaa.mcp.contents import AudioPart, ImagePart, LinkPart, Progress, PromptResult, ResourcePart, TextPart
 from kaa.mcp.errors import LegacyNeededError, McpError, ServerGoneError, UnsupportedServerError
 from kaa.mcp.manifest import PromptInfo
-from kaa.mcp.questions import ElicitAnswer, FormRequest
+from kaa.mcp.questions import ElicitAnswer, Elicitation, FormRequest
 from kaa.mcp.stdio import StdioConnection
 from tests.support.loops import in_loop
 from tests.support.mcp_connection import MemoryConnection, Observed, PlainProgram, ScriptedQuestions, texts
@@ -29,6 +29,14 @@ async def connected(
     observed = Observed()
     client = await McpClient.connect(connection, questions or ScriptedQuestions(), observed, eras=eras)
     return client, connections[-1], observed
+
+
+class _Slow(ScriptedQuestions):
+    """A person who does not answer."""
+
+    async def elicit(self, asked: Elicitation) -> ElicitAnswer:
+        await asyncio.Event().wait()
+        raise AssertionError
 
 
 class TestConnecting:
@@ -321,6 +329,19 @@ class TestQuestions:
         assert connection.server.received[-1]["result"] == {"action": "decline"}
         assert len(questions.asked) == 1
         call.cancel()
+
+    @in_loop
+    async def test_no_more_than_64_questions_are_answered_at_once(self) -> None:
+        client, connection, _ = await connected(ScriptedServer(), questions=_Slow())
+        for number in range(65):
+            ask = {"jsonrpc": "2.0", "id": f"q{number}", "method": "elicitation/create", "params": FORM}
+            connection.say(ask)
+        while "error" not in connection.server.received[-1]:
+            await asyncio.sleep(0)
+
+        refused = connection.server.received[-1]
+        assert (refused["id"], refused["error"]["code"]) == ("q64", -32000)
+        await client.close()
 
     @in_loop
     async def test_pings_and_roots_are_answered_and_the_rest_is_refused(self) -> None:

@@ -65,6 +65,10 @@ def test_patterns_decide_for_single_tools(stage: Stage) -> None:
     assert names == ["mcp", "mcp__a__get_one"]
 
 
+def test_a_tool_that_is_held_back_is_not_in_every_request(stage: Stage) -> None:
+    assert _first(stage, server("a", tool_info("x"), tool_info("y"), held={"x": "it changed"})) == ["mcp", "mcp__a__y"]
+
+
 def test_a_hidden_tool_cannot_be_called_through_the_gateway(stage: Stage) -> None:
     host = MemoryMcpHost([server("a", tool_info("x"), exposure="hidden")])
 
