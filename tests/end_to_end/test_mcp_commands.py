@@ -83,6 +83,10 @@ class TestEditing:
             (("add", "b", "--", "npx", "--", "-x"), {"command": "npx", "args": ["--", "-x"]}),
             (("add", "b", "https://x.example/", "-t", "http"), {"url": "https://x.example/", "type": "http"}),
             (("add", "b", "--url", "https://x.example/"), {"url": "https://x.example/"}),
+            (
+                ("add", "b", "--url", "https://x.example/", "--bearer-token-env-var", "KEY"),
+                {"url": "https://x.example/", "headers": {"Authorization": "Bearer ${KEY}"}},
+            ),
             (("add-json", "b", '{"type": "stdio", "command": "b"}'), {"type": "stdio", "command": "b"}),
         ],
     )

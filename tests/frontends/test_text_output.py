@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from kaa.builtin.mcp.results import framed
 from kaa.core.events import (
     AgentEnd,
     AutoRetryStart,
@@ -66,6 +67,13 @@ def test_failures_of_tools_show_their_last_line() -> None:
     _, err = show(result("lots\nof output\n\nCommand exited with code 1\n", is_error=True))
 
     assert err == "  bash failed: Command exited with code 1\n"
+
+
+def test_failures_of_server_tools_show_what_the_server_said() -> None:
+    content = (TextContent(framed("weather", "no\nsuch city")), TextContent('Its parameters: {"city": "string"}'))
+    message = ToolResultMessage("c", "mcp", content, is_error=True)
+
+    assert show(ToolExecutionEnd("c", "mcp", message, is_error=True, duration_ms=5))[1] == "  mcp failed: such city\n"
 
 
 def test_a_failure_that_names_its_tool_is_not_said_twice() -> None:

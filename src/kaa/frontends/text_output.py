@@ -20,7 +20,7 @@ from kaa.core.events import (
     ToolExecutionUpdate,
     WorkStart,
 )
-from kaa.core.messages import AssistantMessage
+from kaa.core.messages import AssistantMessage, TextContent
 from kaa.frontends import getting_started
 from kaa.frontends.delivery import deliver
 from kaa.llm.models.registry import NoModelError
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _SUMMARY_CHARACTERS = 100
 
 # The argument that says most about a call, by preference.
-_TELLING = ("command", "path", "pattern")
+_TELLING = ("command", "path", "pattern", "tool", "server", "action")
 
 # How a line of a result begins that says what the sandbox stopped.
 _BLOCKED = "[sandbox] "
@@ -107,7 +107,8 @@ class TextOutput:
         """Show a notice of an extension."""
         from kaa.ext.display import plain_text_of  # lazy: few extensions show something
 
-        self.progress(f"{update.author}: {plain_text_of(update.change)}")
+        author = f"{update.author}: " if update.author else ""
+        self.progress(f"{author}{plain_text_of(update.change)}")
 
     def reply(self, text: str) -> None:
         """Show what a slash command answered."""
@@ -152,7 +153,7 @@ class TextOutput:
     def _tell_result(self, end: ToolExecutionEnd) -> None:
         """Say why a call failed, or what the sandbox stopped in one that ended well."""
         if end.is_error:
-            text, name = _shorten(_last_line(end.result.text)), end.tool_name
+            text, name = _shorten(_last_line(_unframed(end))), end.tool_name
             self.progress(f"  {text}" if text.startswith(f"{name} ") else f"  {name} failed: {text}")
             return
         for line in end.result.text.splitlines():
@@ -180,6 +181,16 @@ class TextOutput:
 
 def _unchanged(text: str) -> str:
     return text
+
+
+def _unframed(end: ToolExecutionEnd) -> str:
+    """The text of a result; of a server's tool what the server said, without the frame and kaa's notes."""
+    if end.tool_name != "mcp" and not end.tool_name.startswith("mcp__"):
+        return end.result.text
+    from kaa.builtin.mcp.results import unframed  # lazy: few runs use a server
+
+    said = (unframed(part.text) for part in end.result.content if isinstance(part, TextContent))
+    return next((one.text for one in said if one is not None), end.result.text)
 
 
 def _last_line(text: str) -> str:

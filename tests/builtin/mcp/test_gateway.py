@@ -5,10 +5,11 @@ import msgspec
 from kaa.core.events import Event, ToolExecutionUpdate
 from kaa.core.messages import user_message
 from kaa.ext.questions import Deny
+from kaa.mcp.contents import CallResult, TextPart
 from kaa.mcp.manifest import ResourceInfo
 from kaa.shell.host import HostedConversation
 from kaa.shell.options import ConversationOptions
-from tests.support.mcp_host import MemoryMcpHost, manifest, server, tool_info
+from tests.support.mcp_host import MemoryMcpHost, MemoryMcpServer, manifest, server, tool_info
 from tests.support.mcp_stage import declared, play_with, results_of
 from tests.support.model_script import ScriptItem, call, say
 from tests.support.person import Person
@@ -71,6 +72,18 @@ def test_a_server_in_the_place_of_a_tool_is_recognized(stage: Stage) -> None:
     text = _text(stage, _gateway_only("a"), action="call", tool="a")
 
     assert "'a' is a server. Give it as server, and one of its tools as tool." in text
+
+
+def test_a_failed_call_is_answered_with_the_parameters(stage: Stage) -> None:
+    failing = MemoryMcpServer(
+        server("a", tool_info("find", q="string"), exposure="gateway").view,
+        answer=lambda _tool, _arguments: CallResult((TextPart("q is missing"),), failed=True),
+    )
+
+    text = _text(stage, MemoryMcpHost([failing]), action="call", server="a", tool="find", arguments={"query": "x"})
+
+    assert "q is missing" in text
+    assert '"properties":{"q":{"type":"string"}}' in text
 
 
 def test_an_unknown_tool_is_answered_with_similar_names(stage: Stage) -> None:

@@ -12,6 +12,7 @@ from kaa.ext.permissions import Permissions
 from kaa.mcp.contents import ResourcePart
 from kaa.mcp.errors import McpError
 from kaa.mcp.manifest import ToolInfo
+from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.project_servers import ProjectServers
 from kaa.shell.mcp.server import Timing
 from tests.support.loops import in_loop
@@ -109,6 +110,20 @@ class TestStarting:
         await servers.session("one", person)
 
         assert "Start MCP server one" in person.questions[0].title
+        assert servers.servers()[0].state == "started"
+        await servers.close()
+
+    @in_loop
+    async def test_a_server_that_was_declined_starts_once_another_process_approved_it(self, tmp_path: Path) -> None:
+        life = Life(tmp_path)
+        servers = life.servers(scope="project")
+        servers.begin()
+        with pytest.raises(ServerUnavailableError, match="you declined it"):
+            await servers.session("one", yes_or_no(False))
+
+        Approvals(life.home).approve(servers.server("one").configured)
+        await servers.session("one", NOBODY)
+
         assert servers.servers()[0].state == "started"
         await servers.close()
 

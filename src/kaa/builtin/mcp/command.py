@@ -109,5 +109,6 @@ def _described(view: ServerView) -> list[str]:
     about = [f"{view.name}: {', '.join([view.state, *offers])} ({view.source})"]
     about += [f"  {view.description[:_LINE_CHARACTERS]}"] if view.description else []
     about += [f"  {view.reason}"] if view.reason else []
+    about += [f"  /mcp connect {view.name} asks you"] if view.state == "not approved" else []
     about += [f"  held back: {', '.join(view.held)}. /mcp changes {view.name} shows why"] if view.held else []
     return about

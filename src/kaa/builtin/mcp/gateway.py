@@ -102,9 +102,15 @@ class Gateway:
     async def _call(self, arguments: GatewayArguments, context: ToolContext) -> ToolResult:
         tool = await self._found(arguments, context)
         try:
-            return await context.call_tool(tool.name, arguments.arguments, update=context.update)
+            result = await context.call_tool(tool.name, arguments.arguments, update=context.update)
         except RegistrationError as error:
             raise ToolError(f"{tool.name} cannot be called in this conversation: {error}") from error
+        if result.is_error and not result.denials:  # small models guess the names of arguments
+            from kaa.builtin.mcp.results import with_notes  # lazy, as the other actions
+            from kaa.builtin.tool_search import definition
+
+            return with_notes(result, [definition(tool.tool.schema)])
+        return result
 
     async def _read(self, arguments: GatewayArguments, context: ToolContext) -> ToolResult:
         """The content of a resource. Only what the server lists: any other address could carry what the model knows."""

@@ -43,7 +43,9 @@ def run_approve(parsed: argparse.Namespace, home: Home) -> int:
     manifest = Manifests(home).read(server)
     changes = {} if manifest is None else approvals.changes(server, manifest)
     if manifest is None or not changes:
-        deliver(sys.stdout, sanitize(f"{server.name} is approved, and so are its tools.\n"))
+        yours = f"{server.name} is configured in {server.source.file}, which is yours, and needs no approval."
+        approved = f"{server.name} is approved, and so are its tools."
+        deliver(sys.stdout, sanitize(f"{yours if server.source.scope == 'user' else approved}\n"))
         return ExitCode.DONE
     text = "\n\n".join(f"{name} changed:\n{change}" for name, change in changes.items())
     return _asked(parsed, text, f"Use the changed tools of {server.name}?", lambda: approvals.accept(server, manifest))

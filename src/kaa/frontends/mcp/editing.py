@@ -21,7 +21,19 @@ from kaa.tui.sanitize import sanitize
 
 _ADDRESSES = ("http://", "https://")
 _WITH_VALUE = frozenset(
-    ("-e", "--env", "-H", "--header", "-t", "--transport", "-s", "--scope", "--description", "--url")
+    (
+        "-e",
+        "--env",
+        "-H",
+        "--header",
+        "-t",
+        "--transport",
+        "-s",
+        "--scope",
+        "--description",
+        "--url",
+        "--bearer-token-env-var",
+    )
 )
 
 
@@ -31,6 +43,7 @@ def add_add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="what to call it: letters, digits, - and _")
     parser.add_argument("target", metavar="URL|COMMAND", nargs="*", help="its address, or the command that starts it")
     parser.add_argument("--url", help=argparse.SUPPRESS)  # Codex writes the address like this
+    parser.add_argument("--bearer-token-env-var", metavar="VAR", default="", help=argparse.SUPPRESS)  # Codex, too
     parser.add_argument(
         "-t", "--transport", choices=get_args(Transport), help="of an address; found out if it is not given"
     )
@@ -102,7 +115,10 @@ def run_add(parsed: argparse.Namespace, home: Home) -> int:
     else:
         fields |= {"command": target} | ({"args": arguments} if arguments else {})
     fields |= {"env": env} if (env := _pairs(parsed.env, "=", "--env")) else {}
-    fields |= {"headers": headers} if (headers := _pairs(parsed.header, ":", "--header")) else {}
+    headers = _pairs(parsed.header, ":", "--header")
+    if parsed.bearer_token_env_var:
+        headers["Authorization"] = f"Bearer ${{{parsed.bearer_token_env_var}}}"
+    fields |= {"headers": headers} if headers else {}
     fields |= {"description": parsed.description} if parsed.description else {}
     fields |= {"required": True} if parsed.required else {}
     return _add(parsed, home, fields)
@@ -128,7 +144,8 @@ def run_add_json(parsed: argparse.Namespace, home: Home) -> int:
 def _add(parsed: argparse.Namespace, home: Home, fields: dict[str, Json]) -> int:
     path, name = _file(parsed, home), parsed.name
     add_server(path, name, fields)
-    then = f"`kaa mcp approve {name}` approves it" if parsed.scope == "project" else f"`kaa mcp test {name}` tests it"
+    trusting = f"Start kaa here to trust the change; then `kaa mcp approve {name}` approves it"
+    then = trusting if parsed.scope == "project" else f"`kaa mcp test {name}` tests it"
     deliver(sys.stdout, sanitize(f"Added {name} to {path}. {then}.\n"))
     return ExitCode.DONE
 

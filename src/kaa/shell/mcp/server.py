@@ -179,6 +179,11 @@ class Server:
             raise ServerUnavailableError(f"MCP server {self.name} is disabled in {self.configured.source.file}")
         if self._approved:
             return
+        if _safely(self._approvals.is_approved, self.configured):  # by `kaa mcp approve` meanwhile
+            self._approved, self._declined = True, False
+            self._manifest = self._manifests.read(self.configured)
+            self._tell()
+            return
         how = f"`kaa mcp approve {self.name}` approves it"
         if self._declined:
             raise ServerUnavailableError(f"MCP server {self.name} is not started: you declined it. {how}")
