@@ -136,7 +136,7 @@ def test_a_server_of_an_untrusted_project_is_not_contacted(seat: Seat, oauth: Mc
     done = seat.run("mcp", "login", "lab")
 
     assert done.code == 1
-    assert "not trusted" in done.err
+    assert "not trusted (.mcp.json). Start kaa in this directory: /trust shows it and asks\n" in done.err
     assert "there is no MCP server 'lab' here" in done.err
     assert oauth.requests == []
 

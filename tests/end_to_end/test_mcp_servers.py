@@ -17,6 +17,7 @@ from tests.support.mcp_server import ScriptedServer, echo_tool
 from tests.support.model_server import ModelServer, call, say
 from tests.support.program import Program
 from tests.support.rpc_client import rpc
+from tests.support.trusting import trust
 
 
 @pytest.fixture
@@ -249,6 +250,22 @@ def test_an_unapproved_server_of_a_project_is_named_and_not_started(kaa: Kaa, se
 
     assert done.code == 0, done.err
     assert "kaa mcp approve scripted" in results(server)[0]
+
+
+def test_print_mode_uses_an_approved_server_of_a_project_with_the_option_only(kaa: Kaa, server: ModelServer) -> None:
+    configure(kaa, kaa.project / ".mcp.json")
+    trust(kaa.project, kaa.home)
+    approved = kaa.run("mcp", "approve", "scripted", "--yes")
+    arguments = {"action": "call", "server": "scripted", "tool": "echo", "arguments": {"text": "ours"}}
+    server.begin([say("No server."), call("mcp", **arguments), say("Done.")])
+
+    without = kaa.run("-p", "hi")
+    with_it = kaa.run("-p", "hi", "--trust")
+
+    assert approved.code == 0, approved.err
+    assert "not used, because nobody watches this run (.mcp.json). --trust uses it" in without.err
+    assert (with_it.code, with_it.out) == (0, "Done.\n"), with_it.err
+    assert "ours" in results(server)[0]
 
 
 def test_a_project_that_is_not_trusted_configures_nothing(kaa: Kaa, server: ModelServer) -> None:

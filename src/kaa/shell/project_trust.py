@@ -110,7 +110,7 @@ class ProjectTrust:
     ) -> ProjectFiles:
         verdict = judge(choice, configuration, self._home)
         if was_asked and configuration.problem is None:
-            verdict = msgspec.structs.replace(verdict, notice=None, was_asked=True)
+            verdict = msgspec.structs.replace(verdict, unused=None, was_asked=True)
         files = project_files(self._home, configuration, verdict, context=self._context)
         for notice in (*([verdict.notice] if verdict.notice else []), *files.notices):
             if notice not in self._told:

@@ -21,7 +21,17 @@ def home(tmp_path: Path) -> Home:
 
 def test_a_stored_yes_counts_where_somebody_is_there_and_not_in_a_run_nobody_watches(home: Home) -> None:
     assert judge("stored", _configuration(b"{}"), home).configuration
+    assert not judge("instructions", _configuration(b"{}"), home).configuration
     assert not judge("no", _configuration(b"{}"), home).configuration
+
+
+def test_a_run_that_nobody_watches_names_what_counts_there(home: Home) -> None:
+    notice = judge("instructions", _configuration(b"{}"), home).notice or ""
+
+    assert ".kaa/settings.json" in notice
+    assert "--trust uses it" in notice
+    assert "not trusted" not in notice
+    assert "/trust" not in notice
 
 
 def test_a_change_ends_trust_and_is_told(home: Home) -> None:

@@ -15,14 +15,21 @@ class TrustVerdict(msgspec.Struct, frozen=True):
     Attributes:
         configuration: whether the project's configuration is used.
         instructions: paths of the files that instruct the model; others only inform it.
-        notice: what the user should know about the configuration, in a sentence or two.
+        unused: that the configuration is not used and why, a sentence without a full stop; None if there is none.
+        remedy: what lets a conversation use it, likewise; empty if nothing does.
         was_asked: the user has just answered, and knows what is not trusted.
     """
 
     configuration: bool
     instructions: frozenset[str] = frozenset()
-    notice: str | None = None
+    unused: str | None = None
+    remedy: str = ""
     was_asked: bool = False
+
+    @property
+    def notice(self) -> str | None:
+        """What the user of a conversation should know about the configuration, in a sentence or two."""
+        return None if self.unused is None else ". ".join(filter(None, (self.unused, self.remedy)))
 
 
 def judge(choice: TrustChoice, configuration: ProjectConfiguration, home: Home) -> TrustVerdict:
@@ -40,7 +47,7 @@ def judge(choice: TrustChoice, configuration: ProjectConfiguration, home: Home) 
             return TrustVerdict(True, frozenset(file.path for file in configuration.instructions))
         case "stored" | "instructions" if configuration.exists:
             return _decided_before(configuration, home, everything=choice == "stored")
-    return TrustVerdict(False, notice=_notice(configuration))
+    return _unused(configuration, frozenset())
 
 
 def _decided_before(configuration: ProjectConfiguration, home: Home, *, everything: bool) -> TrustVerdict:
@@ -48,25 +55,33 @@ def _decided_before(configuration: ProjectConfiguration, home: Home, *, everythi
 
     store = TrustStore(home)
     texts = store.trusted_texts(configuration)
-    if everything:
-        match store.state(configuration):
-            case Trusted():
+    if not everything:
+        remedy = "--trust uses it for one run; what you trusted in the terminal does not count here"
+        return _unused(configuration, texts, "nobody watches this run", remedy)
+    match store.state(configuration):
+        case Trusted():
+            return TrustVerdict(True, texts)
+        case Changed(difference=difference):
+            if not any(map(configures, (*difference.added, *difference.removed, *difference.changed))):
                 return TrustVerdict(True, texts)
-            case Changed(difference=difference):
-                if not any(map(configures, (*difference.added, *difference.removed, *difference.changed))):
-                    return TrustVerdict(True, texts)
-                return TrustVerdict(False, texts, _notice(configuration, "it has changed since you trusted it"))
-    return TrustVerdict(False, texts, _notice(configuration))
+            return _unused(configuration, texts, "it has changed since you trusted it")
+    return _unused(configuration, texts)
 
 
-def _notice(configuration: ProjectConfiguration, reason: str = "it is not trusted") -> str | None:
+def _unused(
+    configuration: ProjectConfiguration,
+    texts: frozenset[str],
+    reason: str = "it is not trusted",
+    remedy: str = "/trust in the terminal shows it and asks; --trust uses it for one run",
+) -> TrustVerdict:
+    """`texts`: the instructions that are used."""
     if not configuration.files and configuration.problem is None:
-        return None
+        return TrustVerdict(False, texts)
     unused = f"the project's configuration is not used, because {reason}"
     if configuration.problem is not None:
-        return f"{unused}, and it cannot be: {configuration.problem}"
+        return TrustVerdict(False, texts, f"{unused}, and it cannot be: {configuration.problem}")
     # A line feed in a name must not begin a line that looks like one of ours.
     names = [" ".join(file.path.split()) for file in configuration.files[:_MAX_NAMED]]
     if len(configuration.files) > _MAX_NAMED:
         names.append(f"{len(configuration.files) - _MAX_NAMED} more")
-    return f"{unused} ({', '.join(names)}). /trust in the terminal shows it and asks; --trust uses it for one run"
+    return TrustVerdict(False, texts, f"{unused} ({', '.join(names)})", remedy)

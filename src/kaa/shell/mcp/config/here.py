@@ -35,7 +35,9 @@ async def configured_here(directory: str, home: Home, environ: Mapping[str, str]
         await workspace.close()
     verdict = judge("stored", project, home)
     here = configured(home, project.root, server_files(project, verdict))
-    return Configured(here.servers, (*([verdict.notice] if verdict.notice else []), *here.notices))
+    remedy = "Start kaa in this directory: /trust shows it and asks" if verdict.remedy else ""
+    notices = [". ".join(filter(None, (verdict.unused, remedy)))] if verdict.unused else []
+    return Configured(here.servers, (*notices, *here.notices))
 
 
 def server_named(name: str, found: Configured) -> ConfiguredServer:
