@@ -198,6 +198,7 @@ class TestTesting:
         assert "remote works: scripted 1, revision 2026-07-28" in done.out
         assert "  echo\n" in done.out
         assert "MCP server broken did not start: it exited with code 3: cannot find its database" in done.out
+        assert done.out.count("  cannot find its database\n") == 1
         assert "MCP server missing did not start: no-such-program-anywhere is not installed" in done.out
         assert "MCP server missing needs NOT_SET, which is not set" in done.err
 

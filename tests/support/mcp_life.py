@@ -115,14 +115,15 @@ class Life:
             "/project",
             Approvals(self.home),
             Manifests(self.home),
-            lambda _log: self._connection(),
+            self._connection,
             changed,
             lambda: "It runs scripted.",
             lambda _tool: "granted",
             self._timing,
         )
 
-    def _connection(self) -> HeldConnection:
+    def _connection(self, log: Callable[[str], None]) -> HeldConnection:
+        log(f"start {len(self.connections)}")
         script = self._scripts[min(len(self.connections), len(self._scripts) - 1)]
         connection = HeldConnection(script)
         self.prepared(connection)

@@ -82,7 +82,7 @@ class McpClient:
         """Connect, agree on a revision, and list what the server offers.
 
         Args:
-            connection: makes a connection; again if a server ended because it did not understand the first message.
+            connection: makes a connection; again if a server ended because it may not know the first message.
             questions: says what is announced, and answers what the server asks outside of calls.
             observer: told about changes from now on.
             eras: what to try, in this order.
@@ -99,7 +99,9 @@ class McpClient:
                 await client._begin(eras[number:])
             except ServerGoneError:
                 await client.close()
-                if number == len(eras) - 1 or not client._is_over:
+                # Servers that do not know `initialize` refuse it: one that ends without an answer has other reasons.
+                is_silent = era == "legacy" and not client._session.has_answered
+                if number == len(eras) - 1 or not client._is_over or is_silent:
                     raise
                 LOG.debug("mcp: the server ended when it was talked to in the %s way", era)
             except BaseException:

@@ -58,6 +58,7 @@ class Session:
     Attributes:
         questions: see above.
         meta: what every request carries in `_meta`, once the revision demands it.
+        has_answered: whether a request was answered, with a result or an error.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class Session:
         self._tasks = Tasks()
         self._allowance = Allowance(_MESSAGES_A_SECOND, _BURST_MESSAGES)
         self._reason = ""
+        self.has_answered = False
         self.meta: dict[str, Json] = {}
         connection.use(self._receive, self._ended)
 
@@ -176,10 +178,12 @@ class Session:
             self._take_notification(message)
         elif message.id is None or (waiting := self._waiting.get(message.id)) is None or waiting.answer.done():
             LOG.debug("mcp: an answer to no request that waits: %r", message.id)
-        elif isinstance(message, Response):
-            waiting.answer.set_result(message.result)
         else:
-            waiting.answer.set_exception(_error(message))
+            self.has_answered = True
+            if isinstance(message, Response):
+                waiting.answer.set_result(message.result)
+            else:
+                waiting.answer.set_exception(_error(message))
 
     def _take_notification(self, message: Notification) -> None:
         if message.method == "notifications/progress":

@@ -197,6 +197,51 @@ class TestFailing:
         assert len(life.connections) == 1
 
     @in_loop
+    async def test_a_server_that_ends_at_the_first_message_is_started_once(self, tmp_path: Path) -> None:
+        life = Life(tmp_path)
+        life.prepared = lambda connection: setattr(connection, "dies_at", "initialize")
+        servers = life.servers()
+
+        with pytest.raises(ServerUnavailableError, match="one did not start: it exited with code 7"):
+            await servers.session("one", NOBODY)
+
+        assert len(life.connections) == 1
+
+    @in_loop
+    async def test_a_server_that_refuses_the_older_way_and_ends_is_started_for_the_newer_one(
+        self, tmp_path: Path
+    ) -> None:
+        life = Life(tmp_path, ScriptedServer(eras=("modern",)))
+
+        def dies_once(connection: HeldConnection) -> None:
+            connection.dies_at = "" if life.connections else "server/discover"
+
+        life.prepared = dies_once
+        servers = life.servers()
+
+        await servers.session("one", NOBODY)
+
+        assert servers.servers()[0].state == "started"
+        await servers.close()
+
+    @in_loop
+    async def test_a_server_that_became_older_and_ends_is_started_for_the_older_way_with_one_log(
+        self, tmp_path: Path
+    ) -> None:
+        before = Life(tmp_path, ScriptedServer(eras=("modern",)))
+        first = before.servers()
+        await first.session("one", NOBODY)
+        await first.close()
+        life = Life(tmp_path)
+        life.prepared = lambda connection: setattr(connection, "dies_at", "server/discover")
+        servers = life.servers()
+
+        await servers.session("one", NOBODY)
+
+        assert [len(life.connections), servers.log("one")] == [2, ("start 1",)]
+        await servers.close()
+
+    @in_loop
     async def test_a_tool_call_is_never_repeated(self, tmp_path: Path) -> None:
         life = Life(tmp_path)
         life.prepared = lambda connection: connection.answers.clear()

@@ -311,9 +311,17 @@ class Server:
 
         entry = self.configured.entry
         self._needs_login = False
+        earlier = tuple(self.log)
+
+        def connection() -> "Connection":
+            """A second one replaces what the first one printed: mostly the same."""
+            self.log.clear()
+            self.log.extend(earlier)
+            return self._connect(self.log.append)
+
         try:
             client = await McpClient.connect(
-                lambda: self._connect(self.log.append),
+                connection,
                 ServerQuestions(self._project if self._sees_project() else "", samples=self._may_sample()),
                 self,
                 eras=self._eras(),
