@@ -278,6 +278,32 @@ def test_a_project_that_is_not_trusted_configures_nothing(kaa: Kaa, server: Mode
     assert "scripted" not in json.dumps(server.requests[0].json)
 
 
+def test_hosts_that_a_server_may_not_reach_are_named_with_the_setting(kaa: Kaa, server: ModelServer, tier: str) -> None:
+    if tier not in ("full", "bwrap"):
+        pytest.skip("the sandbox of this machine knows no hosts")
+    file = kaa.home / "mcp.json"
+    configure(kaa, file, {"fault": "fetches"})
+    arguments = {"action": "call", "server": "scripted", "tool": "echo", "arguments": {"text": "http://api.example/"}}
+    server.begin(
+        [call("mcp", **arguments), call("mcp", **arguments | {"arguments": {"text": "no://where"}}), say("I cannot.")]
+    )
+    kaa.run("-p", "hi")
+    while_used = results(server)
+    configure(kaa, file, {"first": "http://api.example/"}, permissions={"project": "write", "hosts": ["pypi.org"]})
+    server.begin([call("mcp", **arguments), say("I cannot.")])
+
+    kaa.run("-p", "hi")
+
+    setting = '"permissions": {"project": "read", "hosts": ["api.example"]}'
+    assert (
+        f"Its sandbox kept it from api.example. To permit that, set {setting} for scripted in {file}" in while_used[0]
+    )
+    assert "api.example" not in while_used[1]
+    [at_start] = results(server)
+    assert "scripted did not start: it exited with code 4. Its sandbox kept it from api.example" in at_start
+    assert 'set "permissions": {"project": "write", "hosts": ["pypi.org", "api.example"]}' in at_start
+
+
 def test_a_server_sees_neither_keys_nor_the_home(kaa: Kaa, server: ModelServer) -> None:
     configure(kaa, kaa.home / "mcp.json", {"tools": [echo_tool("spy")], "fault": "spies"})
     kaa.setenv(SOME_API_KEY="hidden-value")

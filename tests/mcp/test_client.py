@@ -31,6 +31,20 @@ async def connected(
     return client, connections[-1], observed
 
 
+class _Hindered(MemoryConnection):
+    """A connection to a server that a sandbox keeps from something."""
+
+    def take_hindrance(self) -> str:
+        return "Its sandbox kept it from a.example."
+
+
+class _Mute(ScriptedServer):
+    """A server that answers nothing."""
+
+    def handle(self, message: dict[str, Any]) -> list[dict[str, Any]]:
+        return []
+
+
 class _Slow(ScriptedQuestions):
     """A person who does not answer."""
 
@@ -74,6 +88,26 @@ class TestConnecting:
         client, connection, _ = await connected(ScriptedServer(), eras=("modern", "legacy"))
         assert client.manifest.era == "legacy"
         assert all("_meta" not in (m.get("params") or {}) for m in connection.server.received[1:])
+
+    @in_loop
+    async def test_what_kept_a_server_from_its_work_is_told_with_failures_only(self) -> None:
+        tools = [echo_tool(), echo_tool("fails"), echo_tool("refuses")]
+        results = {
+            "fails": {"content": [], "isError": True},
+            "refuses": {"error": {"code": -32000, "message": "no network."}},
+        }
+        server, observed = ScriptedServer(tools=tools, results=results), Observed()
+        client = await McpClient.connect(lambda: _Hindered(server), ScriptedQuestions(), observed, eras=("legacy",))
+
+        assert (await client.call("echo", {"text": "hi"})).hindrance == ""
+        assert (await client.call("fails", {})).hindrance == "Its sandbox kept it from a.example."
+        with pytest.raises(McpError, match=r"^no network\. Its sandbox kept it from a\.example\.$"):
+            await client.call("refuses", {})
+        with pytest.raises(McpError, match=r"no answer to initialize within 0\.01 seconds\. Its sandbox kept"):
+            await McpClient.connect(
+                lambda: _Hindered(_Mute()), ScriptedQuestions(), observed, eras=("legacy",), patience=0.01
+            )
+        await client.close()
 
     @in_loop
     async def test_a_server_of_an_unknown_revision_says_which(self) -> None:

@@ -97,6 +97,10 @@ class PlainProgram:
         """See `ServerProgram`."""
         self._process.terminate()
 
+    def take_hindrance(self) -> str:
+        """See `ServerProgram`."""
+        return ""
+
 
 class Observed:
     """Remembers what a client tells its observer."""

@@ -7,6 +7,7 @@ but Python's standard library, for it also runs in sandboxes.
 import json
 import os
 import sys
+import urllib.request
 from typing import Any
 
 LEGACY = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -35,7 +36,9 @@ class ScriptedServer:
         page: how many items a page has; 0 for all.
         fault: what goes wrong: `silent` (no answer to calls), `twice`, `wrong id`, `wrong type`, `torn`, `huge`,
             `dies`, `stray` (prints before it answers), `endless` (pages without end), `exits` (at once), `spies` (calls
-            answer with the names of its variables, and of what is in the folder `text`).
+            answer with the names of its variables, and of what is in the folder `text`), `fetches` (calls get the
+            address `text`).
+        first: an address that it gets before it serves; it ends if it cannot.
     """
 
     def __init__(
@@ -49,7 +52,9 @@ class ScriptedServer:
         instructions: str = "",
         page: int = 0,
         fault: str = "",
+        first: str = "",
     ) -> None:
+        self.first = first
         self.eras = tuple(eras)
         self.tools = [echo_tool()] if tools is None else tools
         self.results = results or {}
@@ -152,6 +157,8 @@ class ScriptedServer:
             result = result.pop(0) if len(result) > 1 else result[0]
         if result is None and self.fault == "spies":
             result = {"content": [{"type": "text", "text": _spied(str(params["arguments"]["text"]))}]}
+        if result is None and self.fault == "fetches":
+            result = _fetched(str(params["arguments"]["text"]))
         if result is None:
             text = str((params.get("arguments") or {}).get("text", ""))
             result = {"content": [{"type": "text", "text": text}]}
@@ -164,6 +171,15 @@ def _spied(folder: str) -> str:
     except OSError as error:
         names = [str(error)]
     return json.dumps({"variables": sorted(os.environ), "names": names})
+
+
+def _fetched(address: str) -> dict[str, Any]:
+    try:
+        with urllib.request.urlopen(address) as answer:
+            text, failed = answer.read().decode(), False
+    except OSError:
+        text, failed = "the network does not work", True
+    return {"content": [{"type": "text", "text": text}], "isError": failed}
 
 
 def _error(code: int, message: str) -> dict[str, Any]:
@@ -179,6 +195,8 @@ def serve(server: ScriptedServer) -> None:
     if server.fault == "exits":
         sys.stderr.write("cannot find its database" + "\n")
         raise SystemExit(3)
+    if server.first and _fetched(server.first)["isError"]:
+        raise SystemExit(4)
     for line in sys.stdin:
         message = json.loads(line)
         called = message.get("method") == "tools/call"

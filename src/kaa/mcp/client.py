@@ -1,8 +1,11 @@
 """A server as a few methods: connect, call, fill in a prompt, read a resource, complete an argument."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Protocol
+
+import msgspec
 
 from kaa.core.messages import Json
 from kaa.host.log import LOG
@@ -61,6 +64,7 @@ class McpClient:
     def __init__(
         self, connection: Connection, questions: ServerQuestions, observer: ServerObserver, patience: float
     ) -> None:
+        self._connection = connection
         self._session = Session(connection, questions, self._notified, self._ended)
         self._observer = observer
         self._patience = patience
@@ -96,7 +100,8 @@ class McpClient:
         for number, era in enumerate(eras):
             client = cls(connection(), questions, observer, patience)
             try:
-                await client._begin(eras[number:])
+                with client._explained():
+                    await client._begin(eras[number:])
             except ServerGoneError:
                 await client.close()
                 # Servers that do not know `initialize` refuse it: one that ends without an answer has other reasons.
@@ -134,14 +139,16 @@ class McpClient:
             McpError: the server refused, failed, or answered something else than a result.
         """
         try:
-            return parsing.call_result(await self._call(tool, arguments, questions, progress, patience))
+            answer = await self._call(tool, arguments, questions, progress, patience)
         except McpError as error:
-            if error.code == codes.HEADER_MISMATCH:  # the server changed the tool (2026-07-28, Streamable HTTP)
-                await self._list_now()
-                return parsing.call_result(await self._call(tool, arguments, questions, progress, patience))
             if error.code == codes.INVALID_REQUEST and "back-channel" in str(error) and self.manifest.era == "modern":
                 raise LegacyNeededError(str(error), code=error.code) from error
-            raise
+            if error.code != codes.HEADER_MISMATCH:  # the server changed the tool (2026-07-28, Streamable HTTP)
+                raise
+            await self._list_now()
+            answer = await self._call(tool, arguments, questions, progress, patience)
+        result = parsing.call_result(answer)
+        return msgspec.structs.replace(result, hindrance=self._connection.take_hindrance()) if result.failed else result
 
     async def prompt(
         self, name: str, arguments: dict[str, str], *, questions: ServerQuestions | None = None
@@ -229,7 +236,21 @@ class McpClient:
                 questions=questions,
             )
 
-        return await in_rounds(send, params, questions or self._session.questions)
+        with self._explained():
+            return await in_rounds(send, params, questions or self._session.questions)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Add to an error what kept the server from its work. A connection that ends says so itself."""
+        try:
+            yield
+        except (ServerGoneError, LoginNeededError, UnsupportedServerError):
+            raise
+        except McpError as error:
+            if not (hindrance := self._connection.take_hindrance()):
+                raise
+            text = f"{str(error).removesuffix('.')}. {hindrance}"
+            raise McpError(text, code=error.code, data=error.data, status=error.status) from error
 
     async def _begin(self, eras: Sequence[Era]) -> None:
         await self._session.open()

@@ -90,6 +90,10 @@ class Connection(ABC):
         """Nobody waits for the answer any more: close its stream, if it has one. Whether the server learns that so."""
         return False
 
+    def take_hindrance(self) -> str:
+        """What kept the server from its work, in a sentence with the remedy; empty if nothing new is known to have."""
+        return ""
+
     @abstractmethod
     async def close(self) -> None:
         """End the connection. The server ends too, if it is a program."""

@@ -54,11 +54,13 @@ class CallResult(msgspec.Struct, frozen=True):
     Attributes:
         structured: its `structuredContent`, any JSON; None if it sent none.
         failed: whether the tool says that it failed (`isError`).
+        hindrance: what kept it from its work, in a sentence of kaa's; empty if nothing is known to have.
     """
 
     parts: tuple[Part, ...] = ()
     structured: Json = None
     failed: bool = False
+    hindrance: str = ""
 
 
 class PromptMessage(msgspec.Struct, frozen=True):

@@ -39,6 +39,10 @@ class ServerProgram(Protocol):
         """Send it TERM, and two seconds later KILL."""
         ...
 
+    def take_hindrance(self) -> str:
+        """See `Connection`."""
+        ...
+
 
 class StdioConnection(Connection):
     """A connection to a program.
@@ -72,6 +76,10 @@ class StdioConnection(Connection):
         if outlet.get_write_buffer_size() > _MAX_UNREAD_BYTES:
             raise ServerGoneError(f"it left {_MAX_UNREAD_BYTES // 1024**2} MiB of messages unread")
         outlet.write(messages.encode(message) + b"\n")
+
+    def take_hindrance(self) -> str:
+        """See `Connection`."""
+        return "" if self._program is None else self._program.take_hindrance()
 
     async def close(self) -> None:
         """See `Connection`: close its input, then TERM, then KILL."""

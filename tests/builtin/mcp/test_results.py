@@ -100,3 +100,13 @@ def test_large_structured_content_is_not_kept_with_the_session() -> None:
 
 def test_a_failure_stays_one() -> None:
     assert run(tool_result("db", CallResult((TextPart("no"),), failed=True), MemoryWorkspace())).is_error
+
+
+def test_what_kept_a_server_from_its_work_is_kaas_own_sentence() -> None:
+    answer = CallResult((TextPart("no"),), failed=True, hindrance="Its sandbox kept it from a.example.")
+
+    said, own = run(tool_result("db", answer, MemoryWorkspace())).content
+
+    assert isinstance(said, TextContent)
+    assert "a.example" not in said.text
+    assert own == TextContent("Its sandbox kept it from a.example.")

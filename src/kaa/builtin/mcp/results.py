@@ -37,7 +37,8 @@ async def tool_result(server: str, result: CallResult, workspace: Workspace) -> 
         parts = (TextPart(structured.decode()), *parts)
     fits = structured is not None and len(structured) <= _MOST_DETAIL_BYTES
     details: Json = result.structured if fits else None
-    return ToolResult(await contents(server, parts, workspace), details, is_error=result.failed)
+    made = ToolResult(await contents(server, parts, workspace), details, is_error=result.failed)
+    return with_notes(made, [result.hindrance] if result.hindrance else [])
 
 
 def with_notes(result: ToolResult, notes: Sequence[str]) -> ToolResult:

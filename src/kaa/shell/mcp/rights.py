@@ -3,9 +3,12 @@
 import os
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from kaa.ext.permissions import Permissions
 from kaa.host.paths import is_below
-from kaa.shell.mcp.config.entry import ServerEntry
+from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry
+from kaa.workspace.blocked import Blocked
 from kaa.workspace.network.registries import GROUPS
 
 # Programs that fetch what they run.
@@ -43,6 +46,27 @@ def permissions_of(entry: ServerEntry, project: str) -> Permissions:
     named = any(word in _PROJECT_WORDS or os.path.realpath(word) == project for word in entry.args)
     group = _RUNNERS.get(os.path.basename(entry.command))
     return Permissions(project="write" if named else "read", hosts=GROUPS[group] if group else ())
+
+
+def hindrance_by_hosts(server: ConfiguredServer, project: str, blocked: Sequence[Blocked]) -> str:
+    """From which hosts the sandbox kept a server, and what permits those that can be; empty if there are none.
+
+    Args:
+        server: the server.
+        project: the directory of the project.
+        blocked: connections that the sandbox prevented.
+    """
+    hosts = tuple(dict.fromkeys(one.host_rule or one.what for one in blocked if one.what))
+    if not hosts:
+        return ""
+    kept = f"Its sandbox kept it from {', '.join(hosts)}."
+    rules = [one.host_rule for one in blocked if one.host_rule]
+    if not rules:
+        return kept
+    now = permissions_of(server.entry, project)  # an entry that says only the hosts would take the rest away
+    wanted = msgspec.structs.replace(now, hosts=tuple(dict.fromkeys((*now.hosts, *rules))))
+    setting = msgspec.json.format(msgspec.json.encode(wanted), indent=0).decode()
+    return f'{kept} To permit that, set "permissions": {setting} for {server.name} in {server.source.file}'
 
 
 def readable_places(words: Sequence[str], project: str, environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -3,8 +3,9 @@
 import asyncio
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -16,8 +17,9 @@ from kaa.mcp.parsing import cleaned
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError, filler
-from kaa.shell.mcp.rights import permissions_of, readable_places
+from kaa.shell.mcp.rights import hindrance_by_hosts, permissions_of, readable_places
 from kaa.shell.settings import SettingsError
+from kaa.workspace.blocked import Blocked
 from kaa.workspace.commands import OwnStreams
 from kaa.workspace.sandbox.options import SandboxOptions
 from kaa.workspace.sandbox.program import ConfinedProgram, ProgramRights, UnconfinedError
@@ -54,10 +56,18 @@ class ServerProcess:
     """See `kaa.mcp.stdio.ServerProgram`. What it prints to its standard error goes to the server's log."""
 
     def __init__(
-        self, program: ConfinedProgram, stdin: int, stdout: int, stderr: int, log: Callable[[str], None]
+        self,
+        program: ConfinedProgram,
+        stdin: int,
+        stdout: int,
+        stderr: int,
+        log: Callable[[str], None],
+        hindrance: Callable[[Sequence[Blocked]], str],
     ) -> None:
         self._program = program
         self._log = log
+        self._hindrance = hindrance
+        self._told = 0  # what the program was kept from before, errors have said
         self._last = ""
         self._error = ""
         self._logging = asyncio.create_task(self._keep_log(stderr))
@@ -73,11 +83,16 @@ class ServerProcess:
             return f"it could not be run: {error.strerror or error}"
         await asyncio.wait({self._logging}, timeout=1)
         said = f": {self._last}" if self._last else ""
-        blocked = ", ".join(one.what for one in self._program.blocked_hosts())
-        kept = f". Its sandbox kept it from {blocked}" if blocked else ""
+        hindrance = self._hindrance(self._program.blocked_hosts())
+        kept = f". {hindrance}" if hindrance else ""
         if ending.exit_code is None:
             return f"it was ended by signal {ending.signal}{said}{kept}"
         return f"it exited with code {ending.exit_code}{said}{kept}"
+
+    def take_hindrance(self) -> str:
+        """See `ServerProgram`."""
+        since, self._told = self._told, self._program.mark()
+        return self._hindrance(self._program.blocked_hosts(since))
 
     async def _keep_log(self, descriptor: int) -> None:
         reader = asyncio.StreamReader(limit=64 * 1024)
@@ -137,7 +152,8 @@ async def start_program(server: ConfiguredServer, place: Place, log: Callable[[s
             loaded=sandbox.loaded,
             confined=entry.sandbox,
         )
-        return await _started(argv, rights, place, log, unconfined=place.is_full_access())
+        hindrance = partial(hindrance_by_hosts, server, place.project)
+        return await _started(argv, rights, place, log, hindrance, unconfined=place.is_full_access())
     except UnconfinedError as error:
         raise ServerGoneError(f"{error}. With --sandbox full-access it runs without one") from error
     except (VariableError, SettingsError, OSError, ValueError) as error:
@@ -145,7 +161,13 @@ async def start_program(server: ConfiguredServer, place: Place, log: Callable[[s
 
 
 async def _started(
-    argv: list[str], rights: ProgramRights, place: Place, log: Callable[[str], None], *, unconfined: bool
+    argv: list[str],
+    rights: ProgramRights,
+    place: Place,
+    log: Callable[[str], None],
+    hindrance: Callable[[Sequence[Blocked]], str],
+    *,
+    unconfined: bool,
 ) -> ServerProcess:
     with ExitStack() as ours, ExitStack() as theirs:
 
@@ -169,7 +191,7 @@ async def _started(
         for warning in program.warnings if rights.hosts or program.tier == "none" else ():
             log(warning)
         ours.pop_all()
-        return ServerProcess(program, stdin[0], stdout[0], stderr[0], log)
+        return ServerProcess(program, stdin[0], stdout[0], stderr[0], log, hindrance)
 
 
 def _program(name: str, place: Place) -> str:

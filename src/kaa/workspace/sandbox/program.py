@@ -180,9 +180,13 @@ class ConfinedProgram:
             " limits apply (docs/sandbox.md).",
         )
 
-    def blocked_hosts(self) -> tuple[Blocked, ...]:
-        """The hosts that it was kept from so far, each once."""
-        return self._sandbox.network.blocked_since(0)
+    def mark(self) -> int:
+        """The present, for `blocked_hosts`."""
+        return self._sandbox.network.mark()
+
+    def blocked_hosts(self, since: int = 0) -> tuple[Blocked, ...]:
+        """The hosts that it was kept from since a mark, or since its start, each once."""
+        return self._sandbox.network.blocked_since(since)
 
     async def wait(self) -> Ending:
         """Wait until it has ended; nothing of it is left then. Cancelling this stops nothing.
