@@ -7,7 +7,6 @@ terminal itself edits. A dialog is written when it opens, and the next line answ
 import os
 import signal
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 from kaa.frontends.interactive.dialogs.choices import DialogChoices
 from kaa.frontends.interactive.dialogs.frame import DialogFrame
@@ -23,8 +22,6 @@ from kaa.tui.reactor import Reactor
 from kaa.tui.sanitize import squeezed
 from kaa.tui.terminal import Terminal
 from kaa.tui.width import plain
-
-ValueT = TypeVar("ValueT")
 
 _PROMPT = "> "
 _READ_BYTES = 65536
@@ -264,10 +261,13 @@ class PlainSurface:
             # Never Enter: it gives the first answer, which may be a yes.
             if not dialog.control.take(line):
                 self.write_line("[invalid answer: enter the letter of one of the answers]")
-        else:
-            self._hand_over([Key("ctrl+a"), Key("ctrl+k"), Paste(line)])
-            if not isinstance(dialog.control, SelectList) or _is_meant(dialog.control, line):
+        elif isinstance(dialog.control, SelectList):
+            if dialog.control.seek(line):
                 self._hand_over([Key("enter")])
+            elif not dialog.control.query:
+                self.write_line("[invalid answer: enter the beginning of a name from the list]")
+        else:
+            self._hand_over([Key("ctrl+a"), Key("ctrl+k"), Paste(line), Key("enter")])
 
     def _hand_over(self, events: Sequence[Event]) -> None:
         self.on_events(events)
@@ -283,9 +283,3 @@ def _asked_for(dialog: DialogFrame) -> str:
             return "a name from the list"
         case _:
             return "a text"
-
-
-def _is_meant(entries: SelectList[ValueT], text: str) -> bool:
-    """Whether the entry that would be taken is the only one that fits, or the one whose name begins so."""
-    selected = entries.selected
-    return len(entries.found) == 1 or (selected is not None and selected.label.lower().startswith(text.strip().lower()))

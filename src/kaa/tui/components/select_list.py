@@ -126,6 +126,21 @@ class SelectList(ScrolledList, Generic[T]):
         self.set_query("")
         self._go_to(next((item for item in self._items if item.value == value), None))
 
+    def seek(self, name: str) -> bool:
+        """Select the entry that a line of text means, by the search if there is one.
+
+        Returns:
+            Whether it is the only one that fits, or its label begins so.
+        """
+        self.set_query(name)
+        wanted = name.strip().lower()
+        if self._search is None:
+            fitting = [item for item in self._items if item.label.lower().startswith(wanted) and not item.is_heading]
+            if not fitting:
+                return False
+            self._go_to(min(fitting, key=lambda item: len(item.label)))
+        return len(self._found) == 1 or (self.selected is not None and self.selected.label.lower().startswith(wanted))
+
     def written(self, width: int) -> list[str]:
         """The entries in view to be read line by line: words instead of a pointer and a check mark."""
         lines = [f"Search: {one_line(self.query)}"] if self.query else []

@@ -4,6 +4,7 @@ from kaa.core.forms import ChoiceField, ChoicesField, Field, FieldOption, Number
 from kaa.ext.questions import Confirmed, Declined, Dismissed, Filled, Form, OpenUrl
 from kaa.frontends.interactive.dialogs.address import AddressDialog
 from kaa.frontends.interactive.dialogs.form import FormDialog
+from kaa.tui.events import Paste
 from tests.support.keyboard import keyboard_context, press, type_text
 from tests.support.painted import visible
 
@@ -112,10 +113,49 @@ def test_escape_goes_back_from_a_field_and_then_dismisses() -> None:
     assert asked.answers == [Dismissed()]
 
 
+def test_typing_begins_the_value_of_the_selected_field() -> None:
+    asked = Asked(TextField("name", "Your name", default="Bea"), TextField("city"))
+
+    asked.type("An")
+    typing = asked.screen
+    asked.type("n\n")
+    filled = asked.screen
+    asked.press("down", "enter")
+
+    assert "An" in typing
+    assert "Bea" not in typing
+    assert typing.count("Your name") == 1
+    assert "city" in filled
+    assert asked.answers == [Filled({"name": "Ann"})]
+
+
+def test_typing_finds_an_option_of_the_selected_field_and_escape_brings_a_value_back() -> None:
+    asked = Asked(ChoiceField("colour", options=_COLOURS), TextField("name", default="Bea"))
+
+    asked.type("bl\n")
+    asked.type("x")
+    asked.press("escape")
+    asked.dialog.key(Paste("An\nn"))
+    asked.press("escape", "down", "enter")
+
+    assert asked.answers == [Filled({"colour": "b", "name": "Bea"})]
+
+
+def test_typing_neither_sends_nor_hides_anything() -> None:
+    asked = Asked(TextField("name"))
+    asked.press("down")
+    before = asked.screen
+
+    asked.type("xyz")
+
+    assert asked.screen == before
+    assert "Decline" in before
+
+
 def test_a_form_can_be_declined() -> None:
     asked = Asked(TextField("name"))
 
-    asked.type("decline\n")
+    asked.press("up", "enter")
 
     assert asked.answers == [Declined()]
 

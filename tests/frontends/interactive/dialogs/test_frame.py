@@ -169,3 +169,12 @@ def test_of_a_hint_whole_parts_are_left_where_there_is_little_room() -> None:
         "Enter keeps it",
         "Enter k",
     ]
+
+
+def test_a_title_without_room_says_that_it_goes_on() -> None:
+    context = keyboard_context()
+    choices = DialogChoices(context, [DialogChoice("y", "yes", lambda: None)], lambda: None)
+    frame = DialogFrame(context, "May the server ask your model?", lambda _: [], choices)
+
+    assert visible(frame.render(60))[0].startswith("╭─ May the server ask your model? ─")
+    assert visible(frame.render(24))[0] == "╭─ May the server as… ─╮"

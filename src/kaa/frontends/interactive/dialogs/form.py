@@ -25,6 +25,8 @@ from kaa.tui.component import Component
 from kaa.tui.components.input import Input
 from kaa.tui.components.select_list import SelectItem, SelectList
 from kaa.tui.context import Context
+from kaa.tui.events import Input as InputEvent
+from kaa.tui.events import Key
 from kaa.tui.sanitize import one_line, squeezed
 
 _Row: TypeAlias = tuple[Literal["field", "end"], str]
@@ -55,15 +57,15 @@ class FormDialog(QuestionDialog[Filled | Declined | Dismissed]):
         self._values = defaults(question.fields)
         self._asked: Field | None = None
         self._problem = ""
-        self._overview: SelectList[_Row] | None = None
+        self._overview: _Fields | None = None
 
     def _answering(self) -> Component:
-        self._overview = SelectList(
+        self._overview = _Fields(
             self._context,
             self._rows(),
             on_select=lambda item: self._choose(item.value),
             on_cancel=lambda: self._answer(Dismissed()),
-            rank=words_first,
+            on_type=self._begin,
         )
         missing = [name for name, field in self._fields.items() if field.required and name not in self._values]
         first = (missing or list(self._fields))[:1]
@@ -106,6 +108,15 @@ class FormDialog(QuestionDialog[Filled | Declined | Dismissed]):
         else:
             self._send()
 
+    def _begin(self, row: _Row, typed: InputEvent) -> None:
+        """Take what is typed as the beginning of the selected field's value, or of the option to find."""
+        kind, name = row
+        if kind == "field":
+            self._change(self._fields[name])
+            if isinstance(self.control, Input):
+                self.control.set_text("")  # Esc brings the value back
+            self.control.key(typed)
+
     def _send(self) -> None:
         try:
             values = checked(tuple(self._fields.values()), self._values)
@@ -129,7 +140,7 @@ class FormDialog(QuestionDialog[Filled | Declined | Dismissed]):
             case ChoicesField():
                 return _Ticks(self._context, field, self._ticked(field), self._entered, self._back)
             case TextField() | NumberField():
-                line = Input(self._context, f"{squeezed(field.label)}: ")
+                line = Input(self._context)  # its label is what `_said` ends with
                 line.set_text(_as_text(self._values.get(field.name, "")))
                 line.on_submit = self._typed
                 line.on_cancel = self._back
@@ -194,6 +205,31 @@ class FormDialog(QuestionDialog[Filled | Declined | Dismissed]):
             self._overview.select(at)
         self.tell(self._said)
         self.exchange(self._overview, self._keys)
+
+
+class _Fields(SelectList[_Row]):
+    """The fields and the ends of a form. It has no search: what is typed is for the selected field."""
+
+    def __init__(
+        self,
+        context: Context,
+        rows: Sequence[SelectItem[_Row]],
+        *,
+        on_select: Callable[[SelectItem[_Row]], None],
+        on_cancel: Callable[[], None],
+        on_type: Callable[[_Row, InputEvent], None],
+    ) -> None:
+        super().__init__(context, rows, on_select=on_select, on_cancel=on_cancel)
+        self._on_type = on_type
+
+    def key(self, key: InputEvent) -> bool:
+        """Move, choose, cancel, or hand over what is typed."""
+        if super().key(key):
+            return True
+        if self.selected is None or not key.text or (isinstance(key, Key) and key.action == "release"):
+            return False
+        self._on_type(self.selected.value, key)
+        return True
 
 
 class _Ticks(SelectList[str]):

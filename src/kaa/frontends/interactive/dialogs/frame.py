@@ -5,6 +5,7 @@ from collections.abc import Callable
 from kaa.frontends.interactive.dialogs.choices import DialogChoices
 from kaa.tui.component import Component
 from kaa.tui.components.select_list import SelectList
+from kaa.tui.components.text import truncated
 from kaa.tui.context import Context
 from kaa.tui.events import Input
 from kaa.tui.key_notation import show_key
@@ -174,7 +175,7 @@ class DialogFrame:
         glyphs, palette = self._context.glyphs, self._context.palette
         border, inner = palette[self._token], _inner(width)
         side = paint(glyphs.vertical, border)
-        title = clip(self._title, max(0, width - 6))
+        title = truncated(self._title, max(0, width - 6), glyphs.ellipsis)
         top = paint_spans(
             [
                 (glyphs.top_left + glyphs.horizontal, border),
