@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from kaa.builtin.mcp.results import contents, tool_result
-from kaa.core.messages import ImageContent, TextContent
+from kaa.core.messages import ImageContent, Json, TextContent
 from kaa.mcp.contents import AudioPart, CallResult, ImagePart, LinkPart, Part, ResourcePart, TextPart
 from kaa.workspace.memory import MemoryWorkspace
 from tests.support.agents import run
@@ -90,6 +90,33 @@ def test_structured_content_is_the_text_where_there_is_no_other() -> None:
 
     assert result.details == {"rows": [1, 2]}
     assert '{"rows":[1,2]}' in result.content[0].text  # type: ignore[union-attr]  # a text comes first
+
+
+@pytest.mark.parametrize(
+    ("structured", "told"),
+    [
+        ({"rows": [1]}, ""),
+        ({"rows": "one"}, "The structured content does not match the tool's outputSchema: rows is not of type array."),
+        (None, "The tool promises structured content (outputSchema), but this result has none."),
+    ],
+)
+def test_structured_content_that_is_not_as_promised_is_kept_and_told(structured: Json, told: str) -> None:
+    promised: dict[str, Json] = {"type": "object", "properties": {"rows": {"type": "array"}}}
+    answer = CallResult((TextPart("the rows"),), structured)
+
+    result = run(tool_result("db", answer, MemoryWorkspace(), promised))
+
+    said, *notes = result.content
+    assert "the rows" in said.text  # type: ignore[union-attr]  # a text comes first
+    assert notes == ([TextContent(told)] if told else [])
+    assert result.details == structured
+    assert not result.is_error
+
+
+def test_a_failure_need_not_have_what_the_tool_promised() -> None:
+    answer = CallResult((TextPart("no"),), failed=True)
+
+    assert len(run(tool_result("db", answer, MemoryWorkspace(), {"type": "object"})).content) == 1
 
 
 def test_large_structured_content_is_not_kept_with_the_session() -> None:

@@ -31,6 +31,17 @@ def test_a_tool_is_called_and_its_server_started_only_then(stage: Stage) -> None
     )
 
 
+def test_a_result_that_breaks_the_promise_of_its_tool_says_so(stage: Stage) -> None:
+    counting = msgspec.structs.replace(tool_info("count"), output_schema={"type": "object", "required": ["n"]})
+    db = server("db", counting, answer=lambda *_: CallResult((TextPart("many"),), {"m": 1}))
+
+    [result] = results_of(stage, MemoryMcpHost([db]), [call("mcp__db__count"), say("Odd.")])
+
+    assert not result.is_error
+    assert "\nmany\n" in result.text
+    assert "does not match the tool's outputSchema: n is missing." in result.text
+
+
 def test_the_definition_is_that_of_the_server(stage: Stage) -> None:
     results_of(stage, MemoryMcpHost([server("github", tool_info("search", "Find issues.", q="string"))]), [say("Hi.")])
 

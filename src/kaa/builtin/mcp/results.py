@@ -1,5 +1,6 @@
 """What the model gets of a server's answer: text marked as data, images that it can see, and files with the rest."""
 
+import asyncio
 import re
 from collections.abc import Sequence
 from typing import NamedTuple, assert_never
@@ -11,6 +12,7 @@ from kaa.builtin.truncate import format_size
 from kaa.core.messages import ImageContent, Json, TextContent
 from kaa.core.tool import ToolResult
 from kaa.mcp.contents import AudioPart, CallResult, ImagePart, LinkPart, Part, ResourcePart, TextPart
+from kaa.mcp.structure import mismatch
 from kaa.workspace.protocol import Workspace
 
 # What could end or begin the answer's element inside its own text.
@@ -23,13 +25,16 @@ _MOST_IMAGES = 20
 _MOST_DETAIL_BYTES = 256 * 1024
 
 
-async def tool_result(server: str, result: CallResult, workspace: Workspace) -> ToolResult:
+async def tool_result(
+    server: str, result: CallResult, workspace: Workspace, promised: dict[str, Json] | None = None
+) -> ToolResult:
     """The result of a call. `details` is the structured content, if it is not too large.
 
     Args:
         server: which one answered.
         result: its answer.
         workspace: keeps what models cannot read.
+        promised: the schema of its structured content, if there is one; what does not match it is told, and kept.
     """
     structured = None if result.structured is None else msgspec.json.encode(result.structured)
     parts = result.parts
@@ -38,7 +43,8 @@ async def tool_result(server: str, result: CallResult, workspace: Workspace) -> 
     fits = structured is not None and len(structured) <= _MOST_DETAIL_BYTES
     details: Json = result.structured if fits else None
     made = ToolResult(await contents(server, parts, workspace), details, is_error=result.failed)
-    return with_notes(made, [result.hindrance] if result.hindrance else [])
+    broken = "" if promised is None or result.failed else await asyncio.to_thread(_broken, result.structured, promised)
+    return with_notes(made, [note for note in (result.hindrance, broken) if note])
 
 
 def with_notes(result: ToolResult, notes: Sequence[str]) -> ToolResult:
@@ -88,6 +94,15 @@ def unframed(text: str) -> Unframed | None:
     """The reverse of `framed`, with what follows; None for any other text."""
     found = _FRAMED.fullmatch(text)
     return None if found is None else Unframed(found[1], f"{found[2]}{found[3]}")
+
+
+def _broken(structured: Json, promised: dict[str, Json]) -> str:
+    """A sentence about what a server promised of its structured content and did not keep; empty if it did."""
+    if not (problem := mismatch(structured, promised)):
+        return ""
+    if structured is None:
+        return "The tool promises structured content (outputSchema), but this result has none."
+    return f"The structured content does not match the tool's outputSchema: {problem}."
 
 
 def _link(server: str, link: LinkPart) -> str:

@@ -53,7 +53,8 @@ class McpTool:
             )
         except McpError as error:
             raise ToolError("\n".join([failure(self.server, error), *questions.refusals])) from error
-        return with_notes(await tool_result(self.server, result, context.workspace), questions.refusals)
+        made = await tool_result(self.server, result, context.workspace, self.info.output_schema)
+        return with_notes(made, questions.refusals)
 
 
 class McpTools:
