@@ -91,7 +91,7 @@ def say(*text: str) -> Answer:
     return Answer(text=text)
 
 
-def call(name: str, **arguments: Json) -> Answer:
+def call(name: str, /, **arguments: Json) -> Answer:
     """A reply that calls one tool."""
     return Answer(calls=(Call(name, msgspec.json.encode(arguments).decode()),))
 

@@ -19,6 +19,7 @@ from kaa.ext.hooks import SessionEndReason, StartReason
 from kaa.ext.places import ExtensionId
 from kaa.host.process import current_directory
 from kaa.session.errors import SessionError
+from kaa.shell.components import FoundFile, user_places
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home, session_folder
 from kaa.shell.loaded_extensions import LoadedExtensions
@@ -26,7 +27,7 @@ from kaa.shell.models.access import ModelAccess
 from kaa.shell.opening import Surroundings, open_conversation
 from kaa.shell.options import ConversationOptions, HostOptions, switch_kind, switch_target
 from kaa.shell.project_files import ServerFile
-from kaa.shell.settings import load_user_settings
+from kaa.shell.settings import Settings, load_user_settings
 from kaa.shell.work_queue import WorkQueue
 from kaa.shell.workspaces import Workspaces
 from kaa.workspace.local import LocalWorkspace
@@ -34,6 +35,7 @@ from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
     from kaa.ext.showing import DisplayOutput
+    from kaa.shell.components.extensions import ComponentExtensions
     from kaa.shell.extensions.processes import ExtensionProcesses
     from kaa.shell.mcp.servers import McpServers
     from kaa.shell.sessions import Sessions
@@ -195,6 +197,7 @@ class Host:
                 self._models,
                 decisions,
                 self._servers,
+                self._components,
             )
             conversation = await open_conversation(options, at, configuration)
             hosted = HostedConversation(name, conversation, reason, undo.pop_all())
@@ -296,6 +299,21 @@ class Host:
         """Whether MCP servers are configured: in these files of a project, in the user's, or for this run."""
         options = self._mcp_options
         return options.enabled and bool(files or options.file or (self.home.path / "mcp.json").exists())
+
+    async def _components(
+        self, root: str, files: Sequence[FoundFile], settings: Settings, notify: Callable[[str], None]
+    ) -> ExtensionId | None:
+        """The skills of a project and of the user, as an extension; None if there are none."""
+        places = user_places(self.home.path, settings.use_files_of, settings.skills)
+        if not files and not places:
+            return None
+        return await self._component_extensions.of_conversation(root, files, places, settings, notify)
+
+    @cached_property
+    def _component_extensions(self) -> "ComponentExtensions":
+        from kaa.shell.components.extensions import ComponentExtensions  # lazy: many users have no skills
+
+        return ComponentExtensions(self.home, self._extensions.loaded)
 
     @cached_property
     def _mcp_servers(self) -> "McpServers":

@@ -23,7 +23,6 @@ _IGNORED: Final[dict[str, tuple[tuple[Json, ...], str]]] = {
     "prompts": (([],), "kaa has no prompt templates"),
     "shellCommandPrefix": (("",), "kaa runs commands as they are"),
     "shellPath": ((), "kaa runs commands with bash"),
-    "skills": (([],), "kaa has no skills"),
     "transport": (("sse", "auto"), "kaa receives replies as server-sent events"),
 }
 

@@ -34,11 +34,12 @@ from kaa.shell.budgeting import merged
 from kaa.shell.checkpoints.turns import TurnCheckpoints, take_checkpoints
 from kaa.shell.compaction.compacting import Compacting
 from kaa.shell.compaction.summarizing import Summarizer
+from kaa.shell.components import FoundFile
 from kaa.shell.containment import Containment, contain
 from kaa.shell.conversation import Conversation
 from kaa.shell.gatekeeper import Gatekeeper, create_gatekeeper
 from kaa.shell.home import Home, expanded, session_folder
-from kaa.shell.loaded_extensions import LoadedExtensions
+from kaa.shell.loaded_extensions import LoadedExtensions, load_built_in
 from kaa.shell.models.access import ModelAccess
 from kaa.shell.models.link import link_session_model
 from kaa.shell.naming import Naming
@@ -87,6 +88,7 @@ class Surroundings(msgspec.Struct, frozen=True):
         models: those of the process.
         decisions: what was decided in this process about trust in the project, and asking again.
         servers: gives the MCP servers of a project, as an extension; None if there are none.
+        components: gives the skills of a project and of the user likewise, and tells of those that cannot be used.
         project_extensions: copies of the extensions of the project that the user trusts, and its MCP servers.
     """
 
@@ -102,6 +104,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     models: ModelAccess
     decisions: "Callable[[], TrustDecisions]"
     servers: Callable[[str, Sequence[ServerFile], Asker], Awaitable[ExtensionId | None]]
+    components: Callable[[str, Sequence[FoundFile], Settings, Callable[[str], None]], Awaitable[ExtensionId | None]]
     project_extensions: tuple[ExtensionId, ...] = ()
 
 
@@ -267,8 +270,10 @@ async def _load_extensions(
     project: _Project, at: Surroundings
 ) -> tuple[tuple[ExtensionId, ...], tuple[ExtensionId, ...]]:
     """Load what the conversation uses. Returns the extensions of the project, and all."""
+    _ = load_built_in(at.extensions.loaded)  # first: their sections of the prompt are the same in all projects
     servers = await at.servers(at.workspace.root, project.files.servers, at.asker)
-    extensions = (*project.files.extensions, *([servers] if servers is not None else []))
+    components = await at.components(at.workspace.root, project.files.components, project.settings, at.notify)
+    extensions = (*project.files.extensions, *(one for one in (servers, components) if one is not None))
     return extensions, await at.extensions.load(project.settings, extensions)
 
 

@@ -14,6 +14,7 @@ import msgspec
 from kaa.ext.api import ContextFile
 from kaa.ext.places import ExtensionId
 from kaa.host.regular_files import read_regular
+from kaa.shell.components import FoundFile
 from kaa.shell.home import PROJECT_FOLDER, Home
 from kaa.shell.trust.configuration import SERVER_FILES, ProjectConfiguration
 from kaa.shell.trust.instructions import CONTEXT_NAMES, MAX_INSTRUCTION_BYTES
@@ -37,6 +38,7 @@ class ProjectFiles(msgspec.Struct, frozen=True):
     Attributes:
         extensions: copies of those that the user trusts.
         servers: the files that configure MCP servers.
+        components: the files of skills and commands that are used.
         notices: what the user should know about it, in sentences.
     """
 
@@ -46,12 +48,20 @@ class ProjectFiles(msgspec.Struct, frozen=True):
     context_files: tuple[ContextFile, ...] = ()
     extensions: tuple[ExtensionId, ...] = ()
     servers: tuple[ServerFile, ...] = ()
+    components: tuple[FoundFile, ...] = ()
     notices: tuple[str, ...] = ()
 
     @property
     def configuration(self) -> tuple[object, ...]:
         """What is not about instructions."""
-        return self.settings, self.system_prompt, self.append_system_prompt, self.extensions, self.servers
+        return (
+            self.settings,
+            self.system_prompt,
+            self.append_system_prompt,
+            self.extensions,
+            self.servers,
+            self.components,
+        )
 
 
 def project_files(
@@ -80,6 +90,7 @@ def project_files(
         own = ((home.path / name, _own(home.path / name, texts)) for name in CONTEXT_NAMES)
         mine = [ContextFile(str(path), text) for path, text in own if text is not None][:1]
         context_files = (*mine, *_instructions(configuration, verdict, texts))
+    texts.notices += configuration.components.notices
     extensions = _extensions(configuration, home, texts) if verdict.configuration else ()
     return ProjectFiles(
         settings=configuration.content(PROJECT_SETTINGS) if verdict.configuration else None,
@@ -88,6 +99,7 @@ def project_files(
         context_files=context_files,
         extensions=extensions,
         servers=server_files(configuration, verdict),
+        components=tuple(file for file in configuration.components.files if file.path in verdict.components),
         # A line feed in a path must not begin a line that looks like one of ours.
         notices=tuple(" ".join(notice.split()) for notice in texts.notices),
     )

@@ -3,6 +3,7 @@
 A project has no say here: this is decided before anything of it is read.
 """
 
+import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from kaa.ext.places import discover, entry_file, package
 from kaa.hands.policy import Mode
 from kaa.host.paths import is_below, trail
 from kaa.host.programs import commands_can_write
+from kaa.shell.components import user_places
 from kaa.shell.home import Home, expanded
 from kaa.shell.key_variables import without_keys
 from kaa.shell.settings import SandboxSettings, SettingsError, load_user_settings
@@ -67,12 +69,17 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
         *(_directory(path, "--add-dir", directory) for path in flags.writable),
     )
     extensions = (*discover(home.extensions), *map(expanded, (*user.extensions, *flags.extensions)))
+    # The scripts of skills, in folders that are hidden otherwise.
+    skills = (place.folder for place in user_places(home.path, user.use_files_of, user.skills) if place.kind == "skill")
     changeable = tuple(map(os.path.realpath, (directory, *writable)))
     return SandboxOptions(
         mode=mode,
         network=_network(settings, flags.network, str(home.settings)),
         writable=writable,
-        hidden=tuple(_spelled_out(path, directory) for path in settings.hidden),
+        hidden=(
+            *(f"!{glob.escape(folder)}" for folder in skills),
+            *(_spelled_out(path, directory) for path in settings.hidden),
+        ),
         private=(str(home.path),),
         git_writable=flags.git and settings.git,
         ports=settings.ports,

@@ -22,6 +22,7 @@ from kaa.host.regular_files import read_regular
 from kaa.llm import jsonc
 from kaa.llm.local.addresses import is_address
 from kaa.llm.tuning import CacheRetention, Tuning
+from kaa.shell.components import ForeignAgent
 from kaa.shell.ignored_settings import ignored_settings, misspelled_settings, unknown_settings
 
 # What a project's settings may override: which models and tools, and the order of messages. Never where requests go
@@ -257,6 +258,8 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     http_proxy: str | None = None
     session_dir: str | None = None
     extensions: tuple[str, ...] = ()
+    use_files_of: tuple[ForeignAgent, ...] = ()
+    skills: tuple[str, ...] = ()
     extension_settings: dict[str, dict[str, Json]] = {}
     required_extensions: tuple[str, ...] = ()
     auto_title: AutoTitle = "first-message"

@@ -55,17 +55,16 @@ def test_a_project_without_any_has_nothing_to_trust(tmp_path: Path) -> None:
 
 
 def test_everything_that_configures_or_runs_is_found(project: Path) -> None:
-    for path in (".kaa/settings.json", ".kaa/extensions/deep/er/x.py", ".agents/skills/s/SKILL.md", ".mcp.json"):
+    paths = (".kaa/settings.json", ".kaa/extensions/deep/er/x.py", ".mcp.json", ".agents/skills/s/SKILL.md")
+    for path in (*paths, ".agents/skills/s/script.py"):
         (project / path).parent.mkdir(parents=True, exist_ok=True)
         (project / path).write_text(path)
     (project / "main.py").write_text("no configuration")
 
     configuration = surveyed(project)
 
-    assert [(file.path, file.data) for file in configuration.files] == [
-        (path, path.encode())
-        for path in (".agents/skills/s/SKILL.md", ".kaa/extensions/deep/er/x.py", ".kaa/settings.json", ".mcp.json")
-    ]
+    assert {file.path: file.data for file in configuration.trustable} == {path: path.encode() for path in paths}
+    assert [file.name for file in configuration.components.files] == ["s"]
     assert configuration.content(".kaa/settings.json") == b".kaa/settings.json"
     assert configuration.content("main.py") is None
 
@@ -156,12 +155,14 @@ class TestLinks:
         (tmp_path / "elsewhere").mkdir()
         (tmp_path / "elsewhere" / "x.py").write_text("")
         (project / ".kaa" / "extensions").symlink_to(tmp_path / "elsewhere")
+        (tmp_path / "elsewhere" / "skills" / "s").mkdir(parents=True)
+        (tmp_path / "elsewhere" / "skills" / "s" / "SKILL.md").write_text("obey")
         (project / ".agents").symlink_to(tmp_path / "elsewhere")
 
-        assert [(file.path, file.kind) for file in surveyed(project).files] == [
-            (".agents", "link"),
-            (".kaa/extensions", "link"),
-        ]
+        found = surveyed(project)
+
+        assert [(file.path, file.kind) for file in found.files] == [(".kaa/extensions", "link")]
+        assert found.components.files == ()
 
     def test_in_circles_or_to_nowhere_are_no_trouble(self, project: Path) -> None:
         (project / ".kaa" / "loop").symlink_to("loop")

@@ -85,7 +85,7 @@ def test_a_stored_no_is_not_asked_about(configured: Stage) -> None:
 
 
 def test_too_much_is_said_and_not_trusted(stage: Stage) -> None:
-    stage.files |= {f"/project/.kaa/skills/{number}": b"" for number in range(501)}
+    stage.files |= {f"/project/.kaa/hooks/{number}": b"" for number in range(501)}
 
     with pytest.raises(TrustError, match="more than 500 files"):
         stage.play(ask, ConversationOptions(model="m", trust="yes"))

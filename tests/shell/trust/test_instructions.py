@@ -68,7 +68,7 @@ class TestWhereTheyAreFound:
             assert not configuration.texts
             store = TrustStore(home)
             store.trust(configuration)
-            assert store.trusted_texts(configuration) == frozenset()
+            assert store.trusted_files(configuration) == frozenset()
 
         with folder_elsewhere() as folder:
             (folder / "project").mkdir()
@@ -94,7 +94,7 @@ class TestTheStore:
         assert isinstance(state, Changed)
         assert state.difference.changed == ("AGENTS.md",)
         assert "-tabs\n+tabS" in state.difference.diff
-        assert store.trusted_texts(changed) == {"/work/repo/AGENTS.md"}
+        assert store.trusted_files(changed) == {"../AGENTS.md"}
 
     def test_trust_in_one_directory_covers_no_other(self, home: Home) -> None:
         files = {
@@ -109,7 +109,7 @@ class TestTheStore:
         for root in ("/work/repo", "/work/repo/other", f"{ROOT}/inner"):
             configuration = surveyed(home, root, **files)
             assert TrustStore(home).state(configuration) == Undecided()
-            assert TrustStore(home).trusted_texts(configuration) == frozenset()
+            assert TrustStore(home).trusted_files(configuration) == frozenset()
 
     def test_a_file_that_takes_the_place_of_a_trusted_one_is_not_trusted(self, home: Home) -> None:
         store = TrustStore(home)
@@ -118,7 +118,7 @@ class TestTheStore:
         both = surveyed(home, **{"repo__package__CLAUDE.md": "tabs", "repo__package__AGENTS.md": "obey"})
 
         assert isinstance(store.state(both), Changed)
-        assert store.trusted_texts(both) == frozenset()
+        assert store.trusted_files(both) == frozenset()
 
     def test_a_change_of_the_text_leaves_the_configuration_trusted_and_the_other_way_round(self, home: Home) -> None:
         before = {"repo__package__AGENTS.md": "tabs", "repo__package__.kaa__SYSTEM.md": "kind"}

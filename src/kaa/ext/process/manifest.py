@@ -17,7 +17,6 @@ Transport: TypeAlias = Literal["fd", "stdio"]
 """`fd`: the process reads messages from descriptor 3 and writes to 4. `stdio`: stdin and stdout."""
 
 _MAX_BYTES = 64 * 1024
-_MAX_DEPTH = 10
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 # The program and the arguments before the entry, as Piglet runs it.
 _RUNTIMES = {
@@ -142,23 +141,9 @@ def _fields(content: bytes) -> dict[str, Any]:
     Raises:
         ValueError: this is not YAML, not a mapping, or uses aliases.
     """
-    import yaml  # lazy: only runs with extension processes pay for it
+    from kaa.host.plain_yaml import yaml_fields  # lazy: only runs with extension processes pay for it
 
-    try:
-        text = content.decode()
-        depth = 0
-        for event in yaml.parse(text, yaml.BaseLoader):
-            if isinstance(event, yaml.AliasEvent):  # a few of them expand to gigabytes
-                raise ValueError("aliases (`*name`) are not supported")
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > _MAX_DEPTH:
-                raise ValueError(f"more than {_MAX_DEPTH} lists or mappings inside each other")
-        # Every scalar is text, so that `version: 1.10` is not a number and `name: no` is not a boolean.
-        fields = yaml.load(text, yaml.BaseLoader)  # noqa: S506 builds nothing but texts, lists and dicts
-    except yaml.YAMLError as error:
-        raise ValueError(" ".join(str(error).split())) from error
-    if not isinstance(fields, dict):
-        raise ValueError("expected fields such as `name: my-extension`")
+    fields = yaml_fields(content.decode())
     return {name: value for name, value in fields.items() if value != "" and name not in ("folder", "extension")}
 
 

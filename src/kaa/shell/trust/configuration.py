@@ -3,11 +3,12 @@
 import errno
 import os
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Literal
 
 import msgspec
 
+from kaa.shell.components import PROJECT_PLACES, Found, Place, is_component
 from kaa.shell.home import PROJECT_FOLDER, Home
 from kaa.shell.trust.instructions import InstructionFile, find_instructions
 from kaa.workspace.protocol import FileInfo, Workspace
@@ -15,8 +16,8 @@ from kaa.workspace.protocol import FileInfo, Workspace
 SERVER_FILES = (".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json", ".pi/mcp.json", f"{PROJECT_FOLDER}/mcp.json")
 """The files of a project that configure MCP servers; later ones win."""
 
-# All that kaa takes from a project, now or with a later version, besides its instructions.
-_PLACES = (PROJECT_FOLDER, ".agents", *(path for path in SERVER_FILES if not path.startswith(f"{PROJECT_FOLDER}/")))
+# All that kaa takes from a project, now or with a later version, besides its instructions, skills and commands.
+_PLACES = (PROJECT_FOLDER, *(path for path in SERVER_FILES if not path.startswith(f"{PROJECT_FOLDER}/")))
 
 # More than a person would read before saying yes.
 MAX_ENTRIES = 500
@@ -32,11 +33,12 @@ _USES = (
     (f"{PROJECT_FOLDER}/APPEND_SYSTEM.md", "adds to kaa's instructions to the model"),
     (f"{PROJECT_FOLDER}/extensions/", "programs that run as a part of kaa, with your rights"),
     (f"{PROJECT_FOLDER}/hooks/", "programs that run when kaa works"),
-    (f"{PROJECT_FOLDER}/prompts/", "texts for the model that you call by name"),
-    (f"{PROJECT_FOLDER}/skills/", "instructions and scripts for the model"),
     (f"{PROJECT_FOLDER}/", "other files of kaa's folder"),
-    (".agents/", "instructions and scripts for the model"),
 )
+_COMPONENT_USES = {
+    "skill": "skills: instructions that the model may follow, and scripts it may run in the sandbox",
+    "command": "commands: texts for the model that you call by name",
+}
 
 
 class TrustError(Exception):
@@ -67,12 +69,14 @@ class ProjectConfiguration(msgspec.Struct, frozen=True):
         files: of its configuration, sorted by path.
         problem: why it cannot be trusted whatever the user says, in a sentence; None if it can.
         instructions: AGENTS.md and its like, also of directories above, the most general first.
+        components: skills and commands, of kaa and of other agents.
     """
 
     root: str
     files: tuple[ConfigurationFile, ...] = ()
     problem: str | None = None
     instructions: tuple[InstructionFile, ...] = ()
+    components: Found = Found()
 
     @property
     def exists(self) -> bool:
@@ -86,8 +90,12 @@ class ProjectConfiguration(msgspec.Struct, frozen=True):
 
     @property
     def trustable(self) -> tuple[ConfigurationFile, ...]:
-        """All that trust is in: the texts, named from the root, and the files of the configuration."""
-        return (*(ConfigurationFile(text.name, "file", text.data) for text in self.texts), *self.files)
+        """All that trust is in: the texts, named from the root, the components, and the files of the configuration."""
+        return (
+            *(ConfigurationFile(text.name, "file", text.data) for text in self.texts),
+            *(ConfigurationFile(file.path, "file", file.data) for file in self.components.files),
+            *self.files,
+        )
 
     @property
     def digest(self) -> str:
@@ -110,6 +118,8 @@ class ProjectConfiguration(msgspec.Struct, frozen=True):
         for file in self.files:
             name = file.path if file.kind == "file" else f"{file.path} (left out: not a regular file)"
             grouped.setdefault(_use(file.path), []).append(name)
+        for component in self.components.files:
+            grouped.setdefault(_COMPONENT_USES[component.place.kind], []).append(component.path)
         return tuple(f"{use}: {', '.join(paths)}" for use, paths in grouped.items())
 
 
@@ -118,7 +128,7 @@ class _CannotBeTrustedError(Exception):
 
 
 async def survey(workspace: Workspace, home: Home) -> ProjectConfiguration:
-    """Read a project's configuration and instructions. Without any, that costs eight small requests.
+    """Read a project's configuration, instructions and components. Without any, that costs three small requests.
 
     Args:
         workspace: the project.
@@ -131,27 +141,44 @@ async def survey(workspace: Workspace, home: Home) -> ProjectConfiguration:
     if base is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), workspace.root)
     instructions = await find_instructions(workspace)
+    names = {entry.name for entry in await workspace.list(".")}
+    places = [place for place in PROJECT_PLACES if place.folder.split("/")[0] in names]
+    components = await _components(workspace, places, base.real_path) if places else Found()
     try:
-        files = await _files(workspace, base.real_path, _canonical(home))
+        files = await _files(workspace, base.real_path, _canonical(home), names)
     except _CannotBeTrustedError as error:
-        return ProjectConfiguration(base.real_path, problem=str(error), instructions=instructions)
-    return ProjectConfiguration(base.real_path, files, instructions=instructions)
+        problem = str(error)
+        return ProjectConfiguration(base.real_path, problem=problem, instructions=instructions, components=components)
+    return ProjectConfiguration(base.real_path, files, instructions=instructions, components=components)
+
+
+async def _components(workspace: Workspace, places: Sequence[Place], root: str) -> Found:
+    from kaa.shell.components.finding import find  # lazy: many projects have none
+
+    return await find(workspace, places, root)
 
 
 def configures(path: str) -> bool:
-    """Whether a file is of a project's configuration, by its name; else it has instructions."""
-    return any(path == place or path.startswith(f"{place}/") for place in _PLACES)
+    """Whether a file is of a project's configuration, by its name; else it has instructions or is a component."""
+    return not is_component(path) and any(path == place or path.startswith(f"{place}/") for place in _PLACES)
 
 
 def _canonical(home: Home) -> str:
     return os.path.realpath(home.path)
 
 
-async def _files(workspace: Workspace, root: str, own: str) -> tuple[ConfigurationFile, ...]:
-    """All files but those in `own`, level by level, so that a limit that is exceeded ends it early."""
+async def _files(workspace: Workspace, root: str, own: str, names: Set[str]) -> tuple[ConfigurationFile, ...]:
+    """All files but those in `own`, level by level, so that a limit that is exceeded ends it early.
+
+    Args:
+        workspace: the project.
+        root: its directory, without symlinks.
+        own: the user's folder.
+        names: what the project's directory has.
+    """
     regular: list[FileInfo] = []
     found: list[ConfigurationFile] = []
-    level: Sequence[str] = _PLACES
+    level: Sequence[str] = [place for place in _PLACES if place.split("/")[0] in names]
     depth = 0
     while level:
         if depth > MAX_DEPTH:
@@ -170,7 +197,8 @@ async def _files(workspace: Workspace, root: str, own: str) -> tuple[Configurati
                 regular.append(msgspec.structs.replace(info, path=path))
             else:
                 found.append(ConfigurationFile(path, "other"))
-        level = [path for folder in folders for path in await _names(workspace, folder)]
+        below = [path for folder in folders for path in await _names(workspace, folder)]
+        level = [path for path in below if not is_component(f"{path}/")]
         if len(level) + len(regular) + len(found) > MAX_ENTRIES:
             raise _CannotBeTrustedError(f"it has more than {MAX_ENTRIES} files of configuration")
     contents = await _contents(workspace, regular)

@@ -84,18 +84,17 @@ class TrustStore:
             return Trusted()
         return Changed(difference(record.files, configuration.trustable))
 
-    def trusted_texts(self, configuration: ProjectConfiguration) -> frozenset[str]:
-        """Paths of the instructions that the user trusted exactly as they are now, whatever else has changed.
+    def trusted_files(self, configuration: ProjectConfiguration) -> frozenset[str]:
+        """Names of the files that the user trusted exactly as they are now, whatever else has changed.
 
         Raises:
             TrustError: the decisions cannot be read.
         """
         record = self._read().get(_key(configuration)) or _Record("declined", since=_now())
-        files = {file.path: file for file in configuration.trustable}
         return frozenset(
-            text.path
-            for text in configuration.texts
-            if text.name in record.files and same(record.files[text.name], files[text.name])
+            file.path
+            for file in configuration.trustable
+            if file.path in record.files and same(record.files[file.path], file)
         )
 
     def since(self, configuration: ProjectConfiguration) -> str:

@@ -7,6 +7,7 @@ from kaa.shell.home import Home
 from kaa.shell.trust.configuration import ProjectConfiguration, TrustError, configures
 
 _MAX_NAMED = 3
+_REMEDY = "/trust in the terminal shows it and asks; --trust uses it for one run"
 
 
 class TrustVerdict(msgspec.Struct, frozen=True):
@@ -15,6 +16,7 @@ class TrustVerdict(msgspec.Struct, frozen=True):
     Attributes:
         configuration: whether the project's configuration is used.
         instructions: paths of the files that instruct the model; others only inform it.
+        components: paths of the skills and commands that are used.
         unused: that the configuration is not used and why, a sentence without a full stop; None if there is none.
         remedy: what lets a conversation use it, likewise; empty if nothing does.
         was_asked: the user has just answered, and knows what is not trusted.
@@ -22,6 +24,7 @@ class TrustVerdict(msgspec.Struct, frozen=True):
 
     configuration: bool
     instructions: frozenset[str] = frozenset()
+    components: frozenset[str] = frozenset()
     unused: str | None = None
     remedy: str = ""
     was_asked: bool = False
@@ -44,44 +47,54 @@ def judge(choice: TrustChoice, configuration: ProjectConfiguration, home: Home) 
                 f"the project cannot be trusted: {configuration.problem}. Correct that, or continue without --trust"
             )
         case "yes":
-            return TrustVerdict(True, frozenset(file.path for file in configuration.instructions))
+            texts = frozenset(file.path for file in configuration.instructions)
+            return TrustVerdict(True, texts, frozenset(file.path for file in configuration.components.files))
         case "stored" | "instructions" if configuration.exists:
             return _decided_before(configuration, home, everything=choice == "stored")
-    return _unused(configuration, frozenset())
+    return _told(TrustVerdict(False), configuration)
 
 
 def _decided_before(configuration: ProjectConfiguration, home: Home, *, everything: bool) -> TrustVerdict:
     from kaa.shell.trust.store import Changed, Trusted, TrustStore  # lazy: most projects have nothing to trust
 
     store = TrustStore(home)
-    texts = store.trusted_texts(configuration)
+    trusted = store.trusted_files(configuration)
+    texts = frozenset(file.path for file in configuration.texts if file.name in trusted)
+    components = frozenset(file.path for file in configuration.components.files if file.path in trusted)
     if not everything:
         remedy = "--trust uses it for one run; what you trusted in the terminal does not count here"
-        return _unused(configuration, texts, "nobody watches this run", remedy)
+        return _told(TrustVerdict(False, texts, components), configuration, "nobody watches this run", remedy)
     match store.state(configuration):
         case Trusted():
-            return TrustVerdict(True, texts)
+            return TrustVerdict(True, texts, components)
         case Changed(difference=difference):
-            if not any(map(configures, (*difference.added, *difference.removed, *difference.changed))):
-                return TrustVerdict(True, texts)
-            return _unused(configuration, texts, "it has changed since you trusted it")
-    return _unused(configuration, texts)
+            has_changed = any(map(configures, (*difference.added, *difference.removed, *difference.changed)))
+            verdict = TrustVerdict(not has_changed, texts, components)
+            return _told(verdict, configuration, "it has changed since you trusted it")
+    return _told(TrustVerdict(False, texts, components), configuration)
 
 
-def _unused(
+def _told(
+    verdict: TrustVerdict,
     configuration: ProjectConfiguration,
-    texts: frozenset[str],
     reason: str = "it is not trusted",
-    remedy: str = "/trust in the terminal shows it and asks; --trust uses it for one run",
+    remedy: str = _REMEDY,
 ) -> TrustVerdict:
-    """`texts`: the instructions that are used."""
-    if not configuration.files and configuration.problem is None:
-        return TrustVerdict(False, texts)
-    unused = f"the project's configuration is not used, because {reason}"
+    """The verdict, with what is not used and why."""
     if configuration.problem is not None:
-        return TrustVerdict(False, texts, f"{unused}, and it cannot be: {configuration.problem}")
+        unused = f"the project's configuration is not used, because {reason}, and it cannot be: {configuration.problem}"
+        return msgspec.structs.replace(verdict, unused=unused)
+    files = [] if verdict.configuration else [file.path for file in configuration.files]
+    components = [file.path for file in configuration.components.files if file.path not in verdict.components]
+    if files:
+        unused = f"the project's configuration is not used, because {reason}"
+    elif components:
+        unused, remedy = "skills and commands of the project are not used, because you have not trusted them", _REMEDY
+    else:
+        return verdict
     # A line feed in a name must not begin a line that looks like one of ours.
-    names = [" ".join(file.path.split()) for file in configuration.files[:_MAX_NAMED]]
-    if len(configuration.files) > _MAX_NAMED:
-        names.append(f"{len(configuration.files) - _MAX_NAMED} more")
-    return TrustVerdict(False, texts, f"{unused} ({', '.join(names)})", remedy)
+    paths = [*files, *components]
+    names = [" ".join(path.split()) for path in paths[:_MAX_NAMED]]
+    if len(paths) > _MAX_NAMED:
+        names.append(f"{len(paths) - _MAX_NAMED} more")
+    return msgspec.structs.replace(verdict, unused=f"{unused} ({', '.join(names)})", remedy=remedy)

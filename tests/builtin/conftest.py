@@ -1,4 +1,4 @@
-"""The stage that conversations with servers play on."""
+"""The stage that conversations play on."""
 
 from collections.abc import Iterator
 from pathlib import Path

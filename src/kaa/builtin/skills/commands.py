@@ -1,0 +1,38 @@
+"""`/skill:NAME` uses a skill, `/skills` shows them."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from kaa.builtin.skills.index import CHARACTERS_PER_TOKEN, SkillIndex, shortened
+from kaa.builtin.skills.instructions import instructions
+from kaa.components.skill import SkillFile
+from kaa.ext.api import Command, CommandContext, Submit
+
+_DESCRIPTION_CHARACTERS = 120
+
+
+def skill_command(file: SkillFile) -> Command:
+    """The command that uses a skill."""
+    skill = file.skill
+    about = shortened(skill.description, _DESCRIPTION_CHARACTERS)
+    return Command(f"skill:{skill.name}", about, partial(_use, file), skill.argument_hint or "[ARGUMENTS]")
+
+
+async def _use(file: SkillFile, arguments: str, context: CommandContext) -> Submit:
+    if file.skill.forks and file.skill.for_model:
+        return Submit(f"Use the skill {file.skill.name}. Its arguments: {arguments or 'none'}")
+    return Submit(await instructions(file, arguments, context))
+
+
+def listing(files: Sequence[SkillFile], problems: Sequence[str], index: SkillIndex) -> str:
+    """The skills for people: what each is for, where it is, what kaa does not use of it."""
+    lines = [f"{len(files)} skills; their index is {index.tokens} tokens of each request."] if files else ["No skills."]
+    for file in files:
+        skill = file.skill
+        tokens = len(skill.body) // CHARACTERS_PER_TOKEN
+        whom = (
+            "" if skill.for_model and skill.for_user else ", for you only" if skill.for_user else ", for the model only"
+        )
+        lines += ["", f"{skill.name} ({tokens} tokens when used{whom}): {shortened(skill.description, 200)}"]
+        lines += [f"  {file.path}", *(f"  {note}" for note in skill.notes)]
+    return "\n".join([*lines, *(["", "Not used:", *(f"  {one}" for one in problems)] if problems else [])])

@@ -1,0 +1,41 @@
+"""The tool `skill`: gives the model the instructions of a skill, or has an agent carry them out."""
+
+from collections.abc import Mapping
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta
+
+from kaa.builtin.skills.instructions import instructions
+from kaa.components.skill import SkillFile
+from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
+from kaa.ext.context import ToolContext
+
+SKILL_TOOL: Final = "skill"
+
+
+class SkillArguments(msgspec.Struct, frozen=True):
+    """Which skill to use."""
+
+    name: str
+    arguments: Annotated[str, Meta(description="What the skill is to work on, if it takes arguments")] = ""
+
+
+def skill_tool(skills: Mapping[str, SkillFile]) -> TypedTool[SkillArguments, ToolContext]:
+    """The tool.
+
+    Args:
+        skills: those that the model may use by itself, by name.
+    """
+
+    async def use(given: SkillArguments, context: ToolContext) -> ToolResult:
+        name = given.name.strip().lstrip("/$").removeprefix("skill:")
+        if (file := skills.get(name)) is None:
+            raise ToolError(f"There is no skill {given.name!r}. Skills: {', '.join(skills)}.")
+        text = await instructions(file, given.arguments, context)
+        if not file.skill.forks:
+            return text_result(text)
+        result = await context.run_agent(text, name=f"skill {name}", writable=None, hosts=None)
+        return text_result(result.text)
+
+    return TypedTool(SKILL_TOOL, "Get the instructions of a skill.", SkillArguments, use)

@@ -1,0 +1,106 @@
+"""Markdown files that begin with fields in YAML between two lines of `---`."""
+
+import re
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import msgspec
+
+_MAX_CHARACTERS = 64 * 1024  # of the fields
+_FENCE = re.compile(r"---[ \t]*")
+_END = re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE)
+# A field of one line whose value YAML may misread: `description: Use when: …` is an error there.
+_FIELD = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):[ \t]+(.*\S)[ \t]*")
+# How values begin that are not plain text.
+_NOT_PLAIN = ("'", '"', "[", "{", "|", ">", "&", "!", "%", "@", "`")
+
+
+class Fields(msgspec.Struct, frozen=True, array_like=True):
+    """What stands between the lines of `---`.
+
+    Attributes:
+        values: texts, lists and mappings of texts, by name.
+        problem: what is wrong with them, as the rest of a sentence; empty if nothing is.
+    """
+
+    values: dict[str, Any] = {}
+    problem: str = ""
+
+
+class Document(msgspec.Struct, frozen=True):
+    """A file. `body`: what follows the fields, without blank lines around it."""
+
+    fields: dict[str, Any]
+    body: str
+    problem: str = ""
+
+
+ReadFields: TypeAlias = Callable[[str], Fields]
+
+
+def fields_in(head: str) -> Fields:
+    """The fields in a text of YAML.
+
+    Where it is not YAML, each line of the form `name: value` is a field nevertheless: many files of other agents have
+    a colon or a quotation mark in a description.
+    """
+    from kaa.host.plain_yaml import yaml_fields  # lazy: slow to import, and what was read before is kept
+
+    try:
+        return Fields(yaml_fields(head))
+    except ValueError as error:
+        return Fields(_lines(head), f"the fields at its beginning are not valid YAML ({error})")
+
+
+def document_in(text: str, read: ReadFields = fields_in) -> Document:
+    """Split a file. Without a first line of `---` all is body.
+
+    Args:
+        text: the file.
+        read: `fields_in`, or what knows its results.
+    """
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    first, _, rest = text.partition("\n")
+    if not _FENCE.fullmatch(first):
+        return Document({}, text.strip())
+    end = _END.search(rest)
+    if end is None:
+        return Document({}, text.strip(), "the fields at its beginning have no end: add a line of ---")
+    head, body = rest[: end.start()], rest[end.end() :].strip()
+    if len(head) > _MAX_CHARACTERS:
+        return Document({}, body, f"the fields at its beginning have more than {_MAX_CHARACTERS} characters")
+    if not head.strip():
+        return Document({}, body)
+    fields = read(head)
+    return Document(fields.values, body, fields.problem)
+
+
+def text_of(value: object) -> str:
+    """A field as one line of text; empty if it is a list, a mapping or absent."""
+    return " ".join(value.split()) if isinstance(value, str) else ""
+
+
+def names_of(value: object) -> tuple[str, ...]:
+    """A field with several names: a list, or a text with commas or spaces, where parentheses keep what is in them."""
+    if isinstance(value, list):
+        return tuple(text for text in map(text_of, value) if text)
+    return tuple(_NAMES.findall(text_of(value)))
+
+
+_NAMES = re.compile(r"(?:[^\s,(]|\([^)]*\)?)+")
+
+
+def is_true(value: object) -> bool:
+    """Whether a field says yes."""
+    return isinstance(value, str) and value.lower() in ("true", "yes", "on")
+
+
+def _lines(head: str) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for line in head.splitlines():
+        found = _FIELD.fullmatch(line)
+        if found and not found[2].startswith(_NOT_PLAIN):
+            fields.setdefault(found[1], found[2])
+        elif found and len(found[2]) > 1 and found[2][0] == found[2][-1] and found[2][0] in "'\"":
+            fields.setdefault(found[1], found[2][1:-1])
+    return fields

@@ -1,0 +1,126 @@
+"""Files with skills and commands, of kaa and of other agents: in which folders of a project and of the home they are.
+
+Light: the sandbox needs the folders before the rest is loaded. Sources: https://agentskills.io (`.agents`), and the
+documentation of each agent in November 2026.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+ForeignAgent: TypeAlias = Literal["claude", "codex", "cursor", "gemini", "opencode", "pi"]
+"""An agent whose files of the user kaa reads only if a setting names it."""
+
+Agent: TypeAlias = Literal["kaa", "agents"] | ForeignAgent
+"""Whose format a file has. `agents`: what all agents share."""
+
+Kind: TypeAlias = Literal["skill", "command"]
+
+
+class Place(NamedTuple):
+    """A folder with files of one kind.
+
+    Attributes:
+        folder: relative to the project, or absolute.
+        kind: what its files are.
+        agent: whose format they have.
+    """
+
+    folder: str
+    kind: Kind
+    agent: Agent
+
+    @property
+    def has_loose_skills(self) -> bool:
+        """Whether a Markdown file directly in the folder is a skill, as in pi's folders."""
+        return self.kind == "skill" and self.agent in ("kaa", "pi")
+
+
+class FoundFile(msgspec.Struct, frozen=True):
+    """The file of a component.
+
+    Attributes:
+        path: as the place is named: relative to the project, or absolute.
+        name: of the component as its place in the folder gives it, with `/` between folders.
+        data: the content.
+        place: where it was found.
+        real_path: absolute, without symlinks.
+    """
+
+    path: str
+    name: str
+    data: bytes
+    place: Place
+    real_path: str
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What was found. `notices`: what was left out, in sentences."""
+
+    files: tuple[FoundFile, ...] = ()
+    notices: tuple[str, ...] = ()
+
+
+# Of two components with the same name the first one is used.
+PROJECT_PLACES: Final = (
+    Place(".kaa/skills", "skill", "kaa"),
+    Place(".agents/skills", "skill", "agents"),
+    Place(".pi/skills", "skill", "pi"),
+    Place(".claude/skills", "skill", "claude"),
+    Place(".codex/skills", "skill", "codex"),
+    Place(".cursor/skills", "skill", "cursor"),
+    Place(".gemini/skills", "skill", "gemini"),
+    Place(".github/skills", "skill", "agents"),
+    Place(".opencode/skill", "skill", "opencode"),
+    Place(".opencode/skills", "skill", "opencode"),
+    Place(".kaa/prompts", "command", "kaa"),
+    Place(".pi/prompts", "command", "pi"),
+    Place(".claude/commands", "command", "claude"),
+    Place(".gemini/commands", "command", "gemini"),
+    Place(".opencode/command", "command", "opencode"),
+    Place(".opencode/commands", "command", "opencode"),
+)
+"""The places of a project."""
+
+_FOREIGN: Final = (
+    Place("~/.pi/agent/skills", "skill", "pi"),
+    Place("~/.pi/agent/prompts", "command", "pi"),
+    Place("~/.claude/skills", "skill", "claude"),
+    Place("~/.claude/commands", "command", "claude"),
+    Place("~/.codex/skills", "skill", "codex"),
+    Place("~/.codex/prompts", "command", "codex"),
+    Place("~/.cursor/skills", "skill", "cursor"),
+    Place("~/.gemini/skills", "skill", "gemini"),
+    Place("~/.gemini/commands", "command", "gemini"),
+    Place("~/.config/opencode/skill", "skill", "opencode"),
+    Place("~/.config/opencode/skills", "skill", "opencode"),
+    Place("~/.config/opencode/command", "command", "opencode"),
+    Place("~/.config/opencode/commands", "command", "opencode"),
+)
+
+
+def is_component(path: str) -> bool:
+    """Whether a file of a project, by its path, is in a place of components."""
+    return any(path.startswith(f"{place.folder}/") for place in PROJECT_PLACES)
+
+
+def user_places(home: Path, agents: Sequence[ForeignAgent], skills: Sequence[str] = ()) -> tuple[Place, ...]:
+    """The places of the user that exist, with absolute paths; those of other agents as far as they are named.
+
+    Args:
+        home: kaa's folder in the user's home.
+        agents: whose files the user wants to have used.
+        skills: the setting: more folders with skills, and `!NAME` for what is not wanted.
+    """
+    own = (
+        Place(str(home / "skills"), "skill", "kaa"),
+        Place("~/.agents/skills", "skill", "agents"),
+        Place(str(home / "prompts"), "command", "kaa"),
+    )
+    more = (Place(folder, "skill", "kaa") for folder in skills if not folder.startswith("!"))
+    wanted = (*own, *more, *(place for place in _FOREIGN if place.agent in agents))
+    places = (place._replace(folder=os.path.expanduser(place.folder)) for place in wanted)
+    return tuple(place for place in places if os.path.isdir(place.folder))

@@ -1,0 +1,113 @@
+"""Skills in whole programs: the user's and the project's, with their scripts, as far as they are trusted."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.kaa_process import Kaa, conversation
+from tests.support.elsewhere import folder_elsewhere
+from tests.support.model_server import ModelServer, call, say
+from tests.support.trusting import trust
+
+
+@pytest.fixture
+def kaa() -> Iterator[Kaa]:
+    """Elsewhere: the sandbox shows nothing of temporary directories."""
+    with folder_elsewhere() as folder:
+        yield Kaa(folder)
+
+
+@pytest.fixture
+def person(kaa: Kaa) -> Path:
+    """The user's home directory."""
+    folder = kaa.home.parent / "person"
+    folder.mkdir()
+    kaa.setenv(HOME=str(folder))
+    return folder
+
+
+@pytest.fixture
+def server(kaa: Kaa) -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        kaa.use(server, "openai-completions")
+        yield server
+
+
+def add_skill(folder: Path, name: str, body: str) -> Path:
+    file = folder / name / "SKILL.md"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"---\nname: {name}\ndescription: About {name}.\n---\n{body}\n")
+    return file
+
+
+def results(server: ModelServer) -> list[str]:
+    return [text for role, text in conversation(server.requests[-1]) if role == "tool"]
+
+
+def prompt(server: ModelServer) -> str:
+    return str(server.requests[-1].json["messages"][0]["content"])
+
+
+def test_the_users_skills_work_with_their_scripts(kaa: Kaa, server: ModelServer, person: Path) -> None:
+    file = add_skill(person / ".agents" / "skills", "greet", "Run greet.sh.")
+    (file.parent / "greet.sh").write_text("echo greetings\n")
+    add_skill(kaa.home / "skills", "own", "Mine.")
+    add_skill(person / ".claude" / "skills", "foreign", "Not asked for.")
+    server.begin([call("skill", name="greet"), call("bash", command=f"sh {file.parent}/greet.sh"), say("Done.")])
+
+    finished = kaa.run("-p", "Greet.")
+
+    assert finished.code == 0, finished.err
+    assert "Run greet.sh." in results(server)[0]
+    assert f"relative to {file.parent}." in results(server)[0]
+    assert "greetings" in results(server)[1]
+    assert "- own: About own." in prompt(server)
+    assert "foreign" not in prompt(server)
+
+
+def test_a_setting_names_the_agents_whose_files_are_used(kaa: Kaa, server: ModelServer, person: Path) -> None:
+    for name in ("first", "second"):
+        add_skill(person / ".claude" / "skills", name, "Theirs.")
+    kaa.settings(useFilesOf=["claude"], skills=["!sec*"])
+    server.begin([say("Done.")])
+
+    kaa.run("-p", "Hello.")
+
+    assert "- first: About first." in prompt(server)
+    assert "second" not in prompt(server)
+
+
+@pytest.mark.usefixtures("person")
+def test_skills_of_a_project_are_used_while_they_are_what_the_user_trusted(kaa: Kaa, server: ModelServer) -> None:
+    kept = add_skill(kaa.project / ".agents" / "skills", "kept", "Stays.")
+    changed = add_skill(kaa.project / ".claude" / "skills", "changed", "Before.")
+    server.begin([say("Done.")] * 3)
+
+    untrusted = kaa.run("-p", "Hello.")
+    assert "kept" not in prompt(server)
+    assert "skills and commands of the project are not used" in untrusted.err
+    trust(kaa.project, kaa.home)
+    changed.write_text(changed.read_text().replace("Before", "After"))
+    kept.with_name("script.py").write_text("print()")
+    finished = kaa.run("-p", "Hello.")
+
+    assert "- kept: About kept." in prompt(server)
+    assert "changed" not in prompt(server)
+    assert "you have not trusted them (.claude/skills/changed/SKILL.md)" in finished.err
+
+
+def test_files_that_are_no_skills_are_named(kaa: Kaa, server: ModelServer, person: Path) -> None:
+    skills = person / ".agents" / "skills"
+    add_skill(skills, "good", "Good.")
+    add_skill(kaa.home / "skills", "good", "Better.")
+    (skills / "broken").mkdir()
+    (skills / "broken" / "SKILL.md").write_bytes(b"---\nname: [\n---\n\xff")
+    server.begin([say("Done.")])
+
+    finished = kaa.run("-p", "Hello.")
+
+    assert "Not used: " in finished.err
+    assert "skills/broken/SKILL.md: the fields at its beginning are not valid YAML" in finished.err
+    assert "has the same name, good" in finished.err
+    assert "- good: About good." in prompt(server)

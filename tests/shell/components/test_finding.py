@@ -1,0 +1,103 @@
+"""Files of skills and commands are found in their places; what is too many, too large or elsewhere is named."""
+
+from pathlib import Path
+
+from kaa.shell.components import PROJECT_PLACES, Found, Place, is_component, user_places
+from kaa.shell.components.finding import MAX_FILE_BYTES, MAX_FILES, UserTree, find
+from kaa.workspace.memory import MemoryWorkspace
+from tests.support.agents import run
+
+SKILLS = Place(".agents/skills", "skill", "agents")
+
+
+def found(files: dict[str, bytes], *places: Place) -> Found:
+    return run(find(MemoryWorkspace(files), places or PROJECT_PLACES, MemoryWorkspace().root))
+
+
+def own(folder: Path, *, inside: bool = False) -> Found:
+    return run(find(UserTree(), [Place(str(folder), "skill", "agents")], str(folder) if inside else None))
+
+
+def test_skills_are_folders_with_a_file_and_their_scripts_are_not_read() -> None:
+    files = {
+        ".agents/skills/a/SKILL.md": b"A",
+        ".agents/skills/a/more/SKILL.md": b"a part of A",
+        ".agents/skills/a/script.py": b"x",
+        ".agents/skills/group/b/SKILL.md": b"B",
+        ".agents/skills/.hidden/SKILL.md": b"x",
+        ".agents/skills/node_modules/x/SKILL.md": b"x",
+        ".agents/skills/loose.md": b"x",
+        ".pi/skills/loose.md": b"loose",
+    }
+
+    names = {file.path: file.name for file in found(files).files}
+
+    assert names == {
+        ".agents/skills/a/SKILL.md": "a",
+        ".agents/skills/group/b/SKILL.md": "b",
+        ".pi/skills/loose.md": "loose",
+    }
+
+
+def test_commands_are_named_by_their_path() -> None:
+    files = {
+        ".claude/commands/git/commit.md": b"x",
+        ".claude/commands/notes.txt": b"x",
+        ".gemini/commands/a/b.toml": b"x",
+        ".gemini/commands/c.md": b"x",
+        ".kaa/prompts/fix.md": b"x",
+    }
+
+    assert {(file.name, file.place.agent) for file in found(files).files} == {
+        ("git/commit", "claude"),
+        ("a/b", "gemini"),
+        ("fix", "kaa"),
+    }
+
+
+def test_too_many_and_too_large_files_are_named(tmp_path: Path) -> None:
+    for number in range(MAX_FILES + 5):
+        (tmp_path / f"s{number:05}").mkdir()
+        (tmp_path / f"s{number:05}" / "SKILL.md").write_bytes(b"x" * (MAX_FILE_BYTES + 1 if number == 3 else 1))
+
+    result = own(tmp_path)
+
+    assert len(result.files) == MAX_FILES - 1
+    assert f"{MAX_FILES + 5} skills and commands were found" in result.notices[0]
+    assert "s00003/SKILL.md: not used, because they are larger" in result.notices[1]
+
+
+def test_links_out_of_their_folder_are_named_where_strangers_made_them(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("a private key")
+    skills = tmp_path / "skills"
+    (skills / "a").mkdir(parents=True)
+    (skills / "a" / "SKILL.md").symlink_to(tmp_path / "secret")
+    (skills / "loop").symlink_to(skills)
+
+    assert own(skills, inside=True).files == ()
+    assert "a/SKILL.md: not used" in own(skills, inside=True).notices[0]
+    assert {file.data for file in own(skills).files} == {b"a private key"}
+
+
+def test_folders_that_cannot_be_read_are_none(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+
+    assert own(tmp_path / "nowhere") == own(tmp_path / "file") == Found()
+
+
+def test_which_files_are_components() -> None:
+    assert is_component(".claude/skills/a/SKILL.md")
+    assert not is_component(".claude/settings.json")
+    assert not is_component(".claude/skills")
+
+
+def test_files_of_other_agents_are_used_if_the_user_names_the_agent(tmp_path: Path) -> None:
+    (tmp_path / "skills").mkdir()
+    (tmp_path / "more").mkdir()
+
+    places = user_places(tmp_path, (), (str(tmp_path / "more"), "!x", str(tmp_path / "nowhere")))
+
+    assert [place.folder for place in places if str(tmp_path) in place.folder] == [
+        str(tmp_path / "skills"),
+        str(tmp_path / "more"),
+    ]
