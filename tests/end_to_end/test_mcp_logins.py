@@ -257,8 +257,12 @@ class TestWithTools:
     def test_in_the_terminal_a_server_is_used_right_after_its_login(self, seat: Seat, oauth: McpOAuthServer) -> None:
         configure(seat, oauth.mcp)
 
-        with seat.open(script=[ECHO, say("It said it.")], screen=Screen(140, 50)) as program:
+        script = [ECHO, say("It is locked."), ECHO, say("It said it.")]
+        with seat.open(script=script, screen=Screen(140, 50)) as program:
+            enter(program, "use it")
             program.wait_for("MCP server lab needs a login")
+            program.wait_for("It is locked.")
+            enter(program, "/mcp")
             enter(program, "/mcp")
             program.wait_for("lab: needs login")
             enter(program, "/mcp login lab")
@@ -268,7 +272,7 @@ class TestWithTools:
             program.wait_for("Waiting for the browser")
             browse(oauth.agree(address))
             program.wait_for("Logged in to lab.")
-            enter(program, "use it")
+            enter(program, "use it now")
             program.wait_for("Allow mcp__lab__echo")
             answer(program, "y")
             program.wait_for("It said it.")

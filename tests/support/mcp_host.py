@@ -152,6 +152,9 @@ class MemoryMcpHost:
         await asyncio.sleep(0)
         self.logins.append(name)
 
+    def tell_of_login(self, name: str) -> None:
+        """See `McpHost`."""
+
     def log(self, name: str) -> tuple[str, ...]:
         """See `McpHost`."""
         return ()

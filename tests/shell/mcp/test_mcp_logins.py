@@ -28,6 +28,7 @@ from tests.support.mcp_browsing import Browsing
 from tests.support.mcp_connection import texts
 from tests.support.mcp_oauth import McpOAuthServer
 from tests.support.mcp_server import ScriptedServer
+from tests.support.oauth_server import Reply
 
 AnswerT = TypeVar("AnswerT")
 
@@ -43,16 +44,16 @@ def oauth(monkeypatch: pytest.MonkeyPatch) -> Iterator[McpOAuthServer]:
 
 
 class Lab:
-    """A kaa whose user configured the server `lab`, behind a login."""
+    """A kaa whose user configured the server `lab`, behind a login. `fields`: more of its entry."""
 
-    def __init__(self, folder: Path, oauth: McpOAuthServer) -> None:
+    def __init__(self, folder: Path, oauth: McpOAuthServer, **fields: object) -> None:
         self.home = Home(folder)
         self.oauth = oauth
         self.told: list[str] = []
         oauth.behind = ScriptedServer()
         self._live = LiveTransport()
         folder.mkdir(exist_ok=True)
-        (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"lab": {"url": oauth.mcp}}}))
+        (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"lab": {"url": oauth.mcp} | fields}}))
         logins = McpLogins(self.home, {}, "/project")
 
         def server(changed: Callable[[str], None]) -> Server:
@@ -101,6 +102,8 @@ class TestAServerThatWantsALogin:
     async def test_it_is_shown_with_what_to_do_and_told_once(self, lab: Lab) -> None:
         with pytest.raises(ServerUnavailableError, match="needs a login") as failed:
             await lab.call()
+        for _ in range(2):
+            lab.servers.tell_of_login("lab")
 
         view = lab.servers.servers()[0]
         assert view.state == "needs login"
@@ -108,6 +111,39 @@ class TestAServerThatWantsALogin:
         assert "/mcp login lab" in view.reason
         assert str(failed.value) == view.reason
         assert lab.told == [view.reason]
+        await lab.close()
+
+    @in_loop
+    async def test_one_that_nobody_uses_is_not_told(self, lab: Lab) -> None:
+        lab.servers.begin()
+        await lab.state("needs login")
+
+        assert lab.told == []
+        await lab.close()
+
+    @in_loop
+    async def test_one_that_names_no_login_may_take_a_key(self, lab: Lab) -> None:
+        lab.oauth.conditions.has_resource_metadata = lab.oauth.conditions.has_metadata = False
+        lab.oauth.instead["/register"] = [Reply(404)]
+        setting = f'in {lab.home.path}/mcp.json, for example "headers": {{"Authorization": "Bearer ${{LAB_TOKEN}}"}}'
+
+        with pytest.raises(ServerUnavailableError, match="needs a login or a key") as refused:
+            await lab.call()
+        with pytest.raises(ServerUnavailableError, match="publishes no metadata of a login") as failed:
+            await lab.servers.log_in("lab", Browsing(lab.oauth, YES))
+
+        assert str(refused.value).endswith(setting)
+        assert str(failed.value).endswith(setting)
+        await lab.close()
+
+    @in_loop
+    async def test_one_that_refuses_the_configured_key_says_so(self, tmp_path: Path, oauth: McpOAuthServer) -> None:
+        lab = Lab(tmp_path / "home", oauth, headers={"Authorization": "Bearer wrong"})
+
+        with pytest.raises(ServerUnavailableError, match=r"refused the headers that are configured in .*mcp\.json"):
+            await lab.call()
+
+        assert lab.servers.servers()[0].state == "failed"
         await lab.close()
 
     @in_loop
@@ -191,6 +227,7 @@ class TestALogin:
         with pytest.raises(McpError, match="needs a login"):
             await lab.call()
 
+        lab.servers.tell_of_login("lab")
         assert lab.servers.servers()[0].state == "needs login"
         assert len(lab.told) == 1
         await lab.servers.log_in("lab", Browsing(lab.oauth, YES))

@@ -126,6 +126,7 @@ class Gateway:
             questions = ConversationQuestions(view, context, f"resource {uri}")
             parts = await session.read(uri, questions=questions)
         except McpError as error:
+            self._host.tell_of_login(view.name)
             raise ToolError(failure(view.name, error)) from error
         return with_notes(await tool_result(view.name, CallResult(parts), context.workspace), questions.refusals)
 
@@ -165,6 +166,7 @@ class Gateway:
         try:
             await self._host.session(view.name, context.asker)
         except McpError as error:
+            self._host.tell_of_login(view.name)
             raise ToolError(failure(view.name, error)) from error
         self._renew()
         return self._view(server)

@@ -155,6 +155,10 @@ class McpHost(Protocol):
         """
         ...
 
+    def tell_of_login(self, name: str) -> None:
+        """The model could not use a server: tell the user, once, if it needs a login."""
+        ...
+
     def log(self, name: str) -> tuple[str, ...]:
         """The last lines that a server logged or wrote to its standard error."""
         ...

@@ -52,6 +52,7 @@ class McpTool:
                 patience=view.patience,
             )
         except McpError as error:
+            self._host.tell_of_login(self.server)
             raise ToolError("\n".join([failure(self.server, error), *questions.refusals])) from error
         made = await tool_result(self.server, result, context.workspace, self.info.output_schema)
         return with_notes(made, questions.refusals)

@@ -29,6 +29,10 @@ _OFFLINE: Final = "offline_access"
 _QUESTION: Final = {"jsonrpc": "2.0", "id": 0, "method": "ping"}
 
 
+class UndescribedLoginError(LoginError):
+    """A server lets nobody in without a login, and says nothing about one: it may want a key."""
+
+
 async def log_in(
     url: str,
     settings: OAuthEntry,
@@ -51,6 +55,7 @@ async def log_in(
         limit_seconds: how long kaa waits for the person.
 
     Raises:
+        UndescribedLoginError: nothing says how to log in.
         LoginError: the person or a server said no, something does not fit, or the login cannot be kept.
         ProviderError: somebody cannot be reached, or must not be.
     """
@@ -67,7 +72,12 @@ async def log_in(
     scope = _scope(settings, asked, found, before)
     async with AsyncExitStack() as stack:
         loopback = await _listening(stack, settings, server, before.client if before else None)
-        client = await client_at(server, settings, loopback.address, before.client if before else None, guarded)
+        try:
+            client = await client_at(server, settings, loopback.address, before.client if before else None, guarded)
+        except LoginError as error:
+            if server.issuer:
+                raise
+            raise UndescribedLoginError(f"{host_of(url)} publishes no metadata of a login, and {error}") from error
         fields = {"client_id": client.id, "resource": found.resource}
         if scope:
             fields["scope"] = scope

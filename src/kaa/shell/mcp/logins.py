@@ -70,7 +70,8 @@ class McpLogins:
             LoginError: it failed.
             ProviderError: somebody cannot be reached, or must not be.
         """
-        from kaa.mcp.oauth.login import log_in  # lazy: who is logged in needs no listener
+        from kaa.mcp.oauth.login import UndescribedLoginError, log_in  # lazy: who is logged in needs no listener
+        from kaa.shell.mcp.refusals import key_setting
 
         url, settings = self._filled_in(server)
         if any(name.lower() == "authorization" for name in server.entry.headers):
@@ -81,6 +82,8 @@ class McpLogins:
         transport = self._new_transport()
         try:
             await log_in(url, settings, self._store, transport, screen, challenge=challenge)
+        except UndescribedLoginError as error:
+            raise LoginError(f"{error}. {key_setting(server)}") from error
         finally:
             await transport.close()
 

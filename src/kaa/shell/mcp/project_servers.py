@@ -116,6 +116,12 @@ class ProjectServers:
         server.logged_in()
         _ = self._tasks.begin(self._learn(server))
 
+    def tell_of_login(self, name: str) -> None:
+        """See `McpHost`."""
+        if name not in self._locked and (server := self._servers.get(name)) is not None and server.login_needed:
+            self._locked.add(name)
+            self._report(server.login_needed)
+
     def log(self, name: str) -> tuple[str, ...]:
         """See `McpHost`."""
         return tuple(self.server(name).log)
@@ -141,11 +147,8 @@ class ProjectServers:
             await _quietly(server)
 
     def _changed(self, name: str) -> None:
-        if not (why := self._servers[name].login_needed):
+        if not self._servers[name].login_needed:
             self._locked.discard(name)
-        elif name not in self._locked:
-            self._locked.add(name)
-            self._report(why)
         for observer in tuple(self._observers):
             observer(name)
 

@@ -338,15 +338,16 @@ class Server:
     async def _locked_out(self, refusal: LoginNeededError) -> McpError:
         """Note that the server wants a login. Returns what to say."""
         from kaa.mcp.oauth.challenge import parse_challenge  # lazy: few servers do
+        from kaa.shell.mcp.refusals import has_key, refused
 
         self._challenge = refusal.challenge
-        how = f"Log in with `kaa mcp login {self.name}`, or with `/mcp login {self.name}` in the terminal"
-        if parse_challenge(refusal.challenge).wants_more:  # everything else works
-            return McpError(f"MCP server {self.name} wants a login that permits more for this. {how}")
-        self._needs_login, self._reason = True, f"MCP server {self.name} needs a login. {how}"
-        await self.end()
-        self._tell()
-        return McpError(self._reason)
+        challenge = parse_challenge(refusal.challenge)
+        reason = refused(self.configured, challenge)
+        if not challenge.wants_more:  # else everything else works
+            self._needs_login, self._reason = not has_key(self.configured), reason
+            await self.end()
+            self._tell()
+        return McpError(reason)
 
     def _eras(self) -> Sequence[Era]:
         entry = self.configured.entry
