@@ -64,6 +64,7 @@ def stored(seat: Seat) -> dict[str, dict[str, object]]:
 
 def test_a_person_logs_in_and_out_on_the_command_line(seat: Seat, oauth: McpOAuthServer) -> None:
     configure(seat, oauth.mcp)
+    oauth.conditions.metadata["revocation_endpoint"] = f"{oauth.url}/revoke"
 
     with at_terminal(seat, "login", "lab") as program:
         browse(oauth.agree(address_on(program, oauth)))
@@ -74,7 +75,9 @@ def test_a_person_logs_in_and_out_on_the_command_line(seat: Seat, oauth: McpOAut
 
     assert kept[oauth.mcp]["access"] == oauth.access_token
     assert (seat.home / "mcp-auth.json").stat().st_mode & 0o777 == 0o600
-    assert (out.code, out.out) == (0, "The login at lab was removed.\n")
+    assert out.code == 0
+    assert out.out.startswith("The login at lab was removed. Its tokens were revoked at 127.0.0.1:")
+    assert [form["token"] for form in oauth.asked("/revoke")] == [oauth.refresh_token, oauth.access_token]
     assert stored(seat) == {}
     assert (again.code, again.err) == (1, "kaa: there is no login at lab\n")
 

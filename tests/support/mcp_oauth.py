@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 from tests.support.mcp_server import ScriptedServer
-from tests.support.oauth_server import Fields, OAuthServer, Reply, json_reply
+from tests.support.oauth_server import Fields, OAuthServer, Reply, json_reply, refusal
 
 
 @dataclass
@@ -73,7 +73,11 @@ class McpOAuthServer(OAuthServer):
 
     def endpoints(self) -> dict[str, Callable[[Fields], Reply]]:
         """See `OAuthServer`."""
-        more: dict[str, Callable[[Fields], Reply]] = {"/mcp": self._mcp, "/register": self._register}
+        more: dict[str, Callable[[Fields], Reply]] = {
+            "/mcp": self._mcp,
+            "/register": self._register,
+            "/revoke": self._revoke,
+        }
         if self.conditions.has_resource_metadata:
             more["/.well-known/oauth-protected-resource/mcp"] = self._resource
         known = super().endpoints()
@@ -117,6 +121,9 @@ class McpOAuthServer(OAuthServer):
         method = asked["token_endpoint_auth_method"]
         self.clients[name] = str(self.conditions.client.get("client_secret", ""))
         return json_reply({"client_id": name, "token_endpoint_auth_method": method, **self.conditions.client}, 201)
+
+    def _revoke(self, fields: Fields) -> Reply:
+        return Reply(200, b"") if self.knows(fields) else refusal("invalid_client", status=401)
 
     def _mcp(self, fields: Fields) -> Reply:
         kind, _, token = self.authorization.partition(" ")

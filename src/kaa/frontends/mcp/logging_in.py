@@ -1,7 +1,6 @@
 """`kaa mcp login` and `kaa mcp logout`."""
 
 import argparse
-import asyncio
 import os
 import sys
 
@@ -60,11 +59,16 @@ def run_logout(parsed: argparse.Namespace, home: Home) -> int:
         LoginError: the logins cannot be read or written.
         TrustError: it is not known whether the project is trusted.
     """
-    server = asyncio.run(_server(parsed, home))
-    if not _logins(parsed, home).log_out(server):
-        raise LoginError(f"there is no login at {server.name}")
-    deliver(sys.stdout, sanitize(f"The login at {server.name} was removed.\n"))
-    return ExitCode.DONE
+
+    async def log_out() -> int:
+        server = await _server(parsed, home)
+        tokens = await _logins(parsed, home).log_out(server)
+        if tokens is None:
+            raise LoginError(f"there is no login at {server.name}")
+        deliver(sys.stdout, sanitize(f"The login at {server.name} was removed. {tokens}\n"))
+        return ExitCode.DONE
+
+    return run_to_exit_code(log_out())
 
 
 async def _server(parsed: argparse.Namespace, home: Home) -> ConfiguredServer:

@@ -13,6 +13,7 @@ import msgspec
 
 from kaa.core.messages import Json
 from kaa.llm.auth.errors import LoginError
+from kaa.llm.auth.oauth.config import is_confidential
 from kaa.llm.auth.oauth.exchange import read
 from kaa.llm.auth.oauth.metadata import address_in, server_metadata
 from kaa.llm.http.transport import Transport, host_of
@@ -34,6 +35,7 @@ class AuthorizationServer(msgspec.Struct, frozen=True):
         reads_client_metadata: whether a client's id can be the address of its description (CIMD).
         proofs: how clients can prove who they are; empty if it does not say.
         scopes: those it knows; empty if it does not say.
+        revocation_url: where tokens are revoked (RFC 7009); empty if they cannot be.
     """
 
     issuer: str
@@ -44,6 +46,7 @@ class AuthorizationServer(msgspec.Struct, frozen=True):
     reads_client_metadata: bool = False
     proofs: tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
+    revocation_url: str = ""
 
 
 class Discovered(msgspec.Struct, frozen=True):
@@ -157,7 +160,14 @@ def _server(told: Mapping[str, Json], issuer: str) -> AuthorizationServer:
         told.get("client_id_metadata_document_supported") is True,
         texts_in(told, "token_endpoint_auth_methods_supported"),
         texts_in(told, "scopes_supported"),
+        _revocation_url(told, token),
     )
+
+
+def _revocation_url(told: Mapping[str, Json], token_url: str) -> str:
+    """It gets refresh tokens, which only the place they come from may have. Without it, a login works as well."""
+    url = told.get("revocation_endpoint")
+    return url if isinstance(url, str) and is_confidential(url) and _are_of_one_domain(url, token_url) else ""
 
 
 def _check_hosts(server: AuthorizationServer, issuer: str) -> None:

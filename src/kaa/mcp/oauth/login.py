@@ -88,7 +88,12 @@ async def log_in(
         answer = await ask(guarded, server.token_url, form, client.login)
     given = answer.get("scope")
     login = McpLogin(
-        server.issuer, server.token_url, found.resource, given if isinstance(given, str) and given else scope, client
+        server.issuer,
+        server.token_url,
+        found.resource,
+        given if isinstance(given, str) and given else scope,
+        client,
+        server.revocation_url,
     )
     try:
         await asyncio.to_thread(store.keep, url, login, tokens_of(answer, host_of(server.token_url)))

@@ -26,6 +26,7 @@ class McpLogin(msgspec.Struct, frozen=True, rename="camel"):
         resource: what they are good for (RFC 8707).
         scope: what they permit.
         client: who kaa is there.
+        revocation_url: where they are revoked; empty if they cannot be.
     """
 
     issuer: str
@@ -33,6 +34,7 @@ class McpLogin(msgspec.Struct, frozen=True, rename="camel"):
     resource: str
     scope: str
     client: Client
+    revocation_url: str = ""
 
 
 class TokenStore:

@@ -87,15 +87,20 @@ class McpLogins:
         finally:
             await transport.close()
 
-    def log_out(self, server: ConfiguredServer) -> bool:
-        """Forget the login at a server. False if there was none.
+    async def log_out(self, server: ConfiguredServer) -> str | None:
+        """Forget the login at a server, and have its tokens revoked.
+
+        Returns:
+            What became of the tokens, as a sentence; None if there was no login.
 
         Raises:
             LoginError: the file cannot be read or written.
         """
+        from kaa.mcp.oauth.logout import log_out  # lazy, like logging in
+
         url, _ = self._filled_in(server)
         try:
-            return self._store.remove(url)
+            return await log_out(url, self._store, self._new_transport)
         except PrivateFileError as error:
             raise LoginError(str(error)) from error
 

@@ -58,14 +58,15 @@ async def ask(
         NetworkError: the server cannot be reached, or takes too long.
         OverloadedError: it cannot answer just now.
     """
-    form = urlencode(fields).encode()
-    headers: tuple[tuple[str, str], ...] = (("content-type", "application/x-www-form-urlencoded"), _JSON)
-    secrets = tuple(fields.values())
-    if client is not None:  # both are encoded as in a form first
-        encoded = Login(quote(client.user, ""), quote(client.password, ""))
-        headers = (*headers, ("authorization", basic_authorization(encoded)))
-        secrets = (*secrets, client.password)
-    return await _answer(transport, HttpRequest("POST", url, headers, form), secrets)
+    return await _answer(transport, *_form(url, fields, client))
+
+
+async def revoke(transport: Transport, url: str, fields: Mapping[str, str], client: Login | None = None) -> None:
+    """Have a token revoked (RFC 7009 2): a yes has no content. Arguments and errors as those of `ask`."""
+    request, secrets = _form(url, fields, client)
+    status, body = await _received(transport, request)
+    if status >= 400:
+        _refuse(_decoded(request.host, status, body), request.host, status, secrets)
 
 
 async def ask_in_json(transport: Transport, url: str, fields: Mapping[str, Json]) -> dict[str, Json]:
@@ -139,29 +140,41 @@ def _harmless(text: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text)[:_SHOWN_CHARACTERS].strip()
 
 
+def _form(url: str, fields: Mapping[str, str], client: Login | None) -> tuple[HttpRequest, tuple[str, ...]]:
+    """The request of a form, and what in it is secret."""
+    headers: tuple[tuple[str, str], ...] = (("content-type", "application/x-www-form-urlencoded"), _JSON)
+    secrets = tuple(fields.values())
+    if client is not None:  # both are encoded as in a form first
+        encoded = Login(quote(client.user, ""), quote(client.password, ""))
+        headers = (*headers, ("authorization", basic_authorization(encoded)))
+        secrets = (*secrets, client.password)
+    return HttpRequest("POST", url, headers, urlencode(fields).encode()), secrets
+
+
 async def _answer(transport: Transport, request: HttpRequest, secrets: tuple[str, ...]) -> dict[str, Json]:
     host = host_of(request.url)
+    status, body = await _received(transport, request)
+    fields = _decoded(host, status, body)
+    _refuse(fields, host, status, secrets)
+    return fields
+
+
+def _decoded(host: str, status: int, body: bytes) -> dict[str, Json]:
     try:
-        async with asyncio.timeout(_TIMEOUT_SECONDS):
-            status, body = await _received(transport, request)
-    except TimeoutError as error:
-        raise NetworkError(f"{host} did not answer within {_TIMEOUT_SECONDS:g} s. Try again.") from error
-    if status >= 500 or status == _TOO_MANY_REQUESTS:
-        raise OverloadedError(f"{host} cannot answer now (status {status}). Try again later.", status=status)
-    if 300 <= status < 400:  # a token goes only where the user said
-        raise LoginError(f"{host} redirects kaa (status {status}): check the addresses in its `oauth` entry")
-    try:
-        fields = msgspec.json.decode(body, type=dict[str, Json])
+        return msgspec.json.decode(body, type=dict[str, Json])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise LoginError(
             f"{host} did not answer with JSON (status {status}): check the addresses in its `oauth` entry"
         ) from None  # the cause may quote a token
+
+
+def _refuse(fields: Mapping[str, Json], host: str, status: int, secrets: tuple[str, ...]) -> None:
+    """Raise what the server refused, if it did."""
     code = fields.get("error")
     if isinstance(code, str):  # GitHub says so with status 200
         raise refusal(code, fields.get("error_description"), host, secrets)
     if status >= 400:
         raise refusal(f"status {status}", _said(code), host, secrets)
-    return fields
 
 
 def _said(error: Json) -> Json:
@@ -170,14 +183,23 @@ def _said(error: Json) -> Json:
 
 
 async def _received(transport: Transport, request: HttpRequest) -> tuple[int, bytes]:
-    async with transport.send(request) as response:
-        body = await response.beginning(_LONGEST_ANSWER_BYTES)
-        if len(body) > _LONGEST_ANSWER_BYTES:
-            raise LoginError(
-                f"{request.host} sent an answer of more than {_LONGEST_ANSWER_BYTES // 1024} KiB: check the addresses "
-                "in its `oauth` entry"
-            )
-        return response.status, body
+    """Status and body of an answer that came in time, from where it was asked."""
+    host = host_of(request.url)
+    try:
+        async with asyncio.timeout(_TIMEOUT_SECONDS), transport.send(request) as response:
+            status, body = response.status, await response.beginning(_LONGEST_ANSWER_BYTES)
+    except TimeoutError as error:
+        raise NetworkError(f"{host} did not answer within {_TIMEOUT_SECONDS:g} s. Try again.") from error
+    if len(body) > _LONGEST_ANSWER_BYTES:
+        raise LoginError(
+            f"{host} sent an answer of more than {_LONGEST_ANSWER_BYTES // 1024} KiB: check the addresses "
+            "in its `oauth` entry"
+        )
+    if status >= 500 or status == _TOO_MANY_REQUESTS:
+        raise OverloadedError(f"{host} cannot answer now (status {status}). Try again later.", status=status)
+    if 300 <= status < 400:  # a token goes only where the user said
+        raise LoginError(f"{host} redirects kaa (status {status}): check the addresses in its `oauth` entry")
+    return status, body
 
 
 def _seconds(value: Json) -> float | None:
