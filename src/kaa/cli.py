@@ -28,6 +28,7 @@ commands (kaa COMMAND --help describes its options):
   demo                watch kaa fix a bug, without any key
   doctor              how commands are confined on this machine
   ext                 install, list, test and scaffold extensions
+  import              show and use the skills that you have for other agents
   login, logout       keep an API key or log in to a provider; forget it
   mcp                 add, list, test and log in to MCP servers; mcp serve: be one
   models              which models there are, what they can do and cost
@@ -317,6 +318,10 @@ def _run_command(arguments: Sequence[str]) -> int | None:
             from kaa.frontends.extensions import command as ext_command
 
             return ext_command.main(arguments[1:], _directory())
+        case ["import"]:
+            from kaa.frontends import import_command
+
+            return import_command.main(arguments[1:], _directory())
         case ["mcp"] if arguments[1:2] != ["serve"]:
             from kaa.frontends.mcp import command as mcp_command
 

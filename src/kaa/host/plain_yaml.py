@@ -27,7 +27,7 @@ def yaml_fields(text: str) -> dict[str, Any]:
                 raise ValueError(f"more than {_MAX_DEPTH} lists or mappings inside each other")
         fields = yaml.load(text, loader)  # noqa: S506 builds nothing but texts, lists and dicts
     except yaml.YAMLError as error:
-        raise ValueError(" ".join(str(error).split())) from error
+        raise ValueError(" ".join(str(error).split()).replace('in "<unicode string>", ', "")) from error
     if not isinstance(fields, dict):
         raise ValueError("expected fields such as `name: my-extension`")
     return fields

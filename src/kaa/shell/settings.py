@@ -270,6 +270,11 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     projects: dict[str, ProjectSettings] = {}
 
     @property
+    def excluded_skills(self) -> tuple[str, ...]:
+        """Globs of names of skills that the user does not want."""
+        return tuple(entry[1:] for entry in self.skills if entry.startswith("!"))
+
+    @property
     def tuning(self) -> Tuning:
         """How models are asked."""
         return Tuning(self.cache_retention, self.thinking_budgets, self.model_thinking_levels, self.images.block_images)

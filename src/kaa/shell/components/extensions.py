@@ -3,12 +3,13 @@
 from collections.abc import Callable, Sequence
 
 from kaa.builtin.skills import skills_extension
+from kaa.components.skill import SkillFile
 from kaa.ext.extensions import Extensions
 from kaa.ext.places import ExtensionId
 from kaa.shell.components import FoundFile, Place
 from kaa.shell.components.finding import UserTree, find
 from kaa.shell.components.known_fields import KnownFields
-from kaa.shell.components.reading import Components, components_in
+from kaa.shell.components.reading import Candidate, components_in
 from kaa.shell.home import Home
 from kaa.shell.settings import Settings
 
@@ -26,7 +27,7 @@ class ComponentExtensions:
     def __init__(self, home: Home, extensions: Extensions) -> None:
         self._extensions = extensions
         self._fields = KnownFields(home.cache)
-        self._made: dict[Components, ExtensionId] = {}
+        self._made: dict[tuple[tuple[SkillFile, ...], tuple[str, ...]], ExtensionId] = {}
 
     async def of_conversation(
         self,
@@ -46,20 +47,21 @@ class ComponentExtensions:
             notify: told, in a sentence each, what cannot be used.
         """
         own = await find(UserTree(), places, None)
-        excluded = [pattern[1:] for pattern in settings.skills if pattern.startswith("!")]
-        both = [*((file, True) for file in files), *((file, False) for file in own.files)]
-        components = components_in(both, root, excluded, self._fields)
+        both = [*(Candidate(file, True) for file in files), *(Candidate(file, False) for file in own.files)]
+        components = components_in(both, settings.excluded_skills, self._fields)
         self._fields.keep()
-        for notice in (*own.notices, *_told(components.problems)):
+        unusable = [one for one in components if one.state == "unusable"]
+        problems = tuple(f"{one.candidate.file.path}: {one.reason}" for one in unusable)
+        for notice in (*own.notices, *_told(problems)):
             notify(notice)
-        if not components.skills:
+        skills = tuple(skill for one in components if (skill := one.skill_file(root)) is not None)
+        if not skills:
             return None
-        if components not in self._made:
+        if (skills, problems) not in self._made:
             extension = ExtensionId.built_in(f"kaa.builtin.skills{len(self._made) or ''}")
-            made = skills_extension(components.skills, components.problems)
-            self._extensions.load(extension, made, built_in=True, beside=())
-            self._made[components] = extension
-        return self._made[components]
+            self._extensions.load(extension, skills_extension(skills, problems), built_in=True, beside=())
+            self._made[skills, problems] = extension
+        return self._made[skills, problems]
 
 
 def _told(problems: Sequence[str]) -> list[str]:

@@ -1,0 +1,116 @@
+"""`kaa import`: which files of other agents there are, and whether kaa uses them."""
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from kaa.builtin.amounts import counted
+from kaa.frontends.delivery import deliver, while_delivered
+from kaa.frontends.exit_codes import ExitCode
+from kaa.shell.components.overview import FOREIGN_AGENTS, Overview, overview
+from kaa.shell.components.reading import Component
+from kaa.shell.home import Home
+from kaa.shell.settings import SettingsError, load_user_settings
+from kaa.shell.settings_file import SettingsFile
+from kaa.shell.trust.configuration import TrustError
+from kaa.tui.sanitize import sanitize
+
+
+def main(arguments: Sequence[str], directory: str) -> int:
+    """Run `kaa import` in a directory. Returns the exit code."""
+    parsed = _parser().parse_args(arguments)
+    return while_delivered(lambda: _ran(parsed, directory))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="kaa import",
+        description="Use the skills that you have for other agents, where they are: kaa copies nothing. Without an"
+        " agent, show what there is in this project and in your home.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("agents", metavar="AGENT", nargs="*", help=f"use its files: {', '.join(FOREIGN_AGENTS)}")
+    parser.add_argument("--list", action="store_true", help="show what there is; the default without an agent")
+    parser.add_argument("--stop", action="store_true", help="do not use the files of these agents any more")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per file")
+    return parser
+
+
+def _ran(parsed: argparse.Namespace, directory: str) -> int:
+    try:
+        home = Home.of(os.environ)
+        if unknown := [name for name in parsed.agents if name not in FOREIGN_AGENTS]:
+            names = ", ".join(FOREIGN_AGENTS)
+            deliver(sys.stderr, sanitize(f"kaa: there is no agent {unknown[0]!r}. Agents: {names}\n"))
+            return ExitCode.USAGE
+        if parsed.agents:
+            _choose(home, parsed.agents, stop=parsed.stop)
+        if parsed.list or parsed.json or not parsed.agents:
+            _show(asyncio.run(overview(directory, home, os.environ)), home, as_json=parsed.json)
+    except SettingsError as error:
+        deliver(sys.stderr, sanitize(f"kaa: {error}\n"))
+        return ExitCode.USAGE
+    except (TrustError, OSError) as error:
+        deliver(sys.stderr, sanitize(f"kaa: {error}\n"))
+        return ExitCode.FAILED
+    return ExitCode.DONE
+
+
+def _choose(home: Home, agents: Sequence[str], *, stop: bool) -> None:
+    """Keep whose files are used.
+
+    Raises:
+        SettingsError: the settings cannot be read or written.
+    """
+    before = load_user_settings(home.settings).use_files_of
+    kept = set(before) - set(agents) if stop else set(before) | set(agents)
+    chosen = [name for name in FOREIGN_AGENTS if name in kept]
+    SettingsFile(home.settings).set({"useFilesOf": list(chosen)})
+    own = "kaa uses its own files only from the next session on."
+    told = f"kaa uses the files of {', '.join(chosen)} from the next session on." if chosen else own
+    deliver(sys.stdout, sanitize(f"{told} `useFilesOf` in {home.settings} says so.\n"))
+
+
+def _show(found: Overview, home: Home, *, as_json: bool) -> None:
+    for notice in found.notices:
+        deliver(sys.stderr, sanitize(f"{notice}\n"))
+    if as_json:
+        deliver(sys.stdout, "".join(f"{msgspec.json.encode(_record(one)).decode()}\n" for one in found.components))
+        return
+    if not found.components:
+        deliver(sys.stdout, "There are no skills, in this project and in your home.\n")
+        return
+    for is_of_project, title in ((True, "This project"), (False, "Your home")):
+        of_it = [one for one in found.components if one.candidate.is_of_project == is_of_project]
+        used = sum(one.state == "used" for one in of_it)
+        if of_it:
+            deliver(sys.stdout, f"{title}: {counted(len(of_it), 'file')}, {used} used\n")
+        for one in of_it:
+            deliver(sys.stdout, "".join(f"  {sanitize(line)}\n" for line in _lines(one)))
+
+
+def _lines(one: Component) -> Iterator[str]:
+    file = one.candidate.file
+    yield f"{file.place.kind} {one.name}: {one.state if one.state == 'used' else f'not used, because {one.reason}'}"
+    yield f"  {file.path}"
+    for note in one.skill.notes if one.skill is not None else ():
+        yield f"  {note}"
+
+
+def _record(one: Component) -> dict[str, object]:
+    file = one.candidate.file
+    notes = one.skill.notes if one.skill is not None else ()
+    return {
+        "kind": file.place.kind,
+        "name": one.name,
+        "agent": file.place.agent,
+        "scope": "project" if one.candidate.is_of_project else "user",
+        "path": file.path,
+        "state": one.state,
+        "reason": one.reason,
+        "notes": notes,
+    }

@@ -1,0 +1,67 @@
+"""Everything that was found for a project, of all agents, used or not: for `kaa import`."""
+
+from collections.abc import Mapping
+from typing import NamedTuple, get_args
+
+from kaa.shell.components import ForeignAgent, user_places
+from kaa.shell.components.finding import UserTree, find
+from kaa.shell.components.known_fields import KnownFields
+from kaa.shell.components.reading import Candidate, Component, components_in
+from kaa.shell.home import Home
+from kaa.shell.safety import SandboxFlags, start_workspace
+from kaa.shell.settings import load_user_settings
+from kaa.shell.trust.configuration import ProjectConfiguration, survey
+from kaa.shell.trust.store import Changed, TrustStore
+from kaa.shell.trust.verdict import judge
+
+FOREIGN_AGENTS: tuple[ForeignAgent, ...] = get_args(ForeignAgent)
+
+
+class Overview(NamedTuple):
+    """What was found. `notices`: what was left out, in sentences."""
+
+    components: list[Component]
+    notices: tuple[str, ...]
+
+
+async def overview(directory: str, home: Home, environ: Mapping[str, str]) -> Overview:
+    """What a directory and the user's home have.
+
+    Args:
+        directory: absolute.
+        home: the user's folder.
+        environ: the user's environment variables.
+
+    Raises:
+        SettingsError: the user's settings have a mistake.
+        TrustError: earlier decisions about the project cannot be read.
+        OSError: the directory cannot be opened.
+    """
+    settings = load_user_settings(home.settings, directory)
+    workspace = start_workspace(directory, SandboxFlags(), home, environ)
+    try:
+        project = await survey(workspace, home)
+    finally:
+        await workspace.close()
+    own = await find(UserTree(), user_places(home.path, FOREIGN_AGENTS, settings.skills), None)
+    candidates = _of_project(project, home)
+    for file in own.files:
+        agent = file.place.agent
+        is_wanted = agent not in FOREIGN_AGENTS or agent in settings.use_files_of
+        obstacle = "" if is_wanted else f"you have not asked for it: `kaa import {agent}` uses the files of {agent}"
+        candidates.append(Candidate(file, False, obstacle))
+    fields = KnownFields(home.cache)
+    components = components_in(candidates, settings.excluded_skills, fields)
+    fields.keep()
+    return Overview(components, (*project.components.notices, *own.notices))
+
+
+def _of_project(project: ProjectConfiguration, home: Home) -> list[Candidate]:
+    used = judge("stored", project, home).components
+    state = TrustStore(home).state(project)
+    changed = state.difference.changed if isinstance(state, Changed) else ()
+    candidates: list[Candidate] = []
+    for file in project.components.files:
+        reason = "it has changed since you trusted it" if file.path in changed else "you have not trusted it"
+        candidates.append(Candidate(file, True, "" if file.path in used else f"{reason}: /trust in the terminal asks"))
+    return candidates

@@ -1,0 +1,80 @@
+"""`kaa import`: what other agents' files there are, and whether kaa uses them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.kaa_process import Kaa
+from tests.support.trusting import trust
+
+
+@pytest.fixture
+def kaa(tmp_path: Path) -> Kaa:
+    kaa = Kaa(tmp_path)
+    kaa.setenv(HOME=str(tmp_path))
+    return kaa
+
+
+def add_skill(folder: Path, name: str, fields: str = "") -> Path:
+    file = folder / name / "SKILL.md"
+    file.parent.mkdir(parents=True)
+    file.write_text(f"---\nname: {name}\ndescription: About {name}.\n{fields}---\nText.\n")
+    return file
+
+
+def listed(kaa: Kaa) -> dict[str, str]:
+    """The reasons why skills are not used, by name; empty for those that are."""
+    lines = [json.loads(line) for line in kaa.run("import", "--json").out.splitlines()]
+    return {line["name"]: line["reason"] if line["state"] != "used" else "" for line in lines}
+
+
+def test_everything_that_is_found_is_listed_with_the_reason_why_it_is_not_used(kaa: Kaa, tmp_path: Path) -> None:
+    skills = kaa.project / ".claude" / "skills"
+    changed, _ = add_skill(skills, "changed"), add_skill(skills, "kept")
+    add_skill(tmp_path / ".codex" / "skills", "foreign", "model: x\n")
+    add_skill(kaa.home / "skills", "kept")
+    add_skill(kaa.home / "skills", "no-thanks")
+    (kaa.home / "skills" / "broken.md").write_text("---\nname: x\n")
+    kaa.settings(skills=["!no-*"])
+    trust(kaa.project, kaa.home)
+    changed.write_text(changed.read_text() + "More.")
+    add_skill(skills, "new")
+
+    finished = kaa.run("import")
+    reasons = [reason for _, reason in sorted(listed(kaa).items())]
+
+    assert finished.code == 0
+    assert "This project: 3 files, 1 used\n" in finished.out
+    assert "skill foreign: not used, because you have not asked for it: `kaa import codex`" in finished.out
+    assert "    `model` is not used" in finished.out
+    assert [reason.partition(":")[0] for reason in reasons] == [
+        "the fields at its beginning have no end",
+        "it has changed since you trusted it",
+        "you have not asked for it",
+        ".claude/skills/kept/SKILL.md has the same name, kept",
+        "you have not trusted it",
+        "the setting `skills` leaves it out",
+    ]
+
+
+def test_an_agent_is_chosen_and_left_again(kaa: Kaa, tmp_path: Path) -> None:
+    add_skill(tmp_path / ".claude" / "skills", "theirs")
+    assert listed(kaa)["theirs"] != ""
+
+    assert "uses the files of claude" in kaa.run("import", "claude").out
+    assert listed(kaa) == {"theirs": ""}
+    kaa.run("import", "gemini")
+    assert json.loads((kaa.home / "settings.json").read_text())["useFilesOf"] == ["claude", "gemini"]
+
+    kaa.run("import", "--stop", "claude")
+    assert listed(kaa)["theirs"] != ""
+
+
+def test_nothing_and_mistakes(kaa: Kaa) -> None:
+    assert "There are no skills" in kaa.run("import").out
+
+    finished = kaa.run("import", "nobody")
+
+    assert finished.code == 2
+    assert "there is no agent 'nobody'. Agents: claude, codex" in finished.err
