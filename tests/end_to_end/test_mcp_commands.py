@@ -69,6 +69,18 @@ class TestEditing:
         assert '"b"' in text
         assert '"a"' not in text
 
+    def test_what_a_removed_server_offered_is_forgotten(self, kaa: Kaa) -> None:
+        command = scripted(kaa, tools=[{"name": "echo", "inputSchema": {}}])
+        kaa.run("mcp", "add", "own", "--", *command)
+        kaa.run("mcp", "test", "own")
+        known = kaa.run("mcp", "list")
+
+        kaa.run("mcp", "remove", "own")
+        kaa.run("mcp", "add", "own", "--", *command)
+
+        assert "own: known" in known.out
+        assert "own: configured" in kaa.run("mcp", "list").out
+
     @pytest.mark.parametrize(
         ("arguments", "entry"),
         [

@@ -1,6 +1,7 @@
 """`kaa mcp add` and `kaa mcp remove`: servers in kaa's own files."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from itertools import islice
@@ -17,6 +18,7 @@ from kaa.shell.home import PROJECT_FOLDER, Home
 from kaa.shell.mcp.config.dialects import translated
 from kaa.shell.mcp.config.entry import Transport
 from kaa.shell.mcp.config.file import ServerFileError, add_server, remove_server
+from kaa.shell.mcp.manifests import Manifests
 from kaa.tui.sanitize import sanitize
 
 _ADDRESSES = ("http://", "https://")
@@ -159,6 +161,7 @@ def run_remove(parsed: argparse.Namespace, home: Home) -> int:
     """
     path = _file(parsed, home)
     remove_server(path, parsed.name)
+    Manifests(home).forget(path, parsed.name)
     deliver(sys.stdout, sanitize(f"Removed {parsed.name} from {path}.\n"))
     return ExitCode.DONE
 
@@ -173,7 +176,7 @@ def _add_project(parser: argparse.ArgumentParser) -> None:
 def _file(parsed: argparse.Namespace, home: Home) -> Path:
     if parsed.scope == "user":
         return home.path / "mcp.json"
-    path = Path(parsed.directory, PROJECT_FOLDER, "mcp.json")
+    path = Path(os.path.realpath(parsed.directory), PROJECT_FOLDER, "mcp.json")
     if path.is_symlink() or path.parent.is_symlink():  # what was fetched could lead it anywhere
         raise ServerFileError(f"{path} is a link, or its folder is one: change what it leads to by hand")
     return path

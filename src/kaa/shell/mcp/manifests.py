@@ -1,6 +1,8 @@
 """Manifests of servers on the disk, so that their tools are known without starting them."""
 
 import hashlib
+import time
+from pathlib import Path
 
 import msgspec
 
@@ -12,10 +14,12 @@ from kaa.shell.home import Home
 from kaa.shell.mcp.config.entry import ConfiguredServer
 
 _MAX_BYTES = 4 * 1024 * 1024
+# A server writes its manifest whenever it starts. One that does not for so long is mostly configured nowhere any more.
+_KEPT_SECONDS = 90 * 86_400
 
 
 class Manifests:
-    """The manifests of all servers: a file for each configuration and version of kaa, in the cache.
+    """The manifests of all servers: a file for the current configuration and version of kaa, in the cache.
 
     Args:
         home: the user's folder.
@@ -45,7 +49,40 @@ class Manifests:
                 file.replace(content)
         except PrivateFileError as error:
             LOG.info("mcp: the manifest of %s is not kept: %s", server.name, error)
+        self._sweep(_prefix(server.source.file, server.name), self._path(server))
+
+    def forget(self, file: Path, name: str) -> None:
+        """Delete the manifest of a server that was removed.
+
+        Args:
+            file: where it was configured.
+            name: of the server.
+        """
+        self._sweep(_prefix(str(file), name))
+
+    def _sweep(self, prefix: str, kept: Path | None = None) -> None:
+        """Delete the other manifests of a server, and those of any server that has not started for long."""
+        oldest = time.time() - _KEPT_SECONDS
+        try:
+            for path in self._folder.glob("*.json"):
+                if path != kept and (path.name.startswith(prefix) or path.lstat().st_mtime < oldest):
+                    path.unlink(missing_ok=True)
+        except OSError as error:  # the next one tries again
+            LOG.info("mcp: old manifests are not deleted: %s", error)
 
     def _file(self, server: ConfiguredServer) -> PrivateFile:
-        key = f"{__version__} {server.source.file} {server.name} {server.digest}"
-        return PrivateFile(self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json")
+        return PrivateFile(self._path(server))
+
+    def _path(self, server: ConfiguredServer) -> Path:
+        return (
+            self._folder / f"{_prefix(server.source.file, server.name)}{_hash(f'{__version__} {server.digest}')}.json"
+        )
+
+
+def _prefix(file: str, name: str) -> str:
+    """What the names of a server's files begin with, whatever its configuration."""
+    return f"{_hash(f'{name} {file}')}-"
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
