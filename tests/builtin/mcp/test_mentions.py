@@ -1,6 +1,7 @@
 """`@server:uri` in a message takes the resource along, in every frontend."""
 
 from base64 import b64decode
+from collections.abc import Mapping
 
 import msgspec
 import pytest
@@ -9,7 +10,7 @@ from kaa.builtin.mcp.host import ServerState
 from kaa.core.messages import ImageContent, UserMessage, user_message
 from kaa.ext.display import DisplayKind, DisplayUpdate, NoticeShown
 from kaa.mcp.contents import PromptMessage, PromptResult, TextPart
-from kaa.mcp.manifest import PromptInfo, ResourceInfo, TemplateInfo
+from kaa.mcp.manifest import Capabilities, PromptInfo, ResourceInfo, TemplateInfo
 from kaa.shell.host import HostedConversation
 from tests.support.mcp_host import MemoryMcpHost, MemoryMcpServer, manifest, server
 from tests.support.mcp_stage import play_with
@@ -161,3 +162,53 @@ def test_servers_and_their_resources_are_completed(stage: Stage, typed: str, tex
         return [one.text for one in await hosted.conversation.complete_mention(typed)]
 
     assert play_with(stage, MemoryMcpHost([library(), server("bare")]), scene) == texts
+
+
+@pytest.mark.parametrize(
+    ("typed", "asked", "texts"),
+    [
+        ("lib:issue://", ("project", "", {}), ["lib:issue://kaa/", "lib:issue://a%2Fb/"]),
+        ("lib:issue://k", ("project", "k", {}), ["lib:issue://kaa/", "lib:issue://a%2Fb/"]),
+        (
+            "lib:issue://a%2Fb/1",
+            ("number", "1", {"project": "a/b"}),
+            ["lib:issue://a%2Fb/kaa", "lib:issue://a%2Fb/a%2Fb"],
+        ),
+        ("lib:file:///s", ("path", "s", {}), ["lib:file:///kaa", "lib:file:///a/b"]),
+        ("lib:other://k", None, []),
+        ("lib:note://k", None, []),
+    ],
+)
+def test_parts_of_templates_are_completed_by_the_server(
+    stage: Stage, typed: str, asked: tuple[str, str, dict[str, str]] | None, texts: list[str]
+) -> None:
+    given: list[tuple[str, str, dict[str, str]]] = []
+
+    def completes(argument: str, value: str, known: Mapping[str, str]) -> tuple[str, ...]:
+        given.append((argument, value, dict(known)))
+        return "kaa", "a/b"
+
+    templates = "issue://{project}/{number}", "file:///{+path}", "note://{?a,b}", "{+anything}"
+    lib = server(
+        "lib",
+        manifest=msgspec.structs.replace(
+            manifest(), templates=tuple(map(TemplateInfo, templates)), capabilities=Capabilities(completions=True)
+        ),
+    )
+    lib.completes = completes
+
+    async def scene(hosted: HostedConversation) -> list[str]:
+        return [one.text for one in await hosted.conversation.complete_mention(typed)]
+
+    assert play_with(stage, MemoryMcpHost([lib]), scene) == texts
+    assert given == ([asked] if asked else [])
+
+
+def test_a_server_that_completes_nothing_is_not_started_for_it(stage: Stage) -> None:
+    host = MemoryMcpHost([library()])
+
+    async def scene(hosted: HostedConversation) -> list[str]:
+        return [one.text for one in await hosted.conversation.complete_mention("lib:issue://k")]
+
+    assert play_with(stage, host, scene) == []
+    assert host.started == []

@@ -1,8 +1,10 @@
 """Resources of servers that a person mentions: `@server:uri` in a message takes the content along."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
 
 import msgspec
 
@@ -10,6 +12,7 @@ from kaa.builtin.mcp.host import McpHost, ServerView
 from kaa.builtin.mcp.tools import usable
 from kaa.core.messages import TextContent, UserContent, UserMessage
 from kaa.ext.api import CommandContext, ConversationContext, Suggestion
+from kaa.ext.asking import NOBODY
 from kaa.mcp.errors import McpError
 from kaa.mcp.manifest import Manifest
 
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 # Compiled when a message has an @: most have none.
 _MENTION = r"""(?<![^\s("'=,:])@(?:"([A-Za-z0-9_-]{1,40}):([^"\n]+)"|([A-Za-z0-9_-]{1,40}):([^\s"]+))"""
 _PART = r"\{[^{}]*\}"
+# What the value of a part with a + may have as it is.
+_RESERVED = ":/?#[]@!$&'()*+,;="
 _AFTER = ",;:.!?)'\""
 _MOST_MENTIONED = 20
 # As much as a file that is attached.
@@ -56,8 +61,8 @@ class McpMentions:
         content = (TextContent(message.content),) if isinstance(message.content, str) else message.content
         return msgspec.structs.replace(message, content=(*content, *added))
 
-    def complete(self, typed: str, _context: CommandContext) -> list[Suggestion]:
-        """Servers with resources, then their addresses: of templates as far as the first part to fill in."""
+    async def complete(self, typed: str, _context: CommandContext) -> list[Suggestion]:
+        """Servers with resources, then their addresses: of templates part by part, with values of the server's."""
         name, colon, start = typed.partition(":")
         views = [(view, view.manifest) for view in usable(self._host) if view.manifest is not None]
         if not colon:
@@ -70,7 +75,27 @@ class McpMentions:
             for uri, about in _addresses(manifest)
             if start.lower() in f"{uri} {about}".lower() and uri != start
         ]
+        for view, manifest in views:
+            if view.name == name and manifest.capabilities.completions:
+                found += await self._filled_in(name, manifest, start)
         return found[:_MOST_SUGGESTED]
+
+    async def _filled_in(self, server: str, manifest: Manifest, start: str) -> list[Suggestion]:
+        """Addresses of templates that begin so, with the values for the part that is typed."""
+        found: list[Suggestion] = []
+        for template in manifest.templates:
+            if (part := _part_at_end(template.uri_template, start)) is None:
+                continue
+            name, typed, known, address = part
+            try:
+                # Nobody is asked about a server because of a key that was pressed.
+                session = await self._host.session(server, NOBODY)
+                values = await session.complete(template, name, typed, known)
+            except McpError:
+                return found
+            about = template.title or template.name
+            found += [Suggestion(f"{server}:{uri}", about) for uri in map(address, values) if uri != start]
+        return found
 
     def _mentioned(self, text: str) -> Iterator[tuple[ServerView, str]]:
         """The servers and addresses that a text mentions, each once, but those whose content is in the text already."""
@@ -132,6 +157,34 @@ def _fits(fixed: Sequence[str], uri: str) -> bool:
             return False
         place += len(piece)
     return place < end
+
+
+def _part_at_end(template: str, start: str) -> tuple[str, str, dict[str, str], Callable[[str], str]] | None:
+    """The part of a template (RFC 6570, levels 1 and 2) in which an address ends; None if it ends in none.
+
+    Returns:
+        Its name, what is typed of it, the values of the parts before it, and what makes an address of its value.
+    """
+    first, *rest = re.split(_PART, template)
+    if not first or not start.startswith(first):
+        return None
+    known: dict[str, str] = {}
+    at = len(first)
+    for expression, after in zip(re.findall(_PART, template), rest, strict=True):
+        name = expression.strip("{+}")
+        end = start.find(after, at) if after else -1
+        if not re.fullmatch(r"[\w.%]+", name):
+            return None
+        if end < 0:
+            address = partial(_address, start[:at], after, _RESERVED if expression.startswith("{+") else "")
+            return name, unquote(start[at:]), known, address
+        known[name] = unquote(start[at:end])
+        at = end + len(after)
+    return None
+
+
+def _address(before: str, after: str, safe: str, value: str) -> str:
+    return f"{before}{quote(value, safe)}{after}"
 
 
 def _size(part: "ResourcePart") -> int:
