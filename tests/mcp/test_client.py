@@ -381,7 +381,8 @@ class TestQuestions:
     async def test_pings_and_roots_are_answered_and_the_rest_is_refused(self) -> None:
         _, connection, _ = await connected(ScriptedServer())
         for id_, method in enumerate(("ping", "roots/list", "sampling/createMessage", "other"), 100):
-            connection.say({"jsonrpc": "2.0", "id": id_, "method": method, "params": {}})
+            params = {"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}]}
+            connection.say({"jsonrpc": "2.0", "id": id_, "method": method, "params": params})
         while len(connection.server.received) < 7:
             await asyncio.sleep(0)
         answers = {m["id"]: m for m in connection.server.received if "method" not in m}

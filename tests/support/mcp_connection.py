@@ -14,7 +14,14 @@ from kaa.mcp.connection import Connection, Message, RequestId
 from kaa.mcp.contents import CallResult, LogLine, TextPart
 from kaa.mcp.errors import ServerGoneError
 from kaa.mcp.manifest import Manifest, ToolInfo
-from kaa.mcp.questions import ElicitAnswer, Elicitation, SamplingAnswer, SamplingRequest, ServerQuestions
+from kaa.mcp.questions import (
+    ElicitAnswer,
+    Elicitation,
+    RefusedError,
+    SamplingAnswer,
+    SamplingRequest,
+    ServerQuestions,
+)
 from tests.support import mcp_server
 
 
@@ -142,6 +149,8 @@ class ScriptedQuestions(ServerQuestions):
 
     async def sample(self, asked: SamplingRequest) -> SamplingAnswer:
         """See `ServerQuestions`."""
+        if not self.samples:
+            raise RefusedError("it is not permitted")
         self.asked.append(asked)
         return SamplingAnswer("a completion", "model-1")
 

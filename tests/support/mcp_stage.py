@@ -6,6 +6,7 @@ from typing import TypeVar
 from kaa.builtin.mcp import mcp_extension
 from kaa.builtin.mcp.host import McpHost
 from kaa.core.messages import Json, ToolResultMessage, user_message
+from kaa.ext.display import DisplayKind, DisplayUpdate, NoticeShown
 from kaa.ext.places import ExtensionId
 from kaa.shell.host import HostedConversation
 from kaa.shell.options import ConversationOptions
@@ -58,3 +59,17 @@ def results_of(
 def declared(body: Json) -> list[str]:
     """Names of the tools that a request declares (Chat Completions)."""
     return [tool["function"]["name"] for tool in body["tools"]]
+
+
+class Notices:
+    """A frontend that remembers the notices of extensions."""
+
+    shows: tuple[DisplayKind, ...] = ("notice",)
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def show(self, update: DisplayUpdate) -> None:
+        """Remember it."""
+        assert isinstance(update.change, NoticeShown)
+        self.texts.append(update.change.text)

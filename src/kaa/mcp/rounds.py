@@ -74,11 +74,11 @@ async def answer(method: str, params: Mapping[str, Json], questions: ServerQuest
         return {"roots": [{"uri": one.uri} | ({"name": one.name} if one.name else {}) for one in questions.roots()]}
     if method == "elicitation/create":
         return _elicited(await questions.elicit(_elicitation(params)))
-    if method == "sampling/createMessage" and questions.samples:
+    if method == "sampling/createMessage":
         try:
             said = await questions.sample(_sampling(params))
         except RefusedError as error:
-            raise McpError(str(error), code=_REFUSED) from error
+            raise McpError(str(error), code=_REFUSED if questions.samples else codes.METHOD_NOT_FOUND) from error
         content = {"type": "text", "text": said.text}
         return {"role": "assistant", "content": content, "model": said.model, "stopReason": "endTurn"}
     raise McpError(f"kaa does not answer {method[:80]!r}", code=codes.METHOD_NOT_FOUND)

@@ -8,31 +8,16 @@ import pytest
 
 from kaa.builtin.mcp.host import ServerState
 from kaa.core.messages import ImageContent, UserMessage, user_message
-from kaa.ext.display import DisplayKind, DisplayUpdate, NoticeShown
 from kaa.mcp.contents import PromptMessage, PromptResult, TextPart
 from kaa.mcp.manifest import Capabilities, PromptInfo, ResourceInfo, TemplateInfo
 from kaa.shell.host import HostedConversation
 from tests.support.mcp_host import MemoryMcpHost, MemoryMcpServer, manifest, server
-from tests.support.mcp_stage import play_with
+from tests.support.mcp_stage import Notices, play_with
 from tests.support.model_script import say
 from tests.support.rich_session import png
 from tests.support.stage import Stage
 
 _NOTES = ResourceInfo("note://shopping", name="Shopping")
-
-
-class Notices:
-    """A frontend that remembers the notices of extensions."""
-
-    shows: tuple[DisplayKind, ...] = ("notice",)
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def show(self, update: DisplayUpdate) -> None:
-        """Remember it."""
-        assert isinstance(update.change, NoticeShown)
-        self.texts.append(update.change.text)
 
 
 @pytest.fixture

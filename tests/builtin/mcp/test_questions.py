@@ -28,7 +28,7 @@ from kaa.mcp.questions import (
 from kaa.workspace.memory import MemoryWorkspace
 from tests.support.agents import run
 from tests.support.mcp_host import MemoryMcpHost, MemoryMcpServer, server, tool_info
-from tests.support.mcp_stage import results_of
+from tests.support.mcp_stage import Notices, results_of
 from tests.support.model_script import call, say
 from tests.support.person import Person
 from tests.support.stage import Stage
@@ -223,12 +223,25 @@ def test_a_completion_that_is_not_allowed_is_refused(stage: Stage, answer: Chose
     assert len(stage.server.requests) == 2
 
 
-def test_a_completion_is_refused_where_nobody_can_allow_it(stage: Stage) -> None:
-    shop = Asking(lambda questions: questions.sample(_SAMPLING), samples=True)
+@pytest.mark.parametrize(
+    ("permitted", "to_server", "to_others"),
+    [
+        (True, "nobody is there to allow it", "nobody is there to allow it."),
+        (False, "the user has not permitted it to ask models", "`permissions.models` of its entry in /mcp.json is not"),
+    ],
+)
+def test_a_completion_that_nobody_can_allow_is_refused_and_everybody_learns_why(
+    stage: Stage, permitted: bool, to_server: str, to_others: str
+) -> None:
+    notices = stage.display = Notices()
+    shop = Asking(lambda questions: questions.sample(_SAMPLING), samples=permitted, source="/mcp.json")
 
     [result] = results_of(stage, MemoryMcpHost([shop]), [call("mcp__shop__buy"), say("Done.")])
 
-    assert "refused: nobody is there to allow it" in result.text
+    asked = "MCP server shop asked for an answer of the user's model, which kaa refused: "
+    assert f"refused: {to_server}\n" in result.text
+    assert f"{asked}{to_others}" in result.text
+    assert [text.startswith(f"{asked}{to_others}") for text in notices.texts] == [True]
     assert len(stage.server.requests) == 2
 
 

@@ -12,6 +12,7 @@ from kaa.mcp.questions import (
     ElicitAnswer,
     Elicitation,
     FormRequest,
+    RefusedError,
     SamplingAnswer,
     SamplingRequest,
     ServerQuestions,
@@ -33,7 +34,7 @@ class ConversationQuestions(ServerQuestions):
         occasion: what the server does meanwhile, such as `tool search`.
 
     Attributes:
-        refusals: which questions nobody answered and why, one sentence each, for the model.
+        refusals: which questions nobody could answer and why, one sentence each, for the model.
     """
 
     def __init__(self, view: ServerView, context: ConversationContext | CommandContext, occasion: str) -> None:
@@ -64,10 +65,17 @@ class ConversationQuestions(ServerQuestions):
         return answer
 
     async def sample(self, asked: SamplingRequest) -> SamplingAnswer:
-        """Ask a model, if the person allows it."""
-        from kaa.builtin.mcp.sampling import sample  # lazy: few servers ask
+        """Ask a model, if the person allows it. Where nobody can, server, model and user learn why."""
+        if self.samples:
+            from kaa.builtin.mcp.sampling import sample  # lazy: few servers ask
 
-        return await sample(self._view.name, asked, self._context)
+            return await sample(self._view.name, asked, self._context)
+        why, permitted = "nobody is there to allow it", self._view.samples
+        setting = "" if permitted else f"`permissions.models` of its entry in {self._view.source} is not true"
+        refused = f"MCP server {self._view.name} asked for an answer of the user's model, which kaa refused"
+        self.refusals.append(f"{refused}: {setting or why}.")
+        self._context.show.notice(self.refusals[-1], "warning")
+        raise RefusedError(why if permitted else "the user has not permitted it to ask models")
 
     async def _fill_in(self, asked: FormRequest) -> ElicitAnswer:
         form = Form(self._title("asks for information"), asked.fields, asked.message)
