@@ -120,6 +120,24 @@ def test_broken_images_are_refused_at_any_cut(image_format: str) -> None:
             prepare_image(data[:length], f"image/{image_format.lower()}")
 
 
+def test_what_a_png_does_not_need_may_be_broken_and_is_not_passed_on() -> None:
+    data = encoded(noise(40, 30), "PNG")
+    header = 8 + 25  # signature and IHDR
+    wrong = b"\0\0\0\x04iCCPabcd" + b"\0\0\0\0"
+
+    prepared = prepare_image(data[:header] + wrong + data[header:], "image/png")
+
+    assert prepared.data == data
+
+
+def test_a_png_whose_pixels_are_broken_is_refused() -> None:
+    data = bytearray(encoded(noise(40, 30), "PNG"))
+    data[-20] ^= 1
+
+    with pytest.raises(ImageError, match="it is not a valid image"):
+        prepare_image(bytes(data), "image/png")
+
+
 def test_an_image_without_its_end_is_encoded_anew() -> None:
     data = encoded(noise(40, 30), "PNG")
 

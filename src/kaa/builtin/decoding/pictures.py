@@ -19,6 +19,8 @@ _UPRIGHT = 1
 # What Pillow raises on images that are broken or made to break it.
 _BROKEN_IMAGE = (OSError, SyntaxError, ValueError, TypeError, LookupError, EOFError, struct.error, zlib.error)
 _TOO_LARGE = (OverflowError, MemoryError)
+_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_CHUNK_FRAME = 12  # bytes of a chunk around its data: length, type, checksum
 # How complete files end. One that lacks this may be taken by Pillow and refused by a provider, at every later request.
 _ENDINGS = {"image/png": b"IEND\xaeB`\x82", "image/jpeg": b"\xff\xd9", "image/gif": b";"}
 
@@ -43,6 +45,7 @@ def fitted(data: bytes, mime_type: str) -> Picture:
         PictureError: it is broken, or too large to be decoded safely.
     """
     try:
+        data = _readable(data) if mime_type == "image/png" else data
         image = _open(data, mime_type)
         if math.prod(image.size) > _MAX_PIXELS:
             raise PictureError(f"it has {image.width}x{image.height} pixels, more than can be decoded safely")
@@ -55,6 +58,24 @@ def fitted(data: bytes, mime_type: str) -> Picture:
         raise PictureError("it is too large to be decoded safely") from error
     except _BROKEN_IMAGE as error:
         raise PictureError(f"it is not a valid {mime_type} file ({str(error) or type(error).__name__})") from error
+
+
+def _readable(data: bytes) -> bytes:
+    """A PNG without the chunks that pixels do not need and whose checksums are wrong; the very same object without any.
+
+    Viewers ignore such chunks (PNG, third edition, 13.2), Pillow and providers refuse them.
+    """
+    at, kept = len(_PNG_SIGNATURE), [data[: len(_PNG_SIGNATURE)]]
+    is_whole = True
+    while at + _CHUNK_FRAME <= len(data):
+        end = at + _CHUNK_FRAME + int.from_bytes(data[at : at + 4], "big")
+        chunk, at = data[at:end], end
+        is_ancillary = bool(chunk[4] & 0x20)  # a small first letter
+        if is_ancillary and zlib.crc32(chunk[4:-4]) != int.from_bytes(chunk[-4:], "big"):
+            is_whole = False
+        else:
+            kept.append(chunk)
+    return data if is_whole else b"".join([*kept, data[at:]])
 
 
 def load_format(mime_type: str) -> None:
