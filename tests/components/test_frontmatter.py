@@ -4,7 +4,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.components.frontmatter import document_in, is_true, names_of, text_of
+from kaa.components.frontmatter import document_in, hint_of, is_true, names_of, text_of
 
 
 def test_fields_and_body() -> None:
@@ -30,6 +30,15 @@ def test_a_line_that_is_no_yaml_is_a_field_nevertheless() -> None:
     assert document.fields == {"name": "a", "description": 'Use when: a file is "big"'}
     assert "not valid YAML" in document.problem
     assert document.body == "Text."
+
+
+def test_a_hint_in_brackets_is_text_as_it_stands_there() -> None:
+    hint = "[file] [format]"
+
+    assert document_in(f"---\nargument-hint: {hint}\nmodel: [x]\n---\nText.").fields == {"argument-hint": hint}
+    assert hint_of(document_in("---\nargument-hint: [issue]\n---\nText.").fields["argument-hint"]) == "[issue]"
+    assert hint_of(hint) == hint
+    assert hint_of(None) == ""
 
 
 def test_what_expands_or_has_no_end_is_a_problem() -> None:

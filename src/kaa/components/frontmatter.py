@@ -13,6 +13,8 @@ _END = re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE)
 _FIELD = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):[ \t]+(.*\S)[ \t]*")
 # How values begin that are not plain text.
 _NOT_PLAIN = ("'", '"', "[", "{", "|", ">", "&", "!", "%", "@", "`")
+# Not a list of YAML: `argument-hint: [file] [format]`.
+_HINTS = re.compile(r"\[[^][]*\].*\S")
 
 
 class Fields(msgspec.Struct, frozen=True, array_like=True):
@@ -90,6 +92,11 @@ def names_of(value: object) -> tuple[str, ...]:
 _NAMES = re.compile(r"(?:[^\s,(]|\([^)]*\)?)+")
 
 
+def hint_of(value: object) -> str:
+    """A field that shows arguments, as one line of text: `[file]` is meant as it stands there, not as a list."""
+    return f"[{', '.join(names_of(value))}]" if isinstance(value, list) else text_of(value)
+
+
 def is_true(value: object) -> bool:
     """Whether a field says yes."""
     return isinstance(value, str) and value.lower() in ("true", "yes", "on")
@@ -99,7 +106,7 @@ def _lines(head: str) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for line in head.splitlines():
         found = _FIELD.fullmatch(line)
-        if found and not found[2].startswith(_NOT_PLAIN):
+        if found and (not found[2].startswith(_NOT_PLAIN) or _HINTS.match(found[2])):
             fields.setdefault(found[1], found[2])
         elif found and len(found[2]) > 1 and found[2][0] == found[2][-1] and found[2][0] in "'\"":
             fields.setdefault(found[1], found[2][1:-1])

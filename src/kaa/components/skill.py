@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from kaa.components.frontmatter import Document, is_true, names_of, text_of
+from kaa.components.frontmatter import Document, hint_of, is_true, names_of, text_of
 
 # Limits of the specification, in characters.
 MAX_NAME = 64
@@ -101,7 +101,7 @@ def skill_in(document: Document, folder: str) -> Skill | Unusable:
         name,
         description,
         document.body,
-        argument_hint=text_of(fields.get("argument-hint")),
+        argument_hint=hint_of(fields.get("argument-hint")),
         argument_names=names_of(fields.get("arguments")),
         for_model=not is_true(fields.get("disable-model-invocation")),
         for_user=text_of(fields.get("user-invocable")).lower() not in ("false", "no", "off"),
