@@ -1,0 +1,110 @@
+"""Finds the commands and file references in templates, before there are arguments: so no argument becomes one.
+
+Sources: documentation of Claude Code (skills, 2026-08), opencode 1.18.33, Gemini CLI 0.61. Templates of pi and Codex
+have neither.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import msgspec
+
+from kaa.components.templates import Dialect
+
+
+class Text(msgspec.Struct, frozen=True):
+    """Text of the message."""
+
+    text: str
+
+
+class Command(msgspec.Struct, frozen=True):
+    """A command for a shell, whose output stands here."""
+
+    command: str
+
+
+class File(msgspec.Struct, frozen=True):
+    """A file or folder, whose content stands here.
+
+    Attributes:
+        path: as it is written: relative to the project, or absolute.
+        source: the reference, which stays if there is no such file: `@path` is also how people and packages are named.
+    """
+
+    path: str
+    source: str
+
+
+Piece: TypeAlias = Text | Command | File
+
+# Without what ends a sentence or a parenthesis around the reference.
+_PATH = r"""(?P<path>[^\s`"'<>|,;]*[^\s`"'<>|,;.:!?)\]}*])"""
+_CLAUDE = re.compile(
+    r"^[ \t]*```![ \t]*\n(?P<block>[^`]*(?:`{1,2}(?!`)[^`]*)*)```[ \t]*$"
+    r"|(?<!\S)!`(?P<command>[^`\n]+)`"
+    rf'|(?<!\S)@(?:"(?P<quoted>[^"\n]+)"|{_PATH})',
+    re.MULTILINE,
+)
+_OPENCODE = re.compile(rf"!`(?P<command>[^`]+)`|(?<![\w`])@{_PATH}")
+_GEMINI = re.compile(r"[!@]\{")
+_BRACE = re.compile(r"[{}]")
+
+
+def pieces_of(body: str, dialect: Dialect) -> Iterator[Piece]:
+    """The pieces of a template, in order, with their placeholders."""
+    match dialect:
+        case "claude":
+            return _by_pattern(body, _CLAUDE)
+        case "opencode":
+            return _by_pattern(body, _OPENCODE)
+        case "gemini":
+            return _in_braces(body)
+        case "pi" | "codex":
+            return iter((Text(body),))
+
+
+def has_unclosed_braces(body: str) -> bool:
+    """Whether a template of Gemini CLI has a command or a reference without its end; from there on all is text."""
+    return any(isinstance(piece, Text) and _GEMINI.search(piece.text) for piece in _in_braces(body))
+
+
+def _by_pattern(body: str, pattern: re.Pattern[str]) -> Iterator[Piece]:
+    position = 0
+    for found in pattern.finditer(body):
+        kind = found.lastgroup
+        text = found[kind or 0].strip()
+        if not text:
+            continue
+        if before := body[position : found.start()]:
+            yield Text(before)
+        yield Command(text) if kind in ("block", "command") else File(text, found[0])
+        position = found.end()
+    if rest := body[position:]:
+        yield Text(rest)
+
+
+def _in_braces(body: str) -> Iterator[Piece]:
+    """Commands and references whose braces are balanced, as in Gemini CLI; it refuses files where they are not."""
+    position = 0
+    while found := _GEMINI.search(body, position):
+        end = _closing(body, found.end())
+        if end is None:
+            break
+        if before := body[position : found.start()]:
+            yield Text(before)
+        if inside := body[found.end() : end].strip():
+            yield Command(inside) if found[0] == "!{" else File(inside, body[found.start() : end + 1])
+        position = end + 1
+    if rest := body[position:]:
+        yield Text(rest)
+
+
+def _closing(body: str, start: int) -> int | None:
+    depth = 1
+    for brace in _BRACE.finditer(body, start):
+        depth += 1 if brace[0] == "{" else -1
+        if not depth:
+            return brace.start()
+    return None
