@@ -95,6 +95,8 @@ class TestEditing:
             (("add", "b", "--", "npx", "--", "-x"), {"command": "npx", "args": ["--", "-x"]}),
             (("add", "b", "https://x.example/", "-t", "http"), {"url": "https://x.example/", "type": "http"}),
             (("add", "b", "--url", "https://x.example/"), {"url": "https://x.example/"}),
+            (("add", "b", "http://localhost:1/mcp"), {"url": "http://localhost:1/mcp"}),
+            (("add", "b", "--host", "x.y", "b"), {"command": "b", "permissions": {"hosts": ["x.y"]}}),
             (
                 ("add", "b", "--url", "https://x.example/", "--bearer-token-env-var", "KEY"),
                 {"url": "https://x.example/", "headers": {"Authorization": "Bearer ${KEY}"}},
@@ -119,6 +121,11 @@ class TestEditing:
             (("b b", "--", "b"), "its name must have 1 to 40 letters"),
             (("b", "https://x.example/mcp", "more"), "an address has no arguments: more"),
             (("b", "-e", "x", "--", "b"), "--env 'x' is not NAME=VALUE"),
+            (("b", "-e", "A=B", "https://x.example/mcp"), "--env A=B is for a command"),
+            (("b", "-H", "A: B", "--", "b"), "a header is for an address: b is a command"),
+            (("b", "http://x.example/mcp"), "http://x.example/mcp has no encryption"),
+            (("b", "x.example/mcp"), "write https://x.example/mcp if it is an address"),
+            (("b", "--host", "h.example", "https://x.example/"), "--host is for a command"),
         ],
     )
     def test_what_cannot_be_added_changes_nothing(self, kaa: Kaa, arguments: tuple[str, ...], said: str) -> None:
@@ -140,6 +147,22 @@ class TestEditing:
         assert done.code != 0
         assert "mcp.json" in done.err
         assert file.read_text() == '{"mcpServers": {'
+
+    def test_a_server_in_another_file_is_named_where_it_is(self, kaa: Kaa) -> None:
+        kaa.run("mcp", "add", "a", "--", "a")
+
+        done = kaa.run("mcp", "remove", "--project", "a")
+
+        assert done.code == 1
+        assert f"has no server a. It is in {kaa.home / 'mcp.json'}" in done.err
+
+    def test_what_the_user_changes_in_a_project_stays_trusted(self, kaa: Kaa) -> None:
+        assert "Start kaa here" not in kaa.run("mcp", "add", "--project", "a", "--", "a").out
+        assert "a: not approved" in kaa.run("mcp", "list").out
+        (kaa.project / ".kaa" / "SYSTEM.md").write_text("A stranger's.")
+
+        assert "Start kaa here" in kaa.run("mcp", "add", "--project", "b", "--", "b").out
+        assert "not used" in kaa.run("mcp", "list").err
 
     def test_a_link_in_a_project_is_not_followed(self, kaa: Kaa) -> None:
         target = kaa.home.parent / "target.json"
@@ -282,6 +305,18 @@ class TestImporting:
 
         assert done.code == 1
         assert not (kaa.home / "mcp.json").exists()
+
+    def test_passwords_and_servers_of_one_project_are_named(self, kaa: Kaa) -> None:
+        mine = {"mcpServers": {"here": {"command": "x"}, "closed": {"url": "https://me:secret@x.example/"}}}
+        content = {"projects": {str(kaa.project.resolve()): mine}}
+        (kaa.home.parent / "person" / ".claude.json").write_text(json.dumps(content))
+
+        done = kaa.run("mcp", "import", "claude", "-y")
+
+        assert "only, kaa everywhere" in done.out
+        assert "closed" in done.err
+        assert "its URL has a password" in done.err
+        assert "secret" not in done.out + done.err
 
     def test_what_cannot_be_used_is_named(self, kaa: Kaa) -> None:
         servers = {"a": {"type": "ws", "url": "wss://x"}, "b": 5, "c": {"command": "c"}}

@@ -161,6 +161,22 @@ def test_a_client_of_rpc_mode_mentions_a_resource(kaa: Kaa, server: ModelServer)
     assert "content of note://shopping" in conversation(server.requests[0])[-1][1]
 
 
+def test_a_server_that_is_added_while_kaa_runs_serves_the_next_session(kaa: Kaa, server: ModelServer) -> None:
+    (kaa.home / "mcp.json").write_text("{}")
+    server.begin([say("None."), call("mcp", action="connect", server="scripted"), say("Done.")])
+
+    with rpc(kaa) as client:
+        client.ask("prompt", message="Which servers?")
+        client.event("agent_settled")
+        configure(kaa, kaa.home / "mcp.json")
+        client.data("new_session")
+        client.ask("prompt", message="And now?")
+        client.event("agent_settled")
+
+    assert "scripted" in results(server)[0]
+    assert "There is no MCP server" not in results(server)[0]
+
+
 def test_a_resource_is_completed_and_mentioned_in_the_terminal(kaa: Kaa, server: ModelServer) -> None:
     configure(
         kaa, kaa.home / "mcp.json", {"resources": [{"uri": "note://shopping", "name": "Shopping"}]}, required=True

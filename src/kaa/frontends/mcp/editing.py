@@ -1,9 +1,12 @@
 """`kaa mcp add` and `kaa mcp remove`: servers in kaa's own files."""
 
 import argparse
+import asyncio
 import os
+import re
+import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import get_args
@@ -14,14 +17,18 @@ from kaa.core.messages import Json
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.mcp.telling import tell
+from kaa.llm.auth.oauth.config import is_confidential
 from kaa.shell.home import PROJECT_FOLDER, Home
 from kaa.shell.mcp.config.dialects import translated
 from kaa.shell.mcp.config.entry import Transport
 from kaa.shell.mcp.config.file import ServerFileError, add_server, remove_server
+from kaa.shell.mcp.config.here import configured_here
 from kaa.shell.mcp.manifests import Manifests
 from kaa.tui.sanitize import sanitize
 
 _ADDRESSES = ("http://", "https://")
+# `host.example/path`: nearly an address.
+_HOST = re.compile(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[a-z]{2,}(:\d+)?/\S*")
 _WITH_VALUE = frozenset(
     (
         "-e",
@@ -35,6 +42,7 @@ _WITH_VALUE = frozenset(
         "--description",
         "--url",
         "--bearer-token-env-var",
+        "--host",
     )
 )
 
@@ -54,6 +62,9 @@ def add_add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "-H", "--header", metavar="'NAME: VALUE'", action="append", default=[], help="a header of each request"
+    )
+    parser.add_argument(
+        "--host", metavar="HOST", action="append", default=[], help="a host that the command may connect to"
     )
     parser.add_argument("--required", action="store_true", help="scripts fail without it")
     parser.add_argument("--description", metavar="TEXT", default="", help="what it is for, for the model")
@@ -107,6 +118,12 @@ def run_add(parsed: argparse.Namespace, home: Home) -> int:
     target, *arguments = words
     fields: dict[str, Json] = {}
     if target.startswith(_ADDRESSES):
+        if not is_confidential(target) and "${" not in target:
+            raise ServerFileError(
+                f"{target} has no encryption, so anybody on the way could read the keys: use https://"
+            )
+        if parsed.env:
+            raise ServerFileError(f"--env {parsed.env[0]} is for a command: an address has headers (--header)")
         if arguments:
             raise ServerFileError(f"an address has no arguments: {' '.join(arguments)}")
         if parsed.transport == "stdio":
@@ -114,6 +131,10 @@ def run_add(parsed: argparse.Namespace, home: Home) -> int:
         fields |= {"url": target} | ({"type": parsed.transport} if parsed.transport else {})
     elif parsed.transport not in (None, "stdio"):
         raise ServerFileError(f"{target} is no address: it begins with http:// or https://")
+    elif parsed.header or parsed.bearer_token_env_var:
+        raise ServerFileError(f"a header is for an address: {target} is a command, which has variables (--env)")
+    elif _HOST.fullmatch(target) and not shutil.which(target):
+        raise ServerFileError(f"there is no command {target}: write https://{target} if it is an address")
     else:
         fields |= {"command": target} | ({"args": arguments} if arguments else {})
     fields |= {"env": env} if (env := _pairs(parsed.env, "=", "--env")) else {}
@@ -122,6 +143,9 @@ def run_add(parsed: argparse.Namespace, home: Home) -> int:
         headers["Authorization"] = f"Bearer ${{{parsed.bearer_token_env_var}}}"
     fields |= {"headers": headers} if headers else {}
     fields |= {"description": parsed.description} if parsed.description else {}
+    if parsed.host and "url" in fields:
+        raise ServerFileError("--host is for a command: an address is a host itself")
+    fields |= {"permissions": {"hosts": list(parsed.host)}} if parsed.host else {}
     fields |= {"required": True} if parsed.required else {}
     return _add(parsed, home, fields)
 
@@ -145,11 +169,24 @@ def run_add_json(parsed: argparse.Namespace, home: Home) -> int:
 
 def _add(parsed: argparse.Namespace, home: Home, fields: dict[str, Json]) -> int:
     path, name = _file(parsed, home), parsed.name
-    add_server(path, name, fields)
-    trusting = f"Start kaa here to trust the change; then `kaa mcp approve {name}` approves it"
-    then = trusting if parsed.scope == "project" else f"`kaa mcp test {name}` tests it"
-    deliver(sys.stdout, sanitize(f"Added {name} to {path}. {then}.\n"))
+    is_trusted = _changed(parsed, home, lambda: add_server(path, name, fields))
+    then = f"`kaa mcp test {name}` tests it"
+    if parsed.scope == "project":
+        then = f"`kaa mcp approve {name}` approves it"
+        then = then if is_trusted else f"Start kaa here to trust the change; then {then}"
+    deliver(sys.stdout, sanitize(f"Added {name} to {path}. {then}. A running kaa uses it after /new.\n"))
     return ExitCode.DONE
+
+
+def _changed(parsed: argparse.Namespace, home: Home, change: Callable[[], None]) -> bool:
+    """Change a file; whether the user trusts the project with it."""
+    if parsed.scope == "user":
+        change()
+        return True
+    from kaa.shell.trust.own_change import change_trusted  # lazy: most servers are the user's own
+
+    root = os.path.realpath(parsed.directory)
+    return change_trusted(root, f"{PROJECT_FOLDER}/mcp.json", home, os.environ, change)
 
 
 def run_remove(parsed: argparse.Namespace, home: Home) -> int:
@@ -159,8 +196,13 @@ def run_remove(parsed: argparse.Namespace, home: Home) -> int:
         ServerFileError: it is not in the file.
         SettingsError: the file has a mistake, or cannot be written.
     """
-    path = _file(parsed, home)
-    remove_server(path, parsed.name)
+    path, name = _file(parsed, home), parsed.name
+    try:
+        _changed(parsed, home, lambda: remove_server(path, name))
+    except ServerFileError as error:
+        here = asyncio.run(configured_here(parsed.directory, home, os.environ))
+        files = [server.source.file for server in here.servers if server.name in (name, f"{name}-project")]
+        raise ServerFileError(f"{error}. It is in {files[0]}" if files else str(error)) from error
     Manifests(home).forget(path, parsed.name)
     deliver(sys.stdout, sanitize(f"Removed {parsed.name} from {path}.\n"))
     return ExitCode.DONE

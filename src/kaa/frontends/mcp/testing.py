@@ -5,6 +5,7 @@ import os
 import sys
 import time
 
+from kaa.builtin.amounts import counted
 from kaa.builtin.mcp.host import ServerUnavailableError
 from kaa.ext.asking import NOBODY
 from kaa.frontends.delivery import deliver
@@ -51,6 +52,7 @@ async def _test(parsed: argparse.Namespace, project: str, home: Home) -> int:
         for one in wanted:
             server = servers.server(one.name)
             began = time.monotonic()
+            deliver(sys.stderr, sanitize(f"Starting {one.name}\n"))
             try:
                 await server.approve(NOBODY)
                 manifest = (await server.started()).manifest
@@ -68,7 +70,8 @@ async def _test(parsed: argparse.Namespace, project: str, home: Home) -> int:
 
 def _show(name: str, manifest: Manifest, seconds: float) -> None:
     who = " ".join(filter(None, (manifest.server.title or manifest.server.name, manifest.server.version)))
-    counts = f"{len(manifest.tools)} tools, {len(manifest.prompts)} prompts, {len(manifest.resources)} resources"
+    kinds = (("tool", manifest.tools), ("prompt", manifest.prompts), ("resource", manifest.resources))
+    counts = ", ".join(counted(len(found), kind) for kind, found in kinds)
     deliver(
         sys.stdout,
         sanitize(f"{name} works: {who or 'no name'}, revision {manifest.protocol}, {seconds:.1f} s\n  {counts}\n"),

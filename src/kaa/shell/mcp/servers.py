@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kaa.builtin.mcp import mcp_extension
@@ -162,7 +163,7 @@ class McpServers:
         self._extensions = extensions
         self._report = report
         self._maker = maker
-        self._projects: dict[tuple[str, tuple[ServerFile, ...]], tuple[ExtensionId, ProjectServers]] = {}
+        self._projects: dict[object, tuple[ExtensionId, ProjectServers]] = {}  # by what configures them
 
     def of_project(self, root: str, files: Sequence[ServerFile]) -> tuple[ExtensionId, ProjectServers]:
         """The servers of a project, and the extension that they are for its conversations.
@@ -171,7 +172,7 @@ class McpServers:
             root: of the project.
             files: those that configure servers, as far as the user trusts them.
         """
-        key = root, tuple(files)
+        key = root, tuple(files), _version(self._home.path / "mcp.json")
         if key not in self._projects:
             found = configured(self._home, root, files, self._options.file)
             for notice in found.notices:
@@ -200,6 +201,15 @@ class McpServers:
         for _, servers in self._projects.values():
             await servers.close()
         await self._maker.close()
+
+
+def _version(file: Path) -> tuple[int, int] | None:
+    """Changes when a file changes; None if it cannot be examined."""
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
 
 
 def _risk(server: ConfiguredServer, project: str) -> Callable[[ToolInfo], Risk]:

@@ -21,6 +21,7 @@ from kaa.shell.mcp.config.reading import server_of
 from kaa.shell.user_file import UserFileError, read_json
 
 _SECRET = re.compile(r"key|token|secret|passw|auth|credential", re.IGNORECASE)
+_PASSWORD = re.compile(r"[a-z]+://[^/@]*:[^/@]*@", re.IGNORECASE)
 _REFERENCE = re.compile(r"\$\{[^}]+\}")
 
 
@@ -82,9 +83,15 @@ def _checked(name: str, fields: dict[str, Json], file: str, remarks: tuple[str, 
 
 
 def _without_secrets(name: str, fields: dict[str, Json]) -> tuple[dict[str, Json], tuple[str, ...]]:
-    """The fields with references where keys stand in the clear: a copy would be one more place to lose them."""
+    """The fields with references where keys stand in the clear: a copy would be one more place to lose them.
+
+    Raises:
+        FieldError: its URL has a password.
+    """
     remarks: list[str] = []
     changed = dict(fields)
+    if isinstance(url := fields.get("url"), str) and _PASSWORD.match(url):
+        raise FieldError("its URL has a password: use `headers` with a variable")
     for field in ("env", "headers"):
         values = fields.get(field)
         if not isinstance(values, dict):
@@ -109,8 +116,13 @@ def _claude(home: Path, project: str) -> _Found:
     content = _json(file)
     projects = content.get("projects")
     mine = projects.get(project) if isinstance(projects, dict) else None
-    parts = [_servers(content, "mcpServers"), _servers(mine if isinstance(mine, dict) else {}, "mcpServers")]
-    return [(str(file), part, _as_claude) for part in parts]
+    here = _servers(mine if isinstance(mine, dict) else {}, "mcpServers")
+
+    def of_project(fields: Mapping[str, Json]) -> tuple[dict[str, Json], tuple[str, ...]]:
+        own, remarks = translated(fields, "claude")
+        return own, (*remarks, f"Claude Code uses it in {project} only, kaa everywhere")
+
+    return [(str(file), _servers(content, "mcpServers"), _as_claude), (str(file), here, of_project)]
 
 
 def _gemini(home: Path, _: str) -> _Found:
