@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.config.entry import ConfiguredServer, Scope, ServerEntry, Source
 from kaa.shell.mcp.logins import McpLogins
 from kaa.shell.mcp.manifests import Manifests
+from kaa.shell.mcp.offer import Offer
 from kaa.shell.mcp.project_servers import ProjectServers
 from kaa.shell.mcp.server import Server, Timing
 from tests.support.mcp_connection import MemoryConnection
@@ -110,17 +112,9 @@ class Life:
         self._changed.set()
 
     def _server(self, one: ConfiguredServer, changed: Callable[[str], None]) -> Server:
-        return Server(
-            one,
-            "/project",
-            Approvals(self.home),
-            Manifests(self.home),
-            self._connection,
-            changed,
-            lambda: "It runs scripted.",
-            lambda _tool: "granted",
-            self._timing,
-        )
+        approvals, manifests, tell = Approvals(self.home), Manifests(self.home), partial(changed, one.name)
+        offer = Offer(one, approvals, manifests, lambda: "It runs scripted.", lambda _tool: "granted", tell)
+        return Server(one, "/project", offer, self._connection, tell, self._timing)
 
     def _connection(self, log: Callable[[str], None]) -> HeldConnection:
         log(f"start {len(self.connections)}")

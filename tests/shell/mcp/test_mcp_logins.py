@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +22,7 @@ from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.config.reading import configured
 from kaa.shell.mcp.logins import McpLogins
 from kaa.shell.mcp.manifests import Manifests
+from kaa.shell.mcp.offer import Offer
 from kaa.shell.mcp.project_servers import ProjectServers
 from kaa.shell.mcp.server import Server
 from tests.support.loops import in_loop
@@ -63,8 +65,9 @@ class Lab:
                 transport = AuthorizedTransport(self._live, logins.authorizer(one))
                 return HttpConnection(oauth.mcp, transport, _no_headers)
 
-            approvals, manifests = Approvals(self.home), Manifests(self.home)
-            return Server(one, "/project", approvals, manifests, connect, changed, str, lambda _: "outside")
+            tell = partial(changed, one.name)
+            offer = Offer(one, Approvals(self.home), Manifests(self.home), str, lambda _: "outside", tell)
+            return Server(one, "/project", offer, connect, tell)
 
         self.servers = ProjectServers(lambda changed: [server(changed)], lambda: logins, self.told.append)
 

@@ -54,7 +54,7 @@ async def _test(parsed: argparse.Namespace, project: str, home: Home) -> int:
             began = time.monotonic()
             deliver(sys.stderr, sanitize(f"Starting {one.name}\n"))
             try:
-                await server.approve(NOBODY)
+                await server.offer.approve(NOBODY)
                 manifest = (await server.started()).manifest
             except ServerUnavailableError as error:
                 failed = True

@@ -47,11 +47,11 @@ class ProjectServers:
         """Start what starts with kaa, and learn what servers offer that were never listed. In the background."""
         for server in self._servers.values():
             lifecycle = server.configured.entry.lifecycle
-            if not server.may_start:
+            if not server.offer.may_start:
                 continue
             if lifecycle == "keep-alive":
                 _ = self._tasks.begin(server.keep_alive())
-            elif lifecycle == "eager" or not server.is_known:
+            elif lifecycle == "eager" or server.offer.manifest is None:
                 _ = self._tasks.begin(self._learn(server))
 
     async def require(self) -> None:
@@ -63,7 +63,7 @@ class ProjectServers:
         for server in self._servers.values():
             if server.configured.entry.required:
                 try:
-                    await server.approve(NOBODY)
+                    await server.offer.approve(NOBODY)
                     await server.started()
                 except ServerUnavailableError as error:
                     where = server.configured.source.file
@@ -87,13 +87,13 @@ class ProjectServers:
     async def session(self, name: str, asker: Asker) -> ServerSession:
         """See `McpHost`."""
         server = self.server(name)
-        await server.approve(asker)
+        await server.offer.approve(asker)
         _ = await server.started()
         return ServerSession(server.used, server.view)
 
     def prewarm(self, name: str) -> None:
         """See `McpHost`."""
-        if (server := self._servers.get(name)) is not None and server.may_start:
+        if (server := self._servers.get(name)) is not None and server.offer.may_start:
             _ = self._tasks.begin(_quietly(server))
 
     def observe(self, changed: Callable[[str], None]) -> Callable[[], None]:
@@ -104,7 +104,7 @@ class ProjectServers:
     async def log_in(self, name: str, asker: Asker) -> None:
         """See `McpHost`."""
         server = self.server(name)
-        await server.approve(asker)
+        await server.offer.approve(asker)
         if not asker.can_ask:
             raise ServerUnavailableError(f"Nobody can be asked to log in here: `kaa mcp login {name}` logs in")
         from kaa.shell.mcp.asked_login import AskedLoginScreen  # lazy: people log in seldom
@@ -128,12 +128,12 @@ class ProjectServers:
 
     def changes(self, name: str) -> Mapping[str, str]:
         """See `McpHost`."""
-        return self.server(name).changes()
+        return self.server(name).offer.changes
 
     def accept(self, name: str) -> None:
         """See `McpHost`."""
         try:
-            self.server(name).accept_changes()
+            self.server(name).offer.accept_changes()
         except ApprovalRecordsError as error:
             raise ServerUnavailableError(str(error)) from error
 

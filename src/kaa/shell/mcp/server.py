@@ -2,22 +2,19 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import msgspec
 
 from kaa.builtin.mcp.host import ServerState, ServerUnavailableError, ServerView
-from kaa.ext.asking import Asker, NobodyToAskError, confirm
-from kaa.ext.tools import Risk
 from kaa.host.log import LOG
 from kaa.host.tasks import Tasks
 from kaa.mcp.errors import LegacyNeededError, LoginNeededError, McpError
-from kaa.mcp.manifest import Era, Manifest, ToolInfo
-from kaa.shell.mcp.approvals import ApprovalRecordsError, Approvals
+from kaa.mcp.manifest import Era, Manifest
 from kaa.shell.mcp.config.entry import ConfiguredServer
-from kaa.shell.mcp.manifests import Manifests
+from kaa.shell.mcp.offer import Offer
 
 if TYPE_CHECKING:  # only where a server starts
     from kaa.mcp.client import McpClient
@@ -55,36 +52,30 @@ class Server:
     Args:
         configured: the server.
         project: the directory of the project.
-        approvals: what the user approved.
-        manifests: what servers offered.
+        offer: what it offers, and whether it is approved.
         connect: makes connections.
-        changed: told that its view changed.
-        describe: says what it is and may do, for the question before a server of a project starts, in lines.
-        risk: gives the risk of a tool, from the server's rights and the tool's hints.
+        changed: called when its view changed.
         timing: how soon it is tried again.
+
+    Attributes:
+        log: the last lines that it logged or printed.
     """
 
     def __init__(
         self,
         configured: ConfiguredServer,
         project: str,
-        approvals: Approvals,
-        manifests: Manifests,
+        offer: Offer,
         connect: Connect,
-        changed: Callable[[str], None],
-        describe: Callable[[], str],
-        risk: Callable[[ToolInfo], Risk],
+        changed: Callable[[], None],
         timing: Timing = AS_USUAL,
     ) -> None:
         self.configured = configured
+        self.offer = offer
         self.log: deque[str] = deque(maxlen=_LOG_LINES)
         self._project = project
-        self._approvals = approvals
-        self._manifests = manifests
         self._connect = connect
-        self._changed = changed
-        self._describe = describe
-        self._risk = risk
+        self._tell = changed
         self._timing = timing
         self._lock = asyncio.Lock()
         self._client: McpClient | None = None
@@ -97,26 +88,11 @@ class Server:
         self._tried = float("-inf")
         self._challenge: str | None = None
         self._needs_login = False
-        self._declined = False
-        self._approved = _safely(approvals.is_approved, configured)
-        self._manifest = manifests.read(configured) if self._approved else None
-        self._wanted: tuple[Manifest, Manifest, Mapping[str, Risk]] | None = None  # a manifest, and what of it is used
-        self._held: Mapping[str, str] = self._changes()
 
     @property
     def name(self) -> str:
         """Its name."""
         return self.configured.name
-
-    @property
-    def is_known(self) -> bool:
-        """Whether it is known what it offers."""
-        return self._manifest is not None
-
-    @property
-    def may_start(self) -> bool:
-        """Whether it can start without a question."""
-        return self._approved and self.configured.entry.enabled
 
     @property
     def login_needed(self) -> str:
@@ -137,7 +113,7 @@ class Server:
     def view(self) -> ServerView:
         """See `McpHost.servers`."""
         entry = self.configured.entry
-        manifest, risks = self._used_manifest()
+        manifest, risks = self.offer.used()
         return ServerView(
             name=self.name,
             state=self._state(),
@@ -147,66 +123,12 @@ class Server:
             exposure=entry.exposure,
             tool_exposure=entry.tool_exposure,
             risks=risks,
-            held={name: _held_sentence(self.name, name) for name in self._held},
+            held={name: _held_sentence(self.name, name) for name in self.offer.changes},
             source=self.configured.source.file,
             patience=entry.timeout_seconds,
             sees_project=self._sees_project(),
             samples=self._may_sample(),
         )
-
-    def changes(self) -> Mapping[str, str]:
-        """How the tools changed that are held back, by name."""
-        return self._held
-
-    def accept_changes(self) -> None:
-        """The user has seen how the server changed, and accepts it.
-
-        Raises:
-            ApprovalRecordsError: that cannot be kept.
-        """
-        if self._manifest is not None:
-            self._approvals.accept(self.configured, self._manifest)
-            self._held = {}
-            self._tell()
-
-    async def approve(self, asker: Asker) -> None:
-        """Ask whether the server may start, unless that was answered.
-
-        Raises:
-            ServerUnavailableError: it may not.
-        """
-        if not self.configured.entry.enabled:
-            raise ServerUnavailableError(f"MCP server {self.name} is disabled in {self.configured.source.file}")
-        if self._approved:
-            return
-        if _safely(self._approvals.is_approved, self.configured):  # by `kaa mcp approve` meanwhile
-            self._approved, self._declined = True, False
-            self._manifest = self._manifests.read(self.configured)
-            self._tell()
-            return
-        how = f"`kaa mcp approve {self.name}` approves it"
-        if self._declined:
-            raise ServerUnavailableError(f"MCP server {self.name} is not started: you declined it. {how}")
-        try:
-            changed = _safely(self._approvals.was_approved, self.configured)
-            again = ", which was configured anew since you approved it" if changed else ""
-            title = f"Start MCP server {self.name} of this project{again}?"
-            yes = await confirm(asker, title, self._describe())
-        except NobodyToAskError as error:
-            raise ServerUnavailableError(
-                f"MCP server {self.name} is not started: {self.configured.source.file} is the project's, and you have"
-                f" not approved it. {how}"
-            ) from error
-        if not yes:
-            self._declined = True
-            raise ServerUnavailableError(f"MCP server {self.name} is not started: you declined it. {how}")
-        try:
-            self._approvals.approve(self.configured)
-        except ApprovalRecordsError as error:
-            raise ServerUnavailableError(str(error)) from error
-        self._approved = True
-        self._manifest = self._manifests.read(self.configured)
-        self._tell()
 
     async def started(self) -> "McpClient":
         """The server, running.
@@ -355,57 +277,25 @@ class Server:
             return ("legacy",)
         if entry.protocol != "auto":
             return ("modern",)
-        if self._manifest is not None:
-            return ("legacy", "modern") if self._manifest.era == "legacy" else ("modern", "legacy")
+        if self.offer.manifest is not None:
+            return ("legacy", "modern") if self.offer.manifest.era == "legacy" else ("modern", "legacy")
         return ("legacy", "modern") if entry.command else ("modern", "legacy")
 
     async def _begin_anew(self) -> None:
         """Talk to it in the older way from now on."""
-        if self._manifest is not None:
-            self._manifest = msgspec.structs.replace(self._manifest, era="legacy")
-            self._manifests.write(self.configured, self._manifest)
+        if self.offer.manifest is not None:
+            self.offer.learn(msgspec.structs.replace(self.offer.manifest, era="legacy"))
         await self.end()
 
     def _learn(self, manifest: Manifest) -> None:
-        self._manifest = manifest
-        self._manifests.write(self.configured, manifest)
-        self._held = self._changes()
+        self.offer.learn(manifest)
         for problem in manifest.left_out:
             self.log.append(problem)
-
-    def _changes(self) -> Mapping[str, str]:
-        if self._manifest is None:
-            return {}
-        try:
-            return self._approvals.held(self.configured, self._manifest)
-        except ApprovalRecordsError as error:
-            return {tool.name: str(error) for tool in self._manifest.tools}
-
-    def _used_manifest(self) -> tuple[Manifest | None, Mapping[str, Risk]]:
-        """What it offers, as far as the entry wants it, and the risks of its tools: the same until it changes."""
-        if self._manifest is None:
-            return None, {}
-        if self._wanted is None or self._wanted[0] is not self._manifest:
-            used = self._chosen_of(self._manifest)
-            self._wanted = self._manifest, used, {one.name: self._risk(one) for one in used.tools}
-        return self._wanted[1:]
-
-    def _chosen_of(self, manifest: Manifest) -> Manifest:
-        entry = self.configured.entry
-        if not (entry.tools or entry.exclude_tools):
-            return manifest
-        from fnmatch import fnmatchcase
-
-        def wanted(name: str) -> bool:
-            chosen = not entry.tools or any(fnmatchcase(name, one) for one in entry.tools)
-            return chosen and not any(fnmatchcase(name, one) for one in entry.exclude_tools)
-
-        return msgspec.structs.replace(manifest, tools=tuple(one for one in manifest.tools if wanted(one.name)))
 
     def _state(self) -> ServerState:
         if not self.configured.entry.enabled:
             return "disabled"
-        if not self._approved:
+        if not self.offer.is_approved:
             return "not approved"
         if self._client is not None:
             return "in use" if self._uses else "started"
@@ -415,7 +305,7 @@ class Server:
             return "needs login"
         if self._reason:
             return "failed"
-        return "known" if self._manifest is not None else "configured"
+        return "known" if self.offer.manifest is not None else "configured"
 
     def _rest(self) -> None:
         """Let it end after a while without a use."""
@@ -434,21 +324,9 @@ class Server:
         permissions = self.configured.entry.permissions
         return bool(self.configured.entry.command) and (permissions is None or permissions.project != "none")
 
-    def _tell(self) -> None:
-        self._changed(self.name)
-
 
 def _held_sentence(server: str, tool: str) -> str:
     return (
         f"The tool {tool} of MCP server {server} changed since it was accepted, and is held back: the user can see how"
         f" with `/mcp changes {server}`, and accept it"
     )
-
-
-def _safely(ask: Callable[[ConfiguredServer], bool], server: ConfiguredServer) -> bool:
-    """False where the record cannot be read: nothing is approved then."""
-    try:
-        return ask(server)
-    except ApprovalRecordsError as error:
-        LOG.warning("mcp: %s", error)
-        return False

@@ -19,6 +19,7 @@ from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.reading import configured
 from kaa.shell.mcp.manifests import Manifests
+from kaa.shell.mcp.offer import Offer
 from kaa.shell.mcp.project_servers import ProjectServers
 from kaa.shell.mcp.rights import permissions_of
 from kaa.shell.mcp.server import Server
@@ -99,16 +100,9 @@ class ServerMaker:
 
             return described(one, root)
 
-        return Server(
-            one,
-            root,
-            self._approvals,
-            self._manifests,
-            partial(self._connection, one, root, logins),
-            changed,
-            describe,
-            _risk(one, root),
-        )
+        tell = partial(changed, one.name)
+        offer = Offer(one, self._approvals, self._manifests, describe, _risk(one, root), tell)
+        return Server(one, root, offer, partial(self._connection, one, root, logins), tell)
 
     def _connection(
         self, one: ConfiguredServer, root: str, logins: "Callable[[], McpLogins]", log: Callable[[str], None]

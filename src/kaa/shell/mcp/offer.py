@@ -1,0 +1,151 @@
+"""What a server offers, as far as the user has approved the server and its tools."""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from kaa.builtin.mcp.host import ServerUnavailableError
+from kaa.ext.asking import Asker, NobodyToAskError, confirm
+from kaa.ext.tools import Risk
+from kaa.host.log import LOG
+from kaa.mcp.manifest import Manifest, ToolInfo
+from kaa.shell.mcp.approvals import ApprovalRecordsError, Approvals
+from kaa.shell.mcp.config.entry import ConfiguredServer
+from kaa.shell.mcp.manifests import Manifests
+
+
+class Offer:
+    """What one server offers. Of one that is not approved, nothing is known.
+
+    Args:
+        server: the server.
+        approvals: what the user approved.
+        manifests: what servers offered.
+        describe: says what it is and may do, for the question before a server of a project starts, in lines.
+        risk: gives the risk of a tool, from the server's rights and the tool's hints.
+        changed: called when it is approved, or its changes are.
+
+    Attributes:
+        manifest: what it offered when it was last listed; None if that is not known.
+        changes: how the tools changed that are held back, by name.
+    """
+
+    def __init__(
+        self,
+        server: ConfiguredServer,
+        approvals: Approvals,
+        manifests: Manifests,
+        describe: Callable[[], str],
+        risk: Callable[[ToolInfo], Risk],
+        changed: Callable[[], None],
+    ) -> None:
+        self._server = server
+        self._approvals = approvals
+        self._manifests = manifests
+        self._describe = describe
+        self._risk = risk
+        self._changed = changed
+        self._declined = False
+        self.manifest: Manifest | None = None
+        self._wanted: tuple[Manifest, Manifest, Mapping[str, Risk]] | None = None  # a manifest, and what of it is used
+        self.changes: Mapping[str, str] = {}
+        self.is_approved = _safely(approvals.is_approved, server)
+        if self.is_approved:
+            self._use(manifests.read(server))
+
+    @property
+    def may_start(self) -> bool:
+        """Whether the server can start without a question."""
+        return self.is_approved and self._server.entry.enabled
+
+    async def approve(self, asker: Asker) -> None:
+        """Ask whether the server may start, unless that was answered.
+
+        Raises:
+            ServerUnavailableError: it may not.
+        """
+        if not self._server.entry.enabled:
+            raise ServerUnavailableError(f"MCP server {self._server.name} is disabled in {self._server.source.file}")
+        if self.is_approved:
+            return
+        if not _safely(self._approvals.is_approved, self._server):  # else by `kaa mcp approve` meanwhile
+            await self._ask(asker)
+        self.is_approved, self._declined = True, False
+        self._use(self._manifests.read(self._server))
+        self._changed()
+
+    def learn(self, manifest: Manifest) -> None:
+        """The server has listed what it offers."""
+        self._manifests.write(self._server, manifest)
+        self._use(manifest)
+
+    def accept_changes(self) -> None:
+        """The user has seen how the server changed, and accepts it.
+
+        Raises:
+            ApprovalRecordsError: that cannot be kept.
+        """
+        if self.manifest is not None:
+            self._approvals.accept(self._server, self.manifest)
+            self.changes = {}
+            self._changed()
+
+    def used(self) -> tuple[Manifest | None, Mapping[str, Risk]]:
+        """What it offers, as far as the entry wants it, and the risks of its tools: the same until it changes."""
+        if self.manifest is None:
+            return None, {}
+        if self._wanted is None or self._wanted[0] is not self.manifest:
+            used = self._chosen_of(self.manifest)
+            self._wanted = self.manifest, used, {one.name: self._risk(one) for one in used.tools}
+        return self._wanted[1:]
+
+    async def _ask(self, asker: Asker) -> None:
+        name = self._server.name
+        how = f"`kaa mcp approve {name}` approves it"
+        declined = f"MCP server {name} is not started: you declined it. {how}"
+        if self._declined:
+            raise ServerUnavailableError(declined)
+        changed = _safely(self._approvals.was_approved, self._server)
+        again = ", which was configured anew since you approved it" if changed else ""
+        try:
+            yes = await confirm(asker, f"Start MCP server {name} of this project{again}?", self._describe())
+        except NobodyToAskError as error:
+            raise ServerUnavailableError(
+                f"MCP server {name} is not started: {self._server.source.file} is the project's, and you have not"
+                f" approved it. {how}"
+            ) from error
+        if not yes:
+            self._declined = True
+            raise ServerUnavailableError(declined)
+        try:
+            self._approvals.approve(self._server)
+        except ApprovalRecordsError as error:
+            raise ServerUnavailableError(str(error)) from error
+
+    def _use(self, manifest: Manifest | None) -> None:
+        self.manifest = manifest
+        try:
+            self.changes = {} if manifest is None else self._approvals.held(self._server, manifest)
+        except ApprovalRecordsError as error:
+            self.changes = {tool.name: str(error) for tool in manifest.tools} if manifest is not None else {}
+
+    def _chosen_of(self, manifest: Manifest) -> Manifest:
+        entry = self._server.entry
+        if not (entry.tools or entry.exclude_tools):
+            return manifest
+        from fnmatch import fnmatchcase
+
+        def wanted(name: str) -> bool:
+            chosen = not entry.tools or any(fnmatchcase(name, one) for one in entry.tools)
+            return chosen and not any(fnmatchcase(name, one) for one in entry.exclude_tools)
+
+        return msgspec.structs.replace(manifest, tools=tuple(one for one in manifest.tools if wanted(one.name)))
+
+
+def _safely(ask: Callable[[ConfiguredServer], bool], server: ConfiguredServer) -> bool:
+    """False where the record cannot be read: nothing is approved then."""
+    try:
+        return ask(server)
+    except ApprovalRecordsError as error:
+        LOG.warning("mcp: %s", error)
+        return False
