@@ -13,6 +13,7 @@ _COMMAND_NAME = re.compile(r"/(\S*)")
 _COMMAND = re.compile(r"/(\S+) ([^\n]*)")
 # `@` at the start of a word, and what of a path follows it; with a quotation mark it may have blanks.
 _FILE = re.compile(r"""(?:(?<=[\s("'=,:])|^)@(?:"([^"\n]*)|([^\s"]*))\Z""")
+_NAME = re.compile(r"(?:(?<=[\s(])|^)\$([A-Za-z0-9][\w:.-]*|)\Z")
 # The same for a path; it may be quoted.
 _PATH = re.compile(r"""(?:(?<=[\s(='])|^)(?:"([^"\n]*)|([^\s"]*))\Z""")
 _OUTSIDE = ("/", "~/", "../")
@@ -135,6 +136,28 @@ class FileCompletion:
         completions = Completions(start, caret)
         self._ask(typed, lambda paths: completions.fill([_file(path) for path in paths[:_MOST]]))
         return completions
+
+
+class NameCompletion:
+    """Names behind a `$` at the start of a word.
+
+    Args:
+        entries: those there are now, with descriptions.
+    """
+
+    def __init__(self, entries: Callable[[], Sequence[tuple[str, str]]]) -> None:
+        self._entries = entries
+
+    def complete(self, text: str, caret: int, *, requested: bool) -> Completions | None:
+        """The names that fit."""
+        match = _NAME.search(text, max(0, caret - _LOOK_BACK), caret)
+        entries = self._entries() if match else ()
+        if match is None or not entries or not (match[1] or requested):
+            return None
+        from kaa.tui.fuzzy import rank  # lazily, as above
+
+        found = [Completion(f"${name} ", name, about) for name, about in rank(match[1], entries, lambda one: one[0])]
+        return Completions(caret - len(match[0]), caret, found[:_MOST]) if found else None
 
 
 class PathCompletion:

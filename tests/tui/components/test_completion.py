@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.tui.completion import Completion
-from kaa.tui.completion_sources import CommandCompletion, CommandEntry, FileCompletion, PathCompletion
+from kaa.tui.completion_sources import CommandCompletion, CommandEntry, FileCompletion, NameCompletion, PathCompletion
 from kaa.tui.components.completion_menu import CompletionMenu
 from kaa.tui.components.editor import Editor
 from kaa.tui.events import Paste
@@ -285,6 +285,21 @@ class TestFiles:
         type_text(editor, " @main.md\t")
 
         assert editor.text == f"{pasted} @docs/main.md "
+
+
+class TestNames:
+    def test_they_stand_behind_a_dollar_sign(self) -> None:
+        editor = Editor(keyboard_context())
+        names = [("release", "Publish"), ("review", "Look"), ("pdf", "Fill")]
+        editor.completer.session.sources.append(NameCompletion(lambda: names))
+
+        type_text(editor, "costs 5$ ")
+        assert not _menu(editor)
+        type_text(editor, "use $re")
+        assert _names(editor) == ["review", "release"]
+        type_text(editor, "l\t")
+
+        assert editor.text == "costs 5$ use $release "
 
 
 class TestPaths:

@@ -15,7 +15,7 @@ def skill_command(file: SkillFile) -> Command:
     """The command that uses a skill."""
     skill = file.skill
     about = shortened(skill.description, _DESCRIPTION_CHARACTERS)
-    return Command(f"skill:{skill.name}", about, partial(_use, file), skill.argument_hint or "[ARGUMENTS]")
+    return Command(f"skill:{skill.name}", about, partial(_use, file), skill.argument_hint)
 
 
 async def _use(file: SkillFile, arguments: str, context: CommandContext) -> Submit:

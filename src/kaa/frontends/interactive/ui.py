@@ -40,13 +40,15 @@ from kaa.frontends.interactive.transcript.transcript_view import TranscriptView
 from kaa.frontends.interactive.transcript_viewer import TranscriptViewer
 from kaa.frontends.interactive.ui_context import UIContext
 from kaa.shell.conversation import SessionToOpen
-from kaa.tui.completion_sources import CommandCompletion, FileCompletion, PathCompletion
+from kaa.tui.completion_sources import CommandCompletion, FileCompletion, NameCompletion, PathCompletion
 
 if TYPE_CHECKING:
     from kaa.ext.commands import Suggestion
     from kaa.ext.display import DisplayUpdate
     from kaa.frontends.interactive.extension_display import ExtensionDisplay
     from kaa.frontends.interactive.reporter import Additions
+
+_SKILL = "skill:"  # how the commands of skills begin
 
 
 class InteractiveUI:
@@ -135,6 +137,7 @@ class InteractiveUI:
         main_view.editor.completer.session.sources += [
             CommandCompletion(self.commands.offered),
             FileCompletion(self._paths.index, self._paths.ask, self._complete_mention),
+            NameCompletion(self._skills),
             PathCompletion(self._paths.ask),
         ]
         self.preferences_changed()
@@ -191,6 +194,11 @@ class InteractiveUI:
 
             self._display = ExtensionDisplay(self._main_view, self._attention, self.presenter.show_notice)
         self._display.show(update)
+
+    def _skills(self) -> list[tuple[str, str]]:
+        """What can stand behind a `$`."""
+        offered = self.commands.offered()
+        return [(one.name[len(_SKILL) :], one.description) for one in offered if one.name.startswith(_SKILL)]
 
     def _complete_command(self, name: str, typed: str, found: Found) -> None:
         """Have the core say what can stand behind the name of a command."""
