@@ -28,7 +28,7 @@ commands (kaa COMMAND --help describes its options):
   demo                watch kaa fix a bug, without any key
   doctor              how commands are confined on this machine
   ext                 install, list, test and scaffold extensions
-  import              show and use the skills that you have for other agents
+  import              show and use the skills and commands that you have for other agents
   login, logout       keep an API key or log in to a provider; forget it
   mcp                 add, list, test and log in to MCP servers; mcp serve: be one
   models              which models there are, what they can do and cost

@@ -54,7 +54,7 @@ def test_everything_that_is_found_is_listed_with_the_reason_why_it_is_not_used(k
         "you have not asked for it",
         ".claude/skills/kept/SKILL.md has the same name, kept",
         "you have not trusted it",
-        "the setting `skills` leaves it out",
+        "the settings leave it out",
     ]
 
 

@@ -111,3 +111,20 @@ def test_files_that_are_no_skills_are_named(kaa: Kaa, server: ModelServer, perso
     assert "skills/broken/SKILL.md: the fields at its beginning are not valid YAML" in finished.err
     assert "has the same name, good" in finished.err
     assert "- good: About good." in prompt(server)
+
+
+@pytest.mark.usefixtures("person")
+def test_commands_of_a_trusted_project_run_in_the_sandbox(kaa: Kaa, server: ModelServer) -> None:
+    folder = kaa.project / ".claude" / "commands" / "git"
+    folder.mkdir(parents=True)
+    (folder / "look.md").write_text(f"---\ndescription: Look\n---\nLook at $0: !`cat $0; ls {kaa.home}`")
+    (kaa.project / "notes.txt").write_text("remember the milk\n")
+    trust(kaa.project, kaa.home)
+    server.begin([say("Done.")])
+
+    finished = kaa.run("-p", "/git:look notes.txt")
+
+    (text,) = [text for role, text in conversation(server.requests[-1]) if role == "user"]
+    assert text.startswith("Look at notes.txt: remember the milk")
+    assert "settings.json" not in text
+    assert "look.md runs: cat notes.txt; ls" in finished.err

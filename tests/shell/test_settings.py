@@ -75,6 +75,7 @@ _NOT_A_PROJECTS = {
     "extensions": (["/tmp/evil.py"], "they are executed"),
     "useFilesOf": (["claude"], "the user decides whose files the model gets"),
     "skills": (["/tmp/evil"], "the model would get the files there"),
+    "prompts": (["/tmp/evil"], "the same"),
     "extensionSettings": ({"ci": {"command": "evil"}}, "an extension may execute what they say"),
     "requiredExtensions": (["evil"], "kaa could be kept from starting"),
     "autoTitle": ("model", "it sends requests of its own"),
@@ -155,13 +156,13 @@ def test_how_models_are_asked_is_the_users_choice(user_file: Path) -> None:
 
 
 def test_settings_of_pis_that_have_no_effect_are_reported(user_file: Path) -> None:
-    values = {"shellPath": "/bin/zsh", "images": {"autoResize": False}, "prompts": ["a"], "transport": "websocket"}
+    values = {"shellPath": "/bin/zsh", "images": {"autoResize": False}, "transport": "websocket"}
     user_file.write_text(json.dumps(values))
 
     _, notices = load(user_file)
 
     assert [notice.split(" has no effect: ")[0] for notice in notices] == [
-        f"{user_file}: {name!r}" for name in ("images.autoResize", "prompts", "shellPath", "transport")
+        f"{user_file}: {name!r}" for name in ("images.autoResize", "shellPath", "transport")
     ]
 
 

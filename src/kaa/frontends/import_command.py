@@ -29,8 +29,8 @@ def main(arguments: Sequence[str], directory: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="kaa import",
-        description="Use the skills that you have for other agents, where they are: kaa copies nothing. Without an"
-        " agent, show what there is in this project and in your home.",
+        description="Use the skills and commands that you have for other agents, where they are: kaa copies nothing."
+        " Without an agent, show what there is in this project and in your home.",
         allow_abbrev=False,
     )
     parser.add_argument("agents", metavar="AGENT", nargs="*", help=f"use its files: {', '.join(FOREIGN_AGENTS)}")
@@ -82,7 +82,7 @@ def _show(found: Overview, home: Home, *, as_json: bool) -> None:
         deliver(sys.stdout, "".join(f"{msgspec.json.encode(_record(one)).decode()}\n" for one in found.components))
         return
     if not found.components:
-        deliver(sys.stdout, "There are no skills, in this project and in your home.\n")
+        deliver(sys.stdout, "There are no skills and no commands, in this project and in your home.\n")
         return
     for is_of_project, title in ((True, "This project"), (False, "Your home")):
         of_it = [one for one in found.components if one.candidate.is_of_project == is_of_project]
@@ -97,13 +97,12 @@ def _lines(one: Component) -> Iterator[str]:
     file = one.candidate.file
     yield f"{file.place.kind} {one.name}: {one.state if one.state == 'used' else f'not used, because {one.reason}'}"
     yield f"  {file.path}"
-    for note in one.skill.notes if one.skill is not None else ():
+    for note in one.notes:
         yield f"  {note}"
 
 
 def _record(one: Component) -> dict[str, object]:
     file = one.candidate.file
-    notes = one.skill.notes if one.skill is not None else ()
     return {
         "kind": file.place.kind,
         "name": one.name,
@@ -112,5 +111,5 @@ def _record(one: Component) -> dict[str, object]:
         "path": file.path,
         "state": one.state,
         "reason": one.reason,
-        "notes": notes,
+        "notes": one.notes,
     }

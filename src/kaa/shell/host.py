@@ -303,8 +303,8 @@ class Host:
     async def _components(
         self, root: str, files: Sequence[FoundFile], settings: Settings, notify: Callable[[str], None]
     ) -> ExtensionId | None:
-        """The skills of a project and of the user, as an extension; None if there are none."""
-        places = user_places(self.home.path, settings.use_files_of, settings.skills)
+        """The skills and commands of a project and of the user, as an extension; None if there are none."""
+        places = user_places(self.home.path, settings.use_files_of, settings.skills, settings.prompts)
         if not files and not places:
             return None
         return await self._component_extensions.of_conversation(root, files, places, settings, notify)

@@ -20,7 +20,6 @@ _IGNORED: Final[dict[str, tuple[tuple[Json, ...], str]]] = {
     "defaultProjectTrust": (("ask",), "kaa asks, or start it with --trust"),
     "images.autoResize": ((True,), "kaa always reduces images to what models accept"),
     "packages": (([],), "put extensions for kaa into 'extensions'"),
-    "prompts": (([],), "kaa has no prompt templates"),
     "shellCommandPrefix": (("",), "kaa runs commands as they are"),
     "shellPath": ((), "kaa runs commands with bash"),
     "transport": (("sse", "auto"), "kaa receives replies as server-sent events"),

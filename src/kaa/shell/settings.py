@@ -22,7 +22,7 @@ from kaa.host.regular_files import read_regular
 from kaa.llm import jsonc
 from kaa.llm.local.addresses import is_address
 from kaa.llm.tuning import CacheRetention, Tuning
-from kaa.shell.components import ForeignAgent
+from kaa.shell.components import ForeignAgent, Kind
 from kaa.shell.ignored_settings import ignored_settings, misspelled_settings, unknown_settings
 
 # What a project's settings may override: which models and tools, and the order of messages. Never where requests go
@@ -260,6 +260,7 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     extensions: tuple[str, ...] = ()
     use_files_of: tuple[ForeignAgent, ...] = ()
     skills: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
     extension_settings: dict[str, dict[str, Json]] = {}
     required_extensions: tuple[str, ...] = ()
     auto_title: AutoTitle = "first-message"
@@ -269,10 +270,10 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     approvals: ApprovalSettings = ApprovalSettings()
     projects: dict[str, ProjectSettings] = {}
 
-    @property
-    def excluded_skills(self) -> tuple[str, ...]:
-        """Globs of names of skills that the user does not want."""
-        return tuple(entry[1:] for entry in self.skills if entry.startswith("!"))
+    def excluded(self, kind: Kind) -> tuple[str, ...]:
+        """Globs of names of skills, or of commands, that the user does not want."""
+        entries = self.skills if kind == "skill" else self.prompts
+        return tuple(entry[1:] for entry in entries if entry.startswith("!"))
 
     @property
     def tuning(self) -> Tuning:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MENTION = r"""(?<![^\s("'=,:])@(?:"([A-Za-z0-9_-]{1,40}):([^"\n]+)"|([A-Za-z0-9_-]{1,40}):([^\s"]+))"""
 _PART = r"\{[^{}]*\}"
 # What the value of a part with a + may have as it is.
-_RESERVED = ":/?#[]@!$&'()*+,;="
+_RESERVED = ":/?#[]@!$&'(*)+,;="
 _AFTER = ",;:.!?)'\""
 _MOST_MENTIONED = 20
 # As much as a file that is attached.

@@ -107,20 +107,24 @@ def is_component(path: str) -> bool:
     return any(path.startswith(f"{place.folder}/") for place in PROJECT_PLACES)
 
 
-def user_places(home: Path, agents: Sequence[ForeignAgent], skills: Sequence[str] = ()) -> tuple[Place, ...]:
+def user_places(
+    home: Path, agents: Sequence[ForeignAgent], skills: Sequence[str] = (), prompts: Sequence[str] = ()
+) -> tuple[Place, ...]:
     """The places of the user that exist, with absolute paths; those of other agents as far as they are named.
 
     Args:
         home: kaa's folder in the user's home.
         agents: whose files the user wants to have used.
         skills: the setting: more folders with skills, and `!NAME` for what is not wanted.
+        prompts: likewise for commands.
     """
     own = (
         Place(str(home / "skills"), "skill", "kaa"),
         Place("~/.agents/skills", "skill", "agents"),
         Place(str(home / "prompts"), "command", "kaa"),
     )
-    more = (Place(folder, "skill", "kaa") for folder in skills if not folder.startswith("!"))
+    chosen: tuple[tuple[Kind, Sequence[str]], ...] = (("skill", skills), ("command", prompts))
+    more = (Place(folder, kind, "kaa") for kind, folders in chosen for folder in folders if not folder.startswith("!"))
     wanted = (*own, *more, *(place for place in _FOREIGN if place.agent in agents))
     places = (place._replace(folder=os.path.expanduser(place.folder)) for place in wanted)
     return tuple(place for place in places if os.path.isdir(place.folder))

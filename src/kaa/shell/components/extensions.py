@@ -1,17 +1,22 @@
-"""The skills that a conversation has, as an extension; conversations with the same ones share it."""
+"""The skills and commands that a conversation has, as an extension; conversations with the same ones share it."""
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from kaa.builtin.skills import skills_extension
-from kaa.components.skill import SkillFile
+from kaa.components.skill import Skill, SkillFile
+from kaa.ext.api import Extension, ExtensionAPI
 from kaa.ext.extensions import Extensions
 from kaa.ext.places import ExtensionId
 from kaa.shell.components import FoundFile, Place
 from kaa.shell.components.finding import UserTree, find
 from kaa.shell.components.known_fields import KnownFields
-from kaa.shell.components.reading import Candidate, components_in
+from kaa.shell.components.reading import Candidate, Component, components_in
 from kaa.shell.home import Home
 from kaa.shell.settings import Settings
+
+if TYPE_CHECKING:
+    from kaa.builtin.command_files import UsableCommand
 
 _MOST_TOLD = 3
 
@@ -27,7 +32,7 @@ class ComponentExtensions:
     def __init__(self, home: Home, extensions: Extensions) -> None:
         self._extensions = extensions
         self._fields = KnownFields(home.cache)
-        self._made: dict[tuple[tuple[SkillFile, ...], tuple[str, ...]], ExtensionId] = {}
+        self._made: dict[object, ExtensionId] = {}  # by what they have
 
     async def of_conversation(
         self,
@@ -37,7 +42,7 @@ class ComponentExtensions:
         settings: Settings,
         notify: Callable[[str], None],
     ) -> ExtensionId | None:
-        """The extension for a conversation; None if it has no skills.
+        """The extension for a conversation; None if it has no skills and no commands.
 
         Args:
             root: the project's directory.
@@ -48,24 +53,45 @@ class ComponentExtensions:
         """
         own = await find(UserTree(), places, None)
         both = [*(Candidate(file, True) for file in files), *(Candidate(file, False) for file in own.files)]
-        components = components_in(both, settings.excluded_skills, self._fields)
+        components = components_in(both, settings.excluded, self._fields)
         self._fields.keep()
         unusable = [one for one in components if one.state == "unusable"]
         problems = tuple(f"{one.candidate.file.path}: {one.reason}" for one in unusable)
         for notice in (*own.notices, *_told(problems)):
             notify(notice)
         skills = tuple(skill for one in components if (skill := one.skill_file(root)) is not None)
-        if not skills:
+        commands = tuple(command for one in components if (command := _command(one)) is not None)
+        if not skills and not commands:
             return None
-        if (skills, problems) not in self._made:
-            extension = ExtensionId.built_in(f"kaa.builtin.skills{len(self._made) or ''}")
-            self._extensions.load(extension, skills_extension(skills, problems), built_in=True, beside=())
-            self._made[skills, problems] = extension
-        return self._made[skills, problems]
+        key = skills, commands, problems
+        if key not in self._made:
+            self._made[key] = extension = ExtensionId.built_in(f"kaa.builtin.skills{len(self._made) or ''}")
+            self._extensions.load(extension, _extension(skills, commands, problems), built_in=True, beside=())
+        return self._made[key]
+
+
+def _extension(skills: Sequence[SkillFile], commands: "Sequence[UsableCommand]", problems: Sequence[str]) -> Extension:
+    def extend(api: ExtensionAPI) -> None:
+        skills_extension(skills, problems)(api)
+        if commands:
+            from kaa.builtin.command_files import commands_extension  # lazy: many users have no commands
+
+            commands_extension(commands)(api)
+
+    return extend
+
+
+def _command(component: Component) -> "UsableCommand | None":
+    if component.state != "used" or component.definition is None or isinstance(component.definition, Skill):
+        return None
+    from kaa.builtin.command_files import UsableCommand  # lazy, as above
+
+    file = component.candidate.file
+    return UsableCommand(component.definition, file.path, file.place.agent)
 
 
 def _told(problems: Sequence[str]) -> list[str]:
     """The first problems, each in a line of its own."""
     told = [f"Not used: {' '.join(problem.split())}" for problem in problems[:_MOST_TOLD]]
     more = len(problems) - _MOST_TOLD
-    return [*told, f"{more} more skills are not used: /skills shows them"] if more > 0 else told
+    return [*told, f"{more} more skills and commands are not used: `kaa import` shows them"] if more > 0 else told

@@ -43,7 +43,7 @@ async def overview(directory: str, home: Home, environ: Mapping[str, str]) -> Ov
         project = await survey(workspace, home)
     finally:
         await workspace.close()
-    own = await find(UserTree(), user_places(home.path, FOREIGN_AGENTS, settings.skills), None)
+    own = await find(UserTree(), user_places(home.path, FOREIGN_AGENTS, settings.skills, settings.prompts), None)
     candidates = _of_project(project, home)
     for file in own.files:
         agent = file.place.agent
@@ -51,7 +51,7 @@ async def overview(directory: str, home: Home, environ: Mapping[str, str]) -> Ov
         obstacle = "" if is_wanted else f"you have not asked for it: `kaa import {agent}` uses the files of {agent}"
         candidates.append(Candidate(file, False, obstacle))
     fields = KnownFields(home.cache)
-    components = components_in(candidates, settings.excluded_skills, fields)
+    components = components_in(candidates, settings.excluded, fields)
     fields.keep()
     return Overview(components, (*project.components.notices, *own.notices))
 

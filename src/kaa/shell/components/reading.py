@@ -1,17 +1,29 @@
-"""Makes skills of files that were found: each name once, and of every file what it is and why it is not used."""
+"""Makes skills and commands of files that were found: each name once, and of every file why it is not used."""
 
 import fnmatch
 import os
 import posixpath
-from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from kaa.components.frontmatter import ReadFields, document_in
 from kaa.components.skill import Skill, SkillFile, Unusable, skill_in
-from kaa.shell.components import FoundFile
+from kaa.shell.components import Agent, FoundFile, Kind
+
+if TYPE_CHECKING:
+    from kaa.components.templates import Dialect
+    from kaa.components.templates.command_file import CommandFile
 
 # Whose skills have placeholders and commands as Claude Code has them.
 _CLAUDE = ("claude",)
+_DIALECTS: "Final[dict[Agent, Dialect]]" = {
+    "kaa": "pi",
+    "pi": "pi",
+    "claude": "claude",
+    "codex": "codex",
+    "gemini": "gemini",
+    "opencode": "opencode",
+}
 
 State: TypeAlias = Literal["used", "not wanted", "unusable"]
 """`not wanted`: not trusted, not asked for, or left out by the user. `unusable`: something is wrong with it."""
@@ -37,28 +49,44 @@ class Component(NamedTuple):
     Attributes:
         candidate: the file.
         name: of the component.
+        definition: what it defines; None if it defines nothing.
         state: whether it is used.
         reason: why it is not, as the rest of a sentence.
-        skill: what it defines; None if it defines nothing.
     """
 
     candidate: Candidate
     name: str
-    state: State
+    definition: "Skill | CommandFile | None"
+    state: State = "used"
     reason: str = ""
-    skill: Skill | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What kaa does not use of it, in sentences."""
+        definition = self.definition
+        if definition is None or isinstance(definition, Skill):
+            return () if definition is None else definition.notes
+        unused = (
+            (definition.model, "`model` is not used: the model of the conversation answers"),
+            (definition.agent, "`agent` is not used: the conversation goes on"),
+            (definition.subtask, "no agent of its own answers: the conversation goes on"),
+            (definition.allowed_tools, "`allowed-tools` is not used: its tools are approved as all others are"),
+        )
+        return (*definition.notes, *(note for given, note in unused if given))
 
     def skill_file(self, root: str) -> SkillFile | None:
         """The skill with its place, if it is one that is used. `root`: the project's directory."""
-        if self.skill is None or self.state != "used":
+        if not isinstance(self.definition, Skill) or self.state != "used":
             return None
         file = self.candidate.file
         path = os.path.join(root, file.path)
         is_claude = file.place.agent in _CLAUDE
-        return SkillFile(self.skill, path, os.path.dirname(path), self.candidate.is_of_project, is_claude)
+        return SkillFile(self.definition, path, os.path.dirname(path), self.candidate.is_of_project, is_claude)
 
 
-def components_in(candidates: Iterable[Candidate], excluded: Sequence[str], read: ReadFields) -> list[Component]:
+def components_in(
+    candidates: Iterable[Candidate], excluded: Callable[[Kind], Sequence[str]], read: ReadFields
+) -> list[Component]:
     """What files are. Of those with the same name the first is used; a file that is found twice counts once.
 
     Args:
@@ -66,24 +94,33 @@ def components_in(candidates: Iterable[Candidate], excluded: Sequence[str], read
         excluded: globs of names that the user does not want.
         read: reads fields.
     """
-    used: dict[str, str] = {}
+    used: dict[tuple[Kind, str], str] = {}
     components: dict[str, Component] = {}
     for candidate in candidates:
         file = candidate.file
-        if file.real_path in components or file.place.kind != "skill":
+        kind = file.place.kind
+        if file.real_path in components:
             continue
-        found = skill_in(document_in(file.data.decode("utf-8", "replace"), read), posixpath.basename(file.name))
+        found = _definition(file, read)
         if isinstance(found, Unusable):
-            component = Component(candidate, file.name, "unusable", found.reason)
+            component = Component(candidate, file.name, None, "unusable", found.reason)
         elif candidate.obstacle:
-            component = Component(candidate, found.name, "not wanted", candidate.obstacle, found)
-        elif any(fnmatch.fnmatchcase(found.name, pattern) for pattern in excluded):
-            component = Component(candidate, found.name, "not wanted", "the setting `skills` leaves it out", found)
-        elif found.name in used:
-            reason = f"{used[found.name]} has the same name, {found.name}"
-            component = Component(candidate, found.name, "unusable", reason, found)
+            component = Component(candidate, found.name, found, "not wanted", candidate.obstacle)
+        elif any(fnmatch.fnmatchcase(found.name, pattern) for pattern in excluded(kind)):
+            component = Component(candidate, found.name, found, "not wanted", "the settings leave it out")
+        elif (other := used.get((kind, found.name))) is not None:
+            reason = f"{other} has the same name, {found.name}"
+            component = Component(candidate, found.name, found, "unusable", reason)
         else:
-            used[found.name] = file.path
-            component = Component(candidate, found.name, "used", skill=found)
+            used[kind, found.name] = file.path
+            component = Component(candidate, found.name, found)
         components[file.real_path] = component
     return list(components.values())
+
+
+def _definition(file: FoundFile, read: ReadFields) -> "Skill | CommandFile | Unusable":
+    if file.place.kind == "skill":
+        return skill_in(document_in(file.data.decode("utf-8", "replace"), read), posixpath.basename(file.name))
+    from kaa.components.templates.command_file import command_file  # lazy: many users have no commands
+
+    return command_file(file.name, file.data, _DIALECTS[file.place.agent], read)
