@@ -93,10 +93,11 @@ def test_the_first_request_has_the_gateway_the_search_and_a_line_for_each_server
     assert named.keys() - {tool["function"]["name"] for tool in without["tools"]} == {"mcp", "tool_search"}
     assert len(json.dumps([named["mcp"], named["tool_search"]])) < 1000
     with_["tools"] = [tool for name, tool in named.items() if name not in ("mcp", "tool_search")]
-    section, _, rest = with_["messages"][0]["content"].partition("\n\n")
-    title, *lines = section.splitlines()
-    assert title == "MCP servers, for the tool mcp:"
+    sections = with_["messages"][0]["content"].split("\n\n")
+    [section] = (one for one in sections if one.startswith("MCP servers, for the tool mcp:\n"))
+    sections.remove(section)
+    lines = section.splitlines()[1:]
     assert len(lines) == _PROGRAMS + 1
     assert max(map(len, lines)) <= _LINE_CHARACTERS
-    with_["messages"][0]["content"] = rest.replace("- tool_search: find more tools\n", "")
+    with_["messages"][0]["content"] = "\n\n".join(sections).replace("- tool_search: find more tools\n", "")
     assert with_ == without
