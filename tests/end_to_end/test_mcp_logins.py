@@ -276,8 +276,11 @@ class TestWithTools:
             browse(oauth.agree(address))
             program.wait_for("Logged in to lab.")
             enter(program, "use it now")
-            program.wait_for("Allow mcp__lab__echo")
-            answer(program, "y")
+            host = oauth.url.partition("//")[2]
+            program.wait_for(f"Allow mcp__lab__echo at {host}?")
+            program.wait_for(f"calls MCP server lab at {host}")
+            program.wait_for("all tools of lab")
+            answer(program, "t")
             program.wait_for("It said it.")
 
         assert "through the door" in seat.heard()[-1][1]

@@ -13,7 +13,7 @@ from kaa.core.forms import Field, FieldError, checked
 from kaa.core.messages import Json
 from kaa.ext.choices import TrustAnswer
 from kaa.ext.escalations import Escalation
-from kaa.ext.tools import Risk
+from kaa.ext.tools import Risk, ToolServer
 
 AnswerT = TypeVar("AnswerT")
 
@@ -173,6 +173,7 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
         auto: in the mode `auto`, this would not have been asked.
         problem: why the answer before could not be taken.
         diff: the change to a file that exists, with line numbers; empty if it is not known.
+        server: the MCP server that the call goes to; None for another call.
     """
 
     answers: ClassVar[tuple[type[_Answer], ...]] = (
@@ -200,6 +201,13 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
     auto: bool = False
     problem: str | None = None
     diff: str = ""
+    server: ToolServer | None = None
+
+    @property
+    def broader_rule(self) -> str | None:
+        """The rule for all tools of the server of the call; None if there is none, or no rule could allow the call."""
+        rule = self.server.rule if self.server is not None and self.suggestion is not None else ""
+        return rule if rule and self.tool.startswith(rule.removesuffix("*")) else None
 
     @property
     def directories(self) -> tuple[str, ...]:

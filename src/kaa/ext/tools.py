@@ -26,6 +26,25 @@ extensions.
 """
 
 
+class ToolServer(msgspec.Struct, frozen=True):
+    """The MCP server that calls of a tool go to.
+
+    Attributes:
+        name: as the user configured it.
+        host: where it is, with the port if it is not the usual one; empty for a program on this machine.
+        rule: the rule that is about its tools and no others; empty if there is none.
+    """
+
+    name: str
+    host: str = ""
+    rule: str = ""
+
+    @property
+    def title(self) -> str:
+        """Which one it is, for people."""
+        return f"MCP server {self.name}" + (f" at {self.host}" if self.host else "")
+
+
 class RegisteredTool(msgspec.Struct, frozen=True):
     """A registered tool.
 
@@ -35,6 +54,7 @@ class RegisteredTool(msgspec.Struct, frozen=True):
         owner: the extension; empty for kaa's own.
         output_schema: JSON Schema of `details` in its results; None if they have no certain structure.
         title: what its calls are titled, as a template of its parameters (`kaa.ext.call_titles`); may be empty.
+        server: where its calls go; None if the extension does what they ask.
     """
 
     tool: Tool[ToolContext]
@@ -44,6 +64,7 @@ class RegisteredTool(msgspec.Struct, frozen=True):
     risk: Risk = "outside"
     output_schema: dict[str, Json] | None = None
     title: str = ""
+    server: ToolServer | None = None
 
     @property
     def built_in(self) -> bool:

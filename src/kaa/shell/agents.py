@@ -192,7 +192,7 @@ class AgentRuns:
         gate = create_gatekeeper(
             origin.gate.choice,
             origin.gate.chosen,
-            registry.risk_of,
+            registry.tool,
             workspace=workspace,
             containment=contain(workspace),
             home=origin.home,

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final, get_args
 from kaa.core.hooks import Block, Refuse, RunAgain
 from kaa.core.messages import Json, ToolCall
 from kaa.core.tool import Permit, ToolResult
-from kaa.ext.api import Risk
 from kaa.ext.asking import Asker
 from kaa.ext.errors import CommandError
+from kaa.ext.tools import RegisteredTool
 from kaa.shell.containment import Containment
 from kaa.shell.home import Home
 from kaa.shell.project_files import PROJECT_SETTINGS
@@ -151,7 +151,7 @@ class Gatekeeper:
 def create_gatekeeper(
     policy: ApprovalPolicy | None,
     chosen: ApprovalSettings,
-    risk_of: Callable[[str], Risk],
+    tool_of: Callable[[str], RegisteredTool | None],
     *,
     workspace: Workspace,
     containment: Containment,
@@ -166,7 +166,7 @@ def create_gatekeeper(
     Args:
         policy: who is asked before what; None takes that of the settings, or the default.
         chosen: what the settings say.
-        risk_of: what a tool can do at most, by its name, at the moment.
+        tool_of: the registered tool of a name, at the moment.
         workspace: the project.
         containment: the walls around tools.
         home: keeps what the user allowed for good.
@@ -218,7 +218,7 @@ def create_gatekeeper(
             policy=policy,
             choose=keeper.choose,
             memory=Memory(configured, RuleFile(kept), keep_writable),
-            risk_of=risk_of,
+            tool_of=tool_of,
             sandbox=containment,
             asker=asker,
             abort=abort,

@@ -170,7 +170,7 @@ async def open_conversation(
     gate = create_gatekeeper(
         options.approvals,
         settings.approvals,
-        registry.risk_of,
+        registry.tool,
         workspace=at.workspace,
         containment=containment,
         home=at.home,

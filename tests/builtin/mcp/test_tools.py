@@ -6,6 +6,7 @@ import pytest
 from kaa.builtin.mcp import mcp_extension
 from kaa.builtin.mcp.host import ServerUnavailableError
 from kaa.core.messages import Json
+from kaa.ext.tools import ToolServer
 from kaa.mcp.contents import CallResult, TextPart
 from kaa.mcp.errors import LoginNeededError, McpError
 from kaa.mcp.manifest import ToolInfo
@@ -93,6 +94,20 @@ def test_two_thousand_tools_refresh_the_request_once() -> None:
 
     assert len(changes) == 1
     assert len(registry.select_tools()) == 2001  # and the gateway
+
+
+def test_the_rule_for_all_tools_of_a_server_is_about_no_other_server() -> None:
+    named = [server(name, tool_info("one"), host="mcp.example.com") for name in ("a", "a__b", "c")]
+    registry = LoadedRegistry()
+    registry.load("mcp", mcp_extension(MemoryMcpHost(named)), built_in=True)
+
+    servers = [registry.tool(f"mcp__{one.view.name}__one") for one in named]
+
+    assert [one.server for one in servers if one is not None] == [
+        ToolServer("a", "mcp.example.com"),
+        ToolServer("a__b", "mcp.example.com", "mcp__a__b__*"),
+        ToolServer("c", "mcp.example.com", "mcp__c__*"),
+    ]
 
 
 def test_a_change_of_the_state_alone_refreshes_nothing() -> None:

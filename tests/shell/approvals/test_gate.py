@@ -14,7 +14,7 @@ from kaa.core.hooks import Block, FixedHooks
 from kaa.core.messages import Json, ToolCall, ToolResultMessage
 from kaa.core.tool import Tool, ToolResult, ToolRun, TypedTool, text_result
 from kaa.ext.asking import NOBODY
-from kaa.ext.context import WorkspacePermit
+from kaa.ext.context import ToolContext, WorkspacePermit
 from kaa.ext.escalations import OUTSIDE, Escalation, EscalationKind
 from kaa.ext.questions import (
     Abort,
@@ -27,6 +27,7 @@ from kaa.ext.questions import (
     Deny,
     Dismissed,
 )
+from kaa.ext.tools import RegisteredTool, ToolServer
 from kaa.hands.policy import Mode
 from kaa.llm.scripted import reply
 from kaa.shell.approvals.gate import Gate
@@ -45,6 +46,7 @@ from tests.support.agents import Scene, run, say
 from tests.support.person import Person
 
 HIDDEN = ("secret",)
+WEB = ("mcp__web__search", "mcp__web__open")
 
 
 class CommandArguments(msgspec.Struct):
@@ -147,13 +149,16 @@ class Stage:
         self.blocked_earlier: list[Json] = []
         self.notices: list[str] = []
         self.kept_directories: list[str] = []
+        self.server: ToolServer | None = None
         self._changed = None if changed is None else ChangedFiles(tuple(changed))
         self._kept = frozenset(kept)
         self.gate = Gate(
             policy=lambda: self.policy,
             choose=self._choose,
             memory=Memory(parse_rules(allow, deny, "test"), file, self.kept_directories.extend),
-            risk_of=lambda name: RISKS.get(name, "outside"),
+            tool_of=lambda name: RegisteredTool(
+                cast("Tool[ToolContext]", self._tool(name)), "", risk=RISKS.get(name, "outside"), server=self.server
+            ),
             sandbox=self.sandbox,
             asker=NOBODY if headless else self.person,
             abort=self._abort,
@@ -181,7 +186,7 @@ class Stage:
         """One reply with these calls, and one that ends the run."""
         script = [reply(tool_calls=[(name, arguments, f"c{n}") for n, (name, arguments) in enumerate(calls)])]
         hooks = FixedHooks((self.gate.before,), (self.gate.after,))
-        tools = [self._tool(name) for name in (*RISKS, "surprise", "request_permission")]
+        tools = [self._tool(name) for name in (*RISKS, *WEB, "surprise", "request_permission")]
         self._scene = Scene([*script, reply(text="All done!")], *tools, hooks=hooks)
         return run(self._scene.agent.run(say("go")))
 
@@ -200,6 +205,40 @@ class Stage:
             return text_result("ran", details={key: value for key, value in details.items() if value} or None)
 
         return TypedTool(name, name, CommandArguments, work)
+
+
+class TestServersAtAnAddress:
+    def stage(self, *answers: Answer, headless: bool = False) -> Stage:
+        stage = Stage(*answers, policy="auto", headless=headless)
+        stage.server = ToolServer("web", "mcp.example.com", "mcp__web__*")
+        return stage
+
+    def test_the_question_names_the_server_and_where_it_is(self) -> None:
+        stage = self.stage(Deny())
+
+        stage.play(("mcp__web__search", {"command": "kaa"}))
+
+        [question] = stage.person.questions
+        assert question.server == stage.server
+        assert question.reasons == ("MCP server web at mcp.example.com works outside any sandbox",)
+        assert (question.suggestion, question.broader_rule) == ("mcp__web__search", "mcp__web__*")
+
+    @pytest.mark.parametrize(("rule", "asked"), [("mcp__web__*", 1), ("mcp__web__search", 2)])
+    def test_an_answer_holds_for_the_tool_or_for_all_tools_of_the_server(self, rule: str, asked: int) -> None:
+        stage = self.stage(AllowForSession(rule), AllowOnce())
+
+        stage.play(("mcp__web__search", {"command": "one"}), ("mcp__web__open", {}), ("mcp__web__search", {}))
+
+        assert len(stage.person.questions) == asked
+        assert len(stage.ran) == 3
+
+    def test_a_run_without_a_user_names_both_rules(self) -> None:
+        stage = self.stage(headless=True)
+
+        end = stage.play(("mcp__web__search", {}))
+
+        advice = "add 'mcp__web__search', or 'mcp__web__*' for all tools of its server, to approvals.allow"
+        assert advice in results(end)[0].text
 
 
 class TestWhatCanBeUndone:

@@ -42,6 +42,7 @@ class ServerView(msgspec.Struct, frozen=True):
         risks: the risk of each tool by name, as the approval and the server's hints give it.
         held: tools that are held back, by name: why, in a sentence with what the user can do.
         source: the file that configures it.
+        host: where it is; empty for a program on this machine.
         patience: how many seconds a call may take without a sign of life.
         sees_project: whether it may know where the project is.
         samples: whether it may ask for completions by the user's model, which the user still has to allow.
@@ -57,6 +58,7 @@ class ServerView(msgspec.Struct, frozen=True):
     risks: Mapping[str, Risk] = {}
     held: Mapping[str, str] = {}
     source: str = ""
+    host: str = ""
     patience: float = 60
     sees_project: bool = False
     samples: bool = False

@@ -45,8 +45,13 @@ def _told_apart(server: str, tool: str, digits: int) -> str:
     return f"{_joined(server, tool)[: _MOST_CHARACTERS - digits - 1]}_{mark}"
 
 
+def tool_prefix(server: str) -> str:
+    """What the names of a server's tools begin with; those of another server may, too."""
+    return f"mcp__{plain(server)}__"
+
+
 def _joined(server: str, tool: str) -> str:
-    return f"mcp__{plain(server)}__{plain(tool)}"
+    return tool_prefix(server) + plain(tool)
 
 
 def command_name(server: str, prompt: str) -> str:

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from kaa.builtin.mcp.host import McpHost, ServerView
-from kaa.builtin.mcp.names import tool_names
+from kaa.builtin.mcp.names import tool_names, tool_prefix
 from kaa.core.messages import Json
 from kaa.core.provider import ToolSchema
 from kaa.core.tool import ToolError, ToolResult
 from kaa.ext.context import ToolContext
-from kaa.ext.tools import Exposure, RegisteredTool
+from kaa.ext.tools import Exposure, RegisteredTool, ToolServer
 from kaa.mcp.errors import LoginNeededError, McpError
 from kaa.mcp.manifest import ToolInfo
 
@@ -89,11 +89,12 @@ class McpTools:
         self._views = views
         offered = [(view, info) for view in views for info in sorted(_listed(view), key=lambda info: info.name)]
         names = tool_names((view.name, info.name) for view, info in offered)
+        servers = {view.name: ToolServer(view.name, view.host, _rule(view, views)) for view in views}
         renewed: dict[str, RegisteredTool] = {}
         for view, info in offered:
             if (exposure := exposures(view, info.name)) is not None:
                 name = names[(view.name, info.name)]
-                renewed[name] = self._registered(view, info, name, exposure)
+                renewed[name] = self._registered(view, info, name, exposure, servers[view.name])
         self._known = renewed
         return list(renewed.values())
 
@@ -110,14 +111,16 @@ class McpTools:
             if isinstance(tool.tool, McpTool) and tool.tool.server == server
         }
 
-    def _registered(self, view: ServerView, info: ToolInfo, name: str, exposure: Exposure) -> RegisteredTool:
+    def _registered(
+        self, view: ServerView, info: ToolInfo, name: str, exposure: Exposure, server: ToolServer
+    ) -> RegisteredTool:
         if info.name in view.held:  # what a server changed is not shown before the user has seen it
             info = ToolInfo(info.name, description="Held back until the user approves its change.")
         risk = "read" if info.name in view.held else view.risks.get(info.name, "outside")
         before = self._known.get(name)
         same = before is not None and isinstance(before.tool, McpTool) and before.tool.info == info
         tool = before.tool if before is not None and same else McpTool(self._host, view.name, info, name)
-        return RegisteredTool(tool, "", exposure, risk=risk, output_schema=info.output_schema)
+        return RegisteredTool(tool, "", exposure, risk=risk, output_schema=info.output_schema, server=server)
 
 
 def usable(host: McpHost) -> list[ServerView]:
@@ -136,6 +139,13 @@ def failure(server: str, error: McpError) -> str:
     named = text if server in text else f"MCP server {server}: {text}"
     hint = f' Call mcp with action "auth" and server "{server}".' if isinstance(error, LoginNeededError) else ""
     return f"{named}{hint}"
+
+
+def _rule(view: ServerView, views: Iterable[ServerView]) -> str:
+    """The rule for all tools of a server; empty if it would also be about those of another one, such as `a__b`."""
+    prefix = tool_prefix(view.name)
+    is_shared = any(tool_prefix(other.name).startswith(prefix) for other in views if other.name != view.name)
+    return "" if is_shared else f"{prefix}*"
 
 
 def _listed(view: ServerView) -> Iterable[ToolInfo]:

@@ -163,6 +163,7 @@ def question_text(question: AnyQuestion) -> str:
         case Approval():
             notes = filter(None, (question.problem, question.warning, *question.permits, *question.reasons))
             what = f"network access for {question.tool}" if question.only_connects else question.tool
+            what += f" of {question.server.title}" if question.server is not None else ""
             shown = [f"Allow {what}?", *map(one_line, notes), *_arguments(question.arguments)]
         case Trust():
             shown = [question.title, one_line(question.root), question.status, *map(one_line, question.uses)]
@@ -235,8 +236,10 @@ def labelled_answers(question: AnyQuestion) -> Mapping[str, Answer]:
             broader: dict[str, Answer] = {session: AllowForSession()}
             if suggestion is not None:
                 rules = "; ".join(map(one_line, suggestion.splitlines()))
+                wide = question.broader_rule
                 broader = {
                     f"Allow for the session: {rules}": AllowForSession(suggestion),
+                    **({} if wide is None else {f"Allow for the session: {wide}": AllowForSession(wide)}),
                     f"Allow always, in all projects: {rules}": AllowAlways(suggestion),
                 }
             if question.directories:

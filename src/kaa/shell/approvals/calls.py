@@ -6,6 +6,7 @@ import msgspec
 
 from kaa.core.messages import Json, ToolCall
 from kaa.ext.api import Risk
+from kaa.ext.tools import ToolServer
 from kaa.shell.approvals.destructive import losses
 from kaa.shell.approvals.finding import deletion
 from kaa.shell.approvals.foresight import Need, foreseen, foreseen_host
@@ -40,6 +41,7 @@ class JudgedCall(msgspec.Struct, frozen=True):
         restorable: what else it would throw away, if checkpoints keep it.
         needs: what it will foreseeably need from outside the sandbox, whether or not it is permitted already.
         private: a path in a command that would be another file outside the sandbox.
+        server: the MCP server that it goes to.
     """
 
     id: str
@@ -57,6 +59,7 @@ class JudgedCall(msgspec.Struct, frozen=True):
     restorable: tuple[Loss, ...] = ()
     needs: tuple[Need, ...] = ()
     private: str | None = None
+    server: ToolServer | None = None
 
     @property
     def title(self) -> str:
@@ -118,7 +121,14 @@ class JudgedCall(msgspec.Struct, frozen=True):
         return tuple(word for move in moves for word in move[:-1] if word and not word.startswith("-"))
 
 
-def examine(call: ToolCall, risk: Risk, confines: Confines, target: Target | None = None) -> JudgedCall:
+def examine(
+    call: ToolCall,
+    risk: Risk,
+    confines: Confines,
+    target: Target | None = None,
+    *,
+    server: ToolServer | None = None,
+) -> JudgedCall:
     """Find out what a call would do.
 
     Args:
@@ -126,12 +136,13 @@ def examine(call: ToolCall, risk: Risk, confines: Confines, target: Target | Non
         risk: what its tool can do at most.
         confines: what is known of the sandbox.
         target: where the path of a file tool leads; None where nobody looked.
+        server: the MCP server that it goes to.
     """
     if risk in ("read", "write"):
         return _file_call(call, risk, confines, target)
     script = _script(call) if risk == "command" else None
     found = None if script is None else reach(script)
-    outside = _outside(call.name, risk, confines)
+    outside = _outside(call.name, risk, confines, server)
     return JudgedCall(
         id=call.id,
         tool=call.name,
@@ -144,6 +155,7 @@ def examine(call: ToolCall, risk: Risk, confines: Confines, target: Target | Non
         losses=() if found is None else losses(found, confines.temporary),
         needs=foreseen_host(call.arguments.get("url")) if risk == "fetch" else () if found is None else foreseen(found),
         private=_private(call, confines) if risk == "command" else None,
+        server=server,
     )
 
 
@@ -177,14 +189,15 @@ def _script(call: ToolCall) -> Script:
     return Script((), understood=False, obstacle="its command is no text")
 
 
-def _outside(tool: str, risk: Risk, confines: Confines) -> str | None:
+def _outside(tool: str, risk: Risk, confines: Confines, server: ToolServer | None = None) -> str | None:
     if confines.mode == "full-access" or risk == "read":
         return None
     if risk == "outside":
-        return f"{tool} works outside any sandbox"
+        return f"{server.title if server else tool} works outside any sandbox"
     if risk == "granted":
         is_less = confines.mode == "read-only" or confines.is_narrowed
-        return f"{tool} keeps the rights of its extension, which are more than those of this run" if is_less else None
+        whose = f"{server.title} keeps its rights" if server else f"{tool} keeps the rights of its extension"
+        return f"{whose}, which are more than those of this run" if is_less else None
     if not confines.confined:
         return "no sandbox works on this system, so that nothing would confine it"
     return None

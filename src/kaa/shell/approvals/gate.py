@@ -32,6 +32,7 @@ from kaa.ext.questions import (
     Deny,
     Dismissed,
 )
+from kaa.ext.tools import RegisteredTool
 from kaa.shell.approvals import wording
 from kaa.shell.approvals.blocks import blocked_in, escalations_for
 from kaa.shell.approvals.calls import JudgedCall, examine
@@ -67,7 +68,7 @@ class Gate:
         policy: gives who is asked before what, at the moment.
         choose: sets it, for an answer.
         memory: rules and answers.
-        risk_of: what a tool can do at most, by its name, at the moment.
+        tool_of: the registered tool of a name, at the moment; one that is not registered may do anything.
         sandbox: what confines calls.
         asker: asks the person. May be changed at any time.
         abort: stops the run.
@@ -82,7 +83,7 @@ class Gate:
         policy: Callable[[], ApprovalPolicy],
         choose: Callable[[ApprovalPolicy], object],
         memory: Memory,
-        risk_of: Callable[[str], Risk],
+        tool_of: Callable[[str], RegisteredTool | None],
         sandbox: SandboxControl,
         asker: Asker,
         abort: Callable[[], None],
@@ -94,7 +95,7 @@ class Gate:
         self._choose = choose
         self.asker = asker
         self._memory = memory
-        self._risk_of = risk_of
+        self._tool_of = tool_of
         self._sandbox = sandbox
         self._abort = abort
         self._sparing = sparing
@@ -277,9 +278,15 @@ class Gate:
             if target is not None and had_permit:
                 target = redirected(target, blocked)
             return examine(call, risk, self._sandbox, target)
+        tool = self._tool_of(call.name)
+        server = None if tool is None else tool.server
         if len(str(call.arguments.get("command", ""))) < _LONG_CHARACTERS:
-            return examine(call, risk, self._sandbox)
-        return await asyncio.to_thread(examine, call, risk, self._sandbox)
+            return examine(call, risk, self._sandbox, server=server)
+        return await asyncio.to_thread(examine, call, risk, self._sandbox, server=server)
+
+    def _risk_of(self, name: str) -> Risk:
+        tool = self._tool_of(name)
+        return "outside" if tool is None else tool.risk
 
     def _may_add(self, call: ToolCall) -> bool:
         """Whether a directory is less than what else lets a call through: a file tool leaves only for its file."""
@@ -380,6 +387,7 @@ class Gate:
                 suggestion=verdict.suggestion,
                 auto=self._policy() == "ask" and call.is_held and isinstance(self._judge(call, "auto"), Allowed),
                 diff=await self._preview(call.tool, call.arguments) if self._preview and call.risk == "write" else "",
+                server=call.server,
             )
             answer = await self._ask(call, question, rules_count=verdict.rules_count)
             if isinstance(answer, Denied):

@@ -30,7 +30,8 @@ def unanswerable(call: JudgedCall, doubt: Doubtful, *, switchable: bool) -> str:
         return f"{call.tool} was not run: {why}. {READ_ONLY}"
     ways: list[str] = []
     if doubt.suggestion is not None:
-        ways.append(_keep(doubt.suggestion))
+        wide = call.server.rule if call.server is not None else ""
+        ways.append(_keep(doubt.suggestion, f", or {wide!r} for all tools of its server," if wide else ""))
     if call.outside is not None and call.risk != "outside":
         ways.append("choose --sandbox full-access")
     return f"{call.tool} was not run: {why}. {_nobody(ways)}"
@@ -108,9 +109,9 @@ def blocked_earlier(blocked: Sequence[Blocked], *, switchable: bool) -> str:
     return " ".join(["Of what runs in the background:", *sentences(blocked), READ_ONLY if switchable else _nobody(())])
 
 
-def _keep(rules: str) -> str:
-    """`rules`: one on each line."""
-    return f"add {' and '.join(map(repr, rules.splitlines()))} to approvals.allow in the settings"
+def _keep(rules: str, wider: str = "") -> str:
+    """`rules`: one on each line. `wider`: what may be added instead, in commas."""
+    return f"add {' and '.join(map(repr, rules.splitlines()))}{wider} to approvals.allow in the settings"
 
 
 def _nobody(ways: Sequence[str]) -> str:

@@ -56,6 +56,7 @@ class Server:
         connect: makes connections.
         changed: called when its view changed.
         timing: how soon it is tried again.
+        host: where it is; empty for a program on this machine.
 
     Attributes:
         log: the last lines that it logged or printed.
@@ -69,6 +70,7 @@ class Server:
         connect: Connect,
         changed: Callable[[], None],
         timing: Timing = AS_USUAL,
+        host: str = "",
     ) -> None:
         self.configured = configured
         self.offer = offer
@@ -76,6 +78,7 @@ class Server:
         self._project = project
         self._connect = connect
         self._tell = changed
+        self._host = host
         self._timing = timing
         self._lock = asyncio.Lock()
         self._client: McpClient | None = None
@@ -125,6 +128,7 @@ class Server:
             risks=risks,
             held={name: _held_sentence(self.name, name) for name in self.offer.changes},
             source=self.configured.source.file,
+            host=self._host,
             patience=entry.timeout_seconds,
             sees_project=self._sees_project(),
             samples=self._may_sample(),

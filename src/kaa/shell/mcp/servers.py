@@ -1,6 +1,7 @@
 """Makes configured servers into such that can be started, and into an extension for the conversations of a project."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from kaa.ext.extensions import Extensions
 from kaa.ext.places import ExtensionId
 from kaa.ext.tools import Risk
 from kaa.llm.http.live import LiveTransport
-from kaa.llm.http.transport import Transport
+from kaa.llm.http.transport import Transport, host_of
 from kaa.mcp.manifest import ToolInfo
 from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import Approvals
@@ -102,7 +103,18 @@ class ServerMaker:
 
         tell = partial(changed, one.name)
         offer = Offer(one, self._approvals, self._manifests, describe, _risk(one, root), tell)
-        return Server(one, root, offer, partial(self._connection, one, root, logins), tell)
+        connect = partial(self._connection, one, root, logins)
+        return Server(one, root, offer, connect, tell, host=self._host(one, root))
+
+    def _host(self, one: ConfiguredServer, root: str) -> str:
+        """Where a server is, for people."""
+        url = one.entry.url
+        if "${" in url:
+            from kaa.shell.mcp.config.variables import VariableError, filler  # lazy: few addresses have variables
+
+            with suppress(VariableError):  # which is said when it starts
+                url = filler(one, self._home, self._environ, root)(url)
+        return host_of(url)
 
     def _connection(
         self, one: ConfiguredServer, root: str, logins: "Callable[[], McpLogins]", log: Callable[[str], None]

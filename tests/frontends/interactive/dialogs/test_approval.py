@@ -18,6 +18,7 @@ from kaa.ext.questions import (
     Deny,
     JudgedPart,
 )
+from kaa.ext.tools import ToolServer
 from kaa.frontends.interactive.dialogs.approval import ApprovalDialog
 from kaa.tui.events import Key
 from tests.support.keyboard import keyboard_context, press, type_text
@@ -68,6 +69,57 @@ def test_a_letter_answers_at_once(letter: str, answer: Answer) -> None:
     asked.letter(letter)
 
     assert asked.answers == [answer]
+
+
+WEB = ToolServer("web", "mcp.example.com", "mcp__web__*")
+
+
+def of_server(server: ToolServer, *, suggestion: str | None = "mcp__web__search", **changes: Any) -> Asked:
+    tool, arguments = "mcp__web__search", {"q": "kaa"}
+    values = {"title": tool, "tool": tool, "arguments": arguments, "risk": "outside", "suggestion": suggestion}
+    return Asked(server=server, **values | changes)
+
+
+def test_a_call_of_a_server_says_which_server_where_and_with_what() -> None:
+    text = of_server(WEB).text
+
+    assert "Allow mcp__web__search at mcp.example.com?" in text
+    assert "mcp__web__search calls MCP server web at mcp.example.com with the arguments below." in text
+    assert "q: kaa" in text
+    assert "extension" not in text
+
+
+@pytest.mark.parametrize(("letter", "rule"), [("s", "mcp__web__search"), ("t", "mcp__web__*")])
+def test_a_session_allows_one_tool_of_a_server_or_all(letter: str, rule: str) -> None:
+    asked = of_server(WEB)
+
+    assert "Yes, for the session: this tool (s)" in asked.text
+    assert "Yes, for the session: all tools of web (t)" in asked.text
+    asked.letter(letter)
+
+    assert asked.answers == [AllowForSession(rule)]
+
+
+@pytest.mark.parametrize(
+    ("server", "suggestion"),
+    [
+        (WEB, None),
+        (ToolServer("web", "mcp.example.com"), "mcp__web__search"),
+        (ToolServer("other", "mcp.example.com", "mcp__other__*"), "mcp__web__search"),
+    ],
+)
+def test_all_tools_are_not_offered_where_no_rule_is_about_them(server: ToolServer, suggestion: str | None) -> None:
+    asked = of_server(server, suggestion=suggestion)
+
+    asked.letter("t")
+
+    assert "all tools" not in asked.text
+    assert asked.answers == []
+
+
+def test_a_server_that_is_a_program_is_no_extension_either() -> None:
+    assert "calls MCP server web, which runs without a sandbox." in of_server(ToolServer("web")).text
+    assert "calls MCP server web, which its own sandbox confines." in of_server(ToolServer("web"), risk="granted").text
 
 
 def test_escape_says_no() -> None:

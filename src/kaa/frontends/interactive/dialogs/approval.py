@@ -37,12 +37,12 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
         self.urge = "Scroll to the end to allow"
 
     def _answering(self) -> DialogChoices:
-        more = self._context.glyphs.ellipsis
+        more, wide = self._context.glyphs.ellipsis, self.request.broader_rule
         choices = [
             DialogChoice("y", "Yes, this time", self._once_read(lambda: self._answer(AllowOnce()))),
             DialogChoice(
                 "s",
-                f"Yes, for the session: {rules_in_words(self.request.suggestion)}",
+                f"Yes, for the session: {'this tool' if wide else rules_in_words(self.request.suggestion)}",
                 self._once_read(lambda: self._answer(AllowForSession(self.request.suggestion))),
             ),
         ]
@@ -50,6 +50,14 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
             choices = [
                 DialogChoice("y", "Yes, for this session", self._once_read(lambda: self._answer(AllowForSession())))
             ]
+        if self.request.server is not None and wide is not None:
+            choices.append(
+                DialogChoice(
+                    "t",
+                    f"Yes, for the session: all tools of {self.request.server.name}",
+                    self._once_read(lambda: self._answer(AllowForSession(wide))),
+                )
+            )
         if self.request.suggestion is not None:
             choices.append(
                 DialogChoice(
@@ -113,6 +121,8 @@ def _title(request: Approval) -> str:
     tool = request.tool if request.agent is None else f"{request.tool} for {request.agent}"
     if request.only_connects:
         return f"Allow network access for {tool}?"
+    if request.server is not None and request.server.host:
+        return f"Allow {tool} at {request.server.host}?"
     if OUTSIDE in request.escalations or request.risk == "outside":
         return f"Outside the sandbox: {f'run {tool} again?' if request.was_run else f'allow {tool}?'}"
     return f"Run {tool} again with more allowed?" if request.was_run else f"Allow {tool}?"

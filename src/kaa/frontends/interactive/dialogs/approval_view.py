@@ -58,10 +58,12 @@ class ApprovalView:
         for reason in request.reasons:
             yield self._said(reason, "text", width, bullet=True)
         again = " It was run and blocked; a yes runs it again from its beginning." if request.was_run else ""
-        yield self._said(f"{request.tool} {_RISKS.get(request.risk, request.risk)}.{again}", "muted", width)
+        yield self._said(f"{request.tool} {deed(request)}.{again}", "muted", width)
         yield from self._judged(width)
         if request.suggestion is not None:  # a label is cut off on a narrow screen
             yield self._said(f"For the session, s allows: {rules_in_words(request.suggestion)}", "muted", width)
+        if (broader := request.broader_rule) is not None:
+            yield self._said(f"For the session, t allows: {rules_in_words(broader)}", "muted", width)
         yield [""]
         yield from self._what(width)
 
@@ -116,6 +118,17 @@ class ApprovalView:
 
     def _said(self, text: str, token: str, width: int, *, bullet: bool = False) -> list[str]:
         return paragraph(self._context, _limited(text), token, width, bullet=bullet)
+
+
+def deed(request: Approval) -> str:
+    """What the call does, after the name of its tool."""
+    server = request.server
+    if server is None:
+        return _RISKS.get(request.risk, request.risk)
+    if server.host:
+        return f"calls {server.title} with the arguments below"
+    confined = "which runs without a sandbox" if request.risk == "outside" else "which its own sandbox confines"
+    return f"calls {server.title}, {confined}"
 
 
 def rules_in_words(rules: str | None) -> str:

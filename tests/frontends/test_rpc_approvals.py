@@ -1,0 +1,21 @@
+"""How rpc mode asks about calls of MCP servers, for clients that show nothing but titles and options."""
+
+from kaa.ext.questions import AllowForSession, Approval
+from kaa.ext.tools import ToolServer
+from kaa.frontends.rpc.dialogs import labelled_answers, question_text
+
+_WEB = ToolServer("web", "mcp.example.com", "mcp__web__*")
+_QUESTION = Approval(
+    "mcp__web__search", "1", "mcp__web__search", "outside", {"q": "kaa"}, suggestion="mcp__web__search", server=_WEB
+)
+
+
+def test_the_server_and_its_host_are_in_the_title() -> None:
+    assert question_text(_QUESTION).splitlines()[0] == "Allow mcp__web__search of MCP server web at mcp.example.com?"
+
+
+def test_all_tools_of_the_server_can_be_allowed_for_the_session() -> None:
+    answers = labelled_answers(_QUESTION)
+
+    assert answers["Allow for the session: mcp__web__search"] == AllowForSession("mcp__web__search")
+    assert answers["Allow for the session: mcp__web__*"] == AllowForSession("mcp__web__*")
