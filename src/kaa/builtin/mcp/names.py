@@ -41,7 +41,7 @@ def tool_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
 
 
 def _told_apart(server: str, tool: str, digits: int) -> str:
-    mark = sha256(f"{server}\0{tool}".encode(errors="replace")).hexdigest()[:digits]
+    mark = sha256(ascii((server, tool)).encode()).hexdigest()[:digits]
     return f"{_joined(server, tool)[: _MOST_CHARACTERS - digits - 1]}_{mark}"
 
 
