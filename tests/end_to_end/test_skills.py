@@ -60,7 +60,7 @@ def test_the_users_skills_work_with_their_scripts(kaa: Kaa, server: ModelServer,
 
     assert finished.code == 0, finished.err
     assert "Run greet.sh." in results(server)[0]
-    assert f"relative to {file.parent}." in results(server)[0]
+    assert f"Files of this skill, in {file.parent}: greet.sh" in results(server)[0]
     assert "greetings" in results(server)[1]
     assert "- own: About own." in prompt(server)
     assert "foreign" not in prompt(server)

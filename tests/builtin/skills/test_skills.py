@@ -100,10 +100,13 @@ def test_a_hundred_skills_cost_about_15_tokens_each() -> None:
 
 
 def test_the_tool_gives_the_instructions_and_names_the_folder(stage: Stage) -> None:
+    stage.files |= {f"/skills/pdf/{name}": b"" for name in ("SKILL.md", "forms.md", "scripts/fill.py")}
+
     (result,) = results(stage, call("skill", name="/skill:pdf", arguments="a.pdf"), say("Done."))
 
     assert result.text == (
-        '<skill name="pdf">\nRelative paths are relative to /skills/pdf.\n\nHow to pdf.\n</skill>\n\nARGUMENTS: a.pdf'
+        '<skill name="pdf">\nHow to pdf.\n\nFiles of this skill, in /skills/pdf: forms.md, scripts/\n</skill>'
+        "\n\nARGUMENTS: a.pdf"
     )
 
 
