@@ -79,6 +79,18 @@ def test_links_out_of_their_folder_are_named_where_strangers_made_them(tmp_path:
     assert {file.data for file in own(skills).files} == {b"a private key"}
 
 
+def test_a_folder_of_one_agent_may_be_that_of_another(tmp_path: Path) -> None:
+    (tmp_path / ".agents" / "skills" / "a").mkdir(parents=True)
+    (tmp_path / ".agents" / "skills" / "a" / "SKILL.md").write_text("A")
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude" / "skills").symlink_to("../.agents/skills")
+
+    result = run(find(UserTree(), [Place(str(tmp_path / ".claude/skills"), "skill", "claude")], str(tmp_path)))
+
+    assert result.notices == ()
+    assert [file.real_path for file in result.files] == [str(tmp_path / ".agents/skills/a/SKILL.md")]
+
+
 def test_folders_that_cannot_be_read_are_none(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
 

@@ -91,7 +91,7 @@ async def find(tree: Tree, places: Sequence[Place], inside: str | None) -> Found
     wanted: list[tuple[Place, FileInfo]] = []
     room = MAX_BYTES
     for place, info in named[:MAX_FILES]:
-        if inside is not None and not info.real_path.startswith(f"{posixpath.join(inside, place.folder)}/"):
+        if inside is not None and not info.real_path.startswith(f"{inside.rstrip('/')}/"):
             linked.append(info.path)
         elif info.size > MAX_FILE_BYTES or info.size > room:
             large.append(info.path)
@@ -100,7 +100,7 @@ async def find(tree: Tree, places: Sequence[Place], inside: str | None) -> Found
             wanted.append((place, info))
     files = [file async for file in _read(tree, wanted, large)]
     if linked:
-        notices.append(f"{_names(linked)}: not used, because they are links that lead out of their folder")
+        notices.append(f"{_names(linked)}: not used, because they are links that lead out of the project")
     if large:
         notices.append(f"{_names(large)}: not used, because they are larger than {MAX_FILE_BYTES // 1024} KiB")
     return Found(tuple(files), tuple(notices))
