@@ -80,6 +80,17 @@ def test_what_it_would_do_is_said_in_plain_words(project: Path) -> None:
     assert any(".kaa/SYSTEM.md (left out: not a regular file)" in use for use in uses)
 
 
+def test_many_skills_are_counted(project: Path) -> None:
+    for number in range(20):
+        folder = project / ".agents" / "skills" / f"s{number:02}"
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text("x")
+
+    (use,) = (use for use in surveyed(project).uses if use.startswith("skills"))
+
+    assert use.endswith("s11/SKILL.md, 8 more, which `kaa import` lists")
+
+
 @pytest.mark.parametrize("own", [".kaa", ".kaa/agent"])
 def test_the_user_s_own_folder_is_no_project_s(project: Path, own: str) -> None:
     """As when kaa is started in the user's home directory."""

@@ -35,6 +35,7 @@ _USES = (
     (f"{PROJECT_FOLDER}/hooks/", "programs that run when kaa works"),
     (f"{PROJECT_FOLDER}/", "other files of kaa's folder"),
 )
+_MOST_NAMED = 12
 _COMPONENT_USES = {
     "skill": "skills: instructions that the model may follow, and scripts it may run in the sandbox",
     "command": "commands: texts for the model that you call by name",
@@ -118,8 +119,12 @@ class ProjectConfiguration(msgspec.Struct, frozen=True):
         for file in self.files:
             name = file.path if file.kind == "file" else f"{file.path} (left out: not a regular file)"
             grouped.setdefault(_use(file.path), []).append(name)
-        for component in self.components.files:
-            grouped.setdefault(_COMPONENT_USES[component.place.kind], []).append(component.path)
+        for kind, use in _COMPONENT_USES.items():
+            paths = [file.path for file in self.components.files if file.place.kind == kind]
+            if len(paths) > _MOST_NAMED:
+                paths[_MOST_NAMED:] = [f"{len(paths) - _MOST_NAMED} more, which `kaa import` lists"]
+            if paths:
+                grouped[use] = paths
         return tuple(f"{use}: {', '.join(paths)}" for use, paths in grouped.items())
 
 
