@@ -50,7 +50,9 @@ def prompt(server: ModelServer) -> str:
 
 
 def test_the_users_skills_work_with_their_scripts(kaa: Kaa, server: ModelServer, person: Path) -> None:
-    file = add_skill(person / ".agents" / "skills", "greet", "Run greet.sh.")
+    file = add_skill(person / ".dotfiles" / "skills", "greet", "Run greet.sh.")
+    (person / ".agents").mkdir()
+    (person / ".agents" / "skills").symlink_to(person / ".dotfiles" / "skills")
     (file.parent / "greet.sh").write_text("echo greetings\n")
     add_skill(kaa.home / "skills", "own", "Mine.")
     add_skill(person / ".claude" / "skills", "foreign", "Not asked for.")

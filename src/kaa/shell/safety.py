@@ -77,7 +77,7 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
         network=_network(settings, flags.network, str(home.settings)),
         writable=writable,
         hidden=(
-            *(f"!{glob.escape(folder)}" for folder in skills),
+            *(f"!{glob.escape(os.path.realpath(folder))}" for folder in skills),
             *(_spelled_out(path, directory) for path in settings.hidden),
         ),
         private=(str(home.path),),

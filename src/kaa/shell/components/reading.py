@@ -79,7 +79,8 @@ class Component(NamedTuple):
         if not isinstance(self.definition, Skill) or self.state != "used":
             return None
         file = self.candidate.file
-        path = os.path.join(root, file.path)
+        # Of the user's, links lead anywhere, and commands in the sandbox see only where they lead to.
+        path = os.path.join(root, file.path) if self.candidate.is_of_project else file.real_path
         is_claude = file.place.agent in _CLAUDE
         return SkillFile(self.definition, path, os.path.dirname(path), self.candidate.is_of_project, is_claude)
 
