@@ -56,6 +56,20 @@ class TestEditing:
         assert "files: configured\n  npx -y server-files --all\n" in listed.out
         assert "remote: configured\n  https://mcp.example.com/mcp\n" in listed.out
 
+    def test_the_next_server_of_a_name_inherits_nothing(self, kaa: Kaa) -> None:
+        data = kaa.home / "mcp-data" / "a"
+        for kept in (False, True):
+            kaa.run("mcp", "add", "a", "--", "a")
+            (data / "cache").mkdir(parents=True)
+            if kept:
+                (data / "memory.db").write_text("dear")
+
+            done = kaa.run("mcp", "remove", "a")
+
+            assert data.exists() == kept
+            assert (f"its own files stay in {data}" in done.err) == kept
+            assert not (data / "cache").exists()
+
     def test_comments_stay(self, kaa: Kaa) -> None:
         file = kaa.home / "mcp.json"
         file.write_text('{\n  // mine\n  "mcpServers": {\n    "a": {"command": "a"} // the first\n  }\n}\n')

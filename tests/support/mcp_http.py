@@ -172,6 +172,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def _reply(self, reply: Instead) -> None:
+        if not reply.status:  # it is gone, without a word
+            self.close_connection = True
+            return
         self.send_response(reply.status)
         for name, value in reply.headers.items():
             self.send_header(name, value)

@@ -33,12 +33,14 @@ class HeldConnection(MemoryConnection):
         calls: set when a tool is called.
         answers: until it is set, a tool works.
         dies_at: a method that ends the server.
+        is_silent: whether it answers nothing any more.
     """
 
     def __init__(self, server: ScriptedServer) -> None:
         super().__init__(server)
         self.opens, self.answers, self.called = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.dies_at = ""
+        self.is_silent = False
         self.opens.set()
         self.answers.set()
 
@@ -55,7 +57,8 @@ class HeldConnection(MemoryConnection):
         if isinstance(message, Request) and message.method == self.dies_at:
             self.end("it exited with code 7: out of luck")
             return
-        await super().send(message, tool)
+        if not self.is_silent:
+            await super().send(message, tool)
 
 
 class Life:

@@ -189,8 +189,9 @@ def _unframed(end: ToolExecutionEnd) -> str:
         return end.result.text
     from kaa.builtin.mcp.results import unframed  # lazy: few runs use a server
 
-    said = (unframed(part.text) for part in end.result.content if isinstance(part, TextContent))
-    return next((one.text for one in said if one is not None), end.result.text)
+    texts = [part.text for part in end.result.content if isinstance(part, TextContent)]
+    said = (unframed(text) for text in texts)
+    return next((one.text for one in said if one is not None), texts[0] if texts else "")
 
 
 def _last_line(text: str) -> str:

@@ -13,7 +13,14 @@ from kaa.host.tasks import Tasks
 from kaa.mcp import codes, parsing
 from kaa.mcp.connection import Connection
 from kaa.mcp.contents import CallResult, LogLine, Progress, PromptResult, ResourcePart
-from kaa.mcp.errors import LegacyNeededError, LoginNeededError, McpError, ServerGoneError, UnsupportedServerError
+from kaa.mcp.errors import (
+    LegacyNeededError,
+    LoginNeededError,
+    McpError,
+    NoAnswerError,
+    ServerGoneError,
+    UnsupportedServerError,
+)
 from kaa.mcp.listing import manifest_of
 from kaa.mcp.manifest import Era, Manifest, PromptInfo, TemplateInfo, ToolInfo
 from kaa.mcp.negotiation import Agreement, agree
@@ -32,6 +39,7 @@ _LIST_CHANGES = {
 _DEBOUNCE_SECONDS, _MIN_SECONDS_BETWEEN_LISTS = 0.5, 5.0
 _MIN_LISTEN_PAUSE, _MAX_LISTEN_PAUSE = 1.0, 60.0
 
+_SIGN_OF_LIFE_SECONDS = 5.0
 _CLIENT_ERRORS = range(400, 500)  # of HTTP: asking again changes nothing
 
 
@@ -195,6 +203,17 @@ class McpClient:
         found = (await self._session.request("completion/complete", params, patience=self._patience)).get("completion")
         values = found.get("values") if isinstance(found, dict) else None
         return tuple(parsing.cleaned(one) for one in values or () if isinstance(one, str))
+
+    async def answers(self) -> bool:
+        """Whether it answers anything at all, be it an error."""
+        method = "ping" if self.manifest.era == "legacy" else "server/discover"
+        try:
+            await self._session.request(method, {}, patience=_SIGN_OF_LIFE_SECONDS)
+        except (NoAnswerError, ServerGoneError):
+            return False
+        except McpError:
+            return True
+        return True
 
     async def close(self) -> None:
         """End the connection; a program ends too."""

@@ -19,6 +19,11 @@ class Request(msgspec.Struct, frozen=True):
     method: str
     params: dict[str, Json]
 
+    @property
+    def has_effects(self) -> bool:
+        """Whether sending it twice could do something twice."""
+        return self.method == "tools/call"
+
 
 class Notification(msgspec.Struct, frozen=True):
     """Says something."""

@@ -19,6 +19,10 @@ class McpError(Exception):
         self.status = status
 
 
+class NoAnswerError(McpError):
+    """The server did not answer in time."""
+
+
 class ServerGoneError(McpError):
     """The connection ended, or could not be made: the program exited, or nobody listens at the address."""
 

@@ -11,7 +11,7 @@ from kaa.host.tasks import Tasks
 from kaa.mcp import codes, rounds
 from kaa.mcp.connection import Connection, ErrorResponse, Message, Notification, Request, RequestId, Response
 from kaa.mcp.contents import Progress
-from kaa.mcp.errors import McpError, ServerGoneError
+from kaa.mcp.errors import McpError, NoAnswerError, ServerGoneError
 from kaa.mcp.manifest import ToolInfo
 from kaa.mcp.parsing import cleaned
 from kaa.mcp.questions import ServerQuestions
@@ -130,7 +130,7 @@ class Session:
                     del self._waiting[id_]
         except TimeoutError:
             await self._give_up(id_, method)
-            raise McpError(f"no answer to {method} within {patience:g} seconds") from None
+            raise NoAnswerError(f"no answer to {method} within {patience:g} seconds") from None
         except asyncio.CancelledError:
             await self._give_up(id_, method)
             raise

@@ -257,6 +257,16 @@ class TestFaults:
                 assert "\x1b" not in str(caught.value)
                 assert texts(await client.call("echo", {"text": "again"})) == ["again"]
 
+    @pytest.mark.parametrize("style", ["json", "older"])
+    @in_loop
+    async def test_a_call_is_sent_once(self, style: Style) -> None:
+        with McpHttpServer(ScriptedServer(eras=("legacy",)), style) as server:
+            async with connected(server.url, eras=("legacy",)) as client:
+                server.instead["tools/call"] = [Instead(0)]
+                with pytest.raises(McpError):
+                    await client.call("echo", {"text": "hello"})
+            assert len(server.messages("tools/call")) == 1
+
     @in_loop
     async def test_a_redirect_is_not_followed(self) -> None:
         with McpHttpServer(ScriptedServer(eras=("modern",))) as server, McpHttpServer(ScriptedServer()) as other:

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import resource
+import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -13,6 +15,7 @@ from kaa.core.errors import NetworkError
 from kaa.llm.http.authorized import AuthorizedTransport
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import HttpRequest, Transport
+from kaa.mcp.errors import McpError
 from kaa.mcp.oauth.tokens import McpAuthorizer, TokenStore, canonical
 from tests.mcp.oauth.conftest import LogIn
 from tests.support.agents import run
@@ -85,6 +88,24 @@ def test_an_expired_token_is_refreshed_after_a_restart(
     assert len(person.addresses) == 1
     entry = json.loads((tmp_path / "mcp-auth.json").read_text())[server.mcp]
     assert (entry["access"], entry["refresh"], entry["client"]["secret"]) == ("access-2", "refresh-2", "s3cret")
+
+
+def test_a_login_survives_a_full_disk(
+    server: McpOAuthServer, store: TokenStore, logging_in: LogIn, tmp_path: Path
+) -> None:
+    logging_in()
+    expire(tmp_path, server)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        with pytest.raises(McpError, match=r"cannot be kept: .*mcp-auth.json cannot be written"):
+            status_of(server, store)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+
+    assert status_of(server, store) == 200
 
 
 def test_a_refused_token_is_refreshed(server: McpOAuthServer, store: TokenStore, logging_in: LogIn) -> None:

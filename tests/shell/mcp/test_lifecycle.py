@@ -259,6 +259,23 @@ class TestFailing:
         await servers.close()
 
     @in_loop
+    async def test_a_server_that_answers_nothing_any_more_is_ended(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("kaa.mcp.client._SIGN_OF_LIFE_SECONDS", 0.05)
+        life = Life(tmp_path)
+        servers = life.servers()
+        session = await servers.session("one", NOBODY)
+        life.connections[0].is_silent = True
+
+        with pytest.raises(McpError, match="answers nothing any more, so kaa ended it"):
+            await session.call("echo", {"text": "lost"}, patience=0.05)
+
+        assert life.connections[0].is_closed
+        assert texts(await session.call("echo", {"text": "again"})) == ["again"]
+        await servers.close()
+
+    @in_loop
     async def test_a_tool_call_is_never_repeated(self, tmp_path: Path) -> None:
         life = Life(tmp_path)
         life.prepared = lambda connection: connection.answers.clear()

@@ -10,7 +10,7 @@ from msgspec import Meta
 from kaa.builtin.mcp.host import McpHost, ServerView
 from kaa.builtin.mcp.names import GATEWAY
 from kaa.builtin.mcp.tools import McpTools, failure, usable
-from kaa.core.messages import Json
+from kaa.core.messages import Json, TextContent
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
 from kaa.ext.context import ToolContext
 from kaa.ext.errors import RegistrationError
@@ -105,12 +105,14 @@ class Gateway:
             result = await context.call_tool(tool.name, arguments.arguments, update=context.update)
         except RegistrationError as error:
             raise ToolError(f"{tool.name} cannot be called in this conversation: {error}") from error
-        if result.is_error and not result.denials:  # small models guess the names of arguments
-            from kaa.builtin.mcp.results import with_notes  # lazy, as the other actions
-            from kaa.builtin.tool_search import definition
+        if not result.is_error or result.denials:
+            return result
+        from kaa.builtin.mcp.results import unframed, with_notes  # lazy, as the other actions
+        from kaa.builtin.tool_search import definition
 
-            return with_notes(result, [definition(tool.tool.schema)])
-        return result
+        texts = (part.text for part in result.content if isinstance(part, TextContent))
+        is_answer = any(unframed(text) is not None for text in texts)  # small models guess the names of arguments
+        return with_notes(result, [definition(tool.tool.schema)] if is_answer else [])
 
     async def _read(self, arguments: GatewayArguments, context: ToolContext) -> ToolResult:
         """The content of a resource. Only what the server lists: any other address could carry what the model knows."""

@@ -19,6 +19,7 @@ from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.mcp.telling import tell
 from kaa.llm.auth.oauth.config import is_confidential
 from kaa.shell.home import PROJECT_FOLDER, Home
+from kaa.shell.mcp.approvals import ApprovalRecordsError, Approvals
 from kaa.shell.mcp.config.dialects import translated
 from kaa.shell.mcp.config.entry import Transport
 from kaa.shell.mcp.config.file import ServerFileError, add_server, remove_server
@@ -204,6 +205,16 @@ def run_remove(parsed: argparse.Namespace, home: Home) -> int:
         files = [server.source.file for server in here.servers if server.name in (name, f"{name}-project")]
         raise ServerFileError(f"{error}. It is in {files[0]}" if files else str(error)) from error
     Manifests(home).forget(path, parsed.name)
+    try:
+        Approvals(home).forget(str(path), name, of_project=parsed.scope == "project")
+    except ApprovalRecordsError as error:
+        tell(str(error))
+    if parsed.scope == "user" and (data := home.path / "mcp-data" / name).is_dir():
+        shutil.rmtree(data / "cache", ignore_errors=True)  # what package runners fetched
+        try:
+            data.rmdir()
+        except OSError:  # what it kept may be dear to the user
+            tell(f"its own files stay in {data}: another server {name} would get them")
     deliver(sys.stdout, sanitize(f"Removed {parsed.name} from {path}.\n"))
     return ExitCode.DONE
 

@@ -45,6 +45,16 @@ class AuthFile:
             yield entries
             self._file.replace(msgspec.json.format(msgspec.json.encode(entries), indent=2) + b"\n")
 
+    def check_writable(self) -> None:
+        """Write the file as it is.
+
+        Raises:
+            PrivateFileError: it cannot be written: the disk is full, or read-only.
+        """
+        with self._file.rewriting() as content:
+            if content is not None:
+                self._file.replace(content)
+
     @contextmanager
     def renewing(self) -> Iterator[None]:
         """Let no other process renew a login while the block lasts. Waits for its turn: call it in a thread.

@@ -25,3 +25,7 @@ class LoginRefusedError(LoginError):
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+class UnkeptLoginError(LoginError):
+    """The login is good, but what renewing it gives could not be kept: the disk is full, or read-only."""

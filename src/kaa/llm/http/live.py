@@ -57,7 +57,7 @@ class LiveTransport:
     async def send(self, request: HttpRequest) -> AsyncIterator[HttpResponse]:
         """See `Transport`."""
         route, message = _prepare(request, self._proxy)
-        exchange = await self._exchange(route, message, request.host)
+        exchange = await self._exchange(route, message, request.host, once=request.once)
         decoder = exchange.decoder
         try:
             assert decoder.status is not None
@@ -76,9 +76,9 @@ class LiveTransport:
         """See `Transport`."""
         await self._pool.close()
 
-    async def _exchange(self, route: Route, message: bytes, host: str) -> "_Exchange":
+    async def _exchange(self, route: Route, message: bytes, host: str, *, once: bool) -> "_Exchange":
         """Send a request and wait for the head of the answer."""
-        idle = self._pool.reuse(route)
+        idle = None if once else self._pool.reuse(route)
         if idle is not None:
             exchange = _Exchange(idle, host, self._idle_timeout)
             try:

@@ -29,6 +29,8 @@ class HttpRequest(msgspec.Struct, frozen=True):
     Attributes:
         variables: like environment variables (`https_proxy`, `KAA_CLIENT_CERT` …), and preferred to those, for this
             request; see `kaa.llm.http.network_variables`.
+        once: it has effects, so it goes over a new connection: on one that was idle, nobody knows whether a request
+            that got no answer arrived, and it is sent again.
     """
 
     method: str
@@ -36,6 +38,7 @@ class HttpRequest(msgspec.Struct, frozen=True):
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
     variables: dict[str, str] = {}
+    once: bool = False
 
     def __repr__(self) -> str:
         """Without headers, body, variables and query, for this may reach a log."""

@@ -7,7 +7,7 @@ from urllib.parse import urljoin
 from kaa.core.errors import ProviderError
 from kaa.llm.http.transport import HttpRequest, Transport, origin_of
 from kaa.mcp import messages
-from kaa.mcp.connection import Connection, Message
+from kaa.mcp.connection import Connection, Message, Request
 from kaa.mcp.errors import McpError, ServerGoneError
 from kaa.mcp.http.exchanges import (
     OK,
@@ -65,7 +65,8 @@ class SseConnection(Connection):
     async def send(self, message: Message, tool: ToolInfo | None = None) -> None:
         """See `Connection`."""
         headers = (("content-type", "application/json"), *self._headers)
-        request = HttpRequest("POST", self._endpoint, headers, messages.encode(message))
+        once = isinstance(message, Request) and message.has_effects
+        request = HttpRequest("POST", self._endpoint, headers, messages.encode(message), once=once)
         async with exchange(self._transport, request) as response:
             check_login(response)
             if is_refusal(response):

@@ -155,7 +155,8 @@ class HttpConnection(Connection):
     ) -> bool:
         """Whether the request was answered. If the session is over, this begins another, once."""
         session = self._session_id
-        posted = HttpRequest("POST", self._url, (*self._common(), *headers), messages.encode(request))
+        content, own = messages.encode(request), (*self._common(), *headers)
+        posted = HttpRequest("POST", self._url, own, content, once=request.has_effects)
         async with exchange(self._transport, posted) as response:
             check_login(response)
             if response.status == NOT_FOUND and session and begins_again and request is not self._initialize:

@@ -8,11 +8,12 @@ import msgspec
 
 from kaa.host.private_file import PrivateFileError
 from kaa.llm.auth.auth_file import AuthFile
-from kaa.llm.auth.errors import LoginError
+from kaa.llm.auth.errors import LoginError, UnkeptLoginError
 from kaa.llm.auth.oauth.authorizer import OAuthAuthorizer
 from kaa.llm.auth.oauth.exchange import LoginTokens
 from kaa.llm.auth.oauth.renewal import KeptLogin, NewTransport, refreshed
 from kaa.llm.http.transport import HttpRequest, origin_of
+from kaa.mcp.errors import McpError
 from kaa.mcp.oauth.guarded import GuardedTransport
 from kaa.mcp.oauth.registration import Client
 
@@ -126,6 +127,8 @@ class McpAuthorizer:
             return request
         try:
             authorized = await self._authorizer.authorize(request)
+        except UnkeptLoginError as error:
+            raise McpError(str(error)) from error
         except LoginError:
             self._ended = await asyncio.to_thread(self._kept)
             return request
@@ -138,6 +141,8 @@ class McpAuthorizer:
             return False
         try:
             return await self._authorizer.renew()
+        except UnkeptLoginError as error:
+            raise McpError(str(error)) from error
         except LoginError:
             self._ended = await asyncio.to_thread(self._kept)
             return False

@@ -147,6 +147,17 @@ class Approvals:
                 instructions=manifest.instructions_digest,
             )
 
+    def forget(self, file: str, name: str, *, of_project: bool) -> None:
+        """A server was removed: another one of its name is another server.
+
+        Raises:
+            ApprovalRecordsError: that cannot be kept.
+        """
+        key = f"{file}#{name}" if of_project else f"user/{name}"
+        if key in self._servers():
+            with self._rewriting() as servers:
+                servers.pop(key, None)
+
     def _of(self, server: ConfiguredServer, kind: type[_KnownT]) -> _KnownT:
         raw = self._servers().get(_key(server))
         with self._naming_the_file():

@@ -11,7 +11,7 @@ import msgspec
 from kaa.builtin.mcp.host import ServerState, ServerUnavailableError, ServerView
 from kaa.host.log import LOG
 from kaa.host.tasks import Tasks
-from kaa.mcp.errors import LegacyNeededError, LoginNeededError, McpError
+from kaa.mcp.errors import LegacyNeededError, LoginNeededError, McpError, NoAnswerError
 from kaa.mcp.manifest import Era, Manifest
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.offer import Offer
@@ -180,6 +180,13 @@ class Server:
                 raise McpError(f"{error}. {how}") from error
             except LoginNeededError as error:
                 raise await self._locked_out(error) from error
+            except NoAnswerError as error:
+                if client is not self._client or await client.answers():
+                    raise  # only this request takes long
+                await self.end()
+                raise McpError(
+                    f"{error}. It answers nothing any more, so kaa ended it: the next call starts it"
+                ) from error
         finally:
             self._uses -= 1
             self._rest()

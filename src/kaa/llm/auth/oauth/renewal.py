@@ -10,7 +10,7 @@ import msgspec
 from kaa.core.messages import Json
 from kaa.host.private_file import PrivateFileError
 from kaa.llm.auth.auth_file import AuthFile
-from kaa.llm.auth.errors import LoginError, LoginRefusedError
+from kaa.llm.auth.errors import LoginError, LoginRefusedError, UnkeptLoginError
 from kaa.llm.auth.oauth.config import OAuthConfig
 from kaa.llm.auth.oauth.exchange import LoginTokens, ask, tokens_of
 from kaa.llm.auth.oauth.metadata import addresses_of
@@ -135,13 +135,14 @@ class KeptLogin:
                     return held  # another one was quicker
                 if entry is None or not held.refresh:
                     raise self._log_in_again("it has no refresh token")
+                self._file.check_writable()  # the server gives once what could not be kept then
                 try:
                     tokens = asyncio.run(renewer.renewed(held.refresh, entry))
                 except LoginRefusedError as error:
                     raise self._log_in_again(str(error)) from error
                 return self._replace(held, tokens)
         except PrivateFileError as error:
-            raise LoginError(f"the renewed login of {self.name} cannot be kept: {error}") from error
+            raise UnkeptLoginError(f"the renewed login of {self.name} cannot be kept: {error}") from error
 
     def _replace(self, before: LoginTokens, tokens: LoginTokens) -> LoginTokens:
         """Keep renewed tokens, unless the user has logged in or out meanwhile: that counts."""
