@@ -302,7 +302,7 @@ class TestImporting:
         entry = {
             "url": "https://a.example",
             "env": {"API_KEY": "sk-secret-1", "REGION": "eu"},
-            "headers": {"Authorization": "Bearer sk-secret-2"},
+            "headers": {"Authorization": "Bearer sk-secret-2", "X-Custom": "Bearer sk-secret-3"},
         }
         (kaa.home.parent / "person" / ".claude.json").write_text(json.dumps({"mcpServers": {"a": entry}}))
 
@@ -311,6 +311,15 @@ class TestImporting:
         assert "sk-secret" not in done.out + done.err + (kaa.home / "mcp.json").read_text()
         assert entries(kaa.home / "mcp.json")["a"]["env"] == {"API_KEY": "${API_KEY}", "REGION": "eu"}
         assert "set the variable A_AUTHORIZATION to it" in done.out
+
+    def test_what_may_be_a_secret_is_named(self, kaa: Kaa) -> None:
+        servers = {"a": {"command": "a", "args": ["--token", "x"]}, "b": {"url": "https://b.example/mcp?api_key=x"}}
+        (kaa.home.parent / "person" / ".claude.json").write_text(json.dumps({"mcpServers": servers}))
+
+        done = kaa.run("mcp", "import", "claude", "--yes")
+
+        assert "`args` may have a secret, which is copied" in done.out
+        assert "`url` may have a secret, which is copied" in done.out
 
     def test_nothing_is_written_without_an_answer(self, kaa: Kaa) -> None:
         (kaa.home.parent / "person" / ".claude.json").write_text('{"mcpServers": {"a": {"command": "a"}}}')

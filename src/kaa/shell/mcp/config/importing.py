@@ -22,6 +22,7 @@ from kaa.shell.user_file import UserFileError, read_json
 
 _SECRET = re.compile(r"key|token|secret|passw|auth|credential", re.IGNORECASE)
 _PASSWORD = re.compile(r"[a-z]+://[^/@]*:[^/@]*@", re.IGNORECASE)
+_SCHEME = re.compile(r"(bearer|basic)\s", re.IGNORECASE)
 _REFERENCE = re.compile(r"\$\{[^}]+\}")
 
 
@@ -98,12 +99,22 @@ def _without_secrets(name: str, fields: dict[str, Json]) -> tuple[dict[str, Json
             continue
         kept = dict(values)
         for key, value in values.items():
-            if isinstance(value, str) and _SECRET.search(key) and value and not _REFERENCE.search(value):
+            if isinstance(value, str) and value and _is_secret(key, value):
                 variable = key if field == "env" else re.sub(r"\W", "_", f"{name}_{key}").upper()
                 kept[key] = f"${{{variable}}}"
                 remarks.append(f"`{field}.{key}` has a secret, which is not copied: set the variable {variable} to it")
         changed[field] = kept
+    arguments = fields.get("args")
+    words = [word for word in arguments if isinstance(word, str)] if isinstance(arguments, list) else []
+    if any(word.startswith("-") and _SECRET.search(word) for word in words):
+        remarks.append("`args` may have a secret, which is copied: use a variable, such as ${TOKEN}")
+    if isinstance(url, str) and _SECRET.search(url.partition("?")[2]):
+        remarks.append("`url` may have a secret, which is copied: use a variable, such as ${TOKEN}")
     return changed, tuple(remarks)
+
+
+def _is_secret(key: str, value: str) -> bool:
+    return not _REFERENCE.search(value) and bool(_SECRET.search(key) or _SCHEME.match(value))
 
 
 _Translate = Callable[[Mapping[str, Json]], tuple[dict[str, Json], tuple[str, ...]]]
@@ -144,7 +155,7 @@ def _gemini(home: Path, _: str) -> _Found:
 def _codex(home: Path, _: str) -> _Found:
     file = home / ".codex" / "config.toml"
     try:
-        content = tomllib.loads(read_regular(file).decode())
+        content = tomllib.loads(read_regular(file).decode("utf-8-sig"))
     except FileNotFoundError:
         content = {}
     except (OSError, ValueError) as error:
