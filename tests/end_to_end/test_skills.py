@@ -68,6 +68,23 @@ def test_the_users_skills_work_with_their_scripts(kaa: Kaa, server: ModelServer,
     assert "foreign" not in prompt(server)
 
 
+@pytest.mark.usefixtures("person")
+def test_skills_of_the_users_in_a_project_cannot_be_changed_by_commands(kaa: Kaa, server: ModelServer) -> None:
+    file = add_skill(kaa.project / "mine", "mine", "As the user wrote it.")
+    kaa.settings(skills=[str(kaa.project / "mine"), "mine"], prompts=[str(kaa.project / "later")])
+    command = f"echo evil >> {file}; mkdir mine/evil; mkdir -p later && echo evil > later/evil.md; echo x > other"
+    server.begin([call("bash", command=command), say("Done.")])
+
+    finished = kaa.run("-p", "Hello.")
+
+    assert "- mine: About mine." in prompt(server)
+    assert "evil" not in file.read_text()
+    assert not (kaa.project / "mine" / "evil").exists()
+    assert not (kaa.project / "later" / "evil.md").exists()
+    assert (kaa.project / "other").exists()
+    assert "'mine' in your settings is not used: write an absolute path" in finished.err
+
+
 def test_a_setting_names_the_agents_whose_files_are_used(kaa: Kaa, server: ModelServer, person: Path) -> None:
     for name in ("first", "second"):
         add_skill(person / ".claude" / "skills", name, "Theirs.")

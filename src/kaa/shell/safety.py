@@ -14,7 +14,7 @@ from kaa.ext.places import discover, entry_file, package
 from kaa.hands.policy import Mode
 from kaa.host.paths import is_below, trail
 from kaa.host.programs import commands_can_write
-from kaa.shell.components import user_places
+from kaa.shell.components import existing, user_places
 from kaa.shell.home import Home, expanded
 from kaa.shell.key_variables import without_keys
 from kaa.shell.settings import SandboxSettings, SettingsError, load_user_settings
@@ -69,21 +69,24 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
         *(_directory(path, "--add-dir", directory) for path in flags.writable),
     )
     extensions = (*discover(home.extensions), *map(expanded, (*user.extensions, *flags.extensions)))
-    # The scripts of skills, in folders that are hidden otherwise.
-    skills = (place.folder for place in user_places(home.path, user.use_files_of, user.skills) if place.kind == "skill")
     changeable = tuple(map(os.path.realpath, (directory, *writable)))
+    places = user_places(home.path, user.use_files_of, user.skills, user.prompts)
     return SandboxOptions(
         mode=mode,
         network=_network(settings, flags.network, str(home.settings)),
         writable=writable,
         hidden=(
-            *(f"!{glob.escape(os.path.realpath(folder))}" for folder in skills),
+            # The scripts of skills, in folders that are hidden otherwise.
+            *(f"!{glob.escape(os.path.realpath(one.folder))}" for one in existing(places) if one.kind == "skill"),
             *(_spelled_out(path, directory) for path in settings.hidden),
         ),
         private=(str(home.path),),
         git_writable=flags.git and settings.git,
         ports=settings.ports,
-        loaded=tuple(path for extension in extensions for path in _code_of(extension, directory, changeable)),
+        loaded=(
+            *(path for extension in extensions for path in _code_of(extension, directory, changeable)),
+            *(folder for one in places if is_below(folder := os.path.realpath(one.folder), changeable)),
+        ),
     )
 
 

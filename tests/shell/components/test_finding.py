@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from kaa.shell.components import PROJECT_PLACES, Found, Place, is_component, user_places
+import pytest
+
+from kaa.shell.components import PROJECT_PLACES, Found, Place, existing, is_component, user_places
 from kaa.shell.components.finding import MAX_FILE_BYTES, MAX_FILES, UserTree, find
 from kaa.workspace.memory import MemoryWorkspace
 from tests.support.agents import run
@@ -103,11 +105,12 @@ def test_which_files_are_components() -> None:
     assert not is_component(".claude/skills")
 
 
-def test_files_of_other_agents_are_used_if_the_user_names_the_agent(tmp_path: Path) -> None:
+def test_more_folders_have_absolute_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "skills").mkdir()
     (tmp_path / "more").mkdir()
 
-    places = user_places(tmp_path, (), (str(tmp_path / "more"), "!x", str(tmp_path / "nowhere")))
+    monkeypatch.chdir(tmp_path)
+    places = existing(user_places(tmp_path, (), (str(tmp_path / "more"), "more", "!x", str(tmp_path / "nowhere"))))
 
     assert [place.folder for place in places if str(tmp_path) in place.folder] == [
         str(tmp_path / "skills"),

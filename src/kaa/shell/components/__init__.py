@@ -110,7 +110,7 @@ def is_component(path: str) -> bool:
 def user_places(
     home: Path, agents: Sequence[ForeignAgent], skills: Sequence[str] = (), prompts: Sequence[str] = ()
 ) -> tuple[Place, ...]:
-    """The places of the user that exist, with absolute paths; those of other agents as far as they are named.
+    """The places of the user, with absolute paths; those of other agents as far as they are named.
 
     Args:
         home: kaa's folder in the user's home.
@@ -127,4 +127,10 @@ def user_places(
     more = (Place(folder, kind, "kaa") for kind, folders in chosen for folder in folders if not folder.startswith("!"))
     wanted = (*own, *more, *(place for place in _FOREIGN if place.agent in agents))
     places = (place._replace(folder=os.path.expanduser(place.folder)) for place in wanted)
-    return tuple(place for place in places if os.path.isdir(place.folder))
+    # A relative folder would be a project's, which nobody has trusted.
+    return tuple(place for place in places if os.path.isabs(place.folder))
+
+
+def existing(places: Sequence[Place]) -> list[Place]:
+    """Those whose folders exist."""
+    return [place for place in places if os.path.isdir(place.folder)]

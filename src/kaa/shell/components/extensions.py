@@ -1,5 +1,6 @@
 """The skills and commands that a conversation has, as an extension; conversations with the same ones share it."""
 
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -57,7 +58,7 @@ class ComponentExtensions:
         self._fields.keep()
         unusable = [one for one in components if one.state == "unusable"]
         problems = tuple(f"{one.candidate.file.path}: {one.reason}" for one in unusable)
-        for notice in (*own.notices, *_told(problems)):
+        for notice in (*own.notices, *_told(problems), *_relative(settings)):
             notify(notice)
         skills = tuple(skill for one in components if (skill := one.skill_file(root)) is not None)
         commands = tuple(command for one in components if (command := _command(one)) is not None)
@@ -88,6 +89,15 @@ def _command(component: Component) -> "UsableCommand | None":
 
     file = component.candidate.file
     return UsableCommand(component.definition, file.path, file.place.agent)
+
+
+def _relative(settings: Settings) -> list[str]:
+    """Folders in the settings that are not used."""
+    entries = [*settings.skills, *settings.prompts]
+    relative = [
+        entry for entry in entries if not entry.startswith("!") and not os.path.isabs(os.path.expanduser(entry))
+    ]
+    return [f"{entry!r} in your settings is not used: write an absolute path, or one with ~" for entry in relative]
 
 
 def _told(problems: Sequence[str]) -> list[str]:
