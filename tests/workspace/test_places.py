@@ -2,6 +2,7 @@ import fcntl
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,6 +83,28 @@ def test_what_killed_workspaces_left_is_swept_and_what_is_in_use_is_not(tmp_path
 
     assert [entry.name for entry in (base / "tmp").iterdir()] == ["alive"]
     os.close(lock)
+
+
+@pytest.mark.parametrize("late", ["before it is locked", "while it is locked"])
+def test_one_that_another_kaa_sweeps_at_once_is_replaced(
+    places: Places, monkeypatch: pytest.MonkeyPatch, late: str
+) -> None:
+    module, name = (os, "open") if late == "before it is locked" else (fcntl, "flock")
+    real = getattr(module, name)
+    swept: list[str] = []
+
+    def sweeping(what: str | int, *arguments: Any, **options: Any) -> Any:
+        path = what if isinstance(what, str) else os.readlink(f"/proc/self/fd/{what}")
+        if not swept and os.path.basename(os.path.dirname(path)) == "tmp":
+            swept.append(path)
+            os.rmdir(path)
+        return real(what, *arguments, **options)
+
+    monkeypatch.setattr(module, name, sweeping)
+
+    assert os.path.isdir(places.temporary)
+    assert swept
+    assert places.temporary != swept[0]
 
 
 @pytest.mark.parametrize("planted", ["parent", "itself"])

@@ -21,6 +21,7 @@ _MAX_NAME_CHARACTERS = 200  # file systems allow 255 bytes
 _KEPT_CHARACTERS = 100
 _KEPT_SECONDS = 7 * 24 * 3600.0
 _HAS_KEPT = stat.S_ISVTX  # marks a directory with files that the user was told of
+_ATTEMPTS = 20  # at a directory that no other kaa sweeps before it is locked
 _SWEPT_AT_ONCE = 8  # directories of workspaces that did not end in order
 
 
@@ -100,9 +101,20 @@ class Places:
         return self._removed_later(_KERNEL)
 
     def _removed_later(self, user: str) -> str:
-        if user not in self._temporary:
-            path = self._private("tmp", os.urandom(8).hex())
-            self._temporary[user] = _Temporary(path, _opened(os.path.dirname(path)), _locked(path))
+        attempts = 0
+        while user not in self._temporary:
+            attempts += 1
+            try:
+                path = self._private("tmp", os.urandom(8).hex())
+                lock = _locked(path)
+            except (FileNotFoundError, BlockingIOError):  # another kaa swept it before it was locked
+                if attempts == _ATTEMPTS:
+                    raise
+                continue
+            if os.fstat(lock).st_nlink:
+                self._temporary[user] = _Temporary(path, _opened(os.path.dirname(path)), lock)
+            else:  # swept between both
+                os.close(lock)
         return self._temporary[user].path
 
     def keep(self, name: str) -> None:
