@@ -23,7 +23,7 @@ def read(files: dict[str, str], home: Path, *, context: bool = True, trusted: bo
 async def _read(workspace: Workspace, home: Path, *, context: bool = True, trusted: bool) -> ProjectFiles:
     configuration = await survey(workspace, Home(home))
     verdict = judge("yes" if trusted else "no", configuration, Home(home))
-    return project_files(Home(home), configuration, verdict, context=context)
+    return await project_files(Home(home), configuration, verdict, context=context)
 
 
 def read_real(project: Path, home: Path, *, trusted: bool) -> ProjectFiles:

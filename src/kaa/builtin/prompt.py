@@ -5,6 +5,7 @@ the granularity of a day and is that of the session's start.
 """
 
 import re
+from collections.abc import Iterable
 
 from kaa.builtin.tools import REQUEST_TOOL
 from kaa.ext.api import ContextFile, ExtensionAPI, PromptContext
@@ -70,8 +71,14 @@ def _appended(context: PromptContext) -> str | None:
 
 
 def _context_files(context: PromptContext) -> str | None:
-    instructions = [_element("instructions", file) for file in context.context_files if file.trusted]
-    information = [_element("project-file", file) for file in context.context_files if not file.trusted]
+    return quoted([file for file in context.context_files if not file.paths])
+
+
+def quoted(files: Iterable[ContextFile]) -> str | None:
+    """Files for the model, each as what it is: instructions or information. None if there are none."""
+    files = tuple(files)
+    instructions = [_element(file) for file in files if file.trusted]
+    information = [_element(file) for file in files if not file.trusted]
     texts: list[str] = []
     if instructions:
         texts += ["Standing instructions; where they disagree, the last one wins.", *instructions]
@@ -80,9 +87,14 @@ def _context_files(context: PromptContext) -> str | None:
     return "\n".join(texts) or None
 
 
-def _element(tag: str, file: ContextFile) -> str:
-    path = _NOT_IN_A_PATH.sub("?", file.path)
-    return f'<{tag} path="{path}">\n{_ELEMENT.sub("&lt;", file.text.strip())}\n</{tag}>'
+def opening_tag(file: ContextFile) -> str:
+    """How the text of a file begins for the model; tells whether it has it."""
+    return f'<{"instructions" if file.trusted else "project-file"} path="{_NOT_IN_A_PATH.sub("?", file.path)}">\n'
+
+
+def _element(file: ContextFile) -> str:
+    tag = "instructions" if file.trusted else "project-file"
+    return f"{opening_tag(file)}{_ELEMENT.sub('&lt;', file.text.strip())}\n</{tag}>"
 
 
 def _environment(context: PromptContext) -> str:

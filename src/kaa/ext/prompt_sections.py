@@ -13,11 +13,14 @@ class ContextFile(msgspec.Struct, frozen=True):
 
     Attributes:
         trusted: the user trusts the instructions; otherwise they are information only.
+        paths: globs of files of the project; the text is not in the prompt, the model gets it with such a file. Empty:
+            it is in the prompt.
     """
 
     path: str
     text: str
     trusted: bool = True
+    paths: tuple[str, ...] = ()
 
 
 class PromptContext(msgspec.Struct, frozen=True):

@@ -1,14 +1,17 @@
 """Builds an agent: a model, its prompt and tools, the session it writes into, and the budget it keeps to."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from kaa.core.agent import Agent, AgentConfig
 from kaa.core.budget import Budget, BudgetUsage
-from kaa.core.hooks import Hooks
-from kaa.core.messages import Message
+from kaa.core.hooks import AfterTool, Hooks
+from kaa.core.messages import Message, ToolCall
 from kaa.core.provider import ThinkingLevel
+from kaa.core.tool import ToolResult
 from kaa.ext.asking import Asker
 from kaa.ext.registry import joined_sections
 from kaa.llm.models.registry import ModelRegistry
@@ -23,6 +26,12 @@ from kaa.shell.models.fallback import FallbackModels
 from kaa.shell.models.link import ModelLink
 from kaa.shell.models.switching import Models
 from kaa.shell.settings_file import SettingsFile
+from kaa.workspace.protocol import Workspace
+
+if TYPE_CHECKING:
+    from kaa.shell.nested_instructions import NestedInstructions
+
+_FILE_TOOLS = frozenset({"read", "edit", "write"})
 
 
 class AgentModels(msgspec.Struct, frozen=True):
@@ -57,6 +66,7 @@ class AgentSpec(msgspec.Struct, frozen=True):
         config: how it behaves.
         run_budget: what each run may use.
         session_budget: what the session may use.
+        context_files: whether it gets instructions that belong to the files it works on.
     """
 
     models: AgentModels
@@ -67,6 +77,7 @@ class AgentSpec(msgspec.Struct, frozen=True):
     config: AgentConfig
     run_budget: Budget
     session_budget: Budget
+    context_files: bool
 
 
 class BuiltAgent(msgspec.Struct, frozen=True):
@@ -132,6 +143,30 @@ def build_agent(spec: AgentSpec, hooks: Hooks, *, notify: Callable[[str], None],
     return BuiltAgent(agent, models, fallback, accounting, budgeting)
 
 
+def nested_instructions(
+    spec: AgentSpec, workspace: Workspace, messages: Callable[[], Sequence[Message]], notify: Callable[[str], None]
+) -> AfterTool:
+    """A hook after tools that adds instructions for the files that a tool read or changed; the last one of all.
+
+    Args:
+        spec: what the agent is made of.
+        workspace: the project.
+        messages: gives what the agent has.
+        notify: told, in a sentence, what is not used.
+    """
+
+    @cache
+    def nested() -> "NestedInstructions":
+        from kaa.shell.nested_instructions import NestedInstructions  # lazy: it waits for the first tool call
+
+        return NestedInstructions(workspace, lambda: spec.tools.prompt.context_files, messages, notify)
+
+    async def after(call: ToolCall, result: ToolResult) -> ToolResult | None:
+        return await nested().after(call, result) if spec.context_files and call.name in _FILE_TOOLS else None
+
+    return after
+
+
 def _used(accounting: Accounting, session: Budget, store: SessionStore) -> BudgetUsage:
     """What earlier runs have used already."""
     past = accounting.report().total
@@ -146,5 +181,5 @@ def _used(accounting: Accounting, session: Budget, store: SessionStore) -> Budge
 
 def _prompt_parts(tools: ActiveTools) -> list[tuple[str, str]]:
     """The sections of the system prompt by name; each of the user's and the project's files is one of its own."""
-    files = [(file.path, file.text) for file in tools.prompt.context_files]
+    files = [(file.path, file.text) for file in tools.prompt.context_files if not file.paths]
     return [part for name, text in tools.sections for part in (files if name == "context-files" else [(name, text)])]

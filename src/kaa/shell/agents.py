@@ -13,7 +13,7 @@ from kaa.core.agent import Agent
 from kaa.core.budget import Budget, Ledger
 from kaa.core.events import AgentEnd, Event, MessageEnd, ToolExecutionUpdate
 from kaa.core.execution import ToolExecutor
-from kaa.core.hooks import Block, FixedHooks
+from kaa.core.hooks import AfterTool, Block, FixedHooks
 from kaa.core.messages import AssistantMessage, ToolCall, user_message
 from kaa.core.tool import Permit, ToolResult
 from kaa.ext.agents import AgentError, AgentResult, AgentTask, ToolTask
@@ -27,7 +27,7 @@ from kaa.session.entries import RequestUsage
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import MemoryStore
 from kaa.shell.active_tools import ActiveTools
-from kaa.shell.agent_building import AgentSpec, BuiltAgent, build_agent
+from kaa.shell.agent_building import AgentSpec, BuiltAgent, build_agent, nested_instructions
 from kaa.shell.checkpoints.turns import TurnCheckpoints
 from kaa.shell.containment import contain
 from kaa.shell.gatekeeper import Gatekeeper, create_gatekeeper
@@ -175,8 +175,10 @@ class AgentRuns:
         runner = AgentRuns(origin, workspace, ledger.child, self._emit, self._depth + 1)
         guard = self._guard(agent_id, workspace, runner)
         spec = await self._spec(task, guard.registry)
-        hooks = self._hooks(guard, task.call_id or agent_id)
-        return build_agent(spec, hooks, notify=origin.notify, asker=guard.registry.context.asker).agent
+        nested = nested_instructions(spec, workspace, lambda: agent.messages, origin.notify)
+        hooks = self._hooks(guard, task.call_id or agent_id, nested)
+        agent = build_agent(spec, hooks, notify=origin.notify, asker=guard.registry.context.asker).agent
+        return agent
 
     def _guard(self, author: str, workspace: Workspace, runner: "AgentRuns") -> _Guard:
         """Extensions and approvals for calls that are not the conversation's own.
@@ -203,8 +205,14 @@ class AgentRuns:
         )
         return _Guard(registry, gate)
 
-    def _hooks(self, guard: _Guard, call_id: str) -> FixedHooks:
-        """What stands around calls whose changes belong to the call `call_id` of the conversation."""
+    def _hooks(self, guard: _Guard, call_id: str, *nested: AfterTool) -> FixedHooks:
+        """What stands around calls whose changes belong to the call `call_id` of the conversation.
+
+        Args:
+            guard: judges the calls.
+            call_id: of the conversation's call.
+            nested: come after all others.
+        """
         origin, (registry, gate) = self._origin, guard
         limit = limiting(registry.context.workspace)
 
@@ -218,7 +226,7 @@ class AgentRuns:
 
         return FixedHooks(
             before=(*registry.run.before, judge, before_change),
-            after=(gate.after, limit, *registry.run.after, limit),
+            after=(gate.after, limit, *registry.run.after, limit, *nested),
             before_request=tuple(registry.run.before_request),
         )
 

@@ -29,7 +29,7 @@ from kaa.session.naming import unix_milliseconds
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
 from kaa.shell.active_tools import ActiveTools
-from kaa.shell.agent_building import AgentModels, AgentSpec, BuiltAgent, build_agent
+from kaa.shell.agent_building import AgentModels, AgentSpec, BuiltAgent, build_agent, nested_instructions
 from kaa.shell.budgeting import merged
 from kaa.shell.checkpoints.turns import TurnCheckpoints, take_checkpoints
 from kaa.shell.compaction.compacting import Compacting
@@ -53,7 +53,7 @@ from kaa.shell.reloading import Reloading
 from kaa.shell.result_limit import limiting
 from kaa.shell.session_choice import discard_copy, name_session, open_session
 from kaa.shell.session_parts import AgentEvents, SessionParts
-from kaa.shell.settings import Settings, load_settings
+from kaa.shell.settings import Settings, load_settings, load_user_settings
 from kaa.shell.settings_file import SettingsFile
 from kaa.shell.trust.configuration import ProjectConfiguration
 from kaa.workspace.checkpoints.contract import Kept
@@ -198,7 +198,16 @@ async def open_conversation(
         prompt = _prompt(options, project, session, models, at)
         spec = _agent_spec(options, project, session, models, registry, prompt, select)
         built = build_agent(
-            spec, _Hooks(registry, gate, before_change, limiting(at.workspace)), notify=at.notify, asker=at.asker
+            spec,
+            _Hooks(
+                registry,
+                gate,
+                before_change,
+                limiting(at.workspace),
+                nested_instructions(spec, at.workspace, lambda: built.agent.messages, at.notify),
+            ),
+            notify=at.notify,
+            asker=at.asker,
         )
         built.agent.subscribe(partial(_say_where_files_are, containment, at.notify))
         closing.callback(_follow_registrations(registry, spec.tools, built.agent))
@@ -316,6 +325,7 @@ async def _read_project(
         at.home,
         options.trust,
         context=options.context_files,
+        agents=load_user_settings(at.home.settings, at.workspace.root).use_files_of,
         decisions=at.decisions,
         asker=at.asker,
         notify=at.notify,
@@ -404,6 +414,7 @@ def _agent_spec(
         config=_agent_config(options, project.settings),
         run_budget=merged(project.settings.budget.run.budget(), options.budget),
         session_budget=project.settings.budget.session.budget(),
+        context_files=options.context_files,
     )
 
 
@@ -558,8 +569,16 @@ class _Hooks:
     What was approved is what runs, and what was blocked is seen first.
     """
 
-    def __init__(self, registry: Registry, gate: Gatekeeper, before_change: BeforeTool, limit: AfterTool) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        gate: Gatekeeper,
+        before_change: BeforeTool,
+        limit: AfterTool,
+        nested: AfterTool,
+    ) -> None:
         self._registry = registry
+        self._nested = nested
         self._gate = gate
         self._before_change = before_change
         self._limit = limit
@@ -574,7 +593,7 @@ class _Hooks:
 
     @property
     def after(self) -> Sequence[AfterTool]:
-        return (self._gate.after, self._limit, *self._registry.run.after, self._limit)
+        return (self._gate.after, self._limit, *self._registry.run.after, self._limit, self._nested)
 
     @property
     def before_end(self) -> Sequence[BeforeEnd]:

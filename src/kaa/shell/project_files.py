@@ -5,7 +5,7 @@ inform the model and instruct it only where the user trusts the text.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,15 +14,20 @@ import msgspec
 from kaa.ext.api import ContextFile
 from kaa.ext.places import ExtensionId
 from kaa.host.regular_files import read_regular
-from kaa.shell.components import FoundFile
-from kaa.shell.home import PROJECT_FOLDER, Home
+from kaa.shell.components import USER_INSTRUCTIONS, ForeignAgent, FoundFile
+from kaa.shell.home import PROJECT_FOLDER, Home, expanded
 from kaa.shell.trust.configuration import SERVER_FILES, ProjectConfiguration
-from kaa.shell.trust.instructions import CONTEXT_NAMES, MAX_INSTRUCTION_BYTES
+from kaa.shell.trust.instructions import CONTEXT_NAMES, MAX_INSTRUCTION_BYTES, InstructionFile
 from kaa.shell.trust.verdict import TrustVerdict
 from kaa.tui.invisible import replace_invisible
 
 # What nobody answers for gets less room: enough for how to build and test.
-_MAX_UNTRUSTED_BYTES = 8 * 1024
+MAX_UNTRUSTED_BYTES = 8 * 1024
+
+# Rules for all files together; those that nobody answers for get as much as one file.
+_MAX_RULES_CHARACTERS = 64 * 1024
+_MAX_OWN_IMPORTS_BYTES = 256 * 1024
+_MOST_NAMED = 5
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -64,8 +69,13 @@ class ProjectFiles(msgspec.Struct, frozen=True):
         )
 
 
-def project_files(
-    home: Home, configuration: ProjectConfiguration, verdict: TrustVerdict, *, context: bool
+async def project_files(
+    home: Home,
+    configuration: ProjectConfiguration,
+    verdict: TrustVerdict,
+    *,
+    context: bool,
+    agents: Sequence[ForeignAgent] = (),
 ) -> ProjectFiles:
     """The project's files, with the user's own where the project has none.
 
@@ -77,8 +87,9 @@ def project_files(
         configuration: what the project has.
         verdict: what of it the user trusts.
         context: whether to use context files.
+        agents: other agents whose instructions of the user are used, too.
     """
-    texts = _Texts()
+    texts = Texts()
 
     def prompt(name: str) -> str | None:
         path = f"{PROJECT_FOLDER}/{name}"
@@ -87,9 +98,8 @@ def project_files(
 
     context_files: tuple[ContextFile, ...] = ()
     if context:
-        own = ((home.path / name, _own(home.path / name, texts)) for name in CONTEXT_NAMES)
-        mine = [ContextFile(str(path), text) for path, text in own if text is not None][:1]
-        context_files = (*mine, *_instructions(configuration, verdict, texts))
+        mine = await _of_user(home, agents, texts)
+        context_files = _each_once((*mine, *_instructions(configuration, verdict, texts)))
     texts.notices += configuration.components.notices
     extensions = _extensions(configuration, home, texts) if verdict.configuration else ()
     return ProjectFiles(
@@ -111,7 +121,7 @@ def server_files(configuration: ProjectConfiguration, verdict: TrustVerdict) -> 
     return tuple((path, data) for path, data in found if data is not None)
 
 
-def _extensions(configuration: ProjectConfiguration, home: Home, texts: "_Texts") -> tuple[ExtensionId, ...]:
+def _extensions(configuration: ProjectConfiguration, home: Home, texts: "Texts") -> tuple[ExtensionId, ...]:
     if not any(file.path.startswith(f"{PROJECT_FOLDER}/extensions/") for file in configuration.files):
         return ()
     from kaa.shell.extensions.project_copies import copies_of  # lazy: few projects have extensions
@@ -121,7 +131,7 @@ def _extensions(configuration: ProjectConfiguration, home: Home, texts: "_Texts"
     return copies.extensions
 
 
-class _Texts:
+class Texts:
     """Makes texts of what a project's files hold, and notes what was done to them."""
 
     def __init__(self) -> None:
@@ -140,18 +150,25 @@ class _Texts:
         return visible + mark
 
 
-def _instructions(configuration: ProjectConfiguration, verdict: TrustVerdict, texts: _Texts) -> Iterator[ContextFile]:
+def _instructions(configuration: ProjectConfiguration, verdict: TrustVerdict, texts: Texts) -> Iterator[ContextFile]:
     undecided: list[str] = []
     outside: list[str] = []
+    room = {True: _MAX_RULES_CHARACTERS, False: MAX_UNTRUSTED_BYTES}
     for file in configuration.instructions:
         trusted = file.path in verdict.instructions
         if file.standing == "stranger":
             texts.notices.append(f"{file.path} is not used: {file.problem}")
         elif file.standing == "link" and not trusted:
             texts.notices.append(f"{file.path} is not used: it links to a file elsewhere. --trust uses it for one run")
-        else:
-            limit = MAX_INSTRUCTION_BYTES if trusted else _MAX_UNTRUSTED_BYTES
-            yield ContextFile(file.path, texts.read(file.path, file.data, limit), trusted)
+        elif b"\0" in file.data[: file.own_bytes]:
+            texts.notices.append(f"{file.path} is not used: it is a binary file")
+        elif (used := _context_file(file, trusted, texts)) is not None:
+            if file.rule and not used.paths:
+                room[trusted] -= len(used.text)
+                if room[trusted] < 0:
+                    texts.notices.append(f"{file.path} is not used: the rules for all files are too long together")
+                    continue
+            yield used
             if not trusted:
                 (undecided if file.standing == "project" else outside).append(file.path)
     for paths, reason in (
@@ -159,13 +176,58 @@ def _instructions(configuration: ProjectConfiguration, verdict: TrustVerdict, te
         (outside, "it is outside the project and its repository"),
     ):
         if paths and not (verdict.was_asked and paths is undecided):
+            more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
             texts.notices.append(
-                f"{', '.join(paths)}: the model gets this as information, not as instructions, because {reason};"
-                " --trust makes it instructions for one run"
+                f"{', '.join(paths[:_MOST_NAMED])}{more}: the model gets this as information, not as instructions,"
+                f" because {reason}; --trust makes it instructions for one run"
             )
 
 
-def _own(file: Path, texts: _Texts) -> str | None:
+def _context_file(file: InstructionFile, trusted: bool, texts: Texts) -> ContextFile | None:
+    """What the model gets of a file. What it imports is trusted with it, or left out."""
+    data = file.data if trusted else file.data[: file.own_bytes]
+    text = texts.read(file.path, data, MAX_INSTRUCTION_BYTES if trusted else MAX_UNTRUSTED_BYTES)
+    if trusted:
+        texts.notices += file.notices
+    if not file.rule:
+        return ContextFile(file.path, text, trusted)
+    from kaa.shell.rules import rule_file  # lazy: many projects have none
+
+    return rule_file(file, text, trusted, texts.notices)
+
+
+def _each_once(files: Sequence[ContextFile]) -> tuple[ContextFile, ...]:
+    """The files without those that say the same as another one, of which the trusted one stays, or the first."""
+    kept: dict[tuple[str, tuple[str, ...]], ContextFile] = {}
+    for file in sorted(files, key=lambda file: not file.trusted):
+        kept.setdefault((file.text.strip(), file.paths), file)
+    used = {id(file) for file in kept.values()}
+    return tuple(file for file in files if id(file) in used)
+
+
+async def _of_user(home: Home, agents: Sequence[ForeignAgent], texts: Texts) -> list[ContextFile]:
+    """The user's own instructions for all projects: those for other agents, as far as they are wanted, and for kaa."""
+    foreign = [path for agent, path in USER_INSTRUCTIONS.items() if agent in agents]
+    found = [(path, _own(path, texts)) for path in map(expanded, foreign)]
+    own = ((home.path / name, _own(home.path / name, texts)) for name in CONTEXT_NAMES)
+    found += [(path, text) for path, text in own if text is not None][:1]
+    return [ContextFile(str(path), await _with_imports(path, text, texts)) for path, text in found if text is not None]
+
+
+async def _with_imports(path: Path, text: str, texts: Texts) -> str:
+    """A text of the user's with what it imports from its folder."""
+    if "@" not in text:
+        return text
+    from kaa.shell.trust.imports import UserFiles, with_imports  # lazy: few texts import others
+
+    data = text.encode(errors="replace")
+    most = len(data) + _MAX_OWN_IMPORTS_BYTES
+    more = await with_imports(UserFiles(), str(path), data, str(path.parent), most)
+    texts.notices += more.notices
+    return _decode(more.data)
+
+
+def _own(file: Path, texts: Texts) -> str | None:
     """A file of the user's own folder, which is kaa's to read, or None."""
     try:
         return _decode(read_regular(file))

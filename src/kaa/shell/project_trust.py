@@ -1,6 +1,6 @@
 """Keeps what instructs the model in step with the user's trust in the project, while a conversation goes on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,6 +10,7 @@ from kaa.ext.asking import Asker
 from kaa.ext.choices import TrustChoice
 from kaa.ext.errors import CommandError
 from kaa.shell.active_tools import ActiveTools
+from kaa.shell.components import ForeignAgent
 from kaa.shell.home import Home
 from kaa.shell.project_files import ProjectFiles, project_files
 from kaa.shell.trust.configuration import ProjectConfiguration, TrustError, survey
@@ -28,6 +29,7 @@ class ProjectTrust:
         home: the user's folder.
         chosen: what the options say about trust.
         context: whether instructions are used.
+        agents: other agents whose instructions of the user are used, too.
         decisions: those of the process about the project.
         asker: asks the person.
         notify: told what is not used, and why.
@@ -40,6 +42,7 @@ class ProjectTrust:
         chosen: TrustChoice | None,
         *,
         context: bool,
+        agents: Sequence[ForeignAgent],
         decisions: "Callable[[], TrustDecisions]",
         asker: Asker,
         notify: Callable[[str], None],
@@ -48,6 +51,7 @@ class ProjectTrust:
         self._home = home
         self._chosen = chosen
         self._context = context
+        self._agents = agents
         self._decisions = decisions
         self._asker = asker
         self._notify = notify
@@ -68,7 +72,7 @@ class ProjectTrust:
             was_asked = False
         else:
             was_asked = self._decisions().was_asked
-        self._files = self._judged(self._chosen or "no", configuration, was_asked=was_asked)
+        self._files = await self._judged(self._chosen or "no", configuration, was_asked=was_asked)
         return self._files
 
     async def review(self, tools: ActiveTools, agent: Agent) -> str:
@@ -91,7 +95,7 @@ class ProjectTrust:
         """
         try:
             choice, configuration = await self._decisions().decided(self._workspace, self._chosen or "no", self._asker)
-            files = self._judged(choice, configuration)
+            files = await self._judged(choice, configuration)
         except TrustError as error:
             raise CommandError(str(error)) from error
         lines: list[str] = []
@@ -105,13 +109,13 @@ class ProjectTrust:
         self._files = files
         return lines
 
-    def _judged(
+    async def _judged(
         self, choice: TrustChoice, configuration: ProjectConfiguration, *, was_asked: bool = False
     ) -> ProjectFiles:
         verdict = judge(choice, configuration, self._home)
         if was_asked and configuration.problem is None:
             verdict = msgspec.structs.replace(verdict, unused=None, was_asked=True)
-        files = project_files(self._home, configuration, verdict, context=self._context)
+        files = await project_files(self._home, configuration, verdict, context=self._context, agents=self._agents)
         for notice in (*([verdict.notice] if verdict.notice else []), *files.notices):
             if notice not in self._told:
                 self._told.add(notice)

@@ -5,7 +5,7 @@ documentation of each agent in November 2026.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -17,7 +17,7 @@ ForeignAgent: TypeAlias = Literal["claude", "codex", "cursor", "gemini", "openco
 Agent: TypeAlias = Literal["kaa", "agents"] | ForeignAgent
 """Whose format a file has. `agents`: what all agents share."""
 
-Kind: TypeAlias = Literal["skill", "command"]
+Kind: TypeAlias = Literal["skill", "command", "rule"]
 
 
 class Place(NamedTuple):
@@ -84,6 +84,18 @@ PROJECT_PLACES: Final = (
     Place(".opencode/commands", "command", "opencode"),
 )
 """The places of a project."""
+
+RULE_PLACES: Final = (Place(".claude/rules", "rule", "claude"), Place(".cursor/rules", "rule", "cursor"))
+"""Where a project has rules, which are instructions and no components."""
+
+USER_INSTRUCTIONS: Final[Mapping[ForeignAgent, str]] = {
+    "claude": "~/.claude/CLAUDE.md",
+    "codex": "~/.codex/AGENTS.md",
+    "gemini": "~/.gemini/GEMINI.md",
+    "opencode": "~/.config/opencode/AGENTS.md",
+    "pi": "~/.pi/agent/AGENTS.md",
+}
+"""The user's instructions for other agents."""
 
 _FOREIGN: Final = (
     Place("~/.pi/agent/skills", "skill", "pi"),

@@ -28,7 +28,7 @@ _MOST_NAMED = 3
 
 _SKILL_FILE = "SKILL.md"
 _LEFT_OUT = frozenset({"node_modules", "__pycache__"})
-_SUFFIXES = {"gemini": ".toml"}
+_SUFFIXES = {("command", "gemini"): ".toml", ("rule", "cursor"): ".mdc"}
 
 
 class Tree(Protocol):
@@ -132,8 +132,8 @@ async def _candidates(tree: Tree, place: Place) -> list[FileInfo]:
         for folder, entries in zip(
             folders, await asyncio.gather(*(_entries(tree, one) for one in folders)), strict=True
         ):
-            if place.kind == "command" or (place.has_loose_skills and not depth):
-                suffix = _SUFFIXES.get(place.agent, ".md")
+            if place.kind != "skill" or (place.has_loose_skills and not depth):
+                suffix = _SUFFIXES.get((place.kind, place.agent), ".md")
                 names = sorted(entry.name for entry in entries if entry.kind != "directory")
                 found += await _infos(tree, [f"{folder}/{name}" for name in names if name.endswith(suffix)])
             below += sorted(f"{folder}/{entry.name}" for entry in entries if _may_have_components(entry))

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from kaa.shell.components import PROJECT_PLACES, Found, Place, is_component
+from kaa.shell.components import PROJECT_PLACES, RULE_PLACES, Found, Place, is_component
 from kaa.shell.home import PROJECT_FOLDER, Home
 from kaa.shell.trust.instructions import InstructionFile, find_instructions
 from kaa.workspace.protocol import FileInfo, Workspace
@@ -149,6 +149,12 @@ async def survey(workspace: Workspace, home: Home) -> ProjectConfiguration:
     names = {entry.name for entry in await workspace.list(".")}
     places = [place for place in PROJECT_PLACES if place.folder.split("/")[0] in names]
     components = await _components(workspace, places, base.real_path) if places else Found()
+    if rule_places := [place for place in RULE_PLACES if place.folder.split("/")[0] in names]:
+        from kaa.shell.trust.rules import find_rules  # lazy: many projects have none
+
+        rules = await find_rules(workspace, rule_places, base.real_path)
+        instructions = (*instructions, *rules.files)
+        components = msgspec.structs.replace(components, notices=(*components.notices, *rules.notices))
     try:
         files = await _files(workspace, base.real_path, _canonical(home), names)
     except _CannotBeTrustedError as error:

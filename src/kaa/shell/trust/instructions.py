@@ -6,7 +6,7 @@ All of them are read in one round trip, once: what the user is shown is what is 
 import os
 import posixpath
 import stat
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Literal, TypeAlias
 
@@ -14,8 +14,14 @@ import msgspec
 
 from kaa.workspace.protocol import Workspace
 
-# The first of these that a folder has is used, as pi does.
-CONTEXT_NAMES = ("AGENTS.md", "AGENTS.MD", "CLAUDE.md", "CLAUDE.MD")
+# The first of these that a folder has is used, as in pi; AGENTS.override.md is of Codex, GEMINI.md of Gemini CLI.
+CONTEXT_NAMES = ("AGENTS.override.md", "AGENTS.md", "AGENTS.MD", "CLAUDE.md", "CLAUDE.MD", "GEMINI.md")
+
+# Further names in the project's own directory, after those.
+_NAMES_IN_FOLDERS = (".claude/CLAUDE.md", ".github/copilot-instructions.md")
+
+# What a folder has in addition: the user's own notes on the project, in Claude Code.
+LOCAL_NAME = "CLAUDE.local.md"
 
 # The most that is used of one file, the user's own excepted; codex caps the same way (32 KiB).
 MAX_INSTRUCTION_BYTES = 32 * 1024
@@ -27,6 +33,9 @@ _REPOSITORY = (".git", ".git/HEAD")
 # `link`: it leads to a file elsewhere. `stranger`: another user can change it.
 Standing: TypeAlias = Literal["project", "above", "link", "stranger"]
 
+# The format of a rule; empty for a file without fields.
+RuleFormat: TypeAlias = Literal["", "claude", "cursor"]
+
 
 class InstructionFile(msgspec.Struct, frozen=True):
     """A file with instructions.
@@ -34,8 +43,11 @@ class InstructionFile(msgspec.Struct, frozen=True):
     Attributes:
         path: absolute.
         name: relative to the project's root.
-        data: its beginning; one byte more than the limit shows that there is more.
+        data: its beginning, and what it imports; one byte more than the limit shows that there is more.
         problem: why it is not used; only of a stranger's.
+        own_bytes: how much of `data` is not imported; None if all is its own.
+        rule: its format, if it is a rule.
+        notices: what of it is left out, in sentences.
     """
 
     path: str
@@ -43,32 +55,60 @@ class InstructionFile(msgspec.Struct, frozen=True):
     data: bytes
     standing: Standing
     problem: str = ""
+    own_bytes: int | None = None
+    rule: RuleFormat = ""
+    notices: tuple[str, ...] = ()
 
 
 async def find_instructions(workspace: Workspace) -> tuple[InstructionFile, ...]:
     """The files that the project's directory and those above have, the most general first."""
     root = PurePosixPath(workspace.root)
     folders = [*map(str, reversed(root.parents)), str(root)]
-    names = (*CONTEXT_NAMES, *_REPOSITORY)
-    found = await workspace.read_existing(
-        [posixpath.join(folder, name) for folder in folders for name in names], MAX_INSTRUCTION_BYTES + 1
-    )
+    names = (*CONTEXT_NAMES, LOCAL_NAME, *_REPOSITORY)
+    paths = [posixpath.join(folder, name) for folder in folders for name in names]
+    paths += [posixpath.join(workspace.root, name) for name in _NAMES_IN_FOLDERS]
+    found = await workspace.read_existing(paths, MAX_INSTRUCTION_BYTES + 1)
     repository = _repository(folders, found)
     files: list[InstructionFile] = []
     for folder in folders:
-        path = next((path for name in CONTEXT_NAMES if (path := posixpath.join(folder, name)) in found), None)
-        if path is None:
-            continue
-        problem = stranger_above(path) if folder != workspace.root else None
-        standing: Standing = "project" if len(folder) >= len(repository) else "above"
-        if problem is not None:
-            standing = "stranger"
-        elif await _leads_out(workspace, path, folder):
-            standing = "link"
-        files.append(
-            InstructionFile(path, posixpath.relpath(path, workspace.root), found[path], standing, problem or "")
-        )
-    return tuple(files)
+        for path in _used(folder, workspace.root, found):
+            problem = stranger_above(path) if folder != workspace.root else None
+            standing: Standing = "project" if len(folder) >= len(repository) else "above"
+            if problem is not None:
+                standing = "stranger"
+            elif await _leads_out(workspace, path, folder):
+                standing = "link"
+            name = posixpath.relpath(path, workspace.root)
+            files.append(InstructionFile(path, name, found[path], standing, problem or ""))
+    return await _with_imports(workspace, files, repository)
+
+
+def _used(folder: str, root: str, found: Collection[str]) -> list[str]:
+    """The files of a folder that are used."""
+    names = (*CONTEXT_NAMES, *_NAMES_IN_FOLDERS) if folder == root else CONTEXT_NAMES
+    paths = [path for name in names if (path := posixpath.join(folder, name)) in found][:1]
+    local = posixpath.join(folder, LOCAL_NAME)
+    return [*paths, local] if local in found else paths
+
+
+async def _with_imports(
+    workspace: Workspace, files: Sequence[InstructionFile], inside: str
+) -> tuple[InstructionFile, ...]:
+    """The files with what they import from the directory `inside`, as far as trust in them can be kept."""
+    if not any(b"@" in file.data for file in files):
+        return tuple(files)
+    from kaa.shell.trust.imports import with_imports  # lazy: few texts import others
+
+    given = [file.path for file in files]
+    whole: list[InstructionFile] = []
+    for file in files:
+        if file.standing == "project" and b"@" in file.data:
+            more = await with_imports(workspace, file.path, file.data, inside, MAX_INSTRUCTION_BYTES + 1, given)
+            own = None if more.data == file.data else len(file.data)
+            whole.append(msgspec.structs.replace(file, data=more.data, own_bytes=own, notices=more.notices))
+        else:
+            whole.append(file)
+    return tuple(whole)
 
 
 def _repository(folders: list[str], found: Mapping[str, bytes]) -> str:

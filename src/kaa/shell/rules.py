@@ -1,0 +1,31 @@
+"""What the model gets of the rules of a project: in the prompt, or with the files that a rule is for."""
+
+import msgspec
+
+from kaa.components.frontmatter import document_in
+from kaa.components.rule import rule_in
+from kaa.ext.api import ContextFile
+from kaa.shell.trust.instructions import InstructionFile
+
+
+def rule_file(file: InstructionFile, text: str, trusted: bool, notices: list[str]) -> ContextFile | None:
+    """The text of a rule; None if the model does not get it.
+
+    Args:
+        file: the rule.
+        text: its fields and its text, without what a reader would not see.
+        trusted: whether it instructs.
+        notices: gets what is not understood of it, in sentences.
+    """
+    rule = rule_in(document_in(text), "cursor" if file.rule == "cursor" else "claude")
+    notices += [f"{file.path}: {note}" for note in rule.notes]
+    whole = ContextFile(file.path, rule.text, trusted)
+    if not rule.text:
+        return None
+    if rule.always:
+        return whole
+    if rule.globs:
+        return msgspec.structs.replace(whole, paths=rule.globs)
+    if rule.description:  # Cursor's model reads such a rule when it finds that it fits
+        return msgspec.structs.replace(whole, text=f"Read {file.path} when it fits the task: {rule.description}")
+    return None
