@@ -83,6 +83,7 @@ def test_sources(written: object, expected: object) -> None:
         {"source": "url", "url": "file:///etc"},
         {"source": "url", "url": "http://example.com/a.git"},
         {"source": "url", "url": "https://user:word@example.com/a.git"},
+        {"source": "url", "url": "ssh://user:word@example.com/a.git"},
         {"source": "url", "url": "ssh://-oProxyCommand=x/a"},
         {"source": "url", "url": "-oProxyCommand=x@h:a"},
         {"source": "url", "url": "https://example.com:port/a"},

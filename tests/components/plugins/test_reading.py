@@ -291,6 +291,7 @@ def test_the_plugin_in_a_wheel_has_only_its_own_files() -> None:
     assert wheel == WheelPlugin(root, frozenset({"plugin.json", "skills/a/SKILL.md"}))
     assert isinstance(found, Plugin)
     assert paths(found.skills) == ["skills/a/SKILL.md"]
+    assert found.notes == ()
 
 
 @pytest.mark.parametrize("root", ["..", "/x.agent-plugin", "a/../b.agent-plugin", "demo", 7])
@@ -328,6 +329,7 @@ def test_links_out_of_the_plugin_are_named_and_left_out(tmp_path: Path) -> None:
     assert paths(found.skills) == ["skills/good/SKILL.md"]
     assert paths(found.commands) == ["commands/shared/x.md"]
     assert [note.split(" is ")[0] for note in found.notes] == ["`skills/evil`", "`commands/secret.md`"]
+    assert Directory(root).files("skills") == ["skills/evil", "skills/good/SKILL.md"]
     assert Directory(root).read("../outside/evil/SKILL.md") is None
 
 
