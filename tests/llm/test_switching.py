@@ -184,7 +184,7 @@ def test_what_was_sent_stays_as_it_was_across_switches(one: Wire, other: Wire) -
 # ---- whatever happened ---------------------------------------------------------------------------------
 
 _TEXT = st.text(max_size=12) | st.sampled_from(["", " ", "a\ud800b", "é"])
-_ANY_ID = st.sampled_from(["0", "call_1", "functions.read:0", "x" * 90, "call_a|fc_1", "call_b|fc_1", "ä.b", ""])
+_ANY_ID = st.sampled_from(["0", "call_1", "functions.read:0", "x" * 90, "call_a|fc_1", "call_b|fc_2", "ä.b", ""])
 
 
 _STOPS: tuple[StopReason, ...] = ("stop", "stop", "aborted", "error")

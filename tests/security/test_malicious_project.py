@@ -200,7 +200,7 @@ class TestInstructionsThatAreNoFile:
 
     def test_a_huge_one_is_cut(self, scene: Scene) -> None:
         with self.with_agents_md(scene).open("wb") as file:
-            file.write(b"use tabs\n")
+            file.write(b"use tabs\n" * 8 * 1024)
             file.truncate(8 * 1024**3)
 
         done, server = work(scene)
