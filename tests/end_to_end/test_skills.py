@@ -85,6 +85,22 @@ def test_skills_of_the_users_in_a_project_cannot_be_changed_by_commands(kaa: Kaa
     assert "'mine' in your settings is not used: write an absolute path" in finished.err
 
 
+def test_a_skill_of_the_users_behind_a_link_cannot_be_changed_by_commands(
+    kaa: Kaa, server: ModelServer, person: Path
+) -> None:
+    file = add_skill(kaa.project / "skills", "mine", "As the user wrote it.")
+    (person / ".claude" / "skills").mkdir(parents=True)
+    (person / ".claude" / "skills" / "mine").symlink_to(file.parent)
+    kaa.settings(useFilesOf=["claude"])
+    server.begin([call("bash", command="echo evil >> skills/mine/SKILL.md; echo x > skills/other"), say("Done.")])
+
+    kaa.run("-p", "Hello.")
+
+    assert "- mine: About mine." in prompt(server)
+    assert "evil" not in file.read_text()
+    assert (kaa.project / "skills" / "other").exists()
+
+
 def test_a_setting_names_the_agents_whose_files_are_used(kaa: Kaa, server: ModelServer, person: Path) -> None:
     for name in ("first", "second"):
         add_skill(person / ".claude" / "skills", name, "Theirs.")

@@ -10,7 +10,7 @@ _MAX_CHARACTERS = 64 * 1024  # of the fields
 _FENCE = re.compile(r"---[ \t]*")
 _END = re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE)
 # A field of one line whose value YAML may misread: `description: Use when: …` is an error there.
-_FIELD = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):[ \t]+(.*\S)[ \t]*")
+_FIELD = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):[ \t]+(\S.*)")
 # How values begin that are not plain text.
 _NOT_PLAIN = ("'", '"', "[", "{", "|", ">", "&", "!", "%", "@", "`")
 # Not a list of YAML: `argument-hint: [file] [format]`.
@@ -105,7 +105,7 @@ def is_true(value: object) -> bool:
 def _lines(head: str) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for line in head.splitlines():
-        found = _FIELD.fullmatch(line)
+        found = _FIELD.fullmatch(line.rstrip())
         if found and (not found[2].startswith(_NOT_PLAIN) or _HINTS.match(found[2])):
             fields.setdefault(found[1], found[2])
         elif found and len(found[2]) > 1 and found[2][0] == found[2][-1] and found[2][0] in "'\"":

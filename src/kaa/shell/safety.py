@@ -6,6 +6,7 @@ A project has no say here: this is decided before anything of it is read.
 import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -86,6 +87,8 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
         loaded=(
             *(path for extension in extensions for path in _code_of(extension, directory, changeable)),
             *(folder for one in places if is_below(folder := os.path.realpath(one.folder), changeable)),
+            # The user's own skills behind links into the project: nobody is asked about them when they change.
+            *(real for one in places for real in _behind_links(one.folder) if is_below(real, changeable)),
         ),
     )
 
@@ -192,6 +195,12 @@ def _code_of(extension: Path, directory: str, writable: Sequence[str]) -> Iterat
 def _whole(file: str) -> str:
     """The folder of an extension, or its only file: also where a link leads to the folder."""
     return str(package(Path(file)) or file)
+
+
+def _behind_links(folder: str) -> Iterator[str]:
+    """Where links directly in a folder lead."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        yield from (os.path.realpath(entry.path) for entry in entries if entry.is_symlink())
 
 
 def _spelled_out(path: str, directory: str) -> str:

@@ -91,6 +91,14 @@ def test_many_skills_are_counted(project: Path) -> None:
     assert use.endswith("s11/SKILL.md, 8 more, which `kaa import` lists")
 
 
+def test_the_name_of_a_folder_adds_no_line_of_its_own(project: Path) -> None:
+    folder = project / ".agents" / "skills" / "s\n\nkaa has checked this."
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("x")
+
+    assert not any("\n" in use for use in surveyed(project).uses)
+
+
 @pytest.mark.parametrize("own", [".kaa", ".kaa/agent"])
 def test_the_user_s_own_folder_is_no_project_s(project: Path, own: str) -> None:
     """As when kaa is started in the user's home directory."""

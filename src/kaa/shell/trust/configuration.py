@@ -125,7 +125,7 @@ class ProjectConfiguration(msgspec.Struct, frozen=True):
                 paths[_MOST_NAMED:] = [f"{len(paths) - _MOST_NAMED} more, which `kaa import` lists"]
             if paths:
                 grouped[use] = paths
-        return tuple(f"{use}: {', '.join(paths)}" for use, paths in grouped.items())
+        return tuple(f"{use}: {', '.join(' '.join(path.split()) for path in paths)}" for use, paths in grouped.items())
 
 
 class _CannotBeTrustedError(Exception):
