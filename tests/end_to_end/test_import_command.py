@@ -58,6 +58,22 @@ def test_everything_that_is_found_is_listed_with_the_reason_why_it_is_not_used(k
     ]
 
 
+def test_a_reader_that_has_enough_is_no_mistake(kaa: Kaa) -> None:
+    add_skill(kaa.project / ".claude" / "skills", "one")
+
+    finished = kaa.run_in_shell("{ sleep 0.2; $KAA import; } | true")
+
+    assert (finished.code, finished.err) == (0, "")
+
+
+def test_the_name_of_a_folder_adds_no_line_of_its_own(kaa: Kaa) -> None:
+    add_skill(kaa.project / ".claude" / "skills", "x\n  skill ok: used", "a\\nskill b: used: x\n")
+
+    finished = kaa.run("import")
+
+    assert not any(line.strip() == "skill ok: used" for line in finished.out.splitlines())
+
+
 def test_an_agent_is_chosen_and_left_again(kaa: Kaa, tmp_path: Path) -> None:
     add_skill(tmp_path / ".claude" / "skills", "theirs")
     assert listed(kaa)["theirs"] != ""

@@ -17,7 +17,7 @@ from kaa.shell.home import Home
 from kaa.shell.settings import SettingsError, load_user_settings
 from kaa.shell.settings_file import SettingsFile
 from kaa.shell.trust.configuration import TrustError
-from kaa.tui.sanitize import sanitize
+from kaa.tui.sanitize import one_line, sanitize
 
 
 def main(arguments: Sequence[str], directory: str) -> int:
@@ -54,6 +54,8 @@ def _ran(parsed: argparse.Namespace, directory: str) -> int:
     except SettingsError as error:
         deliver(sys.stderr, sanitize(f"kaa: {error}\n"))
         return ExitCode.USAGE
+    except BrokenPipeError:
+        raise
     except (TrustError, OSError) as error:
         deliver(sys.stderr, sanitize(f"kaa: {error}\n"))
         return ExitCode.FAILED
@@ -90,7 +92,7 @@ def _show(found: Overview, home: Home, *, as_json: bool) -> None:
         if of_it:
             deliver(sys.stdout, f"{title}: {counted(len(of_it), 'file')}, {used} used\n")
         for one in of_it:
-            deliver(sys.stdout, "".join(f"  {sanitize(line)}\n" for line in _lines(one)))
+            deliver(sys.stdout, "".join(f"  {one_line(line)}\n" for line in _lines(one)))
 
 
 def _lines(one: Component) -> Iterator[str]:

@@ -131,6 +131,36 @@ def test_commands_and_files_of_claude() -> None:
     )
 
 
+def test_examples_in_blocks_of_code_are_no_commands_of_claude() -> None:
+    example = "```markdown\nDiff: !`git diff`\n@src/a.py\n```\n~~~~\n!`gh pr view $1`\n```!\nid\n```\n~~~\n~~~~\n"
+
+    assert expanded(f"{example}!`ls`\n```!\nid\n```\n```\n!`no`", "", "claude") == (
+        Text(example),
+        Command("ls"),
+        Text("\n"),
+        Command("id"),
+        Text("\n```\n!`no`"),
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "[[ $0 -eq 5 ]] && echo yes",
+        "let n=$0",
+        "declare -i n; n=$0",
+        "printf -v x %s $0",
+        "[ -v $0 ]",
+        "test -v $0",
+        "unset $0",
+    ],
+)
+def test_no_argument_stands_where_bash_evaluates_data(command: str) -> None:
+    pieces = expanded(f"!`{command}`", "'a[$(id)]'", "claude")
+
+    assert not any(isinstance(piece, Command) for piece in pieces)
+
+
 def test_commands_and_files_of_opencode() -> None:
     body = "x=!`ls\n$1`, @src/a.ts, (@./b.) me@example.org `@no` !`` $2"
 

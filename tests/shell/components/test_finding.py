@@ -7,6 +7,7 @@ import pytest
 from kaa.shell.components import PROJECT_PLACES, Found, Place, existing, is_component, user_places
 from kaa.shell.components.finding import MAX_FILE_BYTES, MAX_FILES, UserTree, find
 from kaa.workspace.memory import MemoryWorkspace
+from kaa.workspace.protocol import DirEntry
 from tests.support.agents import run
 
 SKILLS = Place(".agents/skills", "skill", "agents")
@@ -79,6 +80,36 @@ def test_links_out_of_their_folder_are_named_where_strangers_made_them(tmp_path:
     assert own(skills, inside=True).files == ()
     assert "a/SKILL.md: not used" in own(skills, inside=True).notices[0]
     assert {file.data for file in own(skills).files} == {b"a private key"}
+
+
+def test_links_that_lead_round_in_circles_are_followed_once(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "SKILL.md").write_text("A")
+    for number in range(50):
+        (tmp_path / f"l{number}").symlink_to(".")
+    listed: list[str] = []
+
+    class Counting(UserTree):
+        async def list(self, path: str) -> list[DirEntry]:
+            listed.append(path)
+            return await super().list(path)
+
+    files = run(find(Counting(), [Place(str(tmp_path), "skill", "agents")], str(tmp_path))).files
+
+    assert [file.name for file in files] == ["a"]
+    assert len(listed) == 1
+
+
+def test_folders_behind_links_out_of_a_project_are_named_and_not_listed(tmp_path: Path) -> None:
+    (tmp_path / "home" / "secret").mkdir(parents=True)
+    (tmp_path / "home" / "secret" / "SKILL.md").write_text("x")
+    (tmp_path / "skills").mkdir()
+    (tmp_path / "skills" / "theirs").symlink_to(tmp_path / "home")
+
+    there = own(tmp_path / "skills", inside=True)
+
+    assert there.files == ()
+    assert [("theirs" in notice, "secret" in notice) for notice in there.notices] == [(True, False)]
 
 
 def test_a_folder_of_one_agent_may_be_that_of_another(tmp_path: Path) -> None:

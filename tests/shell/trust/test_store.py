@@ -112,7 +112,18 @@ def test_a_long_difference_is_cut(store: TrustStore) -> None:
 
     assert isinstance(state, Changed)
     assert len(state.difference.diff.splitlines()) == 401
-    assert "more lines differ" in state.difference.diff
+    assert "more lines of .kaa/a differ" in state.difference.diff
+
+
+def test_a_long_difference_hides_no_other_one(store: TrustStore) -> None:
+    store.trust(configuration(a="old\n", z="old\n"))
+
+    state = store.state(configuration(a="new\n" * 900, z="evil\n", new="added\n" * 900))
+
+    assert isinstance(state, Changed)
+    diff = state.difference.diff
+    assert "+evil" in diff
+    assert diff.index("+evil") < diff.index("+added")
 
 
 def test_a_decline_is_for_whatever_comes(store: TrustStore) -> None:

@@ -47,6 +47,8 @@ _CLAUDE = re.compile(
     rf'|(?<!\S)@(?:"(?P<quoted>[^"\n]+)"|{_PATH})',
     re.MULTILINE,
 )
+# Where a block of code begins or ends that is no block of commands.
+_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})(?!!)", re.MULTILINE)
 _OPENCODE = re.compile(rf"!`(?P<command>[^`]+)`|(?<![\w`])@{_PATH}")
 _GEMINI = re.compile(r"[!@]\{")
 _BRACE = re.compile(r"[{}]")
@@ -72,7 +74,16 @@ def has_unclosed_braces(body: str) -> bool:
 
 def _by_pattern(body: str, pattern: re.Pattern[str]) -> Iterator[Piece]:
     position = 0
+    fences = _FENCE.finditer(body) if pattern is _CLAUDE else iter(())
+    fence, within = next(fences, None), ""
     for found in pattern.finditer(body):
+        while fence is not None and fence.start() < found.start():
+            is_end = fence.start() < position  # of a block of commands
+            if not is_end and (not within or fence[1].startswith(within)):
+                within = "" if within else fence[1]
+            fence = next(fences, None)
+        if within:  # the block shows a command to its reader
+            continue
         kind = found.lastgroup
         text = found[kind or 0].strip()
         if not text:

@@ -61,7 +61,7 @@ class _Filling:
 
     def add_command(self, template: str) -> None:
         had_arguments = self._has_arguments
-        command = ShellCommand()
+        command = ShellCommand(template)
         try:
             for part in self._parts(template):
                 if isinstance(part, Value):

@@ -24,6 +24,10 @@ _NEXT: dict[tuple[_State, str], _State] = {
 }
 # What means nothing to a shell, wherever it stands.
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./ -]*")
+# Where bash itself evaluates data, although it is quoted: `a[$(id)]` as a number or as the name of a variable.
+_EVALUATING = re.compile(
+    r"(?<!\S)-(?:eq|ne|lt|le|gt|ge)(?!\S)|(?:\[|\btest|\bprintf)\s+-v\b|\b(?:let|declare|typeset|local|unset)\s"
+)
 _SPECIAL_IN_DOUBLE = re.compile(r'[$`"\\]')
 
 
@@ -37,9 +41,9 @@ class ShellCommand:
     A program that the command starts can still take a value as code (`eval`, `sh -c "…"`); the sandbox confines it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, template: str = "") -> None:
         self._parts: list[str] = []
-        self._state: _State = "bare"
+        self._state: _State = "unknown" if _EVALUATING.search(template) else "bare"
 
     @property
     def text(self) -> str:

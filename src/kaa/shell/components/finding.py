@@ -8,7 +8,7 @@ import asyncio
 import os
 import posixpath
 import stat
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Final, Protocol
 
@@ -82,11 +82,27 @@ async def find(tree: Tree, places: Sequence[Place], inside: str | None) -> Found
         places: where to look.
         inside: the directory that files must not lead out of by links, without symlinks itself; None: they may.
     """
-    named = [(place, info) for place in places for info in await _candidates(tree, place)]
+    linked: list[str] = []
+    seen: set[tuple[str, str]] = set()
+
+    async def unseen(kind: str, folders: Sequence[str]) -> list[str]:
+        """Folders that were not searched yet: links multiply them without end. None outside of the project."""
+        infos = await asyncio.gather(*(_info(tree, folder) for folder in folders))
+        found: list[str] = []
+        for folder, info in zip(folders, infos, strict=True):
+            if info is None or (kind, info.real_path) in seen:
+                continue
+            seen.add((kind, info.real_path))
+            if inside is None or f"{info.real_path}/".startswith(f"{inside.rstrip('/')}/"):
+                found.append(folder)
+            else:
+                linked.append(folder)
+        return found
+
+    named = [(place, info) for place in places for info in await _candidates(tree, place, unseen)]
     notices: list[str] = []
     if len(named) > MAX_FILES:
         notices.append(f"{len(named)} skills and commands were found: only the first {MAX_FILES} are used")
-    linked: list[str] = []
     large: list[str] = []
     wanted: list[tuple[Place, FileInfo]] = []
     room = MAX_BYTES
@@ -118,10 +134,12 @@ async def _read(tree: Tree, wanted: Sequence[tuple[Place, FileInfo]], large: lis
                 yield FoundFile(info.path, _name(place, info.path), data, place, info.real_path)
 
 
-async def _candidates(tree: Tree, place: Place) -> list[FileInfo]:
+async def _candidates(
+    tree: Tree, place: Place, unseen: Callable[[str, Sequence[str]], Awaitable[list[str]]]
+) -> list[FileInfo]:
     """Files that may define a component, level by level; a SKILL.md ends the search below it."""
     found: list[FileInfo] = []
-    folders = [place.folder]
+    folders = await unseen(place.kind, [place.folder])
     for depth in range(_MAX_DEPTH):
         if place.kind == "skill" and depth:
             skills = await _infos(tree, [f"{folder}/{_SKILL_FILE}" for folder in folders])
@@ -137,7 +155,7 @@ async def _candidates(tree: Tree, place: Place) -> list[FileInfo]:
                 names = sorted(entry.name for entry in entries if entry.kind != "directory")
                 found += await _infos(tree, [f"{folder}/{name}" for name in names if name.endswith(suffix)])
             below += sorted(f"{folder}/{entry.name}" for entry in entries if _may_have_components(entry))
-        folders = below[:_MAX_FOLDERS]
+        folders = await unseen(place.kind, below[:_MAX_FOLDERS])
     return found
 
 

@@ -3,17 +3,22 @@
 import fnmatch
 import os
 import posixpath
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
 
 from kaa.components.frontmatter import ReadFields, document_in
 from kaa.components.skill import Skill, SkillFile, Unusable, skill_in
 from kaa.shell.components import Agent, FoundFile, Kind
+from kaa.tui.invisible import replace_invisible
 
 if TYPE_CHECKING:
     from kaa.components.templates import Dialect
     from kaa.components.templates.command_file import CommandFile
 
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # Whose skills have placeholders and commands as Claude Code has them.
 _CLAUDE = ("claude",)
 _DIALECTS: "Final[dict[Agent, Dialect]]" = {
@@ -119,9 +124,27 @@ def components_in(
     return list(components.values())
 
 
+def _visible(text: str) -> str:
+    """Without what a reader would not see, as for instructions of a project."""
+    return replace_invisible(_CONTROLS.sub("", text), lambda _: "")
+
+
 def _definition(file: FoundFile, read: ReadFields) -> "Skill | CommandFile | Unusable":
+    text = file.data.decode("utf-8", "replace").replace("\r\n", "\n")
+    visible = _visible(text)
+    found = _parsed(file, visible, read)
+    if isinstance(found, Unusable):
+        return found
+    description = _visible(found.description)  # YAML and TOML have escapes
+    notes = found.notes
+    if (visible, description) != (text, found.description):
+        notes = (*notes, "characters that a reader would not see are left out")
+    return msgspec.structs.replace(found, description=description, notes=notes)
+
+
+def _parsed(file: FoundFile, text: str, read: ReadFields) -> "Skill | CommandFile | Unusable":
     if file.place.kind == "skill":
-        return skill_in(document_in(file.data.decode("utf-8", "replace"), read), posixpath.basename(file.name))
+        return skill_in(document_in(text, read), posixpath.basename(file.name))
     from kaa.components.templates.command_file import command_file  # lazy: many users have no commands
 
-    return command_file(file.name, file.data, _DIALECTS[file.place.agent], read)
+    return command_file(file.name, text.encode(), _DIALECTS[file.place.agent], read)

@@ -10,6 +10,7 @@ from kaa.shell.trust.configuration import ConfigurationFile
 _CONTEXT_LINES = 3
 # What a person reads before saying yes, and what is compared in no time.
 _MAX_LINES = 400
+_LEAST_LINES = 20
 _MAX_COMPARED_LINES = 2_000
 
 
@@ -48,10 +49,13 @@ def difference(before: dict[str, KnownFile], after: tuple[ConfigurationFile, ...
     added = tuple(path for path in now if path not in before)
     removed = tuple(path for path in before if path not in now)
     lines: list[str] = []
-    for path in sorted((*changed, *added, *removed)):
-        lines += _compared(path, before.get(path), now.get(path))
-    if len(lines) > _MAX_LINES:
-        lines = [*lines[:_MAX_LINES], f"… {len(lines) - _MAX_LINES} more lines differ"]
+    paths = (*sorted((*changed, *removed)), *sorted(added))
+    most = max(_MAX_LINES // max(len(paths), 1), _LEAST_LINES)  # of each: a long one hides no other one
+    for path in paths:
+        of_file = list(_compared(path, before.get(path), now.get(path)))
+        lines += of_file[:most]
+        if len(of_file) > most:
+            lines.append(f"… {len(of_file) - most} more lines of {path} differ")
     return Difference(added, removed, changed, "\n".join(lines))
 
 
