@@ -1,0 +1,108 @@
+"""Hooks of Claude Code, Codex and Gemini CLI: definitions, which calls they match, and what their output means.
+
+Sources: the documentation of hooks of each agent in November 2026. Events have Claude's names here.
+"""
+
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+HookDialect: TypeAlias = Literal["claude", "codex", "gemini"]
+"""Whose names, inputs and units a hook has. kaa's own hooks.json is written as Claude's."""
+
+Handler: TypeAlias = Literal["command", "http", "mcp_tool", "prompt", "agent"]
+
+HookEvent: TypeAlias = Literal[
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "UserPromptSubmit",
+    "SessionStart",
+    "SessionEnd",
+    "Stop",
+    "PreCompact",
+    "PostCompact",
+    "Notification",
+]
+"""The events that kaa has, under Claude's names."""
+
+TOOL_EVENTS: Final = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
+
+
+class HookDefinition(msgspec.Struct, frozen=True):
+    """A handler of an event.
+
+    Attributes:
+        event: when it runs.
+        named_event: what the dialect calls the event.
+        dialect: whose semantics it has.
+        handler: what it is.
+        source: the file that defines it.
+        of_project: whether the project brought that file; otherwise it is the user's.
+        matcher: which calls, sources or triggers it is for; see `kaa.components.hooks.matching`.
+        condition: `if` of Claude: a rule such as `Bash(git *)`.
+        timeout: seconds; None takes the default of the event.
+        name: for people; may be empty.
+        command: for a shell, or with `args` a program.
+        args: its arguments; None for a shell command.
+        shell: the shell, if another one than sh is wanted.
+        blocks_on_failure: a failure counts as a refusal (`onFailure: "block"`).
+        once: it runs once in a session.
+        waits: kaa waits for its end (not `async`).
+        sandboxed: it is the user's, who wants it in the sandbox nevertheless.
+        url: of an `http` handler.
+        headers: likewise; values may have `$VARIABLE`.
+        allowed_variables: which variables these may name.
+        server: of an `mcp_tool` handler.
+        tool: likewise.
+        input: likewise, its arguments.
+        prompt: of a `prompt` handler.
+        model: likewise; empty for the model in force.
+        notes: what kaa does not use of it, in sentences.
+    """
+
+    event: HookEvent
+    named_event: str
+    dialect: HookDialect
+    handler: Handler
+    source: str
+    of_project: bool
+    matcher: str = ""
+    condition: str = ""
+    timeout: float | None = None
+    name: str = ""
+    command: str = ""
+    args: tuple[str, ...] | None = None
+    shell: str = ""
+    blocks_on_failure: bool = False
+    once: bool = False
+    waits: bool = True
+    sandboxed: bool = False
+    url: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    allowed_variables: tuple[str, ...] = ()
+    server: str = ""
+    tool: str = ""
+    input: str = "{}"
+    prompt: str = ""
+    model: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What it runs, in one line for people."""
+        what = {
+            "command": " ".join((self.command, *(self.args or ()))),
+            "http": self.url,
+            "mcp_tool": f"{self.server}: {self.tool}",
+            "prompt": self.prompt,
+            "agent": self.prompt,
+        }[self.handler]
+        return " ".join(what.split())
+
+
+class HookFile(msgspec.Struct, frozen=True):
+    """The hooks of a file. `notes`: what kaa does not use of it, in sentences."""
+
+    hooks: tuple[HookDefinition, ...] = ()
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,187 @@
+"""What the output of hooks means: of one, and of several that ran for the same event."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from kaa.components.hooks import HookDefinition, HookEvent
+
+Decision: TypeAlias = Literal["", "allow", "ask", "defer", "deny"]
+
+MAX_TEXT = 10_000
+"""Of a reason or a context, in characters, as in Claude Code."""
+
+_RANK: dict[Decision, int] = {"": 0, "allow": 1, "ask": 2, "defer": 3, "deny": 4}
+_WORDS: dict[str, Decision] = {
+    "allow": "allow",
+    "approve": "allow",
+    "ask": "ask",
+    "defer": "defer",
+    "deny": "deny",
+    "block": "deny",
+}
+# Exit code 2, `decision: block` and a failure with `onFailure: block` prevent what these events announce.
+BLOCKABLE: frozenset[HookEvent] = frozenset({"PreToolUse", "UserPromptSubmit", "Stop", "PreCompact"})
+# What has happened cannot be prevented; the model gets the reason.
+_TOLD: frozenset[HookEvent] = frozenset({"PostToolUse", "PostToolUseFailure"})
+# Plain output of these is for the model.
+_PLAIN: frozenset[HookEvent] = frozenset({"UserPromptSubmit", "SessionStart"})
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """How a command ended.
+
+    Attributes:
+        exit_code: None if it has none: it could not be run, took too long, or printed too much.
+        output: of stdout.
+        errors: of stderr.
+        problem: why there is no exit code, as the rest of a sentence.
+    """
+
+    exit_code: int | None
+    output: str = ""
+    errors: str = ""
+    problem: str = ""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What hooks want.
+
+    Attributes:
+        decision: about what the event announces; after a tool, `deny` is an objection that the model gets.
+        reason: of the decision.
+        updated_input: what the tool gets instead; None leaves it.
+        merges: that is added to the input, instead of replacing it (Gemini).
+        contexts: texts for the model.
+        replacement: of the result; None leaves it.
+        halts: the agent is to stop, whatever the decision is (`continue: false`).
+        messages: for the user.
+    """
+
+    decision: Decision = ""
+    reason: str = ""
+    updated_input: dict[str, Any] | None = None
+    merges: bool = False
+    contexts: tuple[str, ...] = ()
+    replacement: str | None = None
+    halts: bool = False
+    messages: tuple[str, ...] = ()
+
+
+def outcome_of(hook: HookDefinition, ended: Ended) -> Outcome:
+    """What a hook wants by its output and its exit code. JSON counts at any exit code."""
+    if ended.exit_code is None:
+        return failed(hook, ended.problem)
+    output = ended.output.strip()
+    said = Outcome()
+    if output.startswith("{"):
+        try:
+            found = msgspec.json.decode(output)
+        except (msgspec.DecodeError, RecursionError):
+            said = Outcome(messages=("printed invalid JSON, which is not used",))
+        else:
+            said = _read(hook, found)
+    elif output and ended.exit_code == 0:
+        if hook.dialect == "gemini":
+            said = Outcome(messages=(_cut(output),))
+        elif hook.event in _PLAIN:
+            said = Outcome(contexts=(_cut(output),))
+    if ended.exit_code == 2:
+        return merged((said, _exit_2(hook, _cut(ended.errors.strip()) or said.reason)))
+    if ended.exit_code != 0:
+        first = next(iter(ended.errors.strip().splitlines()), "")[:200]
+        return merged((said, failed(hook, f"failed with exit code {ended.exit_code}{f': {first}' if first else ''}")))
+    return said
+
+
+def answer_of(hook: HookDefinition, answer: str) -> Outcome:
+    """What an `http` or `mcp_tool` handler wants: its answer counts like the output of a command that succeeds."""
+    return outcome_of(hook, Ended(0, answer))
+
+
+def failed(hook: HookDefinition, problem: str) -> Outcome:
+    """A hook that failed prevents nothing, unless it says so itself. `problem`: the rest of a sentence."""
+    blocks = hook.blocks_on_failure and hook.event in BLOCKABLE
+    return Outcome("deny" if blocks else "", problem if blocks else "", messages=(problem,))
+
+
+def merged(outcomes: Iterable[Outcome]) -> Outcome:
+    """What several hooks want: deny > defer > ask > allow. Of several new inputs the last one counts."""
+    outcomes = tuple(outcomes)
+    decision: Decision = max((one.decision for one in outcomes), key=lambda one: _RANK[one], default="")
+    reasons = dict.fromkeys(one.reason for one in outcomes if one.decision == decision and one.reason)
+    updates = [one for one in outcomes if one.updated_input is not None]
+    replacements = [one.replacement for one in outcomes if one.replacement is not None]
+    return Outcome(
+        decision=decision,
+        reason="\n".join(reasons),
+        updated_input=updates[-1].updated_input if updates else None,
+        merges=bool(updates) and updates[-1].merges,
+        contexts=tuple(text for one in outcomes for text in one.contexts),
+        replacement=replacements[-1] if replacements else None,
+        halts=any(one.halts for one in outcomes),
+        messages=tuple(text for one in outcomes for text in one.messages),
+    )
+
+
+def _exit_2(hook: HookDefinition, reason: str) -> Outcome:
+    if hook.event in BLOCKABLE or hook.event in _TOLD:
+        return Outcome("deny", reason or "no reason was given")
+    return Outcome(messages=(reason or "exit code 2",))
+
+
+def _read(hook: HookDefinition, found: Mapping[str, Any]) -> Outcome:
+    given = found.get("hookSpecificOutput")
+    specific: Mapping[str, Any] = given if isinstance(given, dict) else {}
+    decision = _decision(specific.get("permissionDecision")) or _decision(found.get("decision"))
+    reason = _text(specific.get("permissionDecisionReason")) or _text(found.get("reason"))
+    if (hook.event not in BLOCKABLE and hook.event not in _TOLD) or (hook.event in _TOLD and decision != "deny"):
+        decision = ""
+    halts = found.get("continue") is False
+    if halts:
+        reason = reason or _text(found.get("stopReason"))
+    replacement = None
+    if hook.event == "PostToolUse":
+        output = specific.get("updatedMCPToolOutput", found.get("updatedMCPToolOutput"))
+        replacement = None if output is None else _plain(output)
+        if hook.dialect == "gemini" and decision == "deny":
+            replacement = reason
+    key = "tool_input" if hook.dialect == "gemini" else "updatedInput"
+    update = specific.get(key) if hook.event == "PreToolUse" else None
+    context = _text(specific.get("additionalContext")) or _text(found.get("additionalContext"))
+    message = _text(found.get("systemMessage"))
+    return Outcome(
+        decision=decision,
+        reason=reason,
+        updated_input=update if isinstance(update, dict) else None,
+        merges=hook.dialect == "gemini",
+        contexts=(context,) if context else (),
+        replacement=replacement,
+        halts=halts,
+        messages=(message,) if message else (),
+    )
+
+
+def _decision(value: object) -> Decision:
+    return _WORDS.get(value.lower(), "") if isinstance(value, str) else ""
+
+
+def _plain(value: object) -> str:
+    """A result of a tool as text."""
+    content = value.get("content") if isinstance(value, dict) else value
+    if isinstance(content, Sequence) and not isinstance(content, str):
+        texts = [one["text"] for one in content if isinstance(one, dict) and isinstance(one.get("text"), str)]
+        if texts:
+            return "\n".join(texts)
+    return content if isinstance(content, str) else msgspec.json.encode(value).decode()
+
+
+def _text(value: object) -> str:
+    return _cut(value.strip()) if isinstance(value, str) else ""
+
+
+def _cut(text: str) -> str:
+    if len(text) <= MAX_TEXT:
+        return text
+    return f"{text[:MAX_TEXT]}\n[cut after {MAX_TEXT} characters]"

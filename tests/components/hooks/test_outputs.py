@@ -1,0 +1,98 @@
+"""What the output of hooks means, and which of several decisions holds."""
+
+import json
+
+import pytest
+
+from kaa.components.hooks import HookDefinition, HookDialect, HookEvent
+from kaa.components.hooks.outputs import MAX_TEXT, Ended, Outcome, merged, outcome_of
+
+
+def hook(event: HookEvent, dialect: HookDialect = "claude", *, blocks: bool = False) -> HookDefinition:
+    return HookDefinition(event, event, dialect, "command", "x", of_project=False, blocks_on_failure=blocks)
+
+
+def said(output: object, event: HookEvent = "PreToolUse", code: int = 0, dialect: HookDialect = "claude") -> Outcome:
+    return outcome_of(hook(event, dialect), Ended(code, json.dumps(output)))
+
+
+@pytest.mark.parametrize(
+    ("event", "decision"),
+    [
+        ("PreToolUse", "deny"),
+        ("UserPromptSubmit", "deny"),
+        ("Stop", "deny"),
+        ("PreCompact", "deny"),
+        ("PostToolUse", "deny"),
+        ("SessionStart", ""),
+        ("SessionEnd", ""),
+        ("Notification", ""),
+    ],
+)
+def test_exit_code_2_refuses_where_something_can_be_refused(event: HookEvent, decision: str) -> None:
+    outcome = outcome_of(hook(event), Ended(2, "", "because"))
+
+    assert outcome.decision == decision
+    assert "because" in (outcome.reason, *outcome.messages)
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 127])
+def test_json_counts_at_any_exit_code(code: int) -> None:
+    outcome = said({"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "no"}}, code=code)
+
+    assert (outcome.decision, "no" in outcome.reason) == ("deny", True)
+
+
+def test_an_allow_with_exit_code_2_is_a_refusal() -> None:
+    assert said({"decision": "approve"}, code=2).decision == "deny"
+
+
+def test_other_failures_refuse_only_if_the_hook_says_so() -> None:
+    ended = Ended(1, "", "boom\nmore")
+
+    assert outcome_of(hook("PreToolUse"), ended) == Outcome(messages=("failed with exit code 1: boom",))
+    assert outcome_of(hook("PreToolUse", blocks=True), ended).decision == "deny"
+    assert outcome_of(hook("PreToolUse", blocks=True), Ended(None, problem="hung")).decision == "deny"
+
+
+def test_plain_output_is_for_the_model_at_prompts_and_starts_only() -> None:
+    assert outcome_of(hook("UserPromptSubmit"), Ended(0, "be kind\n")).contexts == ("be kind",)
+    assert outcome_of(hook("PreToolUse"), Ended(0, "be kind\n")) == Outcome()
+    assert outcome_of(hook("UserPromptSubmit", "gemini"), Ended(0, "be kind")).messages == ("be kind",)
+
+
+@pytest.mark.parametrize("output", ["{", '{"decision": ', "{" * 100_000, '{"a":' * 100_000])
+def test_invalid_json_is_named(output: str) -> None:
+    assert outcome_of(hook("PreToolUse"), Ended(0, output)).messages == ("printed invalid JSON, which is not used",)
+
+
+@pytest.mark.parametrize("value", [1, [], {}, None, True])
+def test_values_of_wrong_types_are_not_used(value: object) -> None:
+    fields = ("decision", "reason", "hookSpecificOutput", "systemMessage", "continue", "stopReason")
+
+    assert said(dict.fromkeys(fields, value)) == Outcome()
+
+
+def test_the_strictest_decision_holds_with_its_reasons() -> None:
+    outcomes = [
+        Outcome("allow", "a"),
+        Outcome("deny", "d"),
+        Outcome("ask", "k"),
+        Outcome("deny", "e"),
+        Outcome("defer"),
+    ]
+
+    assert (merged(outcomes).decision, merged(outcomes).reason) == ("deny", "d\ne")
+    assert merged(outcomes[::2]).decision == "defer"
+    assert merged([Outcome("allow"), Outcome("ask")]).decision == "ask"
+    assert merged([]) == Outcome()
+
+
+def test_a_refusal_of_gemini_replaces_the_result_and_its_input_is_merged() -> None:
+    assert said({"decision": "deny", "reason": "hidden"}, "PostToolUse", dialect="gemini").replacement == "hidden"
+    update = said({"hookSpecificOutput": {"tool_input": {"command": "ls"}}}, dialect="gemini")
+    assert (update.updated_input, update.merges) == ({"command": "ls"}, True)
+
+
+def test_texts_have_a_most_length() -> None:
+    assert len(said({"decision": "deny", "reason": "x" * 1_000_000}).reason) < MAX_TEXT + 100
