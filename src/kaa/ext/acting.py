@@ -149,6 +149,10 @@ class ConversationActions(Protocol):
         """
         self._controlled().when_idle(self.extension, work)
 
+    def waiting(self) -> AbstractContextManager[None]:
+        """The time within this context counts for no limit of a hook: for work that has a limit of its own."""
+        return self._untimed()
+
     @property
     def session(self) -> "ConversationSession":
         """The session: entries and messages of the extension, and what was said."""

@@ -1,0 +1,55 @@
+"""Hooks of Claude Code, Codex and Gemini CLI as an extension: what they want, by kaa's own hooks.
+
+They can refuse more than kaa does, and never permit more: kaa's approvals judge each call after them.
+"""
+
+from collections.abc import Sequence
+
+from kaa.builtin.agent_hooks.around_calls import CallHooks
+from kaa.builtin.agent_hooks.around_runs import RunHooks
+from kaa.builtin.agent_hooks.handlers import Handlers, UsersRights
+from kaa.builtin.agent_hooks.listing import listing
+from kaa.components.hooks import TOOL_EVENTS, HookDefinition
+from kaa.ext.api import CommandContext, Extension, ExtensionAPI, Reply
+
+
+def agent_hooks_extension(
+    hooks: Sequence[HookDefinition], problems: Sequence[str], users_rights: UsersRights
+) -> Extension:
+    """The extension for the hooks of a conversation.
+
+    Args:
+        hooks: those of the user and the project that are used.
+        problems: what is not used and why, in sentences.
+        users_rights: gives the project with the user's rights, for the user's own hooks.
+    """
+    events = {hook.event for hook in hooks}
+
+    def extend(api: ExtensionAPI) -> None:
+        handlers = Handlers(users_rights)
+        runs = RunHooks(hooks, handlers)
+        api.on_session_start(runs.start)
+        api.on_session_end(runs.end)
+        api.on_user_message(runs.prompt)
+        if events.intersection(TOOL_EVENTS):
+            calls = CallHooks(hooks, handlers)
+            api.before_tool(calls.before)
+            api.after_tool(calls.after)
+        else:
+            api.before_tool(runs.halt)
+        if "Stop" in events:
+            api.before_end(runs.stop)
+        if "PreCompact" in events:
+            api.before_compaction(runs.before_compaction)
+        if events & {"PostCompact", "SessionStart"}:
+            api.after_compaction(runs.after_compaction)
+        if "Notification" in events:
+            api.on_notification(runs.notify)
+
+        async def show(_arguments: str, context: CommandContext) -> Reply:
+            return Reply(await listing(hooks, problems, context.workspace))
+
+        about = "Show the hooks of other agents, where they are, and what kaa does not use of them"
+        api.register_command("hooks", about, show, argument_hint=None, while_running=True)
+
+    return extend

@@ -1,0 +1,85 @@
+"""Which hooks are for a tool call, with the input of each, and what their answers mean for the call."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from kaa.builtin.tools.argument_names import with_path
+from kaa.builtin.tools.edit import normalize_edit_arguments
+from kaa.components.hooks import HookDefinition, HookEvent
+from kaa.components.hooks.matching import fulfils, matches
+from kaa.components.hooks.tools import ForeignCall, foreign_calls, own_arguments, response_of
+from kaa.core.messages import Json
+from kaa.ext.api import TextContent, ToolCall, ToolResult
+
+_WITH_PATH = ("read", "write", "ls", "find", "grep")
+
+
+class CallHook(NamedTuple):
+    """A hook that is for a call.
+
+    Attributes:
+        hook: the hook.
+        call: the call in the words of its dialect.
+        edit: which of several edits it is about.
+    """
+
+    hook: HookDefinition
+    call: ForeignCall
+    edit: int
+
+
+def normalized(call: ToolCall) -> dict[str, Json]:
+    """The arguments under kaa's names, as the tool itself takes them: models write those of other agents, too."""
+    if call.name == "edit":
+        return normalize_edit_arguments(call.arguments)
+    return with_path(call.arguments) if call.name in _WITH_PATH else call.arguments
+
+
+def hooks_for(
+    hooks: Sequence[HookDefinition], event: HookEvent, name: str, arguments: dict[str, Json], root: str
+) -> Iterator[CallHook]:
+    """The hooks of an event that are for a call.
+
+    Args:
+        hooks: all.
+        event: what happens to the call.
+        name: of the tool.
+        arguments: from `normalized`.
+        root: the project's directory.
+    """
+    for hook in hooks:
+        if hook.event != event:
+            continue
+        for index, call in enumerate(foreign_calls(name, arguments, hook.dialect, root)):
+            claude = foreign_calls(name, arguments, "claude", root)
+            meant = claude[min(index, len(claude) - 1)]
+            if matches(hook, call.names) and fulfils(hook.condition, (*call.names, *meant.names), meant.input):
+                yield CallHook(hook, call, index)
+
+
+def input_of(found: CallHook, call_id: str, base: dict[str, Any]) -> dict[str, Any]:
+    """The input of a hook for a call. `base`: what all inputs have."""
+    given = {**base, "tool_name": found.call.name, "tool_input": found.call.input}
+    return given if found.hook.dialect == "gemini" else {**given, "tool_use_id": call_id}
+
+
+def answered(
+    found: CallHook, given: dict[str, Any], call: ToolCall, arguments: dict[str, Json], result: ToolResult, root: str
+) -> dict[str, Any]:
+    """The input of a hook after a call. `given`: from `input_of`."""
+    text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+    if found.hook.event == "PostToolUseFailure":
+        return {**given, "error": text, "is_interrupt": False}
+    about = arguments
+    if call.name == "edit" and isinstance(edits := arguments.get("edits"), list) and found.edit < len(edits):
+        about = {**arguments, "edits": [edits[found.edit]]}
+    response = response_of(call.name, about, text, found.hook.dialect, root, is_error=result.is_error)
+    return {**given, "tool_response": response}
+
+
+def replaced(
+    found: CallHook, update: dict[str, Any], call: ToolCall, arguments: dict[str, Json], root: str, *, merges: bool
+) -> dict[str, Json] | None:
+    """The arguments that a hook wants; None if kaa's tool cannot do that."""
+    whole = {**found.call.input, **update} if merges else update
+    return own_arguments(call.name, arguments, whole, found.hook.dialect, root, found.edit)

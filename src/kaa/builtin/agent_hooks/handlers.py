@@ -1,0 +1,256 @@
+"""Runs hooks of all kinds, at the same time, and says what they want together."""
+
+import asyncio
+import json
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from typing import Any, Final
+
+import msgspec
+
+from kaa.builtin.agent_hooks.running import MAX_INPUT, MAX_OUTPUT, run_command
+from kaa.components.hooks import HookDefinition
+from kaa.components.hooks.outputs import Ended, Outcome, answer_of, failed, outcome_of
+from kaa.core.tool import ToolError
+from kaa.ext.api import CommandError, ConversationContext, NetworkError, TextContent
+from kaa.ext.errors import RegistrationError
+from kaa.workspace.protocol import Workspace
+
+_SECONDS: Final = {"UserPromptSubmit": 30.0}
+_USUAL_SECONDS: Final = {"claude": 600.0, "codex": 600.0, "gemini": 60.0}
+_AT_ONCE = 16
+_WORDS = re.compile(r"[^\s\"'`;|&=()<>]+")
+_MOST_WORDS = 30
+# Words that name no file of the project, although they have a slash.
+_ELSEWHERE = re.compile(r"/|~|\$HOME|\$\{HOME|-|[a-z]+://")
+_PROJECT_VARIABLE = re.compile(r"PROJECT_DIR|\bPWD\b")
+_VARIABLE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?")
+
+UsersRights = Callable[[Workspace], Workspace]
+"""Gives the project with the user's rights."""
+
+# Hooks that call a tool or a model cause no hooks themselves.
+_IS_HOOK: ContextVar[bool] = ContextVar("is_hook", default=False)
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """What a model says about a prompt of a hook."""
+
+    ok: bool
+    reason: str = ""
+
+
+def is_within_hook() -> bool:
+    """Whether a hook causes what happens now."""
+    return _IS_HOOK.get()
+
+
+async def is_sandboxed(hook: HookDefinition, workspace: Workspace) -> bool:
+    """Whether a command runs in the sandbox: the project's, and what names files of the project.
+
+    Commands of the model can write such files: with the user's rights, they would lead out of the sandbox.
+    """
+    if hook.of_project or hook.sandboxed:
+        return True
+    words = [word for part in (hook.command, *(hook.args or ())) for word in _WORDS.findall(part)]
+    root = workspace.root.rstrip("/")
+    for word in words:
+        path = os.path.expanduser(word)  # noqa: ASYNC240 - reads a variable
+        is_relative = "/" in word and not _ELSEWHERE.match(word)
+        if is_relative or _PROJECT_VARIABLE.search(word) or path == root or path.startswith(f"{root}/"):
+            return True
+    names = [word for word in words if "/" not in word and not word.startswith(("-", "$"))]
+    if len(names) > _MOST_WORDS:
+        return True
+    try:
+        found = [info for word in names if (info := await workspace.stat(word)) is not None]
+    except (OSError, ValueError):
+        return True
+    return bool(found)
+
+
+class Handlers:
+    """Runs hooks.
+
+    Args:
+        users_rights: for the user's own hooks.
+    """
+
+    def __init__(self, users_rights: UsersRights) -> None:
+        self._users_rights = users_rights
+        self._unawaited: set[asyncio.Task[Outcome]] = set()
+
+    async def run(
+        self,
+        hooks: Sequence[tuple[HookDefinition, dict[str, Any]]],
+        context: ConversationContext,
+        longest: float | None = None,
+    ) -> list[tuple[int, Outcome]]:
+        """Run hooks at the same time, identical ones once. Returns what each that was waited for wants, by its place.
+
+        Args:
+            hooks: with the input of each.
+            context: of the conversation.
+            longest: the most seconds for each; None for its own limit.
+        """
+        jobs: dict[tuple[object, ...], tuple[int, HookDefinition, str]] = {}
+        for index, (hook, given) in enumerate(hooks):
+            text = _encoded(given)
+            same = (hook.dialect, hook.handler, hook.title, hook.url, hook.input, hook.of_project, hook.sandboxed, text)
+            jobs.setdefault(same, (index, hook, text))
+        limit = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(hook: HookDefinition, text: str) -> Outcome:
+            async with limit:
+                token = _IS_HOOK.set(True)
+                try:
+                    outcome = await self._outcome(hook, text, context, longest)
+                finally:
+                    _IS_HOOK.reset(token)
+            for message in outcome.messages:
+                context.show.notice(f"Hook {hook.title[:80]!r} ({hook.source}): {message}", "warning")
+            return outcome
+
+        awaited: dict[asyncio.Task[Outcome], int] = {}
+        for index, hook, text in jobs.values():
+            task = asyncio.ensure_future(one(hook, text))
+            if hook.waits or longest is not None:
+                awaited[task] = index
+            else:  # what an `async` hook says comes too late for a decision
+                self._unawaited.add(task)
+                task.add_done_callback(self._unawaited.discard)
+        try:
+            return list(zip(awaited.values(), await asyncio.gather(*awaited), strict=True))
+        except BaseException:
+            for task in awaited:
+                task.cancel()
+            await asyncio.gather(*awaited, return_exceptions=True)
+            raise
+
+    async def close(self) -> None:
+        """End hooks that nobody waits for."""
+        for task in self._unawaited:
+            task.cancel()
+        await asyncio.gather(*self._unawaited, return_exceptions=True)
+
+    async def _outcome(
+        self, hook: HookDefinition, text: str, context: ConversationContext, longest: float | None
+    ) -> Outcome:
+        usual = _SECONDS.get(hook.event, _USUAL_SECONDS[hook.dialect])
+        seconds = min(hook.timeout or usual, longest or float("inf"))
+        if len(text.encode()) > MAX_INPUT:
+            problem = f"was not run: its input is longer than {MAX_INPUT // 1024} KiB"
+            # Otherwise a long call would pass what a short one does not.
+            refuses = hook.event == "PreToolUse"
+            return Outcome("deny" if refuses else "", problem if refuses else "", messages=(problem,))
+        try:
+            async with asyncio.timeout(seconds + 10 if hook.handler == "command" else seconds):
+                match hook.handler:
+                    case "command":
+                        return outcome_of(hook, await self._command(hook, text, context, seconds))
+                    case "http":
+                        return await _http(hook, text)
+                    case "mcp_tool":
+                        return await _tool(hook, text, context)
+                    case "prompt":
+                        return await _prompt(hook, text, context)
+                    case "agent":
+                        return failed(hook, "was not run: hooks of the type agent are not supported yet")
+        except TimeoutError:
+            return failed(hook, f"took more than {seconds:g} seconds and was ended")
+
+    async def _command(self, hook: HookDefinition, text: str, context: ConversationContext, seconds: float) -> Ended:
+        workspace = context.workspace
+        if not await is_sandboxed(hook, workspace):
+            try:
+                workspace = self._users_rights(workspace)
+            except OSError as error:
+                return Ended(None, problem=f"was not run: {error}")
+        return await run_command(hook, text, workspace, _variables(hook, context.workspace.root, text), seconds)
+
+
+def _encoded(given: dict[str, Any]) -> str:
+    try:
+        return msgspec.json.encode(given).decode()
+    except UnicodeEncodeError:  # models write halves of surrogate pairs
+        return json.dumps(given)
+
+
+def _variables(hook: HookDefinition, root: str, text: str) -> Mapping[str, str | None]:
+    session = str(msgspec.json.decode(text).get("session_id", ""))
+    match hook.dialect:
+        case "gemini":
+            return {
+                "GEMINI_PROJECT_DIR": root,
+                "GEMINI_CWD": root,
+                "GEMINI_SESSION_ID": session,
+                "CLAUDE_PROJECT_DIR": root,
+            }
+        case "codex":
+            return {"CODEX_PROJECT_DIR": root}
+        case _:
+            return {"CLAUDE_PROJECT_DIR": root, "CLAUDECODE": "1"}
+
+
+async def _http(hook: HookDefinition, text: str) -> Outcome:
+    if hook.of_project:
+        return failed(
+            hook, "was not run: http hooks of a project are not supported, because the sandbox does not hold them"
+        )
+    from kaa.llm.http.live import LiveTransport  # lazy, both: few hooks ask servers
+    from kaa.llm.http.transport import HttpRequest
+
+    def value(found: re.Match[str]) -> str:
+        return os.environ.get(found[1], "") if found[1] in hook.allowed_variables else ""
+
+    headers = [("content-type", "application/json"), *((name, _VARIABLE.sub(value, one)) for name, one in hook.headers)]
+    transport = LiveTransport()
+    body = bytearray()
+    try:
+        async with transport.send(HttpRequest("POST", hook.url, tuple(headers), text.encode(), once=True)) as response:
+            async for chunk in response.chunks():
+                body += chunk
+                if len(body) > MAX_OUTPUT:
+                    return failed(hook, f"answered more than {MAX_OUTPUT // 1024} KiB")
+            if not 200 <= response.status < 300:
+                return failed(hook, f"answered with status {response.status}")
+    except (NetworkError, ValueError) as error:
+        return failed(hook, f"was not answered: {error}")
+    finally:
+        await transport.close()
+    return answer_of(hook, body.decode("utf-8", "replace"))
+
+
+async def _tool(hook: HookDefinition, text: str, context: ConversationContext) -> Outcome:
+    given = msgspec.json.decode(text)
+
+    def value(found: re.Match[str]) -> str:
+        part: Any = given
+        for name in found[1].split("."):
+            part = part.get(name, "") if isinstance(part, dict) else ""
+        inner = part if isinstance(part, str) else msgspec.json.encode(part).decode()
+        return msgspec.json.encode(inner).decode()[1:-1]  # within a text of JSON
+
+    arguments = msgspec.json.decode(re.sub(r"\$\{([\w.]+)\}", value, hook.input))
+    try:
+        result = await context.call_tool(f"mcp__{hook.server}__{hook.tool}", arguments)
+    except (RegistrationError, ToolError, ValueError) as error:
+        return failed(hook, f"was not run: {error}")
+    answer = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+    return failed(hook, f"failed: {answer[:200]}") if result.is_error else answer_of(hook, answer)
+
+
+async def _prompt(hook: HookDefinition, text: str, context: ConversationContext) -> Outcome:
+    prompt = hook.prompt.replace("$ARGUMENTS", text) if "$ARGUMENTS" in hook.prompt else f"{hook.prompt}\n\n{text}"
+    try:
+        answer = await context.complete(prompt, system=_JUDGE, max_tokens=1024, schema=_Answer)
+    except (CommandError, ToolError) as error:
+        return failed(hook, f"was not answered: {error}")
+    return Outcome() if answer.ok else Outcome("deny", answer.reason or "a prompt of a hook says no")
+
+
+_JUDGE = (
+    "You decide for a hook of a coding agent. Answer `ok`: true to let it continue, false to stop it, with a reason."
+)

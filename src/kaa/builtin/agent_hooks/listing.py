@@ -1,0 +1,23 @@
+"""`/hooks`: the hooks for people."""
+
+from collections.abc import Sequence
+
+from kaa.builtin.agent_hooks.handlers import is_sandboxed
+from kaa.components.hooks import HookDefinition
+from kaa.workspace.protocol import Workspace
+
+
+async def listing(hooks: Sequence[HookDefinition], problems: Sequence[str], workspace: Workspace) -> str:
+    """The hooks, file by file: when each runs, what, with which rights, and what kaa does not use of it."""
+    lines = [] if hooks else ["No hooks."]
+    for source in dict.fromkeys(hook.source for hook in hooks):
+        of_file = [hook for hook in hooks if hook.source == source]
+        lines += [f"{source} ({of_file[0].dialect}, {'the project' if of_file[0].of_project else 'yours'})"]
+        for hook in of_file:
+            matcher = f" {hook.matcher}" if hook.matcher else ""
+            lines.append(f"  {hook.named_event}{matcher}: {hook.handler} {hook.title[:200]}")
+            if hook.handler == "command":
+                held = await is_sandboxed(hook, workspace)
+                lines.append(f"    runs {'in the sandbox' if held else 'with your rights'}")
+            lines += [f"    {note}" for note in hook.notes]
+    return "\n".join([*lines, *(["", "Not used:", *(f"  {one}" for one in problems)] if problems else [])])

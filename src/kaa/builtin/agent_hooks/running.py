@@ -1,0 +1,83 @@
+"""Runs the command of a hook: input on stdin, stdout and stderr apart and bounded, within a time limit."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from kaa.components.hooks import HookDefinition
+from kaa.components.hooks.outputs import Ended
+from kaa.ext.api import CommandRequest
+from kaa.workspace.protocol import Workspace
+
+MAX_OUTPUT: Final = 1024 * 1024
+"""Of stdout, in bytes: a new input of a tool may hold a whole file."""
+
+MAX_INPUT: Final = 1024 * 1024
+"""Of stdin, in bytes: Linux takes 2 MiB of variables."""
+
+_MAX_ERRORS = 64 * 1024
+_INPUT = "KAA_HOOK_INPUT"
+_PIECE = 30_000  # characters of a variable: Linux takes 128 KiB, and a character has at most four bytes
+# Workspaces give commands no stdin, and their output as one. `head` ends what prints too much by a closed pipe. The
+# command itself gets none of the descriptors and variables of this script. The braces keep the exit code of a subshell.
+_SCRIPT = """\
+d=$(mktemp -d) || exit 125
+trap 'rm -rf "$d"' EXIT
+trap 'exit 143' TERM
+i=0
+while [ "$i" -lt "$1" ]; do eval "printf %s \\"\\$KAA_HOOK_INPUT_$i\\""; i=$((i+1)); done >"$d/in"
+most_output=$2 most_errors=$3
+shift 3
+eval "unset $KAA_HOOK_NAMES KAA_HOOK_NAMES"
+{
+  { "$@" <"$d/in" 2>&3 3>&-; echo $? >"$d/code"; } | head -c "$most_output" >"$d/out"
+} 3>&1 | head -c "$most_errors" >"$d/err"
+echo "$(cat "$d/code") $(wc -c <"$d/out") $(wc -c <"$d/err")"
+cat "$d/out" "$d/err"
+"""
+_SHELLS = {"bash": "bash", "zsh": "zsh"}
+
+
+async def run_command(
+    hook: HookDefinition, given: str, workspace: Workspace, variables: Mapping[str, str | None], seconds: float
+) -> Ended:
+    """Run a command to its end.
+
+    Args:
+        hook: has the command.
+        given: its stdin, at most `MAX_INPUT`.
+        workspace: where it runs, with the rights that this has.
+        variables: added to its environment.
+        seconds: the limit; what runs longer is ended.
+    """
+    pieces = [given[begin : begin + _PIECE] for begin in range(0, len(given), _PIECE)]
+    inputs = {f"{_INPUT}_{number}": piece for number, piece in enumerate(pieces)}
+    shell = (_SHELLS.get(hook.shell, "sh"), "-c", hook.command)
+    argv = shell if hook.args is None else (hook.command, *hook.args)
+    limits = (str(len(pieces)), str(MAX_OUTPUT + 1), str(_MAX_ERRORS))
+    request = CommandRequest(
+        ["sh", "-c", _SCRIPT, "kaa-hook", *limits, *argv],
+        env={**variables, **inputs, "KAA_HOOK_NAMES": " ".join(inputs)},
+        timeout=seconds,
+        tail_bytes=MAX_OUTPUT + _MAX_ERRORS + 1024,
+        spill=False,
+        carries_findings=False,
+    )
+    try:
+        result = await workspace.run(request)
+    except OSError as error:
+        return Ended(None, problem=f"was not run: {error}")
+    if result.timed_out:
+        return Ended(None, problem=f"took more than {seconds:g} seconds and was ended")
+    head, _, rest = result.tail.partition(b"\n")
+    try:
+        code, output, errors = map(int, head.split())
+    except ValueError:
+        shown = result.tail.decode("utf-8", "replace").strip()[:200]
+        return Ended(None, problem=f"was not run: {shown or f'exit code {result.exit_code}'}")
+    if output > MAX_OUTPUT:
+        return Ended(None, problem=f"printed more than {MAX_OUTPUT // 1024} KiB and was ended")
+    text = rest.decode("utf-8", "replace")
+    if len(rest) == output + errors:
+        text, said = rest[:output].decode("utf-8", "replace"), rest[output:].decode("utf-8", "replace")
+        return Ended(code, text, said)
+    return Ended(code, text)
