@@ -69,3 +69,21 @@ def test_a_linked_extension_is_protected_with_all_of_its_folder(tmp_path: Path) 
     link.symlink_to(source)
 
     assert _options(tmp_path).loaded == (str(link), str(source))
+
+
+def test_hooks_of_the_users_are_protected_where_commands_can_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    source = tmp_path / "project" / "dotfiles" / "claude.json"
+    source.parent.mkdir(parents=True)
+    source.write_text("{}")
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude" / "settings.json").symlink_to(source)
+    home = Home(tmp_path / "home")
+    home.path.mkdir()
+    home.settings.write_text('{"useFilesOf": ["claude"]}')
+
+    options = sandbox_options(home, SandboxFlags(), str(tmp_path / "project"))
+
+    assert options.loaded == (str(source),)

@@ -19,7 +19,7 @@ from kaa.ext.hooks import SessionEndReason, StartReason
 from kaa.ext.places import ExtensionId
 from kaa.host.process import current_directory
 from kaa.session.errors import SessionError
-from kaa.shell.components import FoundFile, existing, user_places
+from kaa.shell.components import FoundFile, existing, user_hook_places, user_places
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home, session_folder
 from kaa.shell.loaded_extensions import LoadedExtensions
@@ -303,8 +303,10 @@ class Host:
     async def _components(
         self, root: str, files: Sequence[FoundFile], settings: Settings, notify: Callable[[str], None]
     ) -> ExtensionId | None:
-        """The skills and commands of a project and of the user, as an extension; None if there are none."""
-        places = existing(user_places(self.home.path, settings.use_files_of, settings.skills, settings.prompts))
+        """The skills, commands and hooks of a project and of the user, as an extension; None if there are none."""
+        agents = settings.use_files_of
+        own = user_places(self.home.path, agents, settings.skills, settings.prompts)
+        places = existing((*own, *user_hook_places(self.home.path, agents)))
         if not files and not places:
             return None
         return await self._component_extensions.of_conversation(root, files, places, settings, notify)

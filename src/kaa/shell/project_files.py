@@ -43,7 +43,7 @@ class ProjectFiles(msgspec.Struct, frozen=True):
     Attributes:
         extensions: copies of those that the user trusts.
         servers: the files that configure MCP servers.
-        components: the files of skills and commands that are used.
+        components: the files of skills, commands and hooks that are used.
         notices: what the user should know about it, in sentences.
     """
 

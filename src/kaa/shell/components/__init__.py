@@ -1,4 +1,4 @@
-"""Files with skills and commands, of kaa and of other agents: in which folders of a project and of the home they are.
+"""Files with skills, commands and hooks, of kaa and of other agents: where they are in a project and in the home.
 
 Light: the sandbox needs the folders before the rest is loaded. Sources: https://agentskills.io (`.agents`), and the
 documentation of each agent in November 2026.
@@ -17,11 +17,11 @@ ForeignAgent: TypeAlias = Literal["claude", "codex", "cursor", "gemini", "openco
 Agent: TypeAlias = Literal["kaa", "agents"] | ForeignAgent
 """Whose format a file has. `agents`: what all agents share."""
 
-Kind: TypeAlias = Literal["skill", "command", "rule"]
+Kind: TypeAlias = Literal["skill", "command", "rule", "hook"]
 
 
 class Place(NamedTuple):
-    """A folder with files of one kind.
+    """A folder with files of one kind, or for hooks a file.
 
     Attributes:
         folder: relative to the project, or absolute.
@@ -88,6 +88,21 @@ PROJECT_PLACES: Final = (
 RULE_PLACES: Final = (Place(".claude/rules", "rule", "claude"), Place(".cursor/rules", "rule", "cursor"))
 """Where a project has rules, which are instructions and no components."""
 
+HOOK_PLACES: Final = (
+    Place(".claude/settings.json", "hook", "claude"),
+    Place(".claude/settings.local.json", "hook", "claude"),
+    Place(".codex/hooks.json", "hook", "codex"),
+    Place(".gemini/settings.json", "hook", "gemini"),
+)
+"""The files in which a project has hooks."""
+
+_FOREIGN_HOOKS: Final = (
+    Place("~/.claude/settings.json", "hook", "claude"),
+    Place("~/.codex/hooks.json", "hook", "codex"),
+    Place("~/.codex/config.toml", "hook", "codex"),
+    Place("~/.gemini/settings.json", "hook", "gemini"),
+)
+
 USER_INSTRUCTIONS: Final[Mapping[ForeignAgent, str]] = {
     "claude": "~/.claude/CLAUDE.md",
     "codex": "~/.codex/AGENTS.md",
@@ -143,6 +158,13 @@ def user_places(
     return tuple(place for place in places if os.path.isabs(place.folder))
 
 
+def user_hook_places(home: Path, agents: Sequence[ForeignAgent]) -> tuple[Place, ...]:
+    """The files in which the user has hooks: kaa's own, and those of other agents as far as they are named."""
+    foreign = (place for place in _FOREIGN_HOOKS if place.agent in agents)
+    own = Place(str(home / "hooks.json"), "hook", "kaa")
+    return (own, *(place._replace(folder=os.path.expanduser(place.folder)) for place in foreign))
+
+
 def existing(places: Sequence[Place]) -> list[Place]:
-    """Those whose folders exist."""
-    return [place for place in places if os.path.isdir(place.folder)]
+    """Those whose folders or files exist."""
+    return [place for place in places if (os.path.isfile if place.kind == "hook" else os.path.isdir)(place.folder)]

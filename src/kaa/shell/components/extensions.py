@@ -1,4 +1,4 @@
-"""The skills and commands that a conversation has, as an extension; conversations with the same ones share it."""
+"""The skills, commands and hooks of a conversation, as an extension; conversations with the same ones share it."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -15,9 +15,12 @@ from kaa.shell.components.known_fields import KnownFields
 from kaa.shell.components.reading import Candidate, Component, components_in
 from kaa.shell.home import Home
 from kaa.shell.settings import Settings
+from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
     from kaa.builtin.command_files import UsableCommand
+    from kaa.components.hooks import HookDefinition
 
 _MOST_TOLD = 3
 
@@ -52,7 +55,9 @@ class ComponentExtensions:
             settings: of the conversation.
             notify: told, in a sentence each, what cannot be used.
         """
-        own = await find(UserTree(), places, None)
+        own = await find(UserTree(), [place for place in places if place.kind != "hook"], None)
+        hooks, hook_problems = await self._hooks(files, [place for place in places if place.kind == "hook"], notify)
+        files = [file for file in files if file.place.kind != "hook"]
         both = [*(Candidate(file, True) for file in files), *(Candidate(file, False) for file in own.files)]
         components = components_in(both, settings.excluded, self._fields)
         self._fields.keep()
@@ -62,24 +67,62 @@ class ComponentExtensions:
             notify(notice)
         skills = tuple(skill for one in components if (skill := one.skill_file(root)) is not None)
         commands = tuple(command for one in components if (command := _command(one)) is not None)
-        if not skills and not commands:
+        if not skills and not commands and not hooks:
             return None
-        key = skills, commands, problems
+        key = skills, commands, problems, hooks, hook_problems
         if key not in self._made:
             self._made[key] = extension = ExtensionId.built_in(f"kaa.builtin.skills{len(self._made) or ''}")
-            self._extensions.load(extension, _extension(skills, commands, problems), built_in=True, beside=())
+            self._extensions.load(
+                extension, _extension(skills, commands, problems, hooks, hook_problems), built_in=True, beside=()
+            )
         return self._made[key]
 
+    async def _hooks(
+        self, files: Sequence[FoundFile], places: Sequence[Place], notify: Callable[[str], None]
+    ) -> "tuple[tuple[HookDefinition, ...], tuple[str, ...]]":
+        """The hooks of the project and the user, and what is not used of their files."""
+        if not places and not any(file.place.kind == "hook" for file in files):
+            return (), ()
+        from kaa.shell.components.hook_files import find_hooks, hooks_of  # lazy: many users have no hooks
 
-def _extension(skills: Sequence[SkillFile], commands: "Sequence[UsableCommand]", problems: Sequence[str]) -> Extension:
+        own = await find_hooks(UserTree(), places, None)
+        read = [(file, hooks_of(file, of_project=False)) for file in own.files]
+        read += [(file, hooks_of(file, of_project=True)) for file in files if file.place.kind == "hook"]
+        for notice in own.notices:
+            notify(notice)
+        notes = tuple(f"{file.path}: {note}" for file, found in read for note in found.notes)
+        return tuple(hook for _, found in read for hook in found.hooks), (*own.notices, *notes)
+
+
+def _extension(
+    skills: Sequence[SkillFile],
+    commands: "Sequence[UsableCommand]",
+    problems: Sequence[str],
+    hooks: "Sequence[HookDefinition]",
+    hook_problems: Sequence[str],
+) -> Extension:
     def extend(api: ExtensionAPI) -> None:
-        skills_extension(skills, problems)(api)
+        if skills or commands or not hooks:
+            skills_extension(skills, problems)(api)
+        if hooks:
+            from kaa.builtin.agent_hooks import agent_hooks_extension  # lazy, as above
+
+            agent_hooks_extension(hooks, hook_problems, _users_rights)(api)
         if commands:
             from kaa.builtin.command_files import commands_extension  # lazy: many users have no commands
 
             commands_extension(commands)(api)
 
     return extend
+
+
+def _users_rights(workspace: Workspace) -> Workspace:
+    """The project with the user's rights, and without programs that commands can write.
+
+    Raises:
+        PermissionError: it was narrowed for an agent, and has no outside.
+    """
+    return workspace.unattended() if isinstance(workspace, LocalWorkspace) else workspace
 
 
 def _command(component: Component) -> "UsableCommand | None":

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import NamedTuple, get_args
 
-from kaa.shell.components import ForeignAgent, user_places
+from kaa.shell.components import ForeignAgent, user_hook_places, user_places
 from kaa.shell.components.finding import UserTree, find
+from kaa.shell.components.hook_files import find_hooks
 from kaa.shell.components.known_fields import KnownFields
 from kaa.shell.components.reading import Candidate, Component, components_in
 from kaa.shell.home import Home
@@ -44,8 +45,9 @@ async def overview(directory: str, home: Home, environ: Mapping[str, str]) -> Ov
     finally:
         await workspace.close()
     own = await find(UserTree(), user_places(home.path, FOREIGN_AGENTS, settings.skills, settings.prompts), None)
+    hooks = await find_hooks(UserTree(), user_hook_places(home.path, FOREIGN_AGENTS), None)
     candidates = _of_project(project, home)
-    for file in own.files:
+    for file in (*own.files, *hooks.files):
         agent = file.place.agent
         is_wanted = agent not in FOREIGN_AGENTS or agent in settings.use_files_of
         obstacle = "" if is_wanted else f"you have not asked for it: `kaa import {agent}` uses the files of {agent}"
@@ -53,7 +55,7 @@ async def overview(directory: str, home: Home, environ: Mapping[str, str]) -> Ov
     fields = KnownFields(home.cache)
     components = components_in(candidates, settings.excluded, fields)
     fields.keep()
-    return Overview(components, (*project.components.notices, *own.notices))
+    return Overview(components, (*project.components.notices, *own.notices, *hooks.notices))
 
 
 def _of_project(project: ProjectConfiguration, home: Home) -> list[Candidate]:

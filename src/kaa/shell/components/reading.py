@@ -57,6 +57,7 @@ class Component(NamedTuple):
         definition: what it defines; None if it defines nothing.
         state: whether it is used.
         reason: why it is not, as the rest of a sentence.
+        hook_lines: of a file of hooks, what they run, and what kaa does not use of it.
     """
 
     candidate: Candidate
@@ -64,13 +65,14 @@ class Component(NamedTuple):
     definition: "Skill | CommandFile | None"
     state: State = "used"
     reason: str = ""
+    hook_lines: tuple[str, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What kaa does not use of it, in sentences."""
         definition = self.definition
         if definition is None or isinstance(definition, Skill):
-            return () if definition is None else definition.notes
+            return self.hook_lines if definition is None else definition.notes
         unused = (
             (definition.model, "`model` is not used: the model of the conversation answers"),
             (definition.agent, "`agent` is not used: the conversation goes on"),
@@ -107,6 +109,9 @@ def components_in(
         kind = file.place.kind
         if file.real_path in components:
             continue
+        if kind == "hook":
+            components[file.real_path] = _hook_component(candidate)
+            continue
         found = _definition(file, read)
         if isinstance(found, Unusable):
             component = Component(candidate, file.name, None, "unusable", found.reason)
@@ -127,6 +132,17 @@ def components_in(
 def _visible(text: str) -> str:
     """Without what a reader would not see, as for instructions of a project."""
     return replace_invisible(_CONTROLS.sub("", text), lambda _: "")
+
+
+def _hook_component(candidate: Candidate) -> Component:
+    from kaa.shell.components.hook_files import hooks_of, line_of  # lazy: many users have no hooks
+
+    file = candidate.file
+    found = hooks_of(file, of_project=candidate.is_of_project)
+    lines = map(line_of, found.hooks)
+    notes = [*found.notes, *dict.fromkeys(note for hook in found.hooks for note in hook.notes)]
+    state: State = "not wanted" if candidate.obstacle else "used"
+    return Component(candidate, file.name, None, state, candidate.obstacle, (*lines, *notes))
 
 
 def _definition(file: FoundFile, read: ReadFields) -> "Skill | CommandFile | Unusable":

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from kaa.shell.components import PROJECT_PLACES, RULE_PLACES, Found, Place, is_component
+from kaa.shell.components import HOOK_PLACES, PROJECT_PLACES, RULE_PLACES, Found, Place, is_component
 from kaa.shell.home import PROJECT_FOLDER, Home
 from kaa.shell.trust.instructions import InstructionFile, find_instructions
 from kaa.workspace.protocol import FileInfo, Workspace
@@ -36,6 +36,8 @@ _USES = (
     (f"{PROJECT_FOLDER}/", "other files of kaa's folder"),
 )
 _MOST_NAMED = 12
+_MOST_HOOKS = 20
+_HOOK_USE = "hooks: commands that run in the sandbox when the model works"
 _COMPONENT_USES = {
     "skill": "skills: instructions that the model may follow, and scripts it may run in the sandbox",
     "command": "commands: texts for the model that you call by name",
@@ -70,7 +72,7 @@ class ProjectConfiguration(msgspec.Struct, frozen=True):
         files: of its configuration, sorted by path.
         problem: why it cannot be trusted whatever the user says, in a sentence; None if it can.
         instructions: AGENTS.md and its like, also of directories above, the most general first.
-        components: skills and commands, of kaa and of other agents.
+        components: skills, commands and hooks, of kaa and of other agents.
     """
 
     root: str
@@ -125,6 +127,13 @@ class ProjectConfiguration(msgspec.Struct, frozen=True):
                 paths[_MOST_NAMED:] = [f"{len(paths) - _MOST_NAMED} more, which `kaa import` lists"]
             if paths:
                 grouped[use] = paths
+        if hooks := [file for file in self.components.files if file.place.kind == "hook"]:
+            from kaa.shell.components.hook_files import commands_of  # lazy: few projects have hooks
+
+            lines = commands_of(hooks)
+            if len(lines) > _MOST_HOOKS:
+                lines[_MOST_HOOKS:] = [f"{len(lines) - _MOST_HOOKS} more, which `kaa import` lists"]
+            grouped[_HOOK_USE] = lines or [file.path for file in hooks]
         return tuple(f"{use}: {', '.join(' '.join(path.split()) for path in paths)}" for use, paths in grouped.items())
 
 
@@ -155,6 +164,11 @@ async def survey(workspace: Workspace, home: Home) -> ProjectConfiguration:
         rules = await find_rules(workspace, rule_places, base.real_path)
         instructions = (*instructions, *rules.files)
         components = msgspec.structs.replace(components, notices=(*components.notices, *rules.notices))
+    if hook_places := [place for place in HOOK_PLACES if place.folder.split("/")[0] in names]:
+        from kaa.shell.components.hook_files import find_hooks  # lazy: many projects have none
+
+        hooks = await find_hooks(workspace, hook_places, base.real_path)
+        components = Found((*components.files, *hooks.files), (*components.notices, *hooks.notices))
     try:
         files = await _files(workspace, base.real_path, _canonical(home), names)
     except _CannotBeTrustedError as error:

@@ -16,7 +16,7 @@ class TrustVerdict(msgspec.Struct, frozen=True):
     Attributes:
         configuration: whether the project's configuration is used.
         instructions: paths of the files that instruct the model; others only inform it.
-        components: paths of the skills and commands that are used.
+        components: paths of the skills, commands and hooks that are used.
         unused: that the configuration is not used and why, a sentence without a full stop; None if there is none.
         remedy: what lets a conversation use it, likewise; empty if nothing does.
         was_asked: the user has just answered, and knows what is not trusted.
@@ -89,7 +89,10 @@ def _told(
     if files:
         unused = f"the project's configuration is not used, because {reason}"
     elif components:
-        unused, remedy = "skills and commands of the project are not used, because you have not trusted them", _REMEDY
+        unused, remedy = (
+            "skills, commands and hooks of the project are not used, because you have not trusted them",
+            _REMEDY,
+        )
     else:
         return verdict
     # A line feed in a name must not begin a line that looks like one of ours.

@@ -1,0 +1,263 @@
+"""Hooks of other agents in whole programs: scripts as people have them for Claude Code, Codex and Gemini CLI."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.end_to_end.kaa_process import Kaa, conversation
+from tests.support.elsewhere import folder_elsewhere
+from tests.support.model_server import ModelServer, call, say
+from tests.support.trusting import trust
+
+_PROTECT = """\
+import json, sys
+data = json.load(sys.stdin)
+path = data["tool_input"].get("file_path", "")
+if data["tool_name"] in ("Edit", "Write") and path.endswith("locked.txt"):
+    print(f"{path} is protected", file=sys.stderr)
+    sys.exit(2)
+"""
+_FORMAT = """\
+#!/bin/sh
+file=$(sed -n 's/.*"file_path":"\\([^"]*\\)".*/\\1/p')
+tr a-z A-Z <"$file" >"$file.new" && mv "$file.new" "$file"
+printf '{"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "formatted"}}'
+"""
+_GATE = """\
+#!/bin/sh
+if grep -q '"stop_hook_active":true'; then exit 0; fi
+echo "Run the tests first." >&2
+exit 2
+"""
+
+
+@pytest.fixture
+def kaa() -> Iterator[Kaa]:
+    """Elsewhere: the sandbox shows nothing of temporary directories."""
+    with folder_elsewhere() as folder:
+        yield Kaa(folder)
+
+
+@pytest.fixture
+def server(kaa: Kaa) -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        kaa.use(server, "openai-completions")
+        yield server
+
+
+def write(file: Path, content: str) -> str:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(content)
+    return str(file)
+
+
+def hooks(*entries: tuple[str, str, dict[str, Any]]) -> str:
+    """A file with hooks: event, matcher, handler."""
+    found: dict[str, list[Any]] = {}
+    for event, matcher, handler in entries:
+        found.setdefault(event, []).append({"matcher": matcher, "hooks": [{"type": "command", **handler}]})
+    return json.dumps({"hooks": found})
+
+
+def results(server: ModelServer) -> list[str]:
+    return [text for role, text in conversation(server.requests[-1]) if role == "tool"]
+
+
+def said(server: ModelServer) -> list[str]:
+    return [text for role, text in conversation(server.requests[-1]) if role == "user"]
+
+
+def test_scripts_for_claude_deny_format_and_gate_in_a_trusted_project(kaa: Kaa, server: ModelServer) -> None:
+    scripts = kaa.project / ".claude" / "hooks"
+    write(scripts / "protect.py", _PROTECT)
+    write(scripts / "format.sh", _FORMAT)
+    write(scripts / "gate.sh", _GATE)
+    write(kaa.project / "locked.txt", "one\n")
+    write(
+        kaa.project / ".claude" / "settings.json",
+        hooks(
+            ("PreToolUse", "Edit|Write", {"command": 'python3 "$CLAUDE_PROJECT_DIR"/.claude/hooks/protect.py'}),
+            ("PostToolUse", "Write", {"command": 'sh "$CLAUDE_PROJECT_DIR/.claude/hooks/format.sh"'}),
+            ("Stop", "", {"command": "sh .claude/hooks/gate.sh"}),
+        ),
+    )
+    trust(kaa.project, kaa.home)
+    server.begin(
+        [
+            call("edit", path="locked.txt", edits=[{"oldText": "one", "newText": "two"}]),
+            call("write", path="new.txt", content="loud\n"),
+            say("Done."),
+            say("Tested."),
+        ]
+    )
+
+    finished = kaa.run("-p", "Change it.")
+
+    assert finished.code == 0, finished.err
+    assert "locked.txt is protected" in results(server)[0]
+    assert (kaa.project / "locked.txt").read_text() == "one\n"
+    assert (kaa.project / "new.txt").read_text() == "LOUD\n", finished.err
+    assert "formatted" in results(server)[1]
+    assert said(server)[-1].startswith("Run the tests first.")
+    assert finished.out == "Done.\nTested.\n"
+
+
+def test_hooks_of_a_project_do_not_run_before_it_is_trusted_and_never_outside_the_sandbox(
+    kaa: Kaa, server: ModelServer
+) -> None:
+    mark = kaa.home.parent / "mark"
+    file = kaa.project / ".claude" / "settings.json"
+    write(file, hooks(("UserPromptSubmit", "", {"command": f"touch {mark}; echo from the hook"})))
+    server.begin([say("Hello."), say("Hello.")])
+
+    untrusted = kaa.run("-p", "Hi")
+    before = said(server)[-1]
+    trust(kaa.project, kaa.home)
+    trusted = kaa.run("-p", "Hi")
+
+    assert untrusted.code == trusted.code == 0, trusted.err
+    assert ".claude/settings.json" in untrusted.err
+    assert "from the hook" not in before
+    assert "from the hook" in said(server)[-1], trusted.err
+    assert not mark.exists()
+
+
+def test_the_users_own_hooks_have_the_users_rights_unless_they_run_files_of_the_project(
+    kaa: Kaa, server: ModelServer
+) -> None:
+    marks = [kaa.home.parent / "mark", kaa.home.parent / "other"]
+    write(kaa.project / "check.sh", f"touch {marks[1]}\necho checked\n")
+    own = ("UserPromptSubmit", "", {"command": f"touch {marks[0]}"})
+    write(kaa.home / "hooks.json", hooks(own, ("UserPromptSubmit", "", {"command": "sh check.sh"})))
+    server.begin([say("Hello.")])
+
+    finished = kaa.run("-p", "Hi")
+
+    assert finished.code == 0, finished.err
+    assert [mark.exists() for mark in marks] == [True, False]
+    assert "checked" in said(server)[-1]
+
+
+def test_a_new_input_replaces_the_whole_one(kaa: Kaa, server: ModelServer) -> None:
+    output = {"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": {"command": "echo changed"}}}
+    write(kaa.home / "hooks.json", hooks(("PreToolUse", "Bash", {"command": f"echo '{json.dumps(output)}'; exit 1"})))
+    server.begin([call("bash", command="echo original"), say("Done.")])
+
+    finished = kaa.run("-p", "Go")
+
+    assert finished.code == 0, finished.err
+    assert "changed" in results(server)[0]
+    assert "original" not in results(server)[0]
+
+
+def test_codex_and_gemini_see_calls_in_their_own_words(kaa: Kaa, server: ModelServer) -> None:
+    person = kaa.home.parent
+    kaa.settings(useFilesOf=["codex", "gemini"])
+    write(person / ".codex" / "hooks.json", hooks(("PreToolUse", "^apply_patch$", {"command": "cat >&2; exit 2"})))
+    answer = json.dumps({"decision": "deny", "reason": "no shell"})
+    write(
+        person / ".gemini" / "settings.json",
+        f"// mine\n{hooks(('BeforeTool', 'run_shell_command', {'command': f'echo {answer!r}', 'timeout': 5000}))}",
+    )
+    server.begin([call("write", path="a.txt", content="x\n"), call("bash", command="echo no"), say("Done.")])
+
+    finished = kaa.run("-p", "Go")
+
+    assert finished.code == 0, finished.err
+    assert "*** Begin Patch\\n*** Add File: a.txt\\n+x\\n*** End Patch" in results(server)[0]
+    assert '"tool_name":"apply_patch"' in results(server)[0]
+    assert not (kaa.project / "a.txt").exists()
+    assert "no shell" in results(server)[1]
+
+
+def test_hooks_that_hang_print_too_much_or_nonsense_are_named_and_the_run_goes_on(
+    kaa: Kaa, server: ModelServer
+) -> None:
+    write(
+        kaa.home / "hooks.json",
+        hooks(
+            ("PreToolUse", "Bash", {"command": "sleep 1000", "timeout": 0.3}),
+            ("PreToolUse", "Bash", {"command": "yes | head -c 10000000"}),
+            ("PreToolUse", "Bash", {"command": "echo '{\"decision\": '"}),
+        ),
+    )
+    server.begin([call("bash", command="echo fine"), say("Done.")])
+
+    finished = kaa.run("-p", "Go")
+
+    assert finished.code == 0, finished.err
+    assert "fine" in results(server)[0]
+    assert "'sleep 1000'" in finished.err
+    assert "took more than 0.3 seconds and was ended" in finished.err
+    assert "printed more than 1024 KiB and was ended" in finished.err
+    assert "printed invalid JSON" in finished.err
+
+
+@pytest.mark.parametrize("decision", ["allow", "ask", "defer"])
+def test_no_hook_permits_what_needs_an_answer_of_the_user(kaa: Kaa, server: ModelServer, decision: str) -> None:
+    output = json.dumps({"hookSpecificOutput": {"permissionDecision": decision}})
+    write(kaa.home / "hooks.json", hooks(("PreToolUse", "", {"command": f"echo '{output}'"})))
+    server.begin([call("bash", command="echo done > made"), say("Done.")])
+
+    kaa.run("-p", "Go", "--approvals", "step" if decision == "allow" else "auto")
+
+    assert not (kaa.project / "made").exists()
+    assert len(results(server)) == 1
+
+
+def test_hooks_keep_the_agent_from_its_end_eight_times(kaa: Kaa, server: ModelServer) -> None:
+    write(kaa.home / "hooks.json", hooks(("Stop", "", {"command": "echo Again. >&2; exit 2"})))
+    server.begin([say(f"{number}") for number in range(9)])
+
+    finished = kaa.run("-p", "Go")
+
+    assert finished.code == 0, finished.err
+    assert len(server.requests) == 9
+    assert "Hooks kept the agent from its end 8 times" in finished.err
+
+
+def test_a_hook_that_stops_the_agent_keeps_it_from_all_tools(kaa: Kaa, server: ModelServer) -> None:
+    output = json.dumps({"continue": False, "stopReason": "enough"})
+    write(kaa.home / "hooks.json", hooks(("PostToolUse", "Read", {"command": f"echo '{output}'"})))
+    write(kaa.project / "a.txt", "text\n")
+    server.begin([call("read", path="a.txt"), call("write", path="b.txt", content="x"), say("Stopped.")])
+
+    kaa.run("-p", "Go")
+
+    assert "A hook has stopped the agent: enough" in results(server)[1]
+    assert not (kaa.project / "b.txt").exists()
+
+
+def test_an_input_that_is_too_long_for_hooks_passes_none(kaa: Kaa, server: ModelServer) -> None:
+    write(kaa.home / "hooks.json", hooks(("PreToolUse", "Write", {"command": "exit 0"})))
+    sizes = {"small.txt": 100_000, "large.txt": 1_100_000}
+    calls = [call("write", path=path, content="x" * size) for path, size in sizes.items()]
+    server.begin([*calls, say("Done.")])
+
+    kaa.run("-p", "Go")
+
+    assert [(kaa.project / path).exists() for path in sizes] == [True, False]
+    assert "its input is longer than" in results(server)[1]
+
+
+def test_people_see_their_hooks(kaa: Kaa, server: ModelServer) -> None:
+    handlers = [{"command": "~/bin/check"}, {"command": "./check"}, {"type": "agent", "prompt": "Look."}]
+    write(kaa.home / "hooks.json", hooks(*(("PreToolUse", "Bash", handler) for handler in handlers)))
+
+    shown = kaa.run("-p", "/hooks").out
+
+    assert "PreToolUse Bash: command ~/bin/check\n    runs with your rights" in shown
+    assert "PreToolUse Bash: command ./check\n    runs in the sandbox" in shown
+    assert "hooks of the type agent are not supported yet" in shown
+
+
+def test_the_list_of_an_import_shows_hooks(kaa: Kaa) -> None:
+    write(kaa.project / ".claude" / "settings.json", hooks(("PreToolUse", "Bash", {"command": "./check.sh"})))
+
+    listed = kaa.run("import", "--list")
+
+    assert "hook settings.json: not used, because you have not trusted it" in listed.out
+    assert "PreToolUse Bash: ./check.sh" in listed.out
