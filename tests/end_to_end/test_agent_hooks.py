@@ -1,13 +1,18 @@
 """Hooks of other agents in whole programs: scripts as people have them for Claude Code, Codex and Gemini CLI."""
 
 import json
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
 from tests.end_to_end.kaa_process import Kaa, conversation
+from tests.support import mcp_server
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import ModelServer, call, say
 from tests.support.trusting import trust
@@ -62,6 +67,30 @@ def hooks(*entries: tuple[str, str, dict[str, Any]]) -> str:
     return json.dumps({"hooks": found})
 
 
+@contextmanager
+def answering(answer: object, asked: list[Any]) -> Iterator[str]:
+    """A server that gives one answer to all; `asked` gets the bodies. Its address."""
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append((self.headers, json.loads(self.rfile.read(int(self.headers["content-length"])))))
+            body = json.dumps(answer).encode()
+            self.send_response(200)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_arguments: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Answers) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/hook"
+        server.shutdown()
+        thread.join()
+
+
 def results(server: ModelServer) -> list[str]:
     return [text for role, text in conversation(server.requests[-1]) if role == "tool"]
 
@@ -106,8 +135,10 @@ def test_scripts_for_claude_deny_format_and_gate_in_a_trusted_project(kaa: Kaa, 
 
 
 def test_hooks_of_a_project_do_not_run_before_it_is_trusted_and_never_outside_the_sandbox(
-    kaa: Kaa, server: ModelServer
+    kaa: Kaa, server: ModelServer, tier: str
 ) -> None:
+    if tier == "none":
+        pytest.skip("nothing confines commands on this machine: kaa doctor says why")
     mark = kaa.home.parent / "mark"
     file = kaa.project / ".claude" / "settings.json"
     write(file, hooks(("UserPromptSubmit", "", {"command": f"touch {mark}; echo from the hook"})))
@@ -126,8 +157,10 @@ def test_hooks_of_a_project_do_not_run_before_it_is_trusted_and_never_outside_th
 
 
 def test_the_users_own_hooks_have_the_users_rights_unless_they_run_files_of_the_project(
-    kaa: Kaa, server: ModelServer
+    kaa: Kaa, server: ModelServer, tier: str
 ) -> None:
+    if tier == "none":
+        pytest.skip("nothing confines commands on this machine: kaa doctor says why")
     marks = [kaa.home.parent / "mark", kaa.home.parent / "other"]
     write(kaa.project / "check.sh", f"touch {marks[1]}\necho checked\n")
     own = ("UserPromptSubmit", "", {"command": f"touch {marks[0]}"})
@@ -241,6 +274,59 @@ def test_an_input_that_is_too_long_for_hooks_passes_none(kaa: Kaa, server: Model
 
     assert [(kaa.project / path).exists() for path in sizes] == [True, False]
     assert "its input is longer than" in results(server)[1]
+
+
+def test_servers_answer_for_hooks_of_the_users_and_not_for_those_of_a_project(kaa: Kaa, server: ModelServer) -> None:
+    asked: list[Any] = []
+    kaa.setenv(HOOK_TOKEN="t0ken", OTHER="other")
+    with answering({"decision": "block", "reason": "the server refuses"}, asked) as url:
+        headers = {"Authorization": "Bearer $HOOK_TOKEN$OTHER"}
+        own = {"type": "http", "url": url, "headers": headers, "allowedEnvVars": ["HOOK_TOKEN"]}
+        write(kaa.home / "hooks.json", hooks(("PreToolUse", "Bash", own)))
+        write(kaa.project / ".claude" / "settings.json", hooks(("PreToolUse", "Read", {"type": "http", "url": url})))
+        trust(kaa.project, kaa.home)
+        write(kaa.project / "a.txt", "text\n")
+        server.begin([call("bash", command="echo x"), call("read", path="a.txt"), say("Done.")])
+        finished = kaa.run("-p", "Go")
+
+    ((sent, given),) = asked
+    assert "the server refuses" in results(server)[0]
+    assert "text" in results(server)[1]
+    assert (sent["Authorization"], given["tool_input"]) == ("Bearer t0ken", {"command": "echo x"})
+    assert "http hooks of a project are not supported" in finished.err
+
+
+def test_the_model_answers_for_prompts(kaa: Kaa, server: ModelServer) -> None:
+    write(
+        kaa.home / "hooks.json", hooks(("PreToolUse", "Bash", {"type": "prompt", "prompt": "Is it safe? $ARGUMENTS"}))
+    )
+    no = say(json.dumps({"ok": False, "reason": "the model refuses"}))
+    server.begin([call("bash", command="echo secret"), no, say("Done.")])
+
+    kaa.run("-p", "Go")
+
+    assert "the model refuses" in results(server)[0]
+    assert "echo secret" in str(server.requests[1].json["messages"])
+
+
+def test_tools_of_servers_answer_for_hooks(kaa: Kaa, server: ModelServer, tier: str) -> None:
+    if tier == "none":
+        pytest.skip("nothing confines servers on this machine: kaa doctor says why")
+    folder = kaa.home.parent / "server"
+    write(folder / "server.py", Path(mcp_server.__file__).read_text())
+    write(folder / "script.json", "{}")
+    entry = {"command": sys.executable, "args": [str(folder / "server.py"), str(folder / "script.json")]}
+    write(kaa.home / "mcp.json", json.dumps({"mcpServers": {"scripted": entry}}))
+    text = json.dumps({"decision": "deny", "reason": "not ${tool_input.command}"})
+    tool = {"type": "mcp_tool", "server": "scripted", "tool": "echo", "input": {"text": text}}
+    write(kaa.home / "hooks.json", hooks(("PreToolUse", "Bash", tool)))
+    kaa.setenv(HOME=str(kaa.home.parent / "person"))
+    (kaa.home.parent / "person").mkdir()
+    server.begin([call("bash", command="echo x"), say("Done.")])
+
+    finished = kaa.run("-p", "Go")
+
+    assert "not echo x" in results(server)[0], finished.err
 
 
 def test_people_see_their_hooks(kaa: Kaa, server: ModelServer) -> None:

@@ -224,6 +224,8 @@ async def _http(hook: HookDefinition, text: str) -> Outcome:
 
 
 async def _tool(hook: HookDefinition, text: str, context: ConversationContext) -> Outcome:
+    from kaa.builtin.mcp.results import unframed  # lazy: few hooks ask tools
+
     given = msgspec.json.decode(text)
 
     def value(found: re.Match[str]) -> str:
@@ -234,11 +236,17 @@ async def _tool(hook: HookDefinition, text: str, context: ConversationContext) -
         return msgspec.json.encode(inner).decode()[1:-1]  # within a text of JSON
 
     arguments = msgspec.json.decode(re.sub(r"\$\{([\w.]+)\}", value, hook.input))
+    name = f"mcp__{hook.server}__{hook.tool}"
+    if name not in context.active_tools and name not in context.deferred_tools:  # its server has not been started yet
+        arguments = {"action": "call", "server": hook.server, "tool": hook.tool, "arguments": arguments}
+        name = "mcp"
     try:
-        result = await context.call_tool(f"mcp__{hook.server}__{hook.tool}", arguments)
+        result = await context.call_tool(name, arguments)
     except (RegistrationError, ToolError, ValueError) as error:
         return failed(hook, f"was not run: {error}")
-    answer = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+    framed = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+    said = unframed(framed)
+    answer = framed if said is None else said.text
     return failed(hook, f"failed: {answer[:200]}") if result.is_error else answer_of(hook, answer)
 
 
