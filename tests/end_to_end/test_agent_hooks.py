@@ -329,6 +329,40 @@ def test_tools_of_servers_answer_for_hooks(kaa: Kaa, server: ModelServer, tier: 
     assert "not echo x" in results(server)[0], finished.err
 
 
+def test_sessions_failures_and_hooks_that_run_once(kaa: Kaa, server: ModelServer) -> None:
+    log = kaa.home.parent / "log"
+    note = {"command": f"cat >>{log}; echo >>{log}"}
+    write(
+        kaa.home / "hooks.json",
+        hooks(
+            ("SessionStart", "startup", {"command": "echo Be brief."}),
+            ("SessionStart", "resume", {"command": "echo Never."}),
+            ("SessionEnd", "", note),
+            ("PostToolUse", "Bash", note),
+            ("PostToolUseFailure", "Bash", note),
+            ("PreToolUse", "Bash", {**note, "once": True}),
+            ("PreToolUse", "Bash", {"command": f"{note['command']} # twice"}),
+            ("PreToolUse", "Bash", {"command": f"{note['command']} # twice"}),
+            ("PreToolUse", "Bash", {**note, "if": "Bash(git *)"}),
+        ),
+    )
+    server.begin([call("bash", command="exit 3"), call("bash", command="true"), say("Done.")])
+
+    finished = kaa.run("-p", "Go")
+
+    assert finished.code == 0, finished.err
+    assert "Be brief." in said(server)[0]
+    assert "Never." not in said(server)[0]
+    events = [json.loads(line)["hook_event_name"] for line in log.read_text().splitlines() if line]
+    assert sorted(events) == [
+        "PostToolUse",
+        "PostToolUseFailure",
+        *["PreToolUse"] * 3,  # once, and an identical pair for each of two calls
+        "SessionEnd",
+    ]
+    assert events[-1] == "SessionEnd"
+
+
 def test_people_see_their_hooks(kaa: Kaa, server: ModelServer) -> None:
     handlers = [{"command": "~/bin/check"}, {"command": "./check"}, {"type": "agent", "prompt": "Look."}]
     write(kaa.home / "hooks.json", hooks(*(("PreToolUse", "Bash", handler) for handler in handlers)))

@@ -1,0 +1,175 @@
+"""Hooks of other agents in a conversation: what they ask the user, and what they hold up."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+import pytest
+
+from kaa.builtin.agent_hooks import agent_hooks_extension
+from kaa.builtin.agent_hooks.handlers import is_sandboxed
+from kaa.components.hooks import HookDefinition, HookEvent
+from kaa.core.events import CompactionEnd
+from kaa.shell.host import HostedConversation
+from kaa.shell.options import ConversationOptions
+from kaa.workspace.memory import CommandHandler, MemoryWorkspace
+from kaa.workspace.protocol import CommandRequest, CommandResult
+from tests.support.agents import run
+from tests.support.extension_ids import named
+from tests.support.model_server import call, say
+from tests.support.person import yes_or_no
+from tests.support.stage import Stage
+
+T = TypeVar("T")
+
+
+def hook(event: HookEvent, command: str, matcher: str = "") -> HookDefinition:
+    return HookDefinition(event, event, "claude", "command", "mine", of_project=True, matcher=matcher, command=command)
+
+
+def ran(code: int, out: str = "", errors: str = "") -> CommandResult:
+    """What kaa's script says of a command."""
+    head = f"{code} {len(out)} {len(errors)}\n"
+    return CommandResult(0, None, f"{head}{out}{errors}".encode(), 0, 0)
+
+
+def play(
+    stage: Stage,
+    scene: Callable[[HostedConversation], Awaitable[T]],
+    command: CommandHandler,
+    *hooks: HookDefinition,
+) -> T:
+    async def whole() -> T:
+        stage.home.mkdir(exist_ok=True)
+        (stage.home / "settings.json").write_text('{"compaction": {"keepRecentTokens": 1}}')
+        host = stage.host()
+        extend = agent_hooks_extension(hooks, (), lambda workspace: workspace)
+        host.extensions.load(named("/extensions/hooks.py"), extend)
+        stage.workspace = MemoryWorkspace(stage.files, commands=command)
+        try:
+            hosted = await host.open(ConversationOptions(model="m", approvals="auto"), stage.workspace)
+            await hosted.begin()
+            return await scene(hosted)
+        finally:
+            await host.close()
+
+    return run(whole())
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_a_hook_that_asks_gets_the_users_answer(stage: Stage, answer: bool) -> None:
+    stage.asker = person = yes_or_no(answer)
+    stage.server.begin([call("read", path="notes.txt"), say("Done.")])
+    output = '{"hookSpecificOutput": {"permissionDecision": "ask", "permissionDecisionReason": "Really?"}}'
+
+    async def scene(hosted: HostedConversation) -> None:
+        await hosted.conversation.submit("go")
+
+    play(stage, scene, lambda _command: ran(0, output), hook("PreToolUse", "check", "Read"))
+
+    assert [question.title for question in person.questions] == ["A hook asks: run read?"]
+    assert person.questions[0].details.startswith("Really?")
+    assert ("remember the milk" in str(stage.server.requests[-1].json)) is answer
+
+
+def test_a_hook_can_refuse_compaction(stage: Stage) -> None:
+    stage.server.begin([say("One."), say("Two.")])
+
+    async def scene(hosted: HostedConversation) -> CompactionEnd:
+        await hosted.conversation.submit("first")
+        await hosted.conversation.submit("second")
+        return await hosted.conversation.compaction.compact()
+
+    end = play(stage, scene, lambda _command: ran(2, "", "Not now."), hook("PreCompact", "check", "manual"))
+
+    assert end.error is not None
+    assert end.error.startswith("Not now.")
+
+
+def test_the_model_gets_the_context_of_the_start_again_after_a_compaction(stage: Stage) -> None:
+    stage.server.begin([say("One."), say("Two."), say("summary"), say("Three.")])
+
+    async def scene(hosted: HostedConversation) -> None:
+        await hosted.conversation.submit("first")
+        await hosted.conversation.submit("second")
+        await hosted.conversation.compaction.compact()
+        await hosted.conversation.submit("third")
+
+    play(stage, scene, lambda _command: ran(0, "Speak Latin."), hook("SessionStart", "check", "compact"))
+
+    assert "Speak Latin." not in str(stage.server.requests[0].json)
+    assert "Speak Latin." in str(stage.server.requests[-1].json["messages"])
+
+
+def test_stopping_the_agent_ends_its_hooks(stage: Stage) -> None:
+    ended: list[str] = []
+    began = asyncio.Event()
+    stage.server.begin([call("read", path="notes.txt"), say("Never.")])
+
+    async def hang(_request: CommandRequest) -> CommandResult:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("hook")
+        raise AssertionError
+
+    async def scene(hosted: HostedConversation) -> None:
+        turn = asyncio.ensure_future(hosted.conversation.submit("go"))
+        await began.wait()
+        hosted.conversation.abort()
+        await turn
+
+    play(stage, scene, hang, hook("PreToolUse", "check"))
+
+    assert ended == ["hook"]
+
+
+def test_the_script_is_given_its_input_in_pieces(stage: Stage) -> None:
+    requests: list[CommandRequest] = []
+
+    def command(request: CommandRequest) -> CommandResult:
+        requests.append(request)
+        return ran(0)
+
+    stage.server.begin([say("Done.")])
+
+    async def scene(hosted: HostedConversation) -> None:
+        await hosted.conversation.submit("é" * 100_000)
+
+    play(stage, scene, command, hook("UserPromptSubmit", "check"))
+
+    pieces = [value or "" for name, value in requests[0].env.items() if name.startswith("KAA_HOOK_INPUT")]
+    assert all(len(piece.encode()) < 128 * 1024 for piece in pieces)
+    assert msgspec.json.decode("".join(pieces))["prompt"] == "é" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("~/bin/check --strict", False),
+        ("/usr/bin/check", False),
+        ('"$HOME/bin/check"', False),
+        ("notify-send done", False),
+        ("curl https://example.org/done", False),
+        ("./check.sh", True),
+        ("scripts/check.sh", True),
+        ("sh check.sh", True),
+        ("cat x;sh<check.sh", True),
+        ('"$CLAUDE_PROJECT_DIR"/check.sh', True),
+        ("$PWD/check.sh", True),
+        (f"{MemoryWorkspace().root}/check.sh", True),
+    ],
+)
+def test_what_names_files_of_the_project_runs_in_the_sandbox(command: str, expected: bool) -> None:
+    own = msgspec.structs.replace(hook("Stop", command), of_project=False)
+
+    assert run(is_sandboxed(own, MemoryWorkspace({"check.sh": b"x"}))) is expected
+
+
+def test_the_users_wish_for_the_sandbox_counts(tmp_path: Path) -> None:
+    own = msgspec.structs.replace(hook("Stop", "make lint"), of_project=False, sandboxed=True)
+
+    assert run(is_sandboxed(own, MemoryWorkspace()))
