@@ -1,0 +1,48 @@
+"""Models as definitions name them: aliases of other agents become roles, because the user may have other models."""
+
+import re
+from typing import Final, get_args
+
+from kaa.components.agent_definition import ModelChoice, ModelRole
+from kaa.core.provider import ThinkingLevel
+from kaa.core.terminal_text import plain_text
+
+_MAX_CHARACTERS = 200
+
+# Aliases of Claude Code, Gemini CLI and Cursor.
+_ALIASES: Final[dict[str, ModelRole]] = {
+    "": "inherit",
+    "inherit": "inherit",
+    "default": "inherit",
+    "auto": "inherit",
+    "small": "small",
+    "haiku": "small",
+    "fast": "small",
+    "flash": "small",
+    "flash-lite": "small",
+    "large": "large",
+    "sonnet": "large",
+    "opus": "large",
+    "opusplan": "large",
+    "fable": "large",
+    "pro": "large",
+}
+# Parts of names by which vendors mark the small ones of a family.
+_SMALL: Final = frozenset({"haiku", "mini", "nano", "flash", "lite", "small", "fast", "micro"})
+_CONTEXT = re.compile(r"\[[^]]*\]$")  # `sonnet[1m]`
+_LEVELS: Final[dict[str, ThinkingLevel]] = {"none": "off", **{level: level for level in get_args(ThinkingLevel)}}
+
+
+def model_choice(name: str) -> ModelChoice:
+    """What a file means by the name of a model."""
+    shown = " ".join(plain_text(name[:_MAX_CHARACTERS]).split())
+    alias = _CONTEXT.sub("", shown.lower())
+    if alias in _ALIASES:
+        return ModelChoice(_ALIASES[alias])
+    is_small = not _SMALL.isdisjoint(re.split(r"[^a-z]+", shown.lower()))
+    return ModelChoice("small" if is_small else "large", shown)
+
+
+def thinking_level(name: str) -> ThinkingLevel | None:
+    """The level that an effort means; None if it is none."""
+    return _LEVELS.get(name.lower())
