@@ -29,8 +29,8 @@ def main(arguments: Sequence[str], directory: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="kaa import",
-        description="Use the skills, commands and hooks that you have for other agents, where they are: kaa copies"
-        " nothing. Without an agent, show what there is in this project and in your home.",
+        description="Use the skills, commands, hooks and agents that you have for other agents, where they"
+        " are: kaa copies nothing. Without an agent, show what there is in this project and in your home.",
         allow_abbrev=False,
     )
     parser.add_argument("agents", metavar="AGENT", nargs="*", help=f"use its files: {', '.join(FOREIGN_AGENTS)}")
@@ -84,7 +84,7 @@ def _show(found: Overview, home: Home, *, as_json: bool) -> None:
         deliver(sys.stdout, "".join(f"{msgspec.json.encode(_record(one)).decode()}\n" for one in found.components))
         return
     if not found.components:
-        deliver(sys.stdout, "There are no skills, commands or hooks, in this project and in your home.\n")
+        deliver(sys.stdout, "There are no skills, commands, hooks or agents, in this project and in your home.\n")
         return
     for is_of_project, title in ((True, "This project"), (False, "Your home")):
         of_it = [one for one in found.components if one.candidate.is_of_project == is_of_project]

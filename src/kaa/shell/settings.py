@@ -272,7 +272,7 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
 
     def excluded(self, kind: Kind) -> tuple[str, ...]:
         """Globs of names of skills, or of commands, that the user does not want."""
-        entries = self.skills if kind == "skill" else self.prompts
+        entries = {"skill": self.skills, "command": self.prompts}.get(kind, ())
         return tuple(entry[1:] for entry in entries if entry.startswith("!"))
 
     @property

@@ -1,4 +1,4 @@
-"""Files of skills and commands are found in their places; what is too many, too large or elsewhere is named."""
+"""Files of skills, commands and agents are found in their places; what is too many, too large or elsewhere is named."""
 
 from pathlib import Path
 
@@ -66,7 +66,7 @@ def test_too_many_and_too_large_files_are_named(tmp_path: Path) -> None:
     result = own(tmp_path)
 
     assert len(result.files) == MAX_FILES - 1
-    assert f"{MAX_FILES + 5} skills and commands were found" in result.notices[0]
+    assert f"{MAX_FILES + 5} skills, commands and agents were found" in result.notices[0]
     assert "s00003/SKILL.md: not used, because they are larger" in result.notices[1]
 
 
@@ -122,6 +122,24 @@ def test_a_folder_of_one_agent_may_be_that_of_another(tmp_path: Path) -> None:
 
     assert result.notices == ()
     assert [file.real_path for file in result.files] == [str(tmp_path / ".agents/skills/a/SKILL.md")]
+
+
+def test_definitions_of_agents_have_the_suffix_and_depth_of_their_agent() -> None:
+    files = {
+        ".claude/agents/team/review.md": b"x",
+        ".codex/agents/review.toml": b"x",
+        ".codex/agents/review.md": b"x",
+        ".factory/droids/review.md": b"x",
+        ".factory/droids/team/review.md": b"x",
+        ".kaa/agents/review.md": b"x",
+    }
+
+    assert [file.path for file in found(files).files] == [
+        ".kaa/agents/review.md",
+        ".claude/agents/team/review.md",
+        ".codex/agents/review.toml",
+        ".factory/droids/review.md",
+    ]
 
 
 def test_folders_that_cannot_be_read_are_none(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 import pytest
 
 from kaa.components.frontmatter import fields_in
+from kaa.components.skill import Skill
+from kaa.components.templates.command_file import CommandFile
 from kaa.shell.components import FoundFile, Place
 from kaa.shell.components.reading import Candidate, Component, components_in
 
@@ -23,7 +25,7 @@ def test_what_a_reader_would_not_see_is_left_out_and_told(place: Place) -> None:
 
     found = component(place, text)
 
-    assert found.definition is not None
+    assert isinstance(found.definition, Skill | CommandFile)
     assert found.definition.description in ("Tidy up ]0;x", "Tidy up")
     assert found.definition.body.strip() == "Sort files."
     assert "characters that a reader would not see are left out" in found.notes
@@ -33,7 +35,7 @@ def test_what_a_reader_would_not_see_is_left_out_and_told(place: Place) -> None:
 def test_ordinary_text_stays(place: Place) -> None:
     found = component(place, "---\nname: x\ndescription: Zürich 👩‍💻 für alle\n---\nA\tB 👩‍💻\n")
 
-    assert found.definition is not None
+    assert isinstance(found.definition, Skill | CommandFile)
     assert found.definition.description == "Zürich 👩‍💻 für alle"
     assert found.definition.body.strip() == "A\tB 👩‍💻"
     assert not any("reader" in note for note in found.notes)

@@ -1,4 +1,4 @@
-"""Files with skills, commands and hooks, of kaa and of other agents: where they are in a project and in the home.
+"""Files with skills, commands, hooks and agents, of kaa and others: in which folders of a project and the home.
 
 Light: the sandbox needs the folders before the rest is loaded. Sources: https://agentskills.io (`.agents`), and the
 documentation of each agent in November 2026.
@@ -11,13 +11,14 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-ForeignAgent: TypeAlias = Literal["claude", "codex", "cursor", "gemini", "opencode", "pi"]
+ForeignAgent: TypeAlias = Literal["claude", "codex", "cursor", "droid", "gemini", "opencode", "pi"]
 """An agent whose files of the user kaa reads only if a setting names it."""
 
 Agent: TypeAlias = Literal["kaa", "agents"] | ForeignAgent
 """Whose format a file has. `agents`: what all agents share."""
 
-Kind: TypeAlias = Literal["skill", "command", "rule", "hook"]
+Kind: TypeAlias = Literal["skill", "command", "agent", "rule", "hook"]
+"""`agent`: the definition of an agent."""
 
 
 class Place(NamedTuple):
@@ -37,6 +38,11 @@ class Place(NamedTuple):
     def has_loose_skills(self) -> bool:
         """Whether a Markdown file directly in the folder is a skill, as in pi's folders."""
         return self.kind == "skill" and self.agent in ("kaa", "pi")
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether only the files directly in the folder count."""
+        return self.kind == "agent" and self.agent == "droid"
 
 
 class FoundFile(msgspec.Struct, frozen=True):
@@ -82,6 +88,15 @@ PROJECT_PLACES: Final = (
     Place(".gemini/commands", "command", "gemini"),
     Place(".opencode/command", "command", "opencode"),
     Place(".opencode/commands", "command", "opencode"),
+    Place(".kaa/agents", "agent", "kaa"),
+    Place(".claude/agents", "agent", "claude"),
+    Place(".codex/agents", "agent", "codex"),
+    Place(".cursor/agents", "agent", "cursor"),
+    Place(".factory/droids", "agent", "droid"),
+    Place(".gemini/agents", "agent", "gemini"),
+    Place(".opencode/agent", "agent", "opencode"),
+    Place(".opencode/agents", "agent", "opencode"),
+    Place(".pi/agents", "agent", "pi"),
 )
 """The places of a project."""
 
@@ -126,6 +141,14 @@ _FOREIGN: Final = (
     Place("~/.config/opencode/skills", "skill", "opencode"),
     Place("~/.config/opencode/command", "command", "opencode"),
     Place("~/.config/opencode/commands", "command", "opencode"),
+    Place("~/.claude/agents", "agent", "claude"),
+    Place("~/.codex/agents", "agent", "codex"),
+    Place("~/.cursor/agents", "agent", "cursor"),
+    Place("~/.factory/droids", "agent", "droid"),
+    Place("~/.gemini/agents", "agent", "gemini"),
+    Place("~/.config/opencode/agent", "agent", "opencode"),
+    Place("~/.config/opencode/agents", "agent", "opencode"),
+    Place("~/.pi/agent/agents", "agent", "pi"),
 )
 
 
@@ -149,6 +172,7 @@ def user_places(
         Place(str(home / "skills"), "skill", "kaa"),
         Place("~/.agents/skills", "skill", "agents"),
         Place(str(home / "prompts"), "command", "kaa"),
+        Place(str(home / "agents"), "agent", "kaa"),
     )
     chosen: tuple[tuple[Kind, Sequence[str]], ...] = (("skill", skills), ("command", prompts))
     more = (Place(folder, kind, "kaa") for kind, folders in chosen for folder in folders if not folder.startswith("!"))

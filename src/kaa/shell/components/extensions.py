@@ -55,10 +55,11 @@ class ComponentExtensions:
             settings: of the conversation.
             notify: told, in a sentence each, what cannot be used.
         """
-        own = await find(UserTree(), [place for place in places if place.kind != "hook"], None)
+        # No conversation runs agents of definitions; only `kaa import` shows them.
+        own = await find(UserTree(), [place for place in places if place.kind not in ("hook", "agent")], None)
         hooks, hook_problems = await self._hooks(files, [place for place in places if place.kind == "hook"], notify)
-        files = [file for file in files if file.place.kind != "hook"]
-        both = [*(Candidate(file, True) for file in files), *(Candidate(file, False) for file in own.files)]
+        of_project = (file for file in files if file.place.kind not in ("hook", "agent"))
+        both = [*(Candidate(file, True) for file in of_project), *(Candidate(file, False) for file in own.files)]
         components = components_in(both, settings.excluded, self._fields)
         self._fields.keep()
         unusable = [one for one in components if one.state == "unusable"]
@@ -126,12 +127,12 @@ def _users_rights(workspace: Workspace) -> Workspace:
 
 
 def _command(component: Component) -> "UsableCommand | None":
-    if component.state != "used" or component.definition is None or isinstance(component.definition, Skill):
+    if component.state != "used" or isinstance(component.definition, Skill) or (command := component.command) is None:
         return None
     from kaa.builtin.command_files import UsableCommand  # lazy, as above
 
     file = component.candidate.file
-    return UsableCommand(component.definition, file.path, file.place.agent)
+    return UsableCommand(command, file.path, file.place.agent)
 
 
 def _relative(settings: Settings) -> list[str]:

@@ -28,7 +28,7 @@ _MOST_NAMED = 3
 
 _SKILL_FILE = "SKILL.md"
 _LEFT_OUT = frozenset({"node_modules", "__pycache__"})
-_SUFFIXES = {("command", "gemini"): ".toml", ("rule", "cursor"): ".mdc"}
+_SUFFIXES = {("command", "gemini"): ".toml", ("rule", "cursor"): ".mdc", ("agent", "codex"): ".toml"}
 
 
 class Tree(Protocol):
@@ -102,7 +102,7 @@ async def find(tree: Tree, places: Sequence[Place], inside: str | None) -> Found
     named = [(place, info) for place in places for info in await _candidates(tree, place, unseen)]
     notices: list[str] = []
     if len(named) > MAX_FILES:
-        notices.append(f"{len(named)} skills and commands were found: only the first {MAX_FILES} are used")
+        notices.append(f"{len(named)} skills, commands and agents were found: only the first {MAX_FILES} are used")
     large: list[str] = []
     wanted: list[tuple[Place, FileInfo]] = []
     room = MAX_BYTES
@@ -140,7 +140,7 @@ async def _candidates(
     """Files that may define a component, level by level; a SKILL.md ends the search below it."""
     found: list[FileInfo] = []
     folders = await unseen(place.kind, [place.folder])
-    for depth in range(_MAX_DEPTH):
+    for depth in range(1 if place.is_flat else _MAX_DEPTH):
         if place.kind == "skill" and depth:
             skills = await _infos(tree, [f"{folder}/{_SKILL_FILE}" for folder in folders])
             found += skills

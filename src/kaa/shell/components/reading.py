@@ -1,4 +1,4 @@
-"""Makes skills and commands of files that were found: each name once, and of every file why it is not used."""
+"""Makes skills, commands and agents of files that were found: each name once, and of every file why it is not used."""
 
 import fnmatch
 import os
@@ -15,8 +15,10 @@ from kaa.shell.components import Agent, FoundFile, Kind
 from kaa.tui.invisible import replace_invisible
 
 if TYPE_CHECKING:
+    from kaa.components.agent_definition import AgentDefinition
     from kaa.components.templates import Dialect
     from kaa.components.templates.command_file import CommandFile
+    from kaa.components.tool_names import ToolDialect
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # Whose skills have placeholders and commands as Claude Code has them.
@@ -29,6 +31,18 @@ _DIALECTS: "Final[dict[Agent, Dialect]]" = {
     "gemini": "gemini",
     "opencode": "opencode",
 }
+# `agents` has skills only.
+_DIALECTS_OF_AGENTS: "Final[dict[Agent, ToolDialect]]" = {
+    "kaa": "kaa",
+    "claude": "claude",
+    "codex": "codex",
+    "cursor": "cursor",
+    "droid": "droid",
+    "gemini": "gemini",
+    "opencode": "opencode",
+    "pi": "pi",
+}
+_NOT_RUN = "kaa does not run agents of definitions yet"
 
 State: TypeAlias = Literal["used", "not wanted", "unusable"]
 """`not wanted`: not trusted, not asked for, or left out by the user. `unusable`: something is wrong with it."""
@@ -62,7 +76,7 @@ class Component(NamedTuple):
 
     candidate: Candidate
     name: str
-    definition: "Skill | CommandFile | None"
+    definition: "Skill | CommandFile | AgentDefinition | None"
     state: State = "used"
     reason: str = ""
     hook_lines: tuple[str, ...] = ()
@@ -70,9 +84,9 @@ class Component(NamedTuple):
     @property
     def notes(self) -> tuple[str, ...]:
         """What kaa does not use of it, in sentences."""
-        definition = self.definition
-        if definition is None or isinstance(definition, Skill):
-            return self.hook_lines if definition is None else definition.notes
+        definition = self.command
+        if definition is None:
+            return self.hook_lines if self.definition is None else self.definition.notes
         unused = (
             (definition.model, "`model` is not used: the model of the conversation answers"),
             (definition.agent, "`agent` is not used: the conversation goes on"),
@@ -80,6 +94,13 @@ class Component(NamedTuple):
             (definition.allowed_tools, "`allowed-tools` is not used: its tools are approved as all others are"),
         )
         return (*definition.notes, *(note for given, note in unused if given))
+
+    @property
+    def command(self) -> "CommandFile | None":
+        """The command, if it is one."""
+        from kaa.components.templates.command_file import CommandFile  # lazy: many users have no commands
+
+        return self.definition if isinstance(self.definition, CommandFile) else None
 
     def skill_file(self, root: str) -> SkillFile | None:
         """The skill with its place, if it is one that is used. `root`: the project's directory."""
@@ -124,7 +145,9 @@ def components_in(
             component = Component(candidate, found.name, found, "unusable", reason)
         else:
             used[kind, found.name] = file.path
-            component = Component(candidate, found.name, found)
+            is_agent = kind == "agent"
+            state: State = "not wanted" if is_agent else "used"
+            component = Component(candidate, found.name, found, state, _NOT_RUN if is_agent else "")
         components[file.real_path] = component
     return list(components.values())
 
@@ -145,7 +168,7 @@ def _hook_component(candidate: Candidate) -> Component:
     return Component(candidate, file.name, None, state, candidate.obstacle, (*lines, *notes))
 
 
-def _definition(file: FoundFile, read: ReadFields) -> "Skill | CommandFile | Unusable":
+def _definition(file: FoundFile, read: ReadFields) -> "Skill | CommandFile | AgentDefinition | Unusable":
     text = file.data.decode("utf-8", "replace").replace("\r\n", "\n")
     visible = _visible(text)
     found = _parsed(file, visible, read)
@@ -158,9 +181,13 @@ def _definition(file: FoundFile, read: ReadFields) -> "Skill | CommandFile | Unu
     return msgspec.structs.replace(found, description=description, notes=notes)
 
 
-def _parsed(file: FoundFile, text: str, read: ReadFields) -> "Skill | CommandFile | Unusable":
+def _parsed(file: FoundFile, text: str, read: ReadFields) -> "Skill | CommandFile | AgentDefinition | Unusable":
     if file.place.kind == "skill":
         return skill_in(document_in(text, read), posixpath.basename(file.name))
+    if file.place.kind == "agent":
+        from kaa.components.agent_definition.reading import agent_in  # lazy: conversations do not need it
+
+        return agent_in(file.name, text.encode(), _DIALECTS_OF_AGENTS[file.place.agent], read)
     from kaa.components.templates.command_file import command_file  # lazy: many users have no commands
 
     return command_file(file.name, text.encode(), _DIALECTS[file.place.agent], read)

@@ -16,7 +16,7 @@ from kaa.workspace.protocol import FileInfo, Workspace
 SERVER_FILES = (".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json", ".pi/mcp.json", f"{PROJECT_FOLDER}/mcp.json")
 """The files of a project that configure MCP servers; later ones win."""
 
-# All that kaa takes from a project, now or with a later version, besides its instructions, skills and commands.
+# All that kaa takes from a project, now or with a later version, besides its instructions and components.
 _PLACES = (PROJECT_FOLDER, *(path for path in SERVER_FILES if not path.startswith(f"{PROJECT_FOLDER}/")))
 
 # More than a person would read before saying yes.
@@ -41,6 +41,7 @@ _HOOK_USE = "hooks: commands that run in the sandbox when the model works"
 _COMPONENT_USES = {
     "skill": "skills: instructions that the model may follow, and scripts it may run in the sandbox",
     "command": "commands: texts for the model that you call by name",
+    "agent": "definitions of agents: their instructions, tools and models",
 }
 
 
@@ -72,7 +73,7 @@ class ProjectConfiguration(msgspec.Struct, frozen=True):
         files: of its configuration, sorted by path.
         problem: why it cannot be trusted whatever the user says, in a sentence; None if it can.
         instructions: AGENTS.md and its like, also of directories above, the most general first.
-        components: skills, commands and hooks, of kaa and of other agents.
+        components: skills, commands, hooks and definitions of agents, of kaa and of others.
     """
 
     root: str

@@ -90,7 +90,7 @@ def _told(
         unused = f"the project's configuration is not used, because {reason}"
     elif components:
         unused, remedy = (
-            "skills, commands and hooks of the project are not used, because you have not trusted them",
+            "skills, commands, hooks and agents of the project are not used, because you have not trusted them",
             _REMEDY,
         )
     else:
