@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from kaa.components.hooks import HookDialect
+from kaa.components.tool_names import foreign_names
 
 Arguments: TypeAlias = Mapping[str, Any]
 
@@ -31,34 +32,26 @@ class ForeignCall(msgspec.Struct, frozen=True):
         return (self.name, *self.aliases)
 
 
-# kaa's name: Claude's, Gemini's, and pairs of an argument's name here and there. `timeout` and `edits` are apart.
+# By kaa's tool, pairs of an argument's name here and there. `timeout` and `edits` are apart.
 _Fields: TypeAlias = tuple[tuple[str, str], ...]
-_CLAUDE: dict[str, tuple[str, _Fields]] = {
-    "bash": ("Bash", (("command", "command"), ("background", "run_in_background"))),
-    "read": ("Read", (("path", "file_path"), ("offset", "offset"), ("limit", "limit"))),
-    "write": ("Write", (("path", "file_path"), ("content", "content"))),
-    "find": ("Glob", (("pattern", "pattern"), ("path", "path"))),
-    "grep": (
-        "Grep",
-        (("pattern", "pattern"), ("path", "path"), ("glob", "glob"), ("ignoreCase", "-i"), ("context", "-C")),
-    ),
-    "ls": ("LS", (("path", "path"),)),
-    "web_fetch": ("WebFetch", (("url", "url"), ("prompt", "prompt"))),
-    "skill": ("Skill", (("name", "skill"), ("arguments", "args"))),
+_CLAUDE: dict[str, _Fields] = {
+    "bash": (("command", "command"), ("background", "run_in_background")),
+    "read": (("path", "file_path"), ("offset", "offset"), ("limit", "limit")),
+    "write": (("path", "file_path"), ("content", "content")),
+    "find": (("pattern", "pattern"), ("path", "path")),
+    "grep": (("pattern", "pattern"), ("path", "path"), ("glob", "glob"), ("ignoreCase", "-i"), ("context", "-C")),
+    "ls": (("path", "path"),),
+    "web_fetch": (("url", "url"), ("prompt", "prompt")),
+    "skill": (("name", "skill"), ("arguments", "args")),
 }
-_GEMINI: dict[str, tuple[str, _Fields]] = {
-    "bash": ("run_shell_command", (("command", "command"), ("background", "is_background"))),
-    "read": ("read_file", (("path", "file_path"), ("offset", "offset"), ("limit", "limit"))),
-    "write": ("write_file", (("path", "file_path"), ("content", "content"))),
-    "find": ("glob", (("pattern", "pattern"), ("path", "dir_path"))),
-    "grep": ("search_file_content", (("pattern", "pattern"), ("path", "dir_path"), ("glob", "include"))),
-    "ls": ("list_directory", (("path", "dir_path"),)),
-    "web_fetch": ("web_fetch", (("url", "prompt"),)),
-}
-_ALIASES: dict[HookDialect, dict[str, tuple[str, ...]]] = {
-    "claude": {},
-    "codex": {"bash": ("shell",)},
-    "gemini": {"grep": ("grep_search",)},
+_GEMINI: dict[str, _Fields] = {
+    "bash": (("command", "command"), ("background", "is_background")),
+    "read": (("path", "file_path"), ("offset", "offset"), ("limit", "limit")),
+    "write": (("path", "file_path"), ("content", "content")),
+    "find": (("pattern", "pattern"), ("path", "dir_path")),
+    "grep": (("pattern", "pattern"), ("path", "dir_path"), ("glob", "include")),
+    "ls": (("path", "dir_path"),),
+    "web_fetch": (("url", "prompt"),),
 }
 # Their arguments are paths, which scripts expect to be absolute.
 _PATHS = frozenset({"file_path", "path", "dir_path"})
@@ -76,23 +69,23 @@ def foreign_calls(name: str, arguments: Arguments, dialect: HookDialect, root: s
     if dialect == "codex" and name in ("edit", "write"):
         return (ForeignCall("apply_patch", {"command": _patch(name, arguments)}, ("Edit", "Write")),)
     if name == "edit":
-        tool = "replace" if dialect == "gemini" else "Edit"
+        tool, *aliases = foreign_names(name, dialect)
         path = absolute(arguments.get("path"), root)
-        return tuple(ForeignCall(tool, {"file_path": path, **_edit(edit, dialect)}) for edit in _edits(arguments)) or (
-            ForeignCall(tool, {"file_path": path}),
-        )
+        inputs = [{"file_path": path, **_edit(edit, dialect)} for edit in _edits(arguments)] or [{"file_path": path}]
+        return tuple(ForeignCall(tool, given, tuple(aliases)) for given in inputs)
     table = _GEMINI if dialect == "gemini" else _CLAUDE
     if name not in table:
         return (ForeignCall(name, dict(arguments)),)
-    tool, fields = table[name]
-    given = {there: arguments[here] for here, there in fields if arguments.get(here) is not None}
+    # Codex has one tool of its own for most work; for the rest, its scripts have Claude Code's words.
+    tool, *aliases = foreign_names(name, "claude" if dialect == "codex" and name != "bash" else dialect)
+    given = {there: arguments[here] for here, there in table[name] if arguments.get(here) is not None}
     for field in _PATHS & given.keys():
         given[field] = absolute(given[field], root)
     if name == "bash" and dialect != "gemini" and isinstance(timeout := arguments.get("timeout"), int | float):
         given["timeout"] = round(timeout * 1000)
     if name == "grep" and dialect != "gemini":
         given["output_mode"] = "content"
-    return (ForeignCall(tool, given, _ALIASES[dialect].get(name, ())),)
+    return (ForeignCall(tool, given, tuple(aliases)),)
 
 
 def own_arguments(
@@ -115,7 +108,7 @@ def own_arguments(
     table = _GEMINI if dialect == "gemini" else _CLAUDE
     if name not in table:
         return dict(update)
-    fields = dict(table[name][1])
+    fields = dict(table[name])
     names = {there: here for here, there in fields.items()}
     own = {names[there]: value for there, value in update.items() if there in names}
     ignored = {"description", "output_mode", "prompt", "timeout", "-n"}
