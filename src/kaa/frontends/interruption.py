@@ -1,13 +1,12 @@
 """What a signal does to a headless run: it stops in order, and the exit code says by which signal."""
 
 import asyncio
-import os
 import signal
-import threading
 from collections.abc import Coroutine
 from typing import Any
 
 from kaa.frontends.delivery import while_delivered
+from kaa.host.process import exit_by_signal, exit_soon
 
 # For what is still to be written once the run has ended by a signal. Nobody may be there to read it.
 _LAST_WORDS_SECONDS = 2.0
@@ -20,13 +19,17 @@ def run_to_exit_code(work: Coroutine[Any, Any, int]) -> int:
 
 
 async def _until_signalled(work: Coroutine[Any, Any, int]) -> int:
-    """Do `work`; a signal cancels it, a second one ends the process at once, also while the event loop is blocked."""
+    """Do `work`; a signal cancels it, a second one ends the process at once, also while the event loop is blocked.
+
+    Both let a login that is being renewed be written.
+    """
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     received: list[int] = []
 
     def interrupt(number: int, _frame: object) -> None:
         if received:
-            os._exit(128 + number)
+            exit_by_signal(number)
+            return
         received.append(number)
         if task is not None:
             task.cancel()  # at once, so that whoever blocks the loop can see it
@@ -39,15 +42,10 @@ async def _until_signalled(work: Coroutine[Any, Any, int]) -> int:
     except asyncio.CancelledError:
         if not received:
             raise
-        _end_in_time(128 + received[0])
+        # Also where it waits for a reader of its standard error.
+        exit_soon(128 + received[0], after=_LAST_WORDS_SECONDS)
         return 128 + received[0]
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _end_in_time(code: int) -> None:
-    """Make sure that this process ends soon, also where it waits for a reader of its standard error."""
-    timer = threading.Timer(_LAST_WORDS_SECONDS, os._exit, (code,))
-    timer.daemon = True
-    timer.start()
+        if not received:  # else the process ends, and another signal still ends it at once
+            for number, handler in before.items():
+                signal.signal(number, handler)

@@ -3,13 +3,21 @@
 import atexit
 import os
 import sys
+import threading
 from collections.abc import Container, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
 
 _PR_SET_DUMPABLE = 4  # linux/prctl.h
 _RTLD_NOW = 2
 
 # What an interpreter loads code from or keeps compiled code in.
 _OF_PYTHON = ("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONPYCACHEPREFIX")
+
+# For a renewed login to arrive: a server that takes longer has hardly renewed it.
+_LONGEST_SECONDS = 15.0
+
+_change = threading.Condition()
+_under_way = 0
 
 
 def forbid_dumps() -> None:
@@ -36,8 +44,6 @@ def end(code: int) -> int:
     Returns:
         The exit code, if the interpreter has to end it: threads still work, or it has to report lost output.
     """
-    import threading  # lazy: not for `kaa --version`
-
     if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
         return code
     atexit._run_exitfuncs()  # what the interpreter does, and `multiprocessing` for its processes
@@ -47,6 +53,46 @@ def end(code: int) -> int:
     except (OSError, ValueError):
         return code
     os._exit(code)
+
+
+@contextmanager
+def critical() -> Iterator[None]:
+    """Work that a signal must not cut off, in any thread: what a server gives only once has to be written down."""
+    global _under_way  # noqa: PLW0603 the end of a process concerns all of it
+    with _change:
+        _under_way += 1
+    try:
+        yield
+    finally:
+        with _change:
+            _under_way -= 1
+            _change.notify_all()
+
+
+def exit_by_signal(number: int, _frame: object = None) -> None:
+    """End the process at once, or when no critical work is under way any more. A handler for signals."""
+    if _under_way:
+        exit_soon(128 + number, after=0)
+    else:
+        os._exit(128 + number)
+
+
+def exit_soon(code: int, after: float) -> None:
+    """End the process in a while from another thread, when no critical work is under way any more.
+
+    Args:
+        code: the exit code.
+        after: seconds.
+    """
+    timer = threading.Timer(after, _exit, (code,))
+    timer.daemon = True
+    timer.start()
+
+
+def _exit(code: int) -> None:
+    with _change:  # no such work begins any more
+        _change.wait_for(lambda: not _under_way, _LONGEST_SECONDS)
+        os._exit(code)
 
 
 def current_directory() -> str | None:

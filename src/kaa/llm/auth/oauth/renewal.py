@@ -9,6 +9,7 @@ import msgspec
 
 from kaa.core.messages import Json
 from kaa.host.private_file import PrivateFileError
+from kaa.host.process import critical
 from kaa.llm.auth.auth_file import AuthFile
 from kaa.llm.auth.errors import LoginError, LoginRefusedError, UnkeptLoginError
 from kaa.llm.auth.oauth.config import OAuthConfig
@@ -117,7 +118,8 @@ class KeptLogin:
     def renew(self, refused: str, renewer: Renewer) -> LoginTokens:
         """Have new tokens, kept in the file. Blocks: call it in a thread.
 
-        It goes on when nobody waits for it any more: what the server gives once must be kept.
+        It goes on when nobody waits for it any more, and a signal does not end it: what the server gives once must be
+        kept.
 
         Args:
             refused: the access token that will not do; if there is another one by now, that is it.
@@ -136,11 +138,12 @@ class KeptLogin:
                 if entry is None or not held.refresh:
                     raise self._log_in_again("it has no refresh token")
                 self._file.check_writable()  # the server gives once what could not be kept then
-                try:
-                    tokens = asyncio.run(renewer.renewed(held.refresh, entry))
-                except LoginRefusedError as error:
-                    raise self._log_in_again(str(error)) from error
-                return self._replace(held, tokens)
+                with critical():
+                    try:
+                        tokens = asyncio.run(renewer.renewed(held.refresh, entry))
+                    except LoginRefusedError as error:
+                        raise self._log_in_again(str(error)) from error
+                    return self._replace(held, tokens)
         except PrivateFileError as error:
             raise UnkeptLoginError(f"the renewed login of {self.name} cannot be kept: {error}") from error
 
