@@ -82,6 +82,48 @@ def test_a_person_logs_in_and_out_on_the_command_line(seat: Seat, oauth: McpOAut
     assert (again.code, again.err) == (1, "kaa: there is no login at lab\n")
 
 
+def test_a_login_is_removed_with_the_last_server_of_its_address(seat: Seat, oauth: McpOAuthServer) -> None:
+    oauth.conditions.metadata["revocation_endpoint"] = f"{oauth.url}/revoke"
+    configure(seat, oauth.mcp)
+    log_in(seat, oauth)
+    seat.run("mcp", "add", "twin", f"{oauth.mcp}#", "--description", "the same")
+
+    first = seat.run("mcp", "remove", "lab")
+    kept = stored(seat)
+    last = seat.run("mcp", "remove", "twin")
+
+    assert (first.code, last.code) == (0, 0), first.err + last.err
+    assert first.out.endswith("The login at it stays: twin has the same address.\n")
+    assert oauth.mcp in kept
+    assert "The login at it was removed. Its tokens were revoked at 127.0.0.1:" in last.out
+    assert [form["token"] for form in oauth.asked("/revoke")] == [oauth.refresh_token, oauth.access_token]
+    assert stored(seat) == {}
+
+
+def test_a_login_is_removed_though_nobody_can_revoke_it(seat: Seat, oauth: McpOAuthServer) -> None:
+    configure(seat, oauth.mcp)
+    log_in(seat, oauth)
+
+    done = seat.run("mcp", "remove", "lab")
+
+    assert (done.code, done.err) == (0, "")
+    assert "The login at it was removed. Its tokens stay valid until they expire" in done.out
+    assert stored(seat) == {}
+
+
+def test_an_entry_that_was_never_approved_ends_no_login(seat: Seat, oauth: McpOAuthServer) -> None:
+    configure(seat, oauth.mcp)
+    log_in(seat, oauth)
+    (seat.home / "mcp.json").unlink()
+    (seat.project / ".kaa").mkdir()
+    (seat.project / ".kaa" / "mcp.json").write_text(json.dumps({"mcpServers": {"lab": {"url": oauth.mcp}}}))
+
+    done = seat.run("mcp", "remove", "--project", "lab")
+
+    assert done.code == 0, done.err
+    assert oauth.mcp in stored(seat)
+
+
 def test_over_ssh_the_address_is_pasted(seat: Seat, oauth: McpOAuthServer) -> None:
     configure(seat, oauth.mcp)
 

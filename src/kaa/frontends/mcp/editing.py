@@ -16,13 +16,14 @@ import msgspec
 from kaa.core.messages import Json
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
+from kaa.frontends.mcp.logging_in import end_login
 from kaa.frontends.mcp.telling import tell
 from kaa.llm.auth.oauth.config import is_confidential
 from kaa.shell.home import PROJECT_FOLDER, Home
 from kaa.shell.mcp.approvals import ApprovalRecordsError, Approvals
 from kaa.shell.mcp.config.dialects import translated
 from kaa.shell.mcp.config.entry import Transport
-from kaa.shell.mcp.config.file import ServerFileError, add_server, remove_server
+from kaa.shell.mcp.config.file import ServerFileError, add_server, remove_server, server_in
 from kaa.shell.mcp.config.here import configured_here
 from kaa.shell.mcp.manifests import Manifests
 from kaa.tui.sanitize import sanitize
@@ -191,13 +192,16 @@ def _changed(parsed: argparse.Namespace, home: Home, change: Callable[[], None])
 
 
 def run_remove(parsed: argparse.Namespace, home: Home) -> int:
-    """Remove a server. Returns the exit code.
+    """Remove a server, with the login at it. Returns the exit code.
 
     Raises:
         ServerFileError: it is not in the file.
         SettingsError: the file has a mistake, or cannot be written.
+        LoginError: the logins cannot be read or written.
+        TrustError: it is not known which other servers there are.
     """
     path, name = _file(parsed, home), parsed.name
+    removed = server_in(path, name, parsed.scope)
     try:
         _changed(parsed, home, lambda: remove_server(path, name))
     except ServerFileError as error:
@@ -205,8 +209,10 @@ def run_remove(parsed: argparse.Namespace, home: Home) -> int:
         files = [server.source.file for server in here.servers if server.name in (name, f"{name}-project")]
         raise ServerFileError(f"{error}. It is in {files[0]}" if files else str(error)) from error
     Manifests(home).forget(path, parsed.name)
+    approvals, may_have_login = Approvals(home), False
     try:
-        Approvals(home).forget(str(path), name, of_project=parsed.scope == "project")
+        may_have_login = removed is not None and bool(removed.entry.url) and approvals.is_approved(removed)
+        approvals.forget(str(path), name, of_project=parsed.scope == "project")
     except ApprovalRecordsError as error:
         tell(str(error))
     if parsed.scope == "user" and (data := home.path / "mcp-data" / name).is_dir():
@@ -216,7 +222,7 @@ def run_remove(parsed: argparse.Namespace, home: Home) -> int:
         except OSError:  # what it kept may be dear to the user
             tell(f"its own files stay in {data}: another server {name} would get them")
     deliver(sys.stdout, sanitize(f"Removed {parsed.name} from {path}.\n"))
-    return ExitCode.DONE
+    return end_login(removed, parsed, home) if removed is not None and may_have_login else ExitCode.DONE
 
 
 def _add_project(parser: argparse.ArgumentParser) -> None:

@@ -13,7 +13,7 @@ from kaa.llm.auth.errors import LoginError
 from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.config.entry import ConfiguredServer
-from kaa.shell.mcp.config.here import server_named
+from kaa.shell.mcp.config.here import configured_here, server_named
 from kaa.shell.mcp.logins import McpLogins
 from kaa.tui.sanitize import sanitize
 
@@ -69,6 +69,37 @@ def run_logout(parsed: argparse.Namespace, home: Home) -> int:
         return ExitCode.DONE
 
     return run_to_exit_code(log_out())
+
+
+def end_login(removed: ConfiguredServer, parsed: argparse.Namespace, home: Home) -> int:
+    """Forget the login at a server that is not configured any more, unless another one has its address.
+
+    Args:
+        removed: the server, with an address.
+        parsed: has the directory whose servers are the others.
+        home: the user's folder.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        LoginError: the logins cannot be read or written.
+        SettingsError: the user's settings have a mistake.
+        TrustError: it is not known which other servers there are.
+    """
+
+    async def end() -> int:
+        logins = _logins(parsed, home)
+        if not await logins.has(removed):
+            return ExitCode.DONE
+        others = (await configured_here(parsed.directory, home, os.environ)).servers
+        if sharing := next((one.name for one in others if logins.share(one, removed)), ""):
+            deliver(sys.stdout, sanitize(f"The login at it stays: {sharing} has the same address.\n"))
+        elif tokens := await logins.log_out(removed):
+            deliver(sys.stdout, sanitize(f"The login at it was removed. {tokens}\n"))
+        return ExitCode.DONE
+
+    return run_to_exit_code(end())
 
 
 async def _server(parsed: argparse.Namespace, home: Home) -> ConfiguredServer:

@@ -65,11 +65,16 @@ class TokenStore:
         Raises:
             LoginError: the file cannot be read.
         """
-        try:
-            raw = self._file.read().get(canonical(url))
-        except PrivateFileError as error:
-            raise LoginError(str(error)) from error
+        raw = self._entry(url)
         return _details(raw) if raw is not None else None
+
+    def has(self, url: str) -> bool:
+        """Whether there is a login at a server, usable or not.
+
+        Raises:
+            LoginError: the file cannot be read.
+        """
+        return self._entry(url) is not None
 
     def keep(self, url: str, login: McpLogin, tokens: LoginTokens) -> None:
         """Keep a new login, instead of what is there.
@@ -92,6 +97,12 @@ class TokenStore:
             removed = entries.pop(canonical(url), None)
         self.changes += 1
         return removed is not None
+
+    def _entry(self, url: str) -> msgspec.Raw | None:
+        try:
+            return self._file.read().get(canonical(url))
+        except PrivateFileError as error:
+            raise LoginError(str(error)) from error
 
 
 class McpAuthorizer:

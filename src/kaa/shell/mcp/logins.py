@@ -1,5 +1,6 @@
 """Logins at the MCP servers of a project: `kaa.mcp.oauth` with what the configuration says."""
 
+import asyncio
 from collections.abc import Mapping
 from functools import partial
 
@@ -10,7 +11,7 @@ from kaa.llm.auth.errors import LoginError
 from kaa.llm.auth.oauth.screen import LoginScreen
 from kaa.llm.http.live import LiveTransport
 from kaa.mcp.oauth.settings import OAuthEntry
-from kaa.mcp.oauth.tokens import McpAuthorizer, TokenStore
+from kaa.mcp.oauth.tokens import McpAuthorizer, TokenStore, canonical
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError, filler
@@ -86,6 +87,22 @@ class McpLogins:
             raise LoginError(f"{error}. {key_setting(server)}") from error
         finally:
             await transport.close()
+
+    async def has(self, server: ConfiguredServer) -> bool:
+        """Whether there is a login at a server, usable or not.
+
+        Raises:
+            LoginError: the file cannot be read.
+        """
+        return await asyncio.to_thread(self._store.has, self._filled_in(server)[0])
+
+    def share(self, one: ConfiguredServer, other: ConfiguredServer) -> bool:
+        """Whether two servers have the same login, because they have the same address."""
+        try:
+            first, second = (canonical(self._filled_in(server)[0]) for server in (one, other))
+        except LoginError:
+            return False
+        return first == second
 
     async def log_out(self, server: ConfiguredServer) -> str | None:
         """Forget the login at a server, and have its tokens revoked.

@@ -1,11 +1,12 @@
 """Adds servers to the files of kaa's own, and removes them: comments and all else in the files stay."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from kaa.core.messages import Json
-from kaa.shell.mcp.config.entry import Source
+from kaa.shell.mcp.config.entry import ConfiguredServer, Scope, Source
 from kaa.shell.mcp.config.reading import server_of, servers_in
 from kaa.shell.settings_file import SettingsFile
 from kaa.shell.user_file import UserFileError, read_json
@@ -39,6 +40,14 @@ def add_server(path: Path, name: str, fields: dict[str, Json]) -> None:
     if name in present:
         raise ServerFileError(f"{path} has a server {name} already: `kaa mcp remove {name}` removes it")
     SettingsFile(path).set({_FIELD: {name: fields}})
+
+
+def server_in(path: Path, name: str, scope: Scope) -> ConfiguredServer | None:
+    """The server of this name in a file of kaa's own; None if there is none, or its entry has a mistake."""
+    with suppress(ValueError, KeyError, msgspec.ValidationError):
+        entries = servers_in(read_json(str(path)), _FIELD, str(path))
+        return server_of(name, entries[name], Source(str(path), scope), "kaa")
+    return None
 
 
 def remove_server(path: Path, name: str) -> None:
