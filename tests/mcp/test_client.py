@@ -1,6 +1,8 @@
 """The client as its users see it: connect, list, call, and everything that a server can do wrong meanwhile."""
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -413,6 +415,28 @@ class TestPrograms:
         assert texts(await client.call("echo", {"text": "hello"})) == ["hello"]
         await client.close()
         assert observed.reasons == []
+
+    @in_loop
+    async def test_a_program_that_never_answered_is_ended_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("kaa.mcp.stdio._LAST_SECONDS", 3600)
+        command = [sys.executable, "-c", "import time; time.sleep(3600)"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            started = asyncio.Event()
+
+            async def start() -> PlainProgram:
+                started.set()
+                return PlainProgram(process)
+
+            connecting = asyncio.create_task(
+                McpClient.connect(lambda: StdioConnection(start), ScriptedQuestions(), Observed(), eras=("legacy",))
+            )
+            await started.wait()
+            connecting.cancel()
+            try:
+                await asyncio.wait({connecting}, timeout=5)
+                assert connecting.done()
+            finally:
+                process.kill()
 
     @in_loop
     async def test_lines_that_are_no_messages_are_skipped(self, tmp_path: Path) -> None:

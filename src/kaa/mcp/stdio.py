@@ -57,15 +57,19 @@ class StdioConnection(Connection):
         self._reading: asyncio.Task[None] | None = None
         self._inlet: asyncio.ReadTransport | None = None
         self._outlet: asyncio.WriteTransport | None = None
+        self._has_spoken = False
 
     async def open(self) -> None:
         """See `Connection`."""
         self._program = program = await self._start()
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(limit=MAX_MESSAGE_BYTES)
-        out, into = os.fdopen(program.stdout, "rb", 0), os.fdopen(program.stdin, "wb", 0)
-        self._inlet, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), out)
-        self._outlet, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, into)
+        with contextlib.ExitStack() as unused:
+            out = unused.enter_context(os.fdopen(program.stdout, "rb", 0))
+            into = unused.enter_context(os.fdopen(program.stdin, "wb", 0))
+            self._inlet, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), out)
+            self._outlet, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, into)
+            unused.pop_all()
         self._reading = asyncio.create_task(self._read(reader, program))
 
     async def send(self, message: Message, tool: ToolInfo | None = None) -> None:
@@ -82,13 +86,13 @@ class StdioConnection(Connection):
         return "" if self._program is None else self._program.take_hindrance()
 
     async def close(self) -> None:
-        """See `Connection`: close its input, then TERM, then KILL."""
+        """See `Connection`: close its input, then TERM, then KILL. What never spoke hardly reads its input."""
         self._ended = lambda _: None
         if self._outlet is not None:
             self._outlet.close()
         if (program := self._program) is not None:
             over = asyncio.ensure_future(program.wait())
-            if not (await asyncio.wait({over}, timeout=_LAST_SECONDS))[0]:
+            if not (await asyncio.wait({over}, timeout=_LAST_SECONDS if self._has_spoken else 0))[0]:
                 program.end()
             await asyncio.wait({over})
             with contextlib.suppress(Exception):
@@ -136,6 +140,7 @@ class StdioConnection(Connection):
                 if stray > _MAX_STRAY_LINES:
                     return f"it printed more than {_MAX_STRAY_LINES:,} lines that are no messages"
                 continue
+            self._has_spoken = True
             for message in found:
                 self._receive(message)
 
