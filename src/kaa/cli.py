@@ -32,6 +32,7 @@ commands (kaa COMMAND --help describes its options):
   login, logout       keep an API key or log in to a provider; forget it
   mcp                 add, list, test and log in to MCP servers; mcp serve: be one
   models              which models there are, what they can do and cost
+  plugin              install plugins of Claude Code, Codex, Gemini CLI and pi, from marketplaces and folders
   sandbox -- COMMAND  run a command as confined as kaa's own
   sessions            list, search, show, rename, trash, export and import sessions
   stats               what all sessions used
@@ -326,20 +327,20 @@ def _run_command(arguments: Sequence[str]) -> int | None:
             from kaa.frontends.mcp import command as mcp_command
 
             return mcp_command.main(arguments[1:], _directory())
+        case ["plugin"]:
+            from kaa.frontends.plugins import command as plugin_command
+
+            return plugin_command.main(arguments[1:], _directory())
         case ["models"]:
             from kaa.frontends import models_command
 
             return models_command.main(arguments[1:])
-        case ["sessions"]:
-            from kaa.frontends import sessions_command
+        case ["sessions" | "stats" as word]:
+            from kaa.frontends import sessions_command, stats_command
 
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # reading all sessions may take long: end without a traceback
-            return sessions_command.main(arguments[1:], _directory())
-        case ["stats"]:
-            from kaa.frontends import stats_command
-
-            signal.signal(signal.SIGINT, signal.SIG_DFL)  # as above
-            return stats_command.main(arguments[1:], _directory())
+            main = sessions_command.main if word == "sessions" else stats_command.main
+            return main(arguments[1:], _directory())
     return None
 
 

@@ -293,7 +293,7 @@ def test_servers_answer_for_hooks_of_the_users_and_not_for_those_of_a_project(ka
     assert "the server refuses" in results(server)[0]
     assert "text" in results(server)[1]
     assert (sent["Authorization"], given["tool_input"]) == ("Bearer t0ken", {"command": "echo x"})
-    assert "http hooks of a project are not supported" in finished.err
+    assert "http hooks of projects and plugins are not supported" in finished.err
 
 
 def test_the_model_answers_for_prompts(kaa: Kaa, server: ModelServer) -> None:

@@ -81,6 +81,21 @@ class Home:
         return self.path / "extensions"
 
     @property
+    def plugins(self) -> Path:
+        """The folder of installed plugins and marketplaces."""
+        return self.path / "plugins"
+
+    @property
+    def plugin_data(self) -> Path:
+        """What plugins keep; a folder for each."""
+        return self.path / "plugin-data"
+
+    @property
+    def plugin_records(self) -> Path:
+        """plugins.json."""
+        return self.path / "plugins.json"
+
+    @property
     def cache(self) -> Path:
         """What kaa can make again."""
         return self.path / "cache"

@@ -19,7 +19,7 @@ from kaa.ext.hooks import SessionEndReason, StartReason
 from kaa.ext.places import ExtensionId
 from kaa.host.process import current_directory
 from kaa.session.errors import SessionError
-from kaa.shell.components import FoundFile, existing, user_hook_places, user_places
+from kaa.shell.components import FoundFile, enabled_plugins, existing, user_hook_places, user_places
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home, session_folder
 from kaa.shell.loaded_extensions import LoadedExtensions
@@ -298,7 +298,8 @@ class Host:
     def _has_servers(self, files: Sequence[ServerFile]) -> bool:
         """Whether MCP servers are configured: in these files of a project, in the user's, or for this run."""
         options = self._mcp_options
-        return options.enabled and bool(files or options.file or (self.home.path / "mcp.json").exists())
+        own = (self.home.path / "mcp.json").exists() or self.home.plugin_records.exists()
+        return options.enabled and bool(files or options.file or own)
 
     async def _components(
         self, root: str, files: Sequence[FoundFile], settings: Settings, notify: Callable[[str], None]
@@ -307,9 +308,10 @@ class Host:
         agents = settings.use_files_of
         own = user_places(self.home.path, agents, settings.skills, settings.prompts)
         places = existing((*own, *user_hook_places(self.home.path, agents)))
-        if not files and not places:
+        plugins = enabled_plugins(self.home, notify)
+        if not files and not places and plugins is None:
             return None
-        return await self._component_extensions.of_conversation(root, files, places, settings, notify)
+        return await self._component_extensions.of_conversation(root, files, places, settings, plugins, notify)
 
     @cached_property
     def _component_extensions(self) -> "ComponentExtensions":

@@ -15,7 +15,7 @@ from kaa.ext.places import discover, entry_file, package
 from kaa.hands.policy import Mode
 from kaa.host.paths import is_below, trail
 from kaa.host.programs import commands_can_write
-from kaa.shell.components import existing, user_hook_places, user_places
+from kaa.shell.components import existing, plugin_places, user_hook_places, user_places
 from kaa.shell.home import Home, expanded
 from kaa.shell.key_variables import without_keys
 from kaa.shell.settings import SandboxSettings, SettingsError, load_user_settings
@@ -73,13 +73,17 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
     changeable = tuple(map(os.path.realpath, (directory, *writable)))
     places = user_places(home.path, user.use_files_of, user.skills, user.prompts)
     hooks = existing(user_hook_places(home.path, user.use_files_of))
+    plugins = plugin_places(home)
+    for one in plugins:
+        one.data.mkdir(0o700, parents=True, exist_ok=True)
     return SandboxOptions(
         mode=mode,
         network=_network(settings, flags.network, str(home.settings)),
-        writable=writable,
+        writable=(*writable, *(str(one.data) for one in plugins)),
         hidden=(
-            # The scripts of skills, in folders that are hidden otherwise.
+            # The scripts of skills and plugins, in folders that are hidden otherwise.
             *(f"!{glob.escape(os.path.realpath(one.folder))}" for one in existing(places) if one.kind == "skill"),
+            *(f"!{glob.escape(os.path.realpath(folder))}" for one in plugins for folder in one),
             *(_spelled_out(path, directory) for path in settings.hidden),
         ),
         private=(str(home.path),),

@@ -55,10 +55,10 @@ class CallHooks:
             answers = await self._handlers.run(jobs, context)
         outcome = merged(one for _, one in answers)
         if outcome.halts:
-            state.halted = outcome.reason or "it gave no reason"
+            state.halted = _reason(outcome)
             return Block(_HALTED.format(state.halted))
         if outcome.decision == "deny":
-            return Block(f"A hook refused {call.name}: {outcome.reason or 'it gave no reason'}")
+            return Block(f"A hook refused {call.name}: {_reason(outcome)}")
         changed = _changed(found, answers, call, arguments, root)
         if isinstance(changed, Block):
             return changed
@@ -96,15 +96,20 @@ class CallHooks:
             outcome = merged(_permitted(jobs[index][0], answer, call) for index, answer in answers)
             contexts += outcome.contexts
         if outcome.halts:
-            state.halted = outcome.reason or "it gave no reason"
+            state.halted = _reason(outcome)
             contexts.append(_HALTED.format(state.halted))
         elif outcome.decision == "deny" and outcome.replacement is None:
-            contexts.append(f"A hook objects: {outcome.reason}")
+            contexts.append(f"A hook objects: {_reason(outcome)}")
         if outcome.replacement is not None:
             result = msgspec.structs.replace(result, content=(TextContent(outcome.replacement),))
         if not contexts and outcome.replacement is None:
             return None
         return msgspec.structs.replace(result, content=(*result.content, *map(TextContent, contexts)))
+
+
+def _reason(outcome: Outcome) -> str:
+    """Why a hook says no; scripts that tell only the user tell the model, too."""
+    return outcome.reason or " ".join(outcome.messages) or "it gave no reason"
 
 
 def _permitted(hook: HookDefinition, answer: Outcome, call: ToolCall) -> Outcome:

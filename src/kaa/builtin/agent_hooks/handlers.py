@@ -98,8 +98,8 @@ class Handlers:
         jobs: dict[tuple[object, ...], tuple[int, HookDefinition, str]] = {}
         for index, (hook, given) in enumerate(hooks):
             text = _encoded(given)
-            same = (hook.dialect, hook.handler, hook.title, hook.url, hook.input, hook.of_project, hook.sandboxed, text)
-            jobs.setdefault(same, (index, hook, text))
+            same = (hook.dialect, hook.handler, hook.title, hook.url, hook.input, hook.of_project, hook.sandboxed)
+            jobs.setdefault((*same, hook.variables, text), (index, hook, text))
         limit = asyncio.Semaphore(_AT_ONCE)
 
         async def one(hook: HookDefinition, text: str) -> Outcome:
@@ -168,7 +168,8 @@ class Handlers:
                 workspace = self._users_rights(workspace)
             except OSError as error:
                 return Ended(None, problem=f"was not run: {error}")
-        return await run_command(hook, text, workspace, _variables(hook, context.workspace.root, text), seconds)
+        variables = {**_variables(hook, context.workspace.root, text), **dict(hook.variables)}
+        return await run_command(hook, text, workspace, variables, seconds)
 
 
 def _encoded(given: dict[str, Any]) -> str:
@@ -197,7 +198,8 @@ def _variables(hook: HookDefinition, root: str, text: str) -> Mapping[str, str |
 async def _http(hook: HookDefinition, text: str) -> Outcome:
     if hook.of_project:
         return failed(
-            hook, "was not run: http hooks of a project are not supported, because the sandbox does not hold them"
+            hook,
+            "was not run: http hooks of projects and plugins are not supported, because the sandbox does not hold them",
         )
     from kaa.llm.http.live import LiveTransport  # lazy, both: few hooks ask servers
     from kaa.llm.http.transport import HttpRequest

@@ -12,7 +12,9 @@ async def listing(hooks: Sequence[HookDefinition], problems: Sequence[str], work
     lines = [] if hooks else ["No hooks."]
     for source in dict.fromkeys(hook.source for hook in hooks):
         of_file = [hook for hook in hooks if hook.source == source]
-        lines += [f"{source} ({of_file[0].dialect}, {'the project' if of_file[0].of_project else 'yours'})"]
+        one = of_file[0]
+        owner = "a plugin" if one.plugin else "the project" if one.of_project else "yours"
+        lines += [f"{source} ({one.dialect}, {owner})"]
         for hook in of_file:
             matcher = f" {hook.matcher}" if hook.matcher else ""
             lines.append(f"  {hook.named_event}{matcher}: {hook.handler} {hook.title[:200]}")

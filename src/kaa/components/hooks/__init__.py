@@ -38,7 +38,7 @@ class HookDefinition(msgspec.Struct, frozen=True):
         dialect: whose semantics it has.
         handler: what it is.
         source: the file that defines it.
-        of_project: whether the project brought that file; otherwise it is the user's.
+        of_project: whether the project, or a plugin, brought that file; otherwise it is the user's.
         matcher: which calls, sources or triggers it is for; see `kaa.components.hooks.matching`.
         condition: `if` of Claude: a rule such as `Bash(git *)`.
         timeout: seconds; None takes the default of the event.
@@ -58,6 +58,8 @@ class HookDefinition(msgspec.Struct, frozen=True):
         input: likewise, its arguments.
         prompt: of a `prompt` handler.
         model: likewise; empty for the model in force.
+        variables: added to the environment of a command.
+        plugin: the name of the plugin that it is from; empty for others.
         notes: what kaa does not use of it, in sentences.
     """
 
@@ -86,6 +88,8 @@ class HookDefinition(msgspec.Struct, frozen=True):
     input: str = "{}"
     prompt: str = ""
     model: str = ""
+    variables: tuple[tuple[str, str], ...] = ()
+    plugin: str = ""
     notes: tuple[str, ...] = ()
 
     @property

@@ -132,7 +132,7 @@ class _Reader:
         if kind == "agent":
             notes.append("hooks of the type agent are not supported yet")
         if kind == "http" and self._of_project:
-            notes.append("http hooks of a project do not run")
+            notes.append("http hooks of projects and plugins do not run")
         arguments = entry.get("args")
         if "args" in entry and not _is_texts(arguments):
             self.notes.append(f"`args` of a hook of {_shown(name)} is no list of texts: it does not run")

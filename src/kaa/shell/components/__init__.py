@@ -1,15 +1,20 @@
-"""Files with skills, commands, hooks and agents, of kaa and others: in which folders of a project and the home.
+"""Files with skills, commands, hooks and agents, of kaa and others: in which folders they are.
 
 Light: the sandbox needs the folders before the rest is loaded. Sources: https://agentskills.io (`.agents`), and the
 documentation of each agent in November 2026.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
+
+if TYPE_CHECKING:
+    from kaa.shell.home import Home
+    from kaa.shell.plugins.use import EnabledPlugins
 
 ForeignAgent: TypeAlias = Literal["claude", "codex", "cursor", "droid", "gemini", "opencode", "pi"]
 """An agent whose files of the user kaa reads only if a setting names it."""
@@ -192,3 +197,50 @@ def user_hook_places(home: Path, agents: Sequence[ForeignAgent]) -> tuple[Place,
 def existing(places: Sequence[Place]) -> list[Place]:
     """Those whose folders or files exist."""
     return [place for place in places if (os.path.isfile if place.kind == "hook" else os.path.isdir)(place.folder)]
+
+
+class PluginPlaces(NamedTuple):
+    """Where a plugin's files are, and what it keeps."""
+
+    root: Path
+    data: Path
+
+
+def enabled_plugins(home: "Home", report: Callable[[str], None]) -> "EnabledPlugins | None":
+    """The plugins that the user installed; None if there are none.
+
+    Args:
+        home: the user's folder.
+        report: told, in a sentence, if they cannot be read.
+    """
+    if not home.plugin_records.exists():
+        return None
+    from kaa.shell.extensions.errors import InstallationError  # lazy, both: many users have no plugins
+    from kaa.shell.plugins.use import EnabledPlugins
+
+    try:
+        return EnabledPlugins(home)
+    except InstallationError as error:
+        report(f"Plugins are not used: {error}")
+        return None
+
+
+class _PluginRecord(msgspec.Struct):
+    folder: str
+    enabled: bool = True
+
+
+class _PluginRecords(msgspec.Struct):
+    plugins: dict[str, _PluginRecord] = {}
+
+
+def plugin_places(home: "Home") -> list[PluginPlaces]:
+    """The folders of the plugins that conversations use; none if the records cannot be read, which others report."""
+    with suppress(OSError, msgspec.MsgspecError, ValueError):
+        records = msgspec.json.decode(home.plugin_records.read_bytes(), type=_PluginRecords)
+        return [
+            PluginPlaces(home.plugins / one.folder, home.plugin_data / name)
+            for name, one in records.plugins.items()
+            if one.enabled and "/" not in one.folder + name and one.folder not in ("", ".", "..")
+        ]
+    return []

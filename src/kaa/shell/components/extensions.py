@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kaa.builtin.skills import skills_extension
 from kaa.components.skill import Skill, SkillFile
-from kaa.ext.api import Extension, ExtensionAPI
+from kaa.ext.api import ExtensionAPI
 from kaa.ext.extensions import Extensions
 from kaa.ext.places import ExtensionId
 from kaa.shell.components import FoundFile, Place
@@ -21,8 +21,11 @@ from kaa.workspace.protocol import Workspace
 if TYPE_CHECKING:
     from kaa.builtin.command_files import UsableCommand
     from kaa.components.hooks import HookDefinition
+    from kaa.shell.plugins.use import EnabledPlugins
 
 _MOST_TOLD = 3
+# They are found apart; and no conversation runs agents of definitions, only `kaa import` shows them.
+_APART = ("hook", "agent")
 
 
 class ComponentExtensions:
@@ -44,6 +47,7 @@ class ComponentExtensions:
         files: Sequence[FoundFile],
         places: Sequence[Place],
         settings: Settings,
+        plugins: "EnabledPlugins | None",
         notify: Callable[[str], None],
     ) -> ExtensionId | None:
         """The extension for a conversation; None if it has no skills and no commands.
@@ -53,68 +57,90 @@ class ComponentExtensions:
             files: the files of the project's components that the user trusts.
             places: where the user has components.
             settings: of the conversation.
+            plugins: the user's; None if there are none.
             notify: told, in a sentence each, what cannot be used.
         """
-        # No conversation runs agents of definitions; only `kaa import` shows them.
-        own = await find(UserTree(), [place for place in places if place.kind not in ("hook", "agent")], None)
-        hooks, hook_problems = await self._hooks(files, [place for place in places if place.kind == "hook"], notify)
-        of_project = (file for file in files if file.place.kind not in ("hook", "agent"))
-        both = [*(Candidate(file, True) for file in of_project), *(Candidate(file, False) for file in own.files)]
-        components = components_in(both, settings.excluded, self._fields)
+        own = await find(UserTree(), [place for place in places if place.kind not in _APART], None)
+        candidates = [
+            *(Candidate(file, True) for file in files if file.place.kind not in _APART),
+            *(Candidate(file, False) for file in own.files),
+        ]
+        if plugins is not None:
+            of_plugins = plugins.files(root, notify)
+            candidates += [Candidate(file, False, plugin=name) for name, file in of_plugins]
+        components = components_in(candidates, settings.excluded, self._fields)
         self._fields.keep()
         unusable = [one for one in components if one.state == "unusable"]
         problems = tuple(f"{one.candidate.file.path}: {one.reason}" for one in unusable)
         for notice in (*own.notices, *_told(problems), *_relative(settings)):
             notify(notice)
-        skills = tuple(skill for one in components if (skill := one.skill_file(root)) is not None)
-        commands = tuple(command for one in components if (command := _command(one)) is not None)
-        if not skills and not commands and not hooks:
+        hooks, hook_problems = await self._hooks(root, files, places, plugins, notify)
+        parts = _Parts(
+            tuple(skill for one in components if (skill := one.skill_file(root)) is not None),
+            tuple(command for one in components if (command := _command(one)) is not None),
+            problems,
+            hooks,
+            hook_problems,
+            () if plugins is None else tuple(plugins.lines()),
+        )
+        if not parts.skills and not parts.commands and not hooks and not parts.plugins:
             return None
-        key = skills, commands, problems, hooks, hook_problems
-        if key not in self._made:
-            self._made[key] = extension = ExtensionId.built_in(f"kaa.builtin.skills{len(self._made) or ''}")
-            self._extensions.load(
-                extension, _extension(skills, commands, problems, hooks, hook_problems), built_in=True, beside=()
-            )
-        return self._made[key]
+        if parts not in self._made:
+            self._made[parts] = extension = ExtensionId.built_in(f"kaa.builtin.skills{len(self._made) or ''}")
+            self._extensions.load(extension, parts.extend, built_in=True, beside=())
+        return self._made[parts]
 
     async def _hooks(
-        self, files: Sequence[FoundFile], places: Sequence[Place], notify: Callable[[str], None]
+        self,
+        root: str,
+        files: Sequence[FoundFile],
+        places: Sequence[Place],
+        plugins: "EnabledPlugins | None",
+        notify: Callable[[str], None],
     ) -> "tuple[tuple[HookDefinition, ...], tuple[str, ...]]":
-        """The hooks of the project and the user, and what is not used of their files."""
-        if not places and not any(file.place.kind == "hook" for file in files):
-            return (), ()
-        from kaa.shell.components.hook_files import find_hooks, hooks_of  # lazy: many users have no hooks
+        """The hooks of the project, the user and plugins, and what is not used of their files."""
+        hooks, notes = ([], []) if plugins is None else plugins.hooks(root)
+        of_user = [place for place in places if place.kind == "hook"]
+        of_project = [file for file in files if file.place.kind == "hook"]
+        if of_user or of_project:
+            from kaa.shell.components.hook_files import find_hooks, hooks_of  # lazy: many users have no hooks
 
-        own = await find_hooks(UserTree(), places, None)
-        read = [(file, hooks_of(file, of_project=False)) for file in own.files]
-        read += [(file, hooks_of(file, of_project=True)) for file in files if file.place.kind == "hook"]
-        for notice in own.notices:
-            notify(notice)
-        notes = tuple(f"{file.path}: {note}" for file, found in read for note in found.notes)
-        return tuple(hook for _, found in read for hook in found.hooks), (*own.notices, *notes)
+            own = await find_hooks(UserTree(), of_user, None)
+            read = [(file, hooks_of(file, of_project=False)) for file in own.files]
+            read += [(file, hooks_of(file, of_project=True)) for file in of_project]
+            for notice in own.notices:
+                notify(notice)
+            hooks = [*(hook for _, found in read for hook in found.hooks), *hooks]
+            notes = [*own.notices, *(f"{file.path}: {note}" for file, found in read for note in found.notes), *notes]
+        return tuple(hooks), tuple(notes)
 
 
-def _extension(
-    skills: Sequence[SkillFile],
-    commands: "Sequence[UsableCommand]",
-    problems: Sequence[str],
-    hooks: "Sequence[HookDefinition]",
-    hook_problems: Sequence[str],
-) -> Extension:
-    def extend(api: ExtensionAPI) -> None:
-        if skills or commands or not hooks:
-            skills_extension(skills, problems)(api)
-        if hooks:
-            from kaa.builtin.agent_hooks import agent_hooks_extension  # lazy, as above
+class _Parts(NamedTuple):
+    """What an extension has. `problems`, `hook_problems`: what is not used; `plugins`: about them, for people."""
 
-            agent_hooks_extension(hooks, hook_problems, _users_rights)(api)
-        if commands:
+    skills: tuple[SkillFile, ...]
+    commands: "tuple[UsableCommand, ...]"
+    problems: tuple[str, ...]
+    hooks: "tuple[HookDefinition, ...]"
+    hook_problems: tuple[str, ...]
+    plugins: tuple[str, ...]
+
+    def extend(self, api: ExtensionAPI) -> None:
+        """The extension."""
+        if self.skills or self.problems:
+            skills_extension(self.skills, self.problems)(api)
+        if self.hooks:
+            from kaa.builtin.agent_hooks import agent_hooks_extension  # lazy: many users have no hooks
+
+            agent_hooks_extension(self.hooks, self.hook_problems, _users_rights)(api)
+        if self.commands:
             from kaa.builtin.command_files import commands_extension  # lazy: many users have no commands
 
-            commands_extension(commands)(api)
+            commands_extension(self.commands)(api)
+        if self.plugins:
+            from kaa.builtin.plugins_command import plugins_extension  # lazy: many users have no plugins
 
-    return extend
+            plugins_extension(self.plugins)(api)
 
 
 def _users_rights(workspace: Workspace) -> Workspace:

@@ -55,11 +55,13 @@ class Candidate(NamedTuple):
         file: the file.
         is_of_project: whether the project brought it; otherwise it is the user's.
         obstacle: why the user does not want it, as the rest of a sentence; empty if there is no such reason.
+        plugin: the name of the user's plugin that has it, which is put before its own; empty for others.
     """
 
     file: FoundFile
     is_of_project: bool
     obstacle: str = ""
+    plugin: str = ""
 
 
 class Component(NamedTuple):
@@ -134,6 +136,10 @@ def components_in(
             components[file.real_path] = _hook_component(candidate)
             continue
         found = _definition(file, read)
+        if candidate.plugin and not isinstance(found, Unusable):
+            # Plugins name their skills by folders, as Claude Code does, whatever the skills call themselves.
+            own = found.name if " " in file.name else file.name
+            found = msgspec.structs.replace(found, name=f"{candidate.plugin}:{own}")
         if isinstance(found, Unusable):
             component = Component(candidate, file.name, None, "unusable", found.reason)
         elif candidate.obstacle:

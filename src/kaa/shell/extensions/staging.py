@@ -1,4 +1,4 @@
-"""Writes the files of an extension that somebody else wrote: names stay inside the folder, and sizes are limited."""
+"""Writes the files of an extension or plugin of somebody else: names stay inside the folder, and sizes are limited."""
 
 import os
 import posixpath
@@ -26,11 +26,13 @@ class StagedTree:
 
     Args:
         top: the folder; it must not exist.
+        noun: what it is, for messages.
     """
 
-    def __init__(self, top: Path) -> None:
+    def __init__(self, top: Path, noun: str = "extension") -> None:
         top.mkdir(mode=0o700)
         self.top = top
+        self._noun = noun
         self._files = 0
         self._bytes = 0
         self._links: dict[str, str] = {}
@@ -55,10 +57,10 @@ class StagedTree:
                 while piece := content.read(_PIECE_BYTES):
                     self._bytes += len(piece)
                     if self._bytes > MAX_BYTES:
-                        raise InstallationError(f"the extension is larger than {MAX_BYTES // 1024 // 1024} MiB")
+                        raise InstallationError(f"the {self._noun} is larger than {MAX_BYTES // 1024 // 1024} MiB")
                     file.write(piece)
         except (FileExistsError, NotADirectoryError) as error:
-            raise InstallationError(f"the extension contains {name!r} twice") from error
+            raise InstallationError(f"the {self._noun} contains {name!r} twice") from error
         path.chmod(0o700 if executable else 0o600)
 
     def link(self, name: str, target: str) -> None:
@@ -70,7 +72,7 @@ class StagedTree:
         self._path(name)
         leads_to = posixpath.normpath(posixpath.join(posixpath.dirname(name), target))
         if posixpath.isabs(target) or leads_to == ".." or leads_to.startswith("../"):
-            raise InstallationError(f"the link {name!r} leads out of the extension, to {target!r}")
+            raise InstallationError(f"the link {name!r} leads out of the {self._noun}, to {target!r}")
         self._links[name] = target
 
     def finish(self) -> None:
@@ -85,21 +87,21 @@ class StagedTree:
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 path.symlink_to(target)
             except (FileExistsError, NotADirectoryError) as error:
-                raise InstallationError(f"the extension contains {name!r} twice") from error
+                raise InstallationError(f"the {self._noun} contains {name!r} twice") from error
         top = os.path.realpath(self.top)
         for name, target in self._links.items():
             if not os.path.realpath(self.top / name).startswith(f"{top}/"):
-                raise InstallationError(f"the link {name!r} leads out of the extension, to {target!r}")
+                raise InstallationError(f"the link {name!r} leads out of the {self._noun}, to {target!r}")
 
     def _path(self, name: str) -> Path:
         parts = name.split("/")
         if not name or "\0" in name or "\\" in name or len(os.fsencode(name)) > _MAX_NAME_BYTES:
-            raise InstallationError(f"invalid file name {name!r} in the extension")
+            raise InstallationError(f"invalid file name {name!r} in the {self._noun}")
         if any(part in ("", ".", "..") for part in parts):
-            raise InstallationError(f"the file name {name!r} leads out of the extension")
+            raise InstallationError(f"the file name {name!r} leads out of the {self._noun}")
         self._files += 1
         if self._files > MAX_FILES:
-            raise InstallationError(f"the extension has more than {MAX_FILES:,} files")
+            raise InstallationError(f"the {self._noun} has more than {MAX_FILES:,} files")
         return self.top.joinpath(*parts)
 
 

@@ -143,7 +143,7 @@ async def start_program(server: ConfiguredServer, place: Place, log: Callable[[s
             data=data,
             project=place.project,
             cwd=_directory(fill(entry.cwd), permissions.project != "none", data, place),
-            readable=readable_places(words, place.project, place.environ),
+            readable=(*readable_places(words, place.project, place.environ), *filter(None, (server.source.root,))),
             access=permissions.project,
             hosts=permissions.hosts,
             variables={name: str(Path(data) / "cache") for name in _CACHES} | variables,
@@ -211,6 +211,6 @@ def _directory(given: str, sees_project: bool, data: str, place: Place) -> str:
 
 def _data_folder(home: Home, server: ConfiguredServer) -> str:
     own = server.name if server.source.scope == "user" else f"{server.name}-{server.digest[:12]}"
-    folder = home.path / "mcp-data" / own
+    folder = Path(server.source.data) if server.source.data else home.path / "mcp-data" / own
     (folder / "cache").mkdir(0o700, parents=True, exist_ok=True)
     return str(folder)

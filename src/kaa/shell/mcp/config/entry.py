@@ -13,7 +13,7 @@ Lifecycle: TypeAlias = Literal["lazy", "eager", "keep-alive"]
 
 Transport: TypeAlias = Literal["stdio", "http", "sse"]
 
-Scope: TypeAlias = Literal["user", "project", "run"]
+Scope: TypeAlias = Literal["user", "plugin", "project", "run"]
 
 
 class ServerEntry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
@@ -68,10 +68,19 @@ class ServerEntry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Where a server is configured: the file, and whose file that is."""
+    """Where a server is configured.
+
+    Attributes:
+        file: that configures it.
+        scope: whose file that is.
+        root: of a plugin: the folder of its files, which the server may read; empty for others.
+        data: of a plugin: the folder of what it keeps; empty for others, which get one of their own.
+    """
 
     file: str
     scope: Scope
+    root: str = ""
+    data: str = ""
 
 
 class ConfiguredServer(msgspec.Struct, frozen=True):

@@ -10,9 +10,10 @@ import msgspec
 
 from kaa.core.messages import Json
 from kaa.mcp.manifest import digest
+from kaa.shell.components import enabled_plugins
 from kaa.shell.home import PROJECT_FOLDER, Home
 from kaa.shell.mcp.config.dialects import Dialect, FieldError, translated
-from kaa.shell.mcp.config.entry import ConfiguredServer, Scope, ServerEntry, Source
+from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
 from kaa.shell.project_files import ServerFile
 from kaa.shell.user_file import UserFileError, read_json
 
@@ -47,7 +48,7 @@ class Configured(msgspec.Struct, frozen=True):
 def configured(home: Home, root: str, project: Sequence[ServerFile], extra: Path | None = None) -> Configured:
     """All servers that are configured for a project.
 
-    A server of the project never takes the place of the user's: it is called `NAME-project`.
+    A server of the project never takes the place of the user's: it is called `NAME-project`, and likewise a plugin's.
 
     Args:
         home: has the user's own file.
@@ -57,14 +58,17 @@ def configured(home: Home, root: str, project: Sequence[ServerFile], extra: Path
     """
     notices: list[str] = []
     found: dict[str, ConfiguredServer] = {}
-    given: list[tuple[str, Scope, Dialect, Json]] = [
-        (path := str(home.path / "mcp.json"), "user", "kaa", _own(path, notices)),
+    path = str(home.path / "mcp.json")
+    given: list[tuple[Source, Dialect, Json]] = [
+        (Source(path, "user"), "kaa", _own(path, notices)),
+        *_of_plugins(home, root, notices),
         *(_of_project(root, name, data, notices) for name, data in project),
     ]
     if extra is not None:
-        given.append((str(extra), "run", "kaa", _own(str(extra), notices)))
-    for file, scope, dialect, servers in given:
-        for server in _entries(file, scope, dialect, servers, notices):
+        given.append((Source(str(extra), "run"), "kaa", _own(str(extra), notices)))
+    for source, dialect, servers in given:
+        file, scope = source.file, source.scope
+        for server in _entries(source, dialect, servers, notices):
             name = server.name
             rival = next((one for one in found.values() if _alike(one.name) == _alike(name)), None)
             if rival is None or rival.source.scope == scope == "project" or scope == "run":
@@ -74,7 +78,7 @@ def configured(home: Home, root: str, project: Sequence[ServerFile], extra: Path
             if scope == rival.source.scope:
                 notices.append(f"MCP server {name} in {file} is ignored: {rival.name} has a name like it")
                 continue
-            renamed = f"{name}-project"
+            renamed = f"{name}-{scope}"
             found[renamed] = msgspec.structs.replace(server, name=renamed)
     return Configured(tuple(found.values()), tuple(notices))
 
@@ -87,9 +91,16 @@ def _own(path: str, notices: list[str]) -> Json:
         return {}
 
 
-def _of_project(root: str, name: str, data: bytes, notices: list[str]) -> tuple[str, Scope, Dialect, Json]:
+def _of_plugins(home: Home, root: str, notices: list[str]) -> Iterator[tuple[Source, Dialect, Json]]:
+    if (plugins := enabled_plugins(home, notices.append)) is None:
+        return
+    for folders, dialect, entries in plugins.servers(root):
+        yield Source(str(home.plugin_records), "plugin", folders.root, folders.data), dialect, entries
+
+
+def _of_project(root: str, name: str, data: bytes, notices: list[str]) -> tuple[Source, Dialect, Json]:
     path, (dialect, field) = os.path.join(root, name), _FORMS.get(name, _USUAL_FORM)
-    return path, "project", dialect, _parsed(path, field, data, notices)
+    return Source(path, "project"), dialect, _parsed(path, field, data, notices)
 
 
 def _parsed(path: str, field: str, data: bytes, notices: list[str]) -> Json:
@@ -128,13 +139,13 @@ def servers_in(content: Json, field: str, path: str) -> dict[str, Json]:
 
 
 def _entries(
-    file: str, scope: Scope, dialect: Dialect, servers: Mapping[str, Json], notices: list[str]
+    source: Source, dialect: Dialect, servers: Mapping[str, Json], notices: list[str]
 ) -> Iterator[ConfiguredServer]:
     for name, fields in servers.items():
         try:
-            yield server_of(name, fields, Source(file, scope), dialect)
+            yield server_of(name, fields, source, dialect)
         except (FieldError, msgspec.ValidationError, ValueError) as error:
-            notices.append(f"MCP server {name[:80]} in {file} is ignored: {error}")
+            notices.append(f"MCP server {name[:80]} in {source.file} is ignored: {error}")
 
 
 def server_of(name: str, fields: Json, source: Source, dialect: Dialect) -> ConfiguredServer:
@@ -149,7 +160,7 @@ def server_of(name: str, fields: Json, source: Source, dialect: Dialect) -> Conf
     if not isinstance(fields, dict):
         raise FieldError("it is not an object")
     known, ignored = translated(fields, dialect)
-    if source.scope == "project":
+    if source.scope in ("project", "plugin"):
         refused = [field for field in _USERS_OWN if known.pop(field, None) is not None]
         ignored = (*ignored, *(f"`{field}` is ignored: only your own files can have it" for field in refused))
     unknown = sorted(set(known) - _FIELDS)

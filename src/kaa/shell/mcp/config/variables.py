@@ -34,8 +34,8 @@ def _variable(name: str) -> str:
 
 
 def filler(server: ConfiguredServer, home: Home, environ: Mapping[str, str], project: str) -> Callable[[str], str]:
-    """What fills in the variables of a server's texts: `filled_in`, without kaa's keys for servers of a project."""
-    refused = all_key_variables(home) if server.source.scope == "project" else frozenset[str]()
+    """What fills in the variables of a server's texts: `filled_in`, with kaa's keys only for the user's own servers."""
+    refused = all_key_variables(home) if server.source.scope in ("project", "plugin") else frozenset[str]()
     return partial(filled_in, environ=environ, project=project, refused=refused)
 
 
@@ -62,7 +62,7 @@ def filled_in(text: str, environ: Mapping[str, str], project: str, refused: Coll
             return environ.get("HOME") or os.path.expanduser("~")
         variable = _variable(name)
         if variable in refused:
-            raise VariableError(f"${{{name}}} is a key of kaa, which a project's server does not get")
+            raise VariableError(f"${{{name}}} is a key of kaa, which only servers of your own files get")
         found = environ.get(variable) or default
         return match[0] if found is None else found
 

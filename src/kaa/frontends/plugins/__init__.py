@@ -1,0 +1,1 @@
+"""`kaa plugin`: marketplaces, and the plugins of other agents, without a conversation."""

@@ -1,0 +1,257 @@
+"""`kaa plugin`: its subcommands."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from kaa.builtin.amounts import counted
+from kaa.builtin.columns import aligned
+from kaa.components.plugins.marketplace import Marketplace
+from kaa.frontends.confirming import NobodyAnswersError, confirmed
+from kaa.frontends.delivery import deliver
+from kaa.frontends.exit_codes import ExitCode
+from kaa.frontends.extensions.report import printable
+from kaa.frontends.plugins.options import asked, missing, values_in
+from kaa.frontends.plugins.report import facts, list_lines, part_lines, preview_lines
+from kaa.frontends.subcommands import Subcommand, run_subcommand
+from kaa.shell.extensions.errors import InstallationError
+from kaa.shell.home import Home
+from kaa.shell.plugins.store import PluginStore, PreparedPlugin
+
+_EPILOG = """\
+plugins:
+  NAME, NAME@MARKETPLACE            of a marketplace that you added
+  ./FOLDER                          a copy of a folder
+  OWNER/REPOSITORY[@REF]            of GitHub
+  https://HOST/REPOSITORY.git@REF   a git repository; also ssh:// and git@HOST:PATH
+
+Installing executes nothing of the plugin. kaa uses it from the next conversation on.
+"""
+_DESCRIPTION_CHARACTERS = 100
+
+
+def main(arguments: Sequence[str], directory: str) -> int:
+    """Run `kaa plugin`. Returns the exit code."""
+    about = "Install plugins of Claude Code, Codex, Gemini CLI and pi."
+    failures = (InstallationError, NobodyAnswersError, OSError)
+    return run_subcommand("plugin", about, _SUBCOMMANDS, failures, arguments, directory)
+
+
+def _say(*lines: str) -> None:
+    deliver(sys.stdout, printable(lines))
+
+
+def _store(home: Home) -> PluginStore:
+    return PluginStore(home, os.environ)
+
+
+def _add_install(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EPILOG
+    parser.add_argument("plugin", metavar="PLUGIN", help="which one, see below")
+    parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="a value for an option of it")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+
+
+def _install(parsed: argparse.Namespace, home: Home) -> int:
+    with (store := _store(home)).prepare(parsed.plugin, parsed.directory) as prepared:
+        _say(*preview_lines(prepared))
+        word = "Install" if prepared.previous is None else "Replace"
+        return _installed(store, prepared, parsed.set, word, is_agreed=parsed.yes)
+
+
+def _installed(
+    store: PluginStore, prepared: PreparedPlugin, given: Sequence[str], word: str, *, is_agreed: bool
+) -> ExitCode:
+    plugin = prepared.plugin
+    values = {**prepared.record.values, **values_in(plugin, given)}
+    if not is_agreed:
+        if not confirmed(f"{word} {plugin.name}?"):
+            deliver(sys.stderr, "nothing is installed\n")
+            return ExitCode.DENIED
+        values = asked(plugin, values)
+    store.install(prepared, values)
+    _say(f"installed {plugin.name}; kaa uses it from the next conversation on")
+    if needed := missing(plugin, values):
+        _say(f"it needs {', '.join(needed)}: kaa plugin configure {plugin.name} {needed[0]}=VALUE")
+    return ExitCode.DONE
+
+
+def _add_names(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="+", metavar="NAME", help="of a plugin, as kaa plugin list shows it")
+
+
+def _add_update(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these plugins")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+
+
+def _update(parsed: argparse.Namespace, home: Home) -> int:
+    """One plugin that fails keeps its version, and no other from its update."""
+    store = _store(home)
+    records = store.read()
+    if unknown := [name for name in parsed.names if name not in records.plugins]:
+        raise InstallationError(f"there is no plugin {unknown[0]!r}: kaa plugin list shows those that are installed")
+    codes = [ExitCode.DONE]
+    names = parsed.names or list(records.plugins)
+    refreshed: set[str] = set()
+    for name in names:
+        try:
+            marketplace = records.plugins[name].source.partition("@")[2]
+            if (known := records.marketplaces.get(marketplace)) is not None and marketplace not in refreshed:
+                refreshed.add(marketplace)
+                store.add_marketplace(known.source, os.sep)
+            with store.prepare(records.plugins[name].source, os.sep) as prepared:
+                codes.append(_updated(store, prepared, name, is_agreed=parsed.yes))
+        except InstallationError as error:
+            deliver(sys.stderr, printable([f"kaa: {name} is not updated: {error}"]))
+            codes.append(ExitCode.FAILED)
+    return ExitCode.FAILED if ExitCode.FAILED in codes else max(codes)
+
+
+def _updated(store: PluginStore, prepared: PreparedPlugin, name: str, *, is_agreed: bool) -> ExitCode:
+    if prepared.plugin.name != name:
+        raise InstallationError(f"it is called {prepared.plugin.name} now: install that with kaa plugin install")
+    if not prepared.is_new:
+        _say(f"{name} is up to date")
+        return ExitCode.DONE
+    _say(*preview_lines(prepared))
+    return _installed(store, prepared, (), "Update", is_agreed=is_agreed)
+
+
+def _add_remove(parser: argparse.ArgumentParser) -> None:
+    _add_names(parser)
+    parser.add_argument("--data", action="store_true", help="remove what the plugins keep, too")
+
+
+def _remove(parsed: argparse.Namespace, home: Home) -> int:
+    for name in parsed.names:
+        kept = _store(home).remove(name, with_data=parsed.data)
+        _say(f"removed {name}")
+        if kept is not None:
+            _say(f"its data stays in {kept}: --data removes it, or remove the folder")
+    return ExitCode.DONE
+
+
+def _switch(*, enabled: bool) -> Callable[[argparse.Namespace, Home], int]:
+    def run(parsed: argparse.Namespace, home: Home) -> int:
+        word = "enabled" if enabled else "disabled"
+        for name in parsed.names:
+            before = _store(home).change(name, enabled=enabled)
+            _say(f"{name} {'was already' if before.enabled == enabled else 'is'} {word}")
+        return ExitCode.DONE
+
+    return run
+
+
+def _add_list(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*", metavar="NAME", help="show what these plugins have")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
+
+
+def _list(parsed: argparse.Namespace, home: Home) -> int:
+    plugins = _store(home).read().plugins
+    if unknown := [name for name in parsed.names if name not in plugins]:
+        raise InstallationError(f"there is no plugin {unknown[0]!r}: {', '.join(plugins) or 'none is installed'}")
+    found = [plugins[name] for name in parsed.names] or list(plugins.values())
+    if parsed.json:
+        deliver(sys.stdout, "".join(f"{msgspec.json.encode(facts(one)).decode()}\n" for one in found))
+    elif parsed.names:
+        for one in found:
+            _say(f"{one.plugin.name} {one.plugin.version}".rstrip(), *part_lines(one.plugin))
+    elif found:
+        _say(*list_lines(found))
+    else:
+        deliver(sys.stderr, "kaa: no plugin is installed: kaa plugin install --help shows how\n")
+    return ExitCode.DONE
+
+
+def _add_configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="of a plugin, as kaa plugin list shows it")
+    parser.add_argument("values", nargs="*", metavar="OPTION=VALUE", help="asked for if none is given")
+
+
+def _configure(parsed: argparse.Namespace, home: Home) -> int:
+    store = _store(home)
+    plugins = store.read().plugins
+    if parsed.name not in plugins:
+        raise InstallationError(f"there is no plugin {parsed.name!r}: {', '.join(plugins) or 'none is installed'}")
+    plugin = plugins[parsed.name].plugin
+    values = values_in(plugin, parsed.values) if parsed.values else asked(plugin, {})
+    store.change(parsed.name, values=values)
+    _say(f"{parsed.name} has {counted(len(values), 'new value')}" if values else "nothing has changed")
+    return ExitCode.DONE
+
+
+def _add_marketplace(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(dest="action", required=True, metavar="COMMAND")
+    add = commands.add_parser("add", help="add a marketplace: OWNER/REPOSITORY, an address of git, or a path")
+    add.add_argument("source", metavar="SOURCE")
+    listing = commands.add_parser("list", help="list the marketplaces, or the plugins of one")
+    listing.add_argument("name", nargs="?", metavar="NAME")
+    listing.add_argument("--json", action="store_true", help="print one JSON object per line")
+    update = commands.add_parser("update", help="get the newest lists; installed plugins stay as they are")
+    update.add_argument("names", nargs="*", metavar="NAME")
+    remove = commands.add_parser("remove", help="remove a marketplace; its plugins stay")
+    remove.add_argument("names", nargs="+", metavar="NAME")
+
+
+def _marketplace(parsed: argparse.Namespace, home: Home) -> int:
+    store = _store(home)
+    match parsed.action:
+        case "add":
+            _tell_added(*store.add_marketplace(parsed.source, parsed.directory))
+        case "update":
+            known = store.read().marketplaces
+            if unknown := [name for name in parsed.names if name not in known]:
+                raise InstallationError(f"there is no marketplace {unknown[0]!r}: {', '.join(known) or 'add one'}")
+            for name in parsed.names or known:
+                _tell_added(*store.add_marketplace(known[name].source, os.sep))
+        case "remove":
+            for name in parsed.names:
+                store.remove_marketplace(name)
+                _say(f"removed {name}")
+        case _:
+            _list_marketplaces(store, parsed)
+    return ExitCode.DONE
+
+
+def _tell_added(marketplace: Marketplace, commit: str) -> None:
+    at = f", commit {commit[:12]}" if commit else ""
+    _say(f"{marketplace.name}: {counted(len(marketplace.entries), 'plugin')}{at}")
+    _say(*(f"  {note}" for note in marketplace.notes))
+
+
+def _list_marketplaces(store: PluginStore, parsed: argparse.Namespace) -> None:
+    known = store.read().marketplaces
+    if parsed.name is not None:
+        entries = list(store.marketplace(parsed.name).entries.values())
+        if parsed.json:
+            lines = (msgspec.to_builtins(one) for one in entries)
+            deliver(sys.stdout, "".join(f"{msgspec.json.encode(one).decode()}\n" for one in lines))
+        else:
+            rows = [(one.name, one.version or "-", one.description[:_DESCRIPTION_CHARACTERS]) for one in entries]
+            _say(*aligned([("name", "version", "description"), *rows], left=3))
+    elif parsed.json:
+        lines = ({"name": name, **msgspec.to_builtins(one)} for name, one in known.items())
+        deliver(sys.stdout, "".join(f"{msgspec.json.encode(one).decode()}\n" for one in lines))
+    elif known:
+        facts_of = [(name, one.commit[:12] or "-", one.since, one.source) for name, one in known.items()]
+        _say(*aligned([("name", "commit", "since", "source"), *facts_of], left=4))
+    else:
+        deliver(sys.stderr, "kaa: you have added no marketplace: kaa plugin marketplace add SOURCE adds one\n")
+
+
+_SUBCOMMANDS = {
+    "marketplace": Subcommand("add, list, update and remove marketplaces", _add_marketplace, _marketplace),
+    "install": Subcommand("show what a plugin would run, and install it", _add_install, _install),
+    "list": Subcommand("list the installed plugins, or what is in them", _add_list, _list),
+    "update": Subcommand("install the newest versions from the same sources", _add_update, _update),
+    "configure": Subcommand("give values to the options of a plugin", _add_configure, _configure),
+    "enable": Subcommand("use plugins again that were disabled", _add_names, _switch(enabled=True)),
+    "disable": Subcommand("keep plugins, but do not use them", _add_names, _switch(enabled=False)),
+    "remove": Subcommand("remove plugins", _add_remove, _remove),
+}

@@ -1,0 +1,158 @@
+"""What `kaa plugin` prints about plugins, in lines: what a plugin would run and with which rights, and what changes."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from kaa.builtin.amounts import counted
+from kaa.builtin.columns import aligned
+from kaa.components.plugins.manifest import Plugin, PluginFile
+from kaa.components.plugins.variables import PluginFolders
+from kaa.core.messages import Json
+from kaa.shell.mcp.config.dialects import FieldError
+from kaa.shell.mcp.config.entry import ConfiguredServer, Source
+from kaa.shell.mcp.config.reading import server_of
+from kaa.shell.mcp.config.variables import variables_in
+from kaa.shell.mcp.rights import permissions_of
+from kaa.shell.plugins.records import InstalledPlugin
+from kaa.shell.plugins.store import PreparedPlugin
+from kaa.shell.plugins.use import has, plugin_hooks, servers_of
+
+_DIALECTS = {
+    "claude": "Claude Code",
+    "codex": "Codex",
+    "gemini": "Gemini CLI",
+    "pi": "pi",
+    "agent-plugins": "Agent Plugins",
+}
+_MAX_NAMES = 20
+_PIN_CHARACTERS = 12
+_ROOT = "${PLUGIN}"
+
+
+def preview_lines(prepared: PreparedPlugin) -> list[str]:
+    """What will be installed, what it would run, and with which rights."""
+    plugin, record = prepared.plugin, prepared.record
+    pin = f", {shown_pin(record)}" if record.pin else ""
+    title = " ".join(filter(None, (plugin.name, plugin.version)))
+    lines = [f"{title}: plugin for {_DIALECTS[plugin.dialect]} from {record.source}{pin}"]
+    lines += [f"  {text}" for text in (plugin.description, plugin.author and f"by {plugin.author}") if text]
+    if prepared.previous is not None:
+        lines.append(
+            f"  replaces {plugin.name} {prepared.previous.plugin.version or shown_pin(prepared.previous)}".rstrip()
+        )
+        lines += _changes(prepared.previous.plugin, plugin)
+    return [*lines, *part_lines(plugin)]
+
+
+def part_lines(plugin: Plugin) -> Iterator[str]:
+    """What a plugin has: what runs, with which rights, and what is not used."""
+    yield from _files("skill", plugin.skills, "the model reads them; their scripts run in the sandbox")
+    yield from _files("command", plugin.commands, "you call them; their shell commands run in the sandbox")
+    yield from _files("agent", plugin.agents, "kaa does not run them yet")
+    hooks, notes = _hooks(plugin)
+    if hooks:
+        yield f"  {counted(len(hooks), 'hook')}, run in the sandbox:"
+        yield from (f"    {line}" for line in hooks)
+    for name, line in _servers(plugin):
+        yield f"  MCP server {name}: {line}"
+    for server in plugin.lsp_servers:
+        yield f"  language server {server.name}, not started yet: {' '.join(server.command)}"
+    for option in plugin.options:
+        needed = " (needed)" if option.required and option.default is None else ""
+        yield f"  option {option.name}{needed}: {option.description or option.title}".rstrip(": ")
+    unused = [*plugin.notes, *notes]
+    unused += [f"{file.path} is not used: kaa takes no instructions from plugins" for file in plugin.context_files]
+    unused += [f"{file.path} is not used: kaa takes no themes from plugins" for file in plugin.themes]
+    if unused:
+        yield "  not used or not understood:"
+        yield from (f"    {note}" for note in unused)
+
+
+def list_lines(plugins: Sequence[InstalledPlugin]) -> list[str]:
+    """A table."""
+    rows = [("name", "state", "version", "pin", "has", "source")]
+    for one in plugins:
+        state = "enabled" if one.enabled else "disabled"
+        rows.append(
+            (
+                one.plugin.name,
+                state,
+                one.plugin.version or "-",
+                shown_pin(one) or "-",
+                has(one.plugin) or "-",
+                one.source,
+            )
+        )
+    return list(aligned(rows, left=6))
+
+
+def facts(one: InstalledPlugin) -> dict[str, Json]:
+    """A plugin as a JSON object; without the values of its options, which may be secrets."""
+    plugin: dict[str, Json] = msgspec.to_builtins(one.plugin)
+    return {
+        **plugin,
+        "enabled": one.enabled,
+        "source": one.source,
+        "pin": one.pin,
+        "tree": one.tree,
+        "since": one.since,
+        "configured": sorted(one.values),
+    }
+
+
+def shown_pin(record: InstalledPlugin) -> str:
+    """Which version of its files it is."""
+    is_commit = len(record.pin) >= 40 and " " not in record.pin
+    return f"commit {record.pin[:_PIN_CHARACTERS]}" if is_commit else record.pin
+
+
+def _files(kind: str, files: Sequence[PluginFile], rights: str) -> Iterator[str]:
+    if files:
+        yield f"  {counted(len(files), kind)} ({rights}): {_names([file.name for file in files])}"
+
+
+def _hooks(plugin: Plugin) -> tuple[list[str], list[str]]:
+    hooks, notes = plugin_hooks(plugin, PluginFolders(_ROOT, "", ""))
+    lines = [f"{hook.named_event} {hook.matcher}".rstrip() + f": {hook.handler} {hook.title}" for hook in hooks]
+    return lines, [*notes, *dict.fromkeys(note for hook in hooks for note in hook.notes)]
+
+
+def _servers(plugin: Plugin) -> Iterator[tuple[str, str]]:
+    found = servers_of(plugin, PluginFolders(_ROOT, "", ""))
+    for name, fields in found.entries.items():
+        try:
+            server = server_of(name, fields, Source("", "plugin"), found.dialect)
+        except (FieldError, ValueError) as error:  # which those of msgspec are
+            yield name, f"not used: {error}"
+        else:
+            yield name, _rights(server)
+
+
+def _rights(server: ConfiguredServer) -> str:
+    entry = server.entry
+    variables = sorted({name for text in entry.texts for name in variables_in(text)} - {"PLUGIN"})
+    given = f"; gets your variables {', '.join(variables)}" if variables else ""
+    if entry.url:
+        return f"{entry.url}, called by kaa itself{given}"
+    asked = "; ".join(permissions_of(entry, "").sentences)
+    return f"{' '.join((entry.command, *entry.args))}, in a sandbox of its own that {asked or 'permits nothing'}{given}"
+
+
+def _changes(before: Plugin, now: Plugin) -> Iterator[str]:
+    old, new = set(_parts(before)), set(_parts(now))
+    for word, parts in (("adds", new - old), ("no longer has", old - new)):
+        if parts:
+            yield f"  {word}: {_names(sorted(parts))}"
+
+
+def _parts(plugin: Plugin) -> Iterator[str]:
+    for kind, files in (("skill", plugin.skills), ("command", plugin.commands), ("agent", plugin.agents)):
+        yield from (f"{kind} {file.name}" for file in files)
+    yield from (f"hook {line}" for line in _hooks(plugin)[0])
+    yield from (f"MCP server {name}: {line}" for name, line in _servers(plugin))
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return f"{', '.join(names[:_MAX_NAMES])}{more}"

@@ -1,0 +1,155 @@
+"""Gets the files of a plugin or marketplace from where they are. Nothing that they contain is executed."""
+
+import base64
+import os
+import subprocess
+import tarfile
+from collections.abc import Mapping
+from hashlib import sha512
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from kaa.components.plugins.marketplace import Npm, PluginSource, Relative, Url
+from kaa.host.programs import host_programs
+from kaa.shell.extensions.errors import InstallationError
+from kaa.shell.extensions.git import Repository
+from kaa.shell.extensions.sources import GitSource, PathSource
+from kaa.shell.extensions.staging import StagedTree, copy_folder
+from kaa.shell.plugins.sources import repository_of
+
+_TIMEOUT_SECONDS: Final = 300.0
+
+
+class Fetched(NamedTuple):
+    """Files that are there. `pin`: which version they are: a commit, or a version of a package; may be empty."""
+
+    top: Path
+    pin: str = ""
+
+
+class Fetcher:
+    """Gets files into a folder.
+
+    Args:
+        staging: the folder; it exists and is empty.
+        environ: the user's variables, for git and npm.
+        noun: what is fetched, for messages.
+    """
+
+    def __init__(self, staging: Path, environ: Mapping[str, str], noun: str = "plugin") -> None:
+        self._staging = staging
+        self._environ = environ
+        self._noun = noun
+
+    def named(self, source: PathSource | GitSource) -> Fetched:
+        """What the user names.
+
+        Raises:
+            InstallationError: it cannot be had.
+        """
+        return self._repository(source) if isinstance(source, GitSource) else self._folder(source.path)
+
+    def of_entry(self, source: PluginSource, marketplace: Path) -> Fetched:
+        """What an entry of a marketplace names.
+
+        Args:
+            source: of the entry.
+            marketplace: the folder of the marketplace.
+
+        Raises:
+            InstallationError: it cannot be had, or is not what the entry says.
+        """
+        match source:
+            case Relative(path=path):
+                return self._folder(marketplace / path)
+            case Npm():
+                return self._npm(source)
+            case Url(url=url):
+                raise InstallationError(f"{url} is an archive: kaa installs from folders, git repositories and npm")
+            case _:
+                fetched = self._repository(repository_of(source))
+                if source.sha and fetched.pin != source.sha:
+                    raise InstallationError(f"{source.sha} is no commit: the marketplace has another hash")
+                return fetched
+
+    def _folder(self, folder: Path) -> Fetched:
+        if not folder.is_dir():
+            raise InstallationError(f"{folder} is no folder" if folder.exists() else f"{folder} does not exist")
+        tree = self._tree()
+        copy_folder(Path(os.path.realpath(folder)), tree)
+        return Fetched(tree.top)
+
+    def _repository(self, source: GitSource) -> Fetched:
+        repository = Repository(self._staging / "repository", self._environ)
+        commit = repository.fetch(source)
+        tree = self._tree()
+        repository.write(commit, source, tree)
+        return Fetched(tree.top, commit)
+
+    def _npm(self, source: Npm) -> Fetched:
+        programs = host_programs(self._environ)
+        if (npm := programs.find("npm")) is None:
+            raise InstallationError(
+                programs.refusal("npm") or "npm is not installed: install it to install this plugin"
+            )
+        downloads = self._staging / "downloads"
+        downloads.mkdir(0o700)
+        package = f"{source.package}@{source.version}" if source.version else source.package
+        registry = [f"--registry={source.registry}"] if source.registry else []
+        try:
+            done = subprocess.run(
+                [npm, "pack", package, "--json", "--ignore-scripts", "--pack-destination", str(downloads), *registry],
+                env=programs.environment(),
+                cwd=downloads,  # a project's .npmrc has no effect here
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_TIMEOUT_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise InstallationError(f"npm did not finish in {_TIMEOUT_SECONDS:.0f} seconds: try again") from error
+        except OSError as error:
+            raise InstallationError(f"npm cannot be started ({error.strerror})") from error
+        if done.returncode:
+            said = " ".join(done.stderr.decode(errors="replace").split())[:500]
+            raise InstallationError(f"npm failed: {said or f'exit code {done.returncode}'}")
+        try:
+            [packed] = msgspec.json.decode(done.stdout, type=list[_Packed])
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise InstallationError(f"npm answered in a form that kaa does not know: {error}") from error
+        [archive] = downloads.iterdir()
+        digest = base64.b64encode(sha512(archive.read_bytes()).digest()).decode()
+        if packed.integrity != f"sha512-{digest}":
+            raise InstallationError(f"{package} is damaged: it has not the checksum that the registry names")
+        tree = self._tree()
+        _unpack(archive, tree)
+        return Fetched(tree.top, f"{packed.name} {packed.version}")
+
+    def _tree(self) -> StagedTree:
+        return StagedTree(self._staging / "files", self._noun)
+
+
+class _Packed(msgspec.Struct):
+    """What `npm pack --json` says about the package."""
+
+    name: str
+    version: str
+    integrity: str
+
+
+def _unpack(archive: Path, tree: StagedTree) -> None:
+    try:
+        with tarfile.open(archive) as packed:
+            for member in packed:
+                name = member.name.partition("/")[2]  # below `package`
+                if member.issym():
+                    tree.link(name, member.linkname)
+                elif member.isreg() and (content := packed.extractfile(member)) is not None:
+                    tree.write(name, content, executable=bool(member.mode & 0o100))
+                elif not member.isdir():
+                    raise InstallationError(f"{member.name!r} in the archive is neither a file, a folder nor a link")
+    except (tarfile.TarError, EOFError, ValueError) as error:
+        raise InstallationError(f"the archive is damaged: {error}") from error
+    tree.finish()

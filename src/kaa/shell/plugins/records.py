@@ -1,0 +1,118 @@
+"""Which marketplaces the user knows and which plugins are installed: `plugins.json` in kaa's home."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from kaa.components.plugins.manifest import Plugin
+from kaa.components.plugins.variables import PluginFolders
+from kaa.core.messages import Json
+from kaa.host.private_file import PrivateFile, PrivateFileError
+from kaa.shell.extensions.errors import InstallationError
+from kaa.shell.home import Home
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class KnownMarketplace(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+    """A marketplace.
+
+    Attributes:
+        source: where it comes from, as the user gave it; a path is absolute.
+        commit: the full hash of the copy that is there; empty unless it comes from git.
+        since: when that copy was made (UTC).
+    """
+
+    source: str
+    commit: str = ""
+    since: str = ""
+
+
+class InstalledPlugin(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
+    """A plugin, as the user approved it.
+
+    Attributes:
+        plugin: what it is and has.
+        folder: of its files, relative to the folder of plugins.
+        source: where it comes from: `NAME@MARKETPLACE`, or what the user gave; a path is absolute.
+        pin: what was installed: a commit, or a version of a package; empty for a copy of a folder.
+        tree: `tree_digest` of its files.
+        enabled: whether conversations use it.
+        values: what the user gave for its options, by name.
+        since: when it was installed (UTC).
+    """
+
+    plugin: Plugin
+    folder: str
+    source: str
+    pin: str = ""
+    tree: str = ""
+    enabled: bool = True
+    values: dict[str, Json] = {}
+    since: str = ""
+
+    def folders(self, home: Home, project: str) -> PluginFolders:
+        """Where it is and works. `project`: the directory of the project."""
+        return PluginFolders(str(home.plugins / self.folder), str(home.plugin_data / self.plugin.name), project)
+
+
+class Records(msgspec.Struct, frozen=True):
+    """Everything that is recorded, by name."""
+
+    marketplaces: dict[str, KnownMarketplace] = {}
+    plugins: dict[str, InstalledPlugin] = {}
+
+
+class PluginRecords:
+    """The records of the user's plugins.
+
+    Args:
+        home: the user's folder.
+    """
+
+    def __init__(self, home: Home) -> None:
+        self._path = home.plugin_records
+        self._file = PrivateFile(self._path)
+
+    def read(self) -> Records:
+        """All records.
+
+        Raises:
+            InstallationError: they cannot be read.
+        """
+        try:
+            return self._parsed(self._file.read())
+        except PrivateFileError as error:
+            raise InstallationError(str(error)) from error
+
+    @contextmanager
+    def rewriting(self) -> Iterator[Records]:
+        """The records to be changed. They are written when the block ends; meanwhile no other process changes them.
+
+        Raises:
+            InstallationError: they cannot be read or written.
+        """
+        try:
+            with self._file.rewriting() as content:
+                records = self._parsed(content)
+                yield records
+                self._file.replace(msgspec.json.format(msgspec.json.encode(records), indent=2) + b"\n")
+        except PrivateFileError as error:
+            raise InstallationError(str(error)) from error
+
+    def _parsed(self, content: bytes | None) -> Records:
+        try:
+            records = msgspec.json.decode(content or b"{}", type=Records)
+            for name in (*records.marketplaces, *records.plugins):
+                if not _NAME.fullmatch(name):
+                    raise ValueError(f"invalid name {name!r}")
+            for name, one in records.plugins.items():
+                if one.plugin.name != name or not _NAME.fullmatch(one.folder):
+                    raise ValueError(f"the record of {name!r} is of another plugin or folder")
+        except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
+            raise InstallationError(
+                f"{self._path}: {error}. Correct it, or remove it and install the plugins again"
+            ) from error
+        return records

@@ -1,0 +1,314 @@
+"""The plugins and marketplaces of a home: adds, prepares, installs, updates and removes them."""
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from kaa.components.plugins.folder import Directory
+from kaa.components.plugins.manifest import Plugin
+from kaa.components.plugins.marketplace import (
+    PLACES,
+    InvalidMarketplaceError,
+    Marketplace,
+    MarketplaceEntry,
+    marketplace_in,
+)
+from kaa.components.plugins.reading import plugin_in
+from kaa.components.skill import Unusable
+from kaa.core.messages import Json
+from kaa.shell.extensions.digest import tree_digest
+from kaa.shell.extensions.errors import InstallationError
+from kaa.shell.home import Home
+from kaa.shell.plugins.fetching import Fetched, Fetcher
+from kaa.shell.plugins.records import InstalledPlugin, KnownMarketplace, PluginRecords, Records
+from kaa.shell.plugins.sources import source_in
+
+_HIDDEN = ".preparing-"
+_MARKETPLACES = "marketplaces"  # beside the folders of plugins, which have a `-` in their names
+# A running kaa may still use what has been replaced.
+_ABANDONED_SECONDS = 24 * 3600
+_TREE_CHARACTERS = 12
+
+
+class PreparedPlugin(msgspec.Struct, frozen=True):
+    """A plugin that is ready to be installed.
+
+    Attributes:
+        record: what will be recorded.
+        staged: its files.
+        previous: what is installed under its name; None if nothing is.
+    """
+
+    record: InstalledPlugin
+    staged: Path
+    previous: InstalledPlugin | None
+
+    @property
+    def plugin(self) -> Plugin:
+        """What it is and has."""
+        return self.record.plugin
+
+    @property
+    def is_new(self) -> bool:
+        """Whether this differs from what is installed."""
+        before = self.previous
+        return before is None or (before.tree, before.plugin) != (self.record.tree, self.plugin)
+
+
+class PluginStore:
+    """What is there, and what changes it.
+
+    Args:
+        home: the user's folder.
+        environ: the user's variables, for git and npm.
+    """
+
+    def __init__(self, home: Home, environ: Mapping[str, str]) -> None:
+        self._home = home
+        self._folder = home.plugins
+        self._records = PluginRecords(home)
+        self._environ = environ
+
+    def read(self) -> Records:
+        """What is recorded.
+
+        Raises:
+            InstallationError: the records cannot be read.
+        """
+        return self._records.read()
+
+    def marketplace(self, name: str) -> Marketplace:
+        """A marketplace that the user added.
+
+        Raises:
+            InstallationError: there is none of this name, or its list cannot be read.
+        """
+        known = self.read().marketplaces
+        if name not in known:
+            raise InstallationError(f"there is no marketplace {name!r}: {_names(known, 'you have added none')}")
+        return _list_in(self._folder / _MARKETPLACES / name, name)
+
+    def add_marketplace(self, text: str, directory: str) -> tuple[Marketplace, str]:
+        """Get a marketplace, or its newest version. Returns it and the commit; empty unless it comes from git.
+
+        Args:
+            text: where it comes from; see `source_in`.
+            directory: that a relative path starts from.
+
+        Raises:
+            InstallationError: it cannot be had, is no marketplace, or another one has its name.
+        """
+        source = source_in(text, directory)
+        with self._staging() as staging:
+            fetched = Fetcher(staging, self._environ, "marketplace").named(source)
+            found = _list_in(fetched.top, text)
+            target = self._folder / _MARKETPLACES / found.name
+            with self._records.rewriting() as records:
+                known = records.marketplaces.get(found.name)
+                if known is not None and source_in(known.source, "/") != source:
+                    raise InstallationError(
+                        f"a marketplace {found.name} comes from {known.source}: to use this one, remove that first"
+                    )
+                target.parent.mkdir(0o700, exist_ok=True)
+                if target.exists():
+                    target.rename(staging / "old")
+                fetched.top.rename(target)
+                records.marketplaces[found.name] = KnownMarketplace(str(source), fetched.pin, _now())
+        return found, fetched.pin
+
+    def remove_marketplace(self, name: str) -> None:
+        """Forget a marketplace. Its plugins stay.
+
+        Raises:
+            InstallationError: there is none of this name.
+        """
+        with self._records.rewriting() as records:
+            if records.marketplaces.pop(name, None) is None:
+                known = _names(records.marketplaces, "you have added none")
+                raise InstallationError(f"there is no marketplace {name!r}: {known}")
+        shutil.rmtree(self._folder / _MARKETPLACES / name, ignore_errors=True)
+
+    @contextmanager
+    def prepare(self, text: str, directory: str) -> Iterator[PreparedPlugin]:
+        """Get a plugin and look at it. Nothing is installed yet; what is not installed is removed at the end.
+
+        Args:
+            text: NAME, NAME@MARKETPLACE, or where it comes from; see `source_in`.
+            directory: that a relative path starts from.
+
+        Raises:
+            InstallationError: it cannot be had, or is no plugin.
+        """
+        records = self.read()
+        chosen = self._chosen(text, records)
+        with self._staging() as staging:
+            fetcher = Fetcher(staging, self._environ)
+            if chosen is None:
+                source = source_in(text, directory)
+                fetched, given, name, entry = fetcher.named(source), str(source), _last_of(text), None
+            else:
+                marketplace, entry = chosen
+                place = self._folder / _MARKETPLACES / marketplace
+                fetched, given, name = fetcher.of_entry(entry.source, place), f"{entry.name}@{marketplace}", entry.name
+            yield self._prepared(fetched, given, name, entry, records)
+
+    def install(self, prepared: PreparedPlugin, values: Mapping[str, Json]) -> None:
+        """Install what was prepared, in place of what has its name.
+
+        Args:
+            prepared: inside its preparation.
+            values: what the user gives for its options, by name.
+
+        Raises:
+            InstallationError: another process has just installed something of this name.
+        """
+        name = prepared.plugin.name
+        with self._records.rewriting() as records:
+            previous = records.plugins.get(name)
+            if previous != prepared.previous:
+                raise InstallationError(f"plugin {name} was changed meanwhile: try again")
+            target = self._folder / prepared.record.folder
+            if target.exists():  # what was here before, and is unchanged or damaged
+                target.rename(prepared.staged.parent / "old")
+            prepared.staged.rename(target)
+            enabled = previous is None or previous.enabled
+            records.plugins[name] = msgspec.structs.replace(prepared.record, values=dict(values), enabled=enabled)
+            if previous is not None and (old := self._folder / previous.folder) != target and old.exists():
+                os.utime(old)  # conversations may still use it for a day
+
+    def remove(self, name: str, *, with_data: bool) -> Path | None:
+        """Remove a plugin. Returns where its data is if that stays.
+
+        Raises:
+            InstallationError: there is none of this name.
+        """
+        with self._records.rewriting() as records:
+            record = records.plugins.get(name)
+            if record is None:
+                raise _unknown(name, records)
+            del records.plugins[name]
+        shutil.rmtree(self._folder / record.folder, ignore_errors=True)
+        data = self._home.plugin_data / name
+        if with_data:
+            shutil.rmtree(data, ignore_errors=True)
+        return data if data.exists() and any(data.iterdir()) else None
+
+    def change(self, name: str, *, enabled: bool | None = None, values: Mapping[str, Json] = {}) -> InstalledPlugin:
+        """Switch a plugin, or give it values for its options. Returns what was recorded before.
+
+        Raises:
+            InstallationError: there is none of this name.
+        """
+        with self._records.rewriting() as records:
+            before = records.plugins.get(name)
+            if before is None:
+                raise _unknown(name, records)
+            records.plugins[name] = msgspec.structs.replace(
+                before,
+                enabled=before.enabled if enabled is None else enabled,
+                values={**before.values, **values},
+            )
+        return before
+
+    def _chosen(self, text: str, records: Records) -> tuple[str, MarketplaceEntry] | None:
+        """The entry that a text names, and of which marketplace; None if it names a source."""
+        name, _, marketplace = text.partition("@")
+        if any(one in name for one in "/:~") or name.startswith("."):
+            return None
+        if marketplace:
+            return marketplace, _entry(self.marketplace(marketplace), name)
+        found = {one: self.marketplace(one) for one in records.marketplaces}
+        having = [one for one, market in found.items() if name in market.entries or name in market.renames]
+        if not having:
+            where = f"in {', '.join(found)}" if found else "because you have added no marketplace"
+            raise InstallationError(f"there is no plugin {name!r}, {where}: kaa plugin marketplace add SOURCE adds one")
+        if len(having) > 1:
+            raise InstallationError(f"{', '.join(having)} have a plugin {name}: write {name}@{having[0]}, for example")
+        return having[0], _entry(found[having[0]], name)
+
+    def _prepared(
+        self, fetched: Fetched, given: str, name: str, entry: MarketplaceEntry | None, records: Records
+    ) -> PreparedPlugin:
+        plugin = plugin_in(Directory(fetched.top), name, entry)
+        if isinstance(plugin, Unusable):
+            raise InstallationError(f"{given} is no plugin: {plugin.reason}")
+        previous = records.plugins.get(plugin.name)
+        if previous is not None and previous.source != given:
+            raise InstallationError(
+                f"a plugin {plugin.name} is installed from {previous.source}: to use this one, remove that first"
+            )
+        tree = tree_digest(fetched.top)
+        record = InstalledPlugin(
+            plugin,
+            f"{plugin.name}-{tree[:_TREE_CHARACTERS]}",
+            given,
+            fetched.pin,
+            tree,
+            values=previous.values if previous is not None else {},
+            since=_now(),
+        )
+        return PreparedPlugin(record, fetched.top, previous)
+
+    @contextmanager
+    def _staging(self) -> Iterator[Path]:
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._clear_away()
+            staging = Path(tempfile.mkdtemp(prefix=_HIDDEN, dir=self._folder))
+        except OSError as error:
+            raise InstallationError(f"{self._folder} cannot be written ({error.strerror})") from error
+        try:
+            yield staging
+        except OSError as error:
+            raise InstallationError(f"{error.filename or self._folder}: {error.strerror or error}") from error
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+
+    def _clear_away(self) -> None:
+        """Remove what belongs to no record any more, and what killed processes left behind."""
+        kept = {_MARKETPLACES, *(one.folder for one in self.read().plugins.values())}
+        for folder in self._folder.iterdir():
+            if folder.name not in kept and time.time() - folder.lstat().st_mtime > _ABANDONED_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _list_in(folder: Path, named: str) -> Marketplace:
+    listing = Directory(folder)
+    for place in PLACES:
+        if (data := listing.read(place)) is not None:
+            try:
+                return marketplace_in(data)
+            except InvalidMarketplaceError as error:
+                raise InstallationError(f"{named}: {place} is invalid: {error}") from error
+    raise InstallationError(f"{named} is no marketplace: it has no {PLACES[0]}")
+
+
+def _entry(marketplace: Marketplace, name: str) -> MarketplaceEntry:
+    present = marketplace.renames.get(name, name)
+    if (entry := marketplace.entries.get(present)) is not None:
+        return entry
+    left_out = [note for note in marketplace.notes if f'"{name}"' in note or f"'{name}'" in note]
+    reason = f": {left_out[0]}" if left_out else f": kaa plugin marketplace list {marketplace.name} shows those it has"
+    raise InstallationError(f"{marketplace.name} has no plugin {name!r}{reason}")
+
+
+def _unknown(name: str, records: Records) -> InstallationError:
+    return InstallationError(f"there is no plugin {name!r}: {_names(records.plugins, 'none is installed')}")
+
+
+def _names(names: Mapping[str, object], none: str) -> str:
+    return f"there are {', '.join(names)}" if names else none
+
+
+def _last_of(text: str) -> str:
+    return os.path.basename(text.rstrip("/").partition("#")[0]).partition("@")[0].removesuffix(".git")
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())

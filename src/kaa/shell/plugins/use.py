@@ -1,0 +1,170 @@
+"""What the enabled plugins give to a conversation: skills, commands and agents, hooks, and MCP servers."""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from kaa.builtin.amounts import counted
+from kaa.components.hooks import HookDefinition, HookDialect
+from kaa.components.hooks.reading import hooks_in
+from kaa.components.plugins.folder import Directory
+from kaa.components.plugins.manifest import Plugin, PluginDialect, PluginFile
+from kaa.components.plugins.variables import PluginFolders, environment_for, expanded, values_for
+from kaa.core.messages import Json
+from kaa.shell.components import Agent, FoundFile, Kind, Place
+from kaa.shell.components.finding import MAX_FILE_BYTES
+from kaa.shell.home import Home
+from kaa.shell.mcp.config.dialects import Dialect
+from kaa.shell.plugins.records import PluginRecords
+
+_AGENTS: Final[Mapping[PluginDialect, Agent]] = {
+    "claude": "claude",
+    "codex": "codex",
+    "gemini": "gemini",
+    "pi": "pi",
+    "agent-plugins": "agents",
+}
+_HOOKS: Final[Mapping[PluginDialect, HookDialect]] = {"codex": "codex", "gemini": "gemini"}
+_MCP: Final[Mapping[PluginDialect, Dialect]] = {"pi": "pi"}
+_NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
+_MAX_SERVER_NAME = 40
+
+
+class PluginServers(NamedTuple):
+    """The MCP servers of a plugin: entries by name, without placeholders for its folders."""
+
+    folders: PluginFolders
+    dialect: Dialect
+    entries: dict[str, Json]
+
+
+class EnabledPlugins:
+    """The plugins that conversations use.
+
+    Args:
+        home: the user's folder.
+
+    Raises:
+        InstallationError: the records cannot be read.
+    """
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._records = [one for one in PluginRecords(home).read().plugins.values() if one.enabled]
+
+    def files(self, project: str, report: Callable[[str], None]) -> Iterator[tuple[str, FoundFile]]:
+        """The files of skills and commands, each with the name of the plugin.
+
+        Args:
+            project: the directory of the project.
+            report: told, in a sentence each, what is left out.
+        """
+        for record in self._records:
+            plugin, folders = record.plugin, record.folders(self._home, project)
+            values = values_for(plugin.dialect, folders, plugin.options, record.values)
+            listing = Directory(self._home.plugins / record.folder)
+            kinds: Sequence[tuple[Kind, tuple[PluginFile, ...]]] = (
+                ("skill", plugin.skills),
+                ("command", plugin.commands),
+            )
+            for kind, file in ((kind, file) for kind, files in kinds for file in files):
+                path = os.path.join(folders.root, file.path)
+                data = listing.read(file.path)
+                if data is None or len(data) > MAX_FILE_BYTES:
+                    report(f"{path}: not used, because it is missing or larger than {MAX_FILE_BYTES // 1024} KiB")
+                    continue
+                text = expanded(data.decode("utf-8", "replace"), values).value
+                place = Place(folders.root, kind, _AGENTS[plugin.dialect])
+                yield plugin.name, FoundFile(path, file.name, text.encode(), place, os.path.realpath(path))
+
+    def hooks(self, project: str) -> tuple[list[HookDefinition], list[str]]:
+        """The hooks, and what kaa does not use of them, in sentences. `project`: as above."""
+        hooks: list[HookDefinition] = []
+        notes: list[str] = []
+        for record in self._records:
+            read, said = plugin_hooks(record.plugin, record.folders(self._home, project), record.values)
+            hooks += read
+            notes += said
+        return hooks, notes
+
+    def lines(self) -> list[str]:
+        """A line about each, for people."""
+        named = [(" ".join(filter(None, (one.plugin.name, one.plugin.version))), one) for one in self._records]
+        return [f"{title} ({one.source}): {has(one.plugin) or 'nothing'}" for title, one in named]
+
+    def servers(self, project: str) -> list[PluginServers]:
+        """The MCP servers. `project`: as above."""
+        return [servers_of(one.plugin, one.folders(self._home, project), one.values) for one in self._records]
+
+
+def has(plugin: Plugin) -> str:
+    """How many parts of which kind a plugin has; empty for none."""
+    kinds = (
+        ("skill", plugin.skills),
+        ("command", plugin.commands),
+        ("agent", plugin.agents),
+        ("hook file", plugin.hooks),
+        ("MCP server", plugin.mcp_servers),
+        ("language server", plugin.lsp_servers),
+    )
+    return ", ".join(counted(len(found), kind) for kind, found in kinds if found)
+
+
+def plugin_hooks(
+    plugin: Plugin, folders: PluginFolders, values: Mapping[str, Json] = {}
+) -> tuple[list[HookDefinition], list[str]]:
+    """The hooks of a plugin, which run in the sandbox, and what kaa does not use of them, in sentences.
+
+    Args:
+        plugin: the plugin.
+        folders: where it is and works.
+        values: what the user gave for its options.
+    """
+    dialect = _HOOKS.get(plugin.dialect, "claude")
+    named = values_for(plugin.dialect, folders, plugin.options, values)
+    # A shell finds them as variables, so that what the user gave never becomes a part of a command line.
+    variables = tuple(
+        {**_shell_names(named), **environment_for(plugin.dialect, folders, plugin.options, values)}.items()
+    )
+    hooks: list[HookDefinition] = []
+    notes: list[str] = []
+    for one in plugin.hooks:
+        read = hooks_in(one.content.get("hooks"), dialect, f"plugin {plugin.name}", of_project=True)
+        notes += [f"plugin {plugin.name}: {note}" for note in read.notes]
+        for hook in read.hooks:
+            command = hook.command.replace("${/}", "/")
+            arguments = hook.args
+            if arguments is not None:
+                command, *rest = expanded([command, *arguments], named).value
+                arguments = tuple(rest)
+            hooks.append(
+                msgspec.structs.replace(hook, command=command, args=arguments, variables=variables, plugin=plugin.name)
+            )
+    return hooks, notes
+
+
+def servers_of(plugin: Plugin, folders: PluginFolders, values: Mapping[str, Json] = {}) -> PluginServers:
+    """The MCP servers of a plugin. Arguments as in `plugin_hooks`."""
+    named = values_for(plugin.dialect, folders, plugin.options, values)
+    environment = environment_for(plugin.dialect, folders, plugin.options, values)
+    entries: dict[str, Json] = {}
+    for name, fields in plugin.mcp_servers.items():
+        entry = expanded(fields, named).value
+        if isinstance(entry, dict) and entry.get("command"):
+            given = entry.get("env")
+            entry = {**entry, "env": {**environment, **(given if isinstance(given, dict) else {})}}
+        entries[_server_name(plugin.name, name)] = entry
+    return PluginServers(folders, _MCP.get(plugin.dialect, "claude"), entries)
+
+
+def _shell_names(named: Mapping[str, str]) -> dict[str, str]:
+    """Placeholders that a shell understands, too: `${extensionPath}`, but not `${user_config.key}`."""
+    return {name: value for name, value in named.items() if name.isidentifier()}
+
+
+def _server_name(plugin: str, server: str) -> str:
+    name = server if server == plugin else f"{plugin}-{server}"
+    return _NO_NAME.sub("-", name)[:_MAX_SERVER_NAME].strip("-")

@@ -1,0 +1,135 @@
+"""Installed plugins in whole programs: their skills, commands, hooks and servers, and what their scripts may do."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.kaa_process import Kaa, conversation
+from tests.support import mcp_server
+from tests.support.elsewhere import folder_elsewhere
+from tests.support.extension_sources import write
+from tests.support.model_server import ModelServer, call, say
+
+_SKILL = (
+    "---\nname: Tidy Files\ndescription: Tidy up\n---\nRun ${CLAUDE_PLUGIN_ROOT}/tidy.sh in ${CLAUDE_PROJECT_DIR}.\n"
+)
+_COMMAND = "---\ndescription: Count\n---\nFound: !`sh ${CLAUDE_PLUGIN_ROOT}/count.sh $0`\n"
+_GUARD = """\
+#!/bin/sh
+grep -q forbidden || exit 0
+echo "$CLAUDE_PLUGIN_OPTION_WHY" >"$CLAUDE_PLUGIN_DATA/refused"
+touch "$CLAUDE_PLUGIN_ROOT/changed" 2>/dev/null
+echo "The plugin says no." >&2
+exit 2
+"""
+
+
+@pytest.fixture
+def kaa(tier: str) -> Iterator[Kaa]:
+    """Elsewhere: the sandbox shows nothing of temporary directories."""
+    if tier == "none":
+        pytest.skip("nothing confines servers on this machine: kaa doctor says why")
+    with folder_elsewhere() as folder:
+        kaa = Kaa(folder)
+        # A home is closed as a whole, and the project must not be in it.
+        (folder / "person").mkdir()
+        kaa.setenv(HOME=str(folder / "person"))
+        yield kaa
+
+
+@pytest.fixture
+def server(kaa: Kaa) -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        kaa.use(server, "openai-completions")
+        yield server
+
+
+def results(server: ModelServer) -> list[str]:
+    return [text for role, text in conversation(server.requests[-1]) if role == "tool"]
+
+
+def installed(kaa: Kaa, files: dict[str, str], *arguments: str) -> Path:
+    """Install a plugin `tools`. Returns the folder of its files."""
+    folder = write(kaa.home.parent / "sources" / "tools", files)
+    done = kaa.run("plugin", "install", "--yes", str(folder), *arguments)
+    assert done.code == 0, done.err
+    return next(kaa.home.glob("plugins/tools-*"))
+
+
+def test_skills_and_commands_have_the_name_and_the_folder_of_the_plugin(kaa: Kaa, server: ModelServer) -> None:
+    files = {"skills/tidy/SKILL.md": _SKILL, "commands/count.md": _COMMAND, "count.sh": 'echo "$1 files"\n'}
+    root = installed(kaa, files)
+    server.begin([call("skill", name="tools:tidy"), say("Done.")])
+
+    assert kaa.run("-p", "/tools:count 3").code == 0
+
+    [message] = (text for role, text in conversation(server.requests[-1]) if role == "user")
+    assert b"- tools:tidy: Tidy up" in server.requests[-1].body
+    assert message.startswith("Found: 3 files")
+    assert f"Run {root}/tidy.sh in {kaa.project}." in results(server)[0]
+
+
+def test_hooks_refuse_calls_keep_data_and_cannot_change_the_plugin(kaa: Kaa, server: ModelServer) -> None:
+    hook = {"type": "command", "command": 'sh "${CLAUDE_PLUGIN_ROOT}/guard.sh"'}
+    options = {"why": {"type": "string", "title": "Why", "description": "A reason"}}
+    root = installed(
+        kaa,
+        {
+            ".claude-plugin/plugin.json": json.dumps({"name": "tools", "userConfig": options}),
+            "hooks/hooks.json": json.dumps({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}}),
+            "guard.sh": _GUARD,
+        },
+        "--set",
+        "why=$(touch injected)",
+    )
+    server.begin([call("bash", command="echo forbidden"), say("Done.")])
+
+    assert kaa.run("-p", "hi").code == 0
+
+    assert "The plugin says no." in results(server)[0]
+    assert (kaa.home / "plugin-data" / "tools" / "refused").read_text() == "$(touch injected)\n"
+    assert not (root / "changed").exists()
+
+
+def test_a_server_reads_the_plugin_and_is_started_without_a_question(kaa: Kaa, server: ModelServer) -> None:
+    script = {"eras": ["legacy"], "fault": "spies"}
+    entry = {"command": sys.executable, "args": ["${CLAUDE_PLUGIN_ROOT}/lib/server.py", "${CLAUDE_PLUGIN_ROOT}/s.json"]}
+    root = installed(
+        kaa,
+        {
+            ".mcp.json": json.dumps({"mcpServers": {"spy": entry}}),
+            "lib/server.py": Path(mcp_server.__file__).read_text(),
+            "s.json": json.dumps(script),
+        },
+    )
+    arguments = {"action": "call", "server": "tools-spy", "tool": "echo", "arguments": {"text": str(root)}}
+    server.begin([call("mcp", **arguments), say("Done.")])
+
+    assert kaa.run("-p", "hi").code == 0
+
+    assert "s.json" in results(server)[0]
+    assert "CLAUDE_PLUGIN_DATA" in results(server)[0]
+
+
+def test_a_disabled_plugin_gives_nothing(kaa: Kaa, server: ModelServer) -> None:
+    installed(kaa, {"skills/tidy/SKILL.md": _SKILL})
+    assert kaa.run("plugin", "disable", "tools").code == 0
+    server.begin([say("Done.")])
+
+    assert kaa.run("-p", "hi").code == 0
+
+    assert b"tidy" not in server.requests[-1].body
+
+
+def test_damaged_records_stop_no_conversation(kaa: Kaa, server: ModelServer) -> None:
+    installed(kaa, {"skills/tidy/SKILL.md": _SKILL})
+    (kaa.home / "plugins.json").write_text("{")
+    server.begin([say("Done.")])
+
+    done = kaa.run("-p", "hi")
+
+    assert (done.code, done.out) == (0, "Done.\n")
+    assert "Plugins are not used: " in done.err

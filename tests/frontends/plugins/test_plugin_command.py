@@ -1,0 +1,346 @@
+"""`kaa plugin`, as it is called: marketplaces, what is shown before an installation, and what stays afterwards."""
+
+import base64
+import hashlib
+import io
+import json
+import os
+import shutil
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from kaa.cli import run
+from kaa.shell.home import Home
+from kaa.shell.plugins.records import PluginRecords
+from tests.support.extension_sources import commit, write
+
+SKILL = "---\nname: tidy\ndescription: Tidy up\n---\nTidy.\n"
+HOOKS = {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "sh check.sh"}]}]}}
+FILES = {
+    "skills/tidy/SKILL.md": SKILL,
+    "commands/go.md": "Go.\n",
+    "agents/one.md": "---\nname: one\ndescription: One\n---\nWork.\n",
+    "hooks/hooks.json": json.dumps(HOOKS),
+    ".mcp.json": json.dumps(
+        {"mcpServers": {"db": {"command": "npx", "args": ["-y", "db@1"], "env": {"TOKEN": "${DB_TOKEN}"}}}}
+    ),
+    ".lsp.json": json.dumps({"py": {"command": "pylsp", "extensionToLanguage": {".py": "python"}}}),
+}
+
+
+class World:
+    """A home, a project and a marketplace, and `kaa plugin`."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.home = Home(folder / "home")
+        self.project = folder / "project"
+        self.project.mkdir()
+        self.market = folder / "market"
+        self._capsys = capsys
+        self.out = ""
+        self.err = ""
+        self.offer(tools="./plugins/tools")
+        write(self.market / "plugins" / "tools", FILES)
+
+    def offer(self, *more: dict[str, Any], **plugins: Any) -> None:
+        """Write the list of the marketplace: sources by name."""
+        entries = [{"name": name, "source": source, "version": "1.0"} for name, source in plugins.items()]
+        content = {"name": "market", "owner": {"name": "me"}, "plugins": [*entries, *more]}
+        write(self.market, {".claude-plugin/marketplace.json": json.dumps(content)})
+
+    def plugin(self, *arguments: str) -> int:
+        """Run `kaa plugin`. Returns the exit code."""
+        code = run(["plugin", *arguments])
+        printed = self._capsys.readouterr()
+        self.out, self.err = printed.out, printed.err
+        return code
+
+    def add(self) -> None:
+        """Add the marketplace."""
+        assert self.plugin("marketplace", "add", str(self.market)) == 0, self.err
+
+    def installed(self, *arguments: str) -> dict[str, Any]:
+        """Install a plugin. Returns what `kaa plugin list --json` says about it."""
+        assert self.plugin("install", "--yes", *arguments) == 0, self.err
+        assert self.plugin("list", "--json") == 0
+        found: dict[str, Any] = json.loads(self.out.splitlines()[-1])
+        return found
+
+    @property
+    def left(self) -> list[str]:
+        """The names of all that is in the folder of plugins."""
+        return sorted(os.listdir(self.home.plugins)) if self.home.plugins.exists() else []
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> World:
+    world = World(tmp_path, capsys)
+    monkeypatch.setenv("KAA_DIR", str(world.home.path))
+    monkeypatch.chdir(world.project)
+    return world
+
+
+def test_what_a_plugin_would_run_is_shown_and_nothing_is_installed_without_a_yes(world: World) -> None:
+    world.add()
+
+    code = world.plugin("install", "tools")
+
+    assert code != 0
+    assert "nobody can be asked" in world.err
+    for line in (
+        "tools 1.0: plugin for Claude Code from tools@market",
+        "1 skill (the model reads them; their scripts run in the sandbox): tidy",
+        "1 command (you call them; their shell commands run in the sandbox): go",
+        "1 agent (kaa does not run them yet): one",
+        "1 hook, run in the sandbox:",
+        "PreToolUse Bash: command sh check.sh",
+        "MCP server tools-db: npx -y db@1, in a sandbox of its own that",
+        "gets your variables DB_TOKEN",
+        "language server py, not started yet: pylsp",
+    ):
+        assert line in world.out
+    assert world.left == ["marketplaces"]
+    assert PluginRecords(world.home).read().plugins == {}
+
+
+def test_a_plugin_is_installed_listed_switched_and_removed(world: World) -> None:
+    world.add()
+
+    facts = world.installed("tools@market")
+
+    assert (facts["name"], facts["version"], facts["enabled"], facts["source"]) == (
+        "tools",
+        "1.0",
+        True,
+        "tools@market",
+    )
+    assert (world.home.plugins / world.left[1] / "skills" / "tidy" / "SKILL.md").read_text() == SKILL
+    assert world.plugin("disable", "tools") == 0
+    assert not PluginRecords(world.home).read().plugins["tools"].enabled
+    assert world.plugin("enable", "tools") == 0
+    assert PluginRecords(world.home).read().plugins["tools"].enabled
+    write(world.home.plugin_data / "tools", {"kept": "x"})
+    assert world.plugin("remove", "tools") == 0
+    assert str(world.home.plugin_data / "tools") in world.out
+    assert world.left == ["marketplaces"]
+    assert world.plugin("remove", "tools") == 1
+    assert "there is no plugin 'tools'" in world.err
+
+
+def test_an_update_shows_what_it_adds_and_keeps_what_was_approved_until_then(world: World) -> None:
+    world.add()
+    world.installed("tools")
+    before = PluginRecords(world.home).read().plugins["tools"]
+    assert world.plugin("update") == 0
+    assert "tools is up to date" in world.out
+    write(world.market / "plugins" / "tools", {"skills/new/SKILL.md": SKILL.replace("tidy", "new")})
+
+    assert world.plugin("update") != 0
+    assert "adds: skill new" in world.out
+    assert PluginRecords(world.home).read().plugins["tools"] == before
+    assert world.plugin("update", "--yes", "tools") == 0
+    after = PluginRecords(world.home).read().plugins["tools"]
+    assert after.tree != before.tree
+    assert (world.home.plugins / after.folder / "skills" / "new" / "SKILL.md").exists()
+    assert (world.home.plugins / before.folder).exists(), "a running kaa may use it"
+
+
+def test_a_marketplace_in_git_is_pinned_and_updated_on_request(world: World, tmp_path: Path) -> None:
+    first = commit(world.market, {"note": "1"})
+
+    assert world.plugin("marketplace", "add", f"file://{world.market}") == 0, world.err
+    assert f"market: 1 plugin, commit {first[:12]}" in world.out
+    second = commit(world.market, {"plugins/tools/commands/more.md": "More.\n"})
+    facts = world.installed("tools")
+    assert [one["name"] for one in facts["commands"]] == ["go"]
+    assert world.plugin("marketplace", "update") == 0
+    assert second[:12] in world.out
+    assert world.plugin("update", "tools", "--yes") == 0
+    assert "command more" in world.out
+
+
+def test_a_plugin_of_a_repository_is_pinned_to_its_commit(world: World, tmp_path: Path) -> None:
+    repository = tmp_path / "own-tools"
+    pin = commit(repository, FILES)
+
+    facts = world.installed(f"file://{repository}")
+
+    assert (facts["name"], facts["pin"]) == ("own-tools", pin)
+
+
+def test_the_marketplaces_are_listed_and_removed_and_their_plugins_stay(world: World) -> None:
+    world.add()
+    world.installed("tools")
+
+    assert world.plugin("marketplace", "list", "--json") == 0
+    assert json.loads(world.out)["name"] == "market"
+    assert world.plugin("marketplace", "list", "market") == 0
+    assert "tools" in world.out
+    assert world.plugin("marketplace", "remove", "market") == 0
+    assert "tools" in PluginRecords(world.home).read().plugins
+    assert world.plugin("update") == 1
+    assert "tools is not updated: there is no marketplace 'market'" in world.err
+
+
+def test_a_renamed_entry_is_found_under_its_old_name(world: World) -> None:
+    content = {
+        "name": "market",
+        "plugins": [{"name": "tools", "source": "./plugins/tools"}],
+        "renames": {"utensils": "tools"},
+    }
+    write(world.market, {".claude-plugin/marketplace.json": json.dumps(content)})
+    world.add()
+
+    assert world.installed("utensils")["name"] == "tools"
+
+
+def test_an_entry_that_is_left_out_says_why(world: World) -> None:
+    world.offer({"name": "bad", "source": "../outside"}, tools="./plugins/tools")
+    world.add()
+    assert "`../outside` is not inside the source" in world.out
+
+    assert world.plugin("install", "--yes", "bad@market") == 1
+    assert "market has no plugin 'bad'" in world.err
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("nothing", "there is no plugin 'nothing', in market"),
+        ("tools@other", "there is no marketplace 'other': there are market"),
+        ("./missing", "missing does not exist"),
+        ("ftp://example.com/x", "unknown source 'ftp://example.com/x'"),
+        ("./empty", "is no plugin: it has neither a manifest nor a folder"),
+    ],
+)
+def test_what_cannot_be_installed_says_what_to_do(world: World, text: str, error: str) -> None:
+    world.add()
+    (world.project / "empty").mkdir()
+
+    assert world.plugin("install", "--yes", text) == 1
+
+    assert error in world.err
+    assert world.left == ["marketplaces"]
+
+
+def test_a_plugin_of_the_same_name_from_elsewhere_is_refused(world: World) -> None:
+    world.add()
+    world.installed("tools")
+    write(world.project / "tools", FILES)
+
+    assert world.plugin("install", "--yes", "./tools") == 1
+
+    assert "a plugin tools is installed from tools@market" in world.err
+
+
+@pytest.mark.parametrize("target", ["/etc/passwd", "../../../secret", "skills"])
+def test_links_may_not_lead_out(world: World, target: str) -> None:
+    link = world.market / "plugins" / "tools" / "link"
+    link.symlink_to(target)
+    is_inside = target == "skills"
+
+    code = world.plugin("install", "--yes", str(world.market / "plugins" / "tools"))
+
+    assert (code == 0) == is_inside
+    if not is_inside:
+        assert "leads out of the plugin" in world.err
+
+
+def test_a_damaged_record_is_an_error_that_names_the_file(world: World) -> None:
+    write(world.home.path, {"plugins.json": '{"plugins": {"../x": {}}}'})
+    os.chmod(world.home.path / "plugins.json", 0o600)
+
+    assert world.plugin("list") == 1
+
+    assert f"{world.home.path / 'plugins.json'}: " in world.err
+
+
+def test_options_are_checked_kept_and_not_shown(world: World) -> None:
+    options = {
+        "token": {"type": "string", "title": "Token", "description": "A key", "sensitive": True, "required": True},
+        "most": {"type": "number", "title": "Most", "description": "At most", "min": 1, "max": 5},
+        "fast": {"type": "boolean", "title": "Fast", "description": "Fast"},
+    }
+    write(
+        world.market / "plugins" / "tools",
+        {".claude-plugin/plugin.json": json.dumps({"name": "tools", "userConfig": options})},
+    )
+    world.add()
+
+    assert world.plugin("install", "--yes", "tools") == 0
+    assert "it needs token: kaa plugin configure tools token=VALUE" in world.out
+    assert world.plugin("configure", "tools", "most=9") == 1
+    assert "it must be from 1.0 to 5.0" in world.err
+    assert world.plugin("configure", "tools", "fast=perhaps") == 1
+    assert world.plugin("configure", "tools", "other=1") == 1
+    assert "'other' is no option of tools: token, most, fast" in world.err
+    assert world.plugin("configure", "tools", "token=hush", "most=3", "fast=yes") == 0
+    assert PluginRecords(world.home).read().plugins["tools"].values == {"token": "hush", "most": 3, "fast": True}
+    assert (world.home.path / "plugins.json").stat().st_mode & 0o077 == 0
+    for arguments in (["list"], ["list", "--json"], ["list", "tools"]):
+        assert world.plugin(*arguments) == 0
+        assert "hush" not in world.out
+
+
+@contextmanager
+def registry(files: dict[str, str], *, damaged: bool = False) -> Iterator[str]:
+    """A registry of npm with one package, `some-plugin`. Its address."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, text in files.items():
+            member = tarfile.TarInfo(f"package/{name}")
+            member.size = len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
+    content = packed.getvalue()
+    integrity = base64.b64encode(hashlib.sha512(b"other" if damaged else content).digest()).decode()
+
+    class Registry(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = content
+            if not self.path.endswith(".tgz"):
+                tarball = f"http://127.0.0.1:{server.server_port}/some-plugin.tgz"
+                version = {
+                    "name": "some-plugin",
+                    "version": "2.0.0",
+                    "dist": {"tarball": tarball, "integrity": f"sha512-{integrity}"},
+                }
+                about = {"name": "some-plugin", "dist-tags": {"latest": "2.0.0"}, "versions": {"2.0.0": version}}
+                body = json.dumps(about).encode()
+            self.send_response(200)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_arguments: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Registry) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
+def test_a_package_of_npm_is_unpacked_and_none_of_its_scripts_runs(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = {"name": "some-plugin", "version": "2.0.0", "scripts": {"prepare": "touch ran", "install": "touch ran"}}
+    world.offer(some={"source": "npm", "package": "some-plugin"})
+    world.add()
+    with registry({"package.json": json.dumps(package), **FILES}) as address:
+        monkeypatch.setenv("npm_config_registry", address)
+        monkeypatch.setenv("npm_config_cache", str(world.home.path / "npm"))
+
+        facts = world.installed("some")
+
+    assert (facts["name"], facts["pin"]) == ("some", "some-plugin 2.0.0")
+    assert not list(world.home.plugins.rglob("ran"))
