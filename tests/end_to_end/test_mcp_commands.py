@@ -298,6 +298,96 @@ class TestImporting:
             "vscode": {"command": "d"},
         }
 
+    def test_codex_says_times_and_approvals_in_its_own_way(self, kaa: Kaa) -> None:
+        codex = kaa.home.parent / "person" / ".codex"
+        codex.mkdir()
+        (codex / "config.toml").write_text("""
+            [mcp_servers.both]
+            command = "a"
+            startup_timeout_sec = 20.5
+            startup_timeout_ms = 7
+            env_vars = ["HOST", {name = "PORT", source = "local"}]
+            supports_parallel_tool_calls = true
+            [mcp_servers.both.tools.write]
+            approval_mode = "approve"
+            [mcp_servers.endless]
+            url = "https://e.example"
+            startup_timeout_ms = 1500
+            tool_timeout_sec = inf
+            enabled_tools = ["read"]
+            scopes = ["one", "two"]
+            [mcp_servers.none]
+            command = "n"
+            tool_timeout_sec = nan
+        """)
+
+        done = kaa.run("mcp", "import", "codex", "--yes")
+
+        assert entries(kaa.home / "mcp.json") == {
+            "both": {
+                "command": "a",
+                "startupTimeoutSeconds": 20.5,
+                "env": {"HOST": "${HOST}", "PORT": "${PORT}"},
+            },
+            "endless": {
+                "url": "https://e.example",
+                "startupTimeoutSeconds": 1.5,
+                "timeoutSeconds": 86400,
+                "tools": ["read"],
+                "oauth": {"scope": "one two"},
+            },
+        }
+        assert "`tool_timeout_sec` has no limit: kaa waits for a day" in done.out
+        assert "`tools` is ignored: kaa asks as its own settings say" in done.out
+        assert "MCP server none in" in done.err
+        assert "`tool_timeout_sec` is nan, not a positive number" in done.err
+
+    def test_names_that_clash_are_told_apart(self, kaa: Kaa) -> None:
+        def entry(key: str) -> dict[str, Json]:
+            return {"url": "https://a.example", "headers": {"X-Key": key}}
+
+        mine = {"mcpServers": {"my-lab": entry("sk-2"), "my lab": entry("sk-1")}}
+        content = {"mcpServers": {"my_lab": entry("sk-1")}, "projects": {str(kaa.project.resolve()): mine}}
+        (kaa.home.parent / "person" / ".claude.json").write_text(json.dumps(content))
+
+        done = kaa.run("mcp", "import", "claude", "--yes")
+        again = kaa.run("mcp", "import", "claude", "--yes")
+
+        assert (done.code, again.code) == (0, 0)
+        assert {name: entry["headers"] for name, entry in entries(kaa.home / "mcp.json").items()} == {
+            "my_lab": {"X-Key": "${MY_LAB_X_KEY}"},
+            "my-lab-2": {"X-Key": "${MY_LAB_2_X_KEY}"},
+        }
+        assert "'my-lab' is its name there" in done.out
+        assert "MCP server my lab in" in done.err
+        assert "another server with a name like this is the same" in done.err
+        assert "has the server my-lab-2 already" in again.out
+
+    def test_a_name_that_is_taken_stays_as_it_is(self, kaa: Kaa) -> None:
+        kaa.run("mcp", "add", "my-lab", "--", "mine")
+        servers = {"my_lab": {"command": "theirs"}, "new": {"command": "new"}}
+        (kaa.home.parent / "person" / ".claude.json").write_text(json.dumps({"mcpServers": servers}))
+
+        done = kaa.run("mcp", "import", "claude", "--yes")
+
+        assert done.code == 1
+        assert "my_lab is left out" in done.err
+        assert "another server my-lab. `kaa mcp remove my-lab` removes it" in done.err
+        assert {name: entry["command"] for name, entry in entries(kaa.home / "mcp.json").items()} == {
+            "my-lab": "mine",
+            "new": "new",
+        }
+
+    @pytest.mark.parametrize(("agent", "file"), [("claude", ".claude.json"), ("codex", ".codex/config.toml")])
+    def test_a_file_in_utf_16_is_named_with_what_to_do(self, kaa: Kaa, agent: str, file: str) -> None:
+        path = kaa.home.parent / "person" / file
+        path.parent.mkdir(exist_ok=True)
+        path.write_text('{"mcpServers": {}}', "utf-16")
+
+        done = kaa.run("mcp", "import", agent)
+
+        assert (done.code, done.err) == (1, f"kaa: {path} cannot be read: it is UTF-16. Save it as UTF-8\n")
+
     def test_secrets_are_not_copied(self, kaa: Kaa) -> None:
         entry = {
             "url": "https://a.example",

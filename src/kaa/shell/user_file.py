@@ -21,7 +21,7 @@ def read_json(file: str) -> object:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        reason = error.strerror if isinstance(error, OSError) else wrong_encoding(error)
         raise UserFileError(f"{file} cannot be read: {reason}") from error
     if not text.strip():
         return None
@@ -29,6 +29,12 @@ def read_json(file: str) -> object:
         return json.loads(text)
     except (ValueError, RecursionError):
         return _lenient(file, text)
+
+
+def wrong_encoding(error: UnicodeDecodeError) -> str:
+    """Why a file that is not UTF-8 cannot be read, and what to do. Editors of Windows like to write UTF-16."""
+    found = "UTF-16" if error.object[:2] in (b"\xff\xfe", b"\xfe\xff") else "not UTF-8"
+    return f"it is {found}. Save it as UTF-8"
 
 
 def _lenient(file: str, text: str) -> object:

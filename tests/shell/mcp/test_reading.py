@@ -1,7 +1,13 @@
 """What files say about servers."""
 
+from pathlib import Path
+
+import pytest
+
+from kaa.shell.home import Home
+from kaa.shell.mcp.config.dialects import FieldError
 from kaa.shell.mcp.config.entry import Source
-from kaa.shell.mcp.config.reading import server_of
+from kaa.shell.mcp.config.reading import configured, server_of
 
 
 def test_a_file_of_a_project_cannot_loosen_what_protects_the_user() -> None:
@@ -12,4 +18,23 @@ def test_a_file_of_a_project_cannot_loosen_what_protects_the_user() -> None:
     assert (server.entry.sandbox, server.entry.approval, server.entry.headers_helper) == (True, "writes", "")
     assert server.ignored == tuple(
         f"`{field}` is ignored: only your own files can have it" for field in ("sandbox", "approval", "headersHelper")
+    )
+
+
+@pytest.mark.parametrize("time", [0, float("inf"), float("nan")])
+def test_a_time_without_an_end_is_no_time(time: float) -> None:
+    with pytest.raises(FieldError, match="times must be positive numbers"):
+        server_of("ours", {"command": "x", "timeoutSeconds": time}, Source("mcp.json", "user"), "kaa")
+
+
+def test_files_in_utf_16_are_named_with_what_to_do(tmp_path: Path) -> None:
+    content = '{"mcpServers": {"a": {"command": "a"}}}'
+    (tmp_path / "mcp.json").write_text(content, "utf-16")
+
+    found = configured(Home(tmp_path), "/project", [(".mcp.json", content.encode("utf-16"))])
+
+    assert found.servers == ()
+    assert found.notices == (
+        f"{tmp_path / 'mcp.json'} cannot be read: it is UTF-16. Save it as UTF-8",
+        "/project/.mcp.json is ignored: it is UTF-16. Save it as UTF-8",
     )

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,8 +12,8 @@ from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.mcp.telling import tell
 from kaa.shell.home import Home
-from kaa.shell.mcp.config.file import ServerFileError, add_server
-from kaa.shell.mcp.config.importing import AGENTS, imported
+from kaa.shell.mcp.config.file import ServerFileError, add_server, entries_in, rival_of
+from kaa.shell.mcp.config.importing import AGENTS, ImportedServer, imported
 from kaa.tui.sanitize import sanitize
 
 
@@ -28,7 +29,7 @@ def run_import(parsed: argparse.Namespace, home: Home) -> int:
 
     Raises:
         ImportedServersError: the agent's file cannot be read.
-        ServerFileError: the agent has no server of a name that was given.
+        ServerFileError: the agent has no server of a name that was given, or kaa's file cannot be read.
         NobodyAnswersError: nobody can be asked.
         SettingsError: kaa's file has a mistake, or cannot be written.
     """
@@ -41,17 +42,19 @@ def run_import(parsed: argparse.Namespace, home: Home) -> int:
     if not servers:
         deliver(sys.stdout, f"{parsed.agent} has no MCP servers.\n")
         return ExitCode.DONE
-    for server in servers:
+    path = home.path / "mcp.json"
+    new, failed = _sorted_out(servers, path)
+    if not new:
+        return ExitCode.FAILED if failed else ExitCode.DONE
+    for server in new:
         entry = msgspec.json.format(msgspec.json.encode(server.fields), indent=2).decode()
         deliver(sys.stdout, sanitize(f"{server.name}, from {server.file}:\n{entry}\n"))
         for remark in server.remarks:
             deliver(sys.stdout, sanitize(f"  {remark}\n"))
-    path = home.path / "mcp.json"
-    if not parsed.yes and not confirmed(f"Add {len(servers)} to {path}?"):
+    if not parsed.yes and not confirmed(f"Add {len(new)} to {path}?"):
         deliver(sys.stderr, "nothing is added\n")
         return ExitCode.DENIED
-    failed = False
-    for server in servers:
+    for server in new:
         try:
             add_server(path, server.name, server.fields)
             deliver(sys.stdout, sanitize(f"Added {server.name}.\n"))
@@ -59,3 +62,21 @@ def run_import(parsed: argparse.Namespace, home: Home) -> int:
             failed = True
             tell(str(error))
     return ExitCode.FAILED if failed else ExitCode.DONE
+
+
+def _sorted_out(servers: Sequence[ImportedServer], path: Path) -> tuple[list[ImportedServer], bool]:
+    """Those that kaa's file has room for, and whether it has another server for one; both are told.
+
+    Raises:
+        ServerFileError: the file cannot be read.
+    """
+    present, new, failed = entries_in(path), list[ImportedServer](), False
+    for server in servers:
+        if not (rival := rival_of(server.name, present)):
+            new.append(server)
+        elif present[rival] == msgspec.json.decode(msgspec.json.encode(server.fields)):
+            deliver(sys.stdout, sanitize(f"{path} has the server {rival} already.\n"))
+        else:
+            failed = True
+            tell(f"{server.name} is left out: {path} has another server {rival}. `kaa mcp remove {rival}` removes it")
+    return new, failed

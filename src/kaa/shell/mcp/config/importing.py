@@ -15,14 +15,17 @@ import msgspec
 
 from kaa.core.messages import Json
 from kaa.host.regular_files import read_regular
+from kaa.shell.mcp.config.codex import translated_codex
 from kaa.shell.mcp.config.dialects import FieldError, translated
 from kaa.shell.mcp.config.entry import Source
-from kaa.shell.mcp.config.reading import server_of
-from kaa.shell.user_file import UserFileError, read_json
+from kaa.shell.mcp.config.reading import alike, server_of
+from kaa.shell.user_file import UserFileError, read_json, wrong_encoding
 
 _SECRET = re.compile(r"key|token|secret|passw|auth|credential", re.IGNORECASE)
 _PASSWORD = re.compile(r"[a-z]+://[^/@]*:[^/@]*@", re.IGNORECASE)
 _SCHEME = re.compile(r"(bearer|basic)\s", re.IGNORECASE)
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+_MAX_NAME = 40
 _REFERENCE = re.compile(r"\$\{[^}]+\}")
 
 
@@ -64,20 +67,38 @@ def imported(agent: str, home: Path, project: str) -> Imported:
     """
     found: list[ImportedServer] = []
     problems: list[str] = []
+    taken: dict[str, dict[str, Json]] = {}
     for file, entries, translate in AGENTS[agent](home, project):
-        for name, fields in entries.items():
+        for given, fields in entries.items():
             try:
                 if not isinstance(fields, dict):
                     raise FieldError("it is not an object")
                 own, remarks = translate(fields)
-                found.append(_checked(name, own, file, remarks))
-            except (FieldError, ValueError) as error:
-                problems.append(f"MCP server {name[:80]} in {file} is left out: {error}")
+                name = _free(_NOT_IN_NAMES.sub("-", given)[:_MAX_NAME], own, taken)
+                renamed = () if name == given else (f"{given[:80]!r} is its name there",)
+                found.append(_checked(name, own, file, (*renamed, *remarks)))
+                taken[alike(name)] = own
+            except ValueError as error:
+                problems.append(f"MCP server {given[:80]} in {file} is left out: {error}")
     return Imported(tuple(found), tuple(problems))
 
 
+def _free(name: str, fields: dict[str, Json], taken: Mapping[str, dict[str, Json]]) -> str:
+    """The name, with a number if another server has one like it.
+
+    Raises:
+        FieldError: that one is the same server.
+    """
+    free, number = name, 1
+    while (other := taken.get(alike(free))) is not None:
+        if other == fields:
+            raise FieldError("another server with a name like this is the same")
+        number += 1
+        free = f"{name[: _MAX_NAME - 4]}-{number}"
+    return free
+
+
 def _checked(name: str, fields: dict[str, Json], file: str, remarks: tuple[str, ...]) -> ImportedServer:
-    name = re.sub(r"[^A-Za-z0-9_-]", "-", name)[:40]
     fields, hidden = _without_secrets(name, fields)
     server = server_of(name, fields, Source(file, "user"), "kaa")
     return ImportedServer(name, fields, file, (*remarks, *hidden, *server.ignored))
@@ -158,31 +179,12 @@ def _codex(home: Path, _: str) -> _Found:
         content = tomllib.loads(read_regular(file).decode("utf-8-sig"))
     except FileNotFoundError:
         content = {}
+    except UnicodeDecodeError as error:
+        raise ImportedServersError(f"{file} cannot be read: {wrong_encoding(error)}") from error
     except (OSError, ValueError) as error:
         raise ImportedServersError(f"{file} cannot be read: {error}") from error
 
-    def translate(fields: Mapping[str, Json]) -> tuple[dict[str, Json], tuple[str, ...]]:
-        own = dict(fields)
-        renamed = {
-            "http_headers": "headers",
-            "tool_timeout_sec": "timeoutSeconds",
-            "startup_timeout_sec": "startupTimeoutSeconds",
-            "enabled_tools": "tools",
-            "disabled_tools": "excludeTools",
-        }
-        own = {renamed.get(key, key): value for key, value in own.items()}
-        headers = own.get("headers")
-        headers = dict(headers) if isinstance(headers, dict) else {}
-        if isinstance(from_variables := own.pop("env_http_headers", None), dict):
-            headers |= {key: f"${{{variable}}}" for key, variable in from_variables.items()}
-        if isinstance(bearer := own.pop("bearer_token_env_var", None), str):
-            headers["Authorization"] = f"Bearer ${{{bearer}}}"
-        if isinstance(variables := own.pop("env_vars", None), list):
-            env = own.get("env")
-            own["env"] = {str(one): f"${{{one}}}" for one in variables} | (env if isinstance(env, dict) else {})
-        return translated(own | ({"headers": headers} if headers else {}), "kaa")
-
-    return [(str(file), _servers(content, "mcp_servers"), translate)]
+    return [(str(file), _servers(content, "mcp_servers"), translated_codex)]
 
 
 def _opencode(home: Path, _: str) -> _Found:

@@ -4,6 +4,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from pathlib import Path
 
 import msgspec
@@ -15,7 +16,7 @@ from kaa.shell.home import PROJECT_FOLDER, Home
 from kaa.shell.mcp.config.dialects import Dialect, FieldError, translated
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
 from kaa.shell.project_files import ServerFile
-from kaa.shell.user_file import UserFileError, read_json
+from kaa.shell.user_file import UserFileError, read_json, wrong_encoding
 
 MAX_FILE_BYTES = 256 * 1024
 MAX_SERVERS = 200
@@ -70,7 +71,7 @@ def configured(home: Home, root: str, project: Sequence[ServerFile], extra: Path
         file, scope = source.file, source.scope
         for server in _entries(source, dialect, servers, notices):
             name = server.name
-            rival = next((one for one in found.values() if _alike(one.name) == _alike(name)), None)
+            rival = next((one for one in found.values() if alike(one.name) == alike(name)), None)
             if rival is None or rival.source.scope == scope == "project" or scope == "run":
                 found.pop(rival.name if rival is not None else name, None)
                 found[name] = server
@@ -112,6 +113,9 @@ def _parsed(path: str, field: str, data: bytes, notices: list[str]) -> Json:
 
         text = jsonc.to_json(data.decode("utf-8-sig"))
         return servers_in(json.loads(text) if text.strip() else None, field, path)
+    except UnicodeDecodeError as error:
+        notices.append(f"{path} is ignored: {wrong_encoding(error)}")
+        return {}
     except (ValueError, RecursionError) as error:
         notices.append(str(error) if isinstance(error, FieldError) else f"{path} is not JSON: {error}")
         return {}
@@ -167,12 +171,13 @@ def server_of(name: str, fields: Json, source: Source, dialect: Dialect) -> Conf
     entry = msgspec.convert({key: value for key, value in known.items() if key in _FIELDS}, ServerEntry)
     if bool(entry.command) == bool(entry.url):
         raise FieldError("it needs either `command` or `url`")
-    if entry.timeout_seconds <= 0 or entry.startup_timeout_seconds <= 0 or entry.idle_minutes <= 0:
-        raise FieldError("times must be positive")
+    if not all(0 < time < inf for time in (entry.timeout_seconds, entry.startup_timeout_seconds, entry.idle_minutes)):
+        raise FieldError("times must be positive numbers")
     told = tuple(f"`{one[:80]}` is no field that kaa knows" for one in unknown)
     decisive = {key: value for key, value in known.items() if key not in _DESCRIBING}
     return ConfiguredServer(name, entry, source, digest(decisive), (*ignored, *told))
 
 
-def _alike(name: str) -> str:
+def alike(name: str) -> str:
+    """The name as models tell it apart from others."""
     return name.replace("-", "_").lower()
