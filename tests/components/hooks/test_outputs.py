@@ -61,6 +61,15 @@ def test_plain_output_is_for_the_model_at_prompts_and_starts_only() -> None:
     assert outcome_of(hook("UserPromptSubmit", "gemini"), Ended(0, "be kind")).messages == ("be kind",)
 
 
+def test_the_answer_may_follow_a_line_that_announces_it() -> None:
+    announcement, answer = '{"async": true, "asyncTimeout": 1000}', '{"systemMessage": "built"}'
+
+    assert outcome_of(hook("SessionStart"), Ended(0, f"{announcement}\n{answer}\n{{")).messages == ("built",)
+    assert outcome_of(hook("SessionStart"), Ended(0, announcement)) == Outcome()
+    two = outcome_of(hook("SessionStart"), Ended(0, f"{answer}\n{answer}"))
+    assert two.messages == ("printed invalid JSON, which is not used",)
+
+
 @pytest.mark.parametrize("output", ["{", '{"decision": ', "{" * 100_000, '{"a":' * 100_000])
 def test_invalid_json_is_named(output: str) -> None:
     assert outcome_of(hook("PreToolUse"), Ended(0, output)).messages == ("printed invalid JSON, which is not used",)

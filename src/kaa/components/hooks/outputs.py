@@ -77,7 +77,7 @@ def outcome_of(hook: HookDefinition, ended: Ended) -> Outcome:
     said = Outcome()
     if output.startswith("{"):
         try:
-            found = msgspec.json.decode(output)
+            found = _decoded(output)
         except (msgspec.DecodeError, RecursionError):
             said = Outcome(messages=("printed invalid JSON, which is not used",))
         else:
@@ -93,6 +93,17 @@ def outcome_of(hook: HookDefinition, ended: Ended) -> Outcome:
         first = next(iter(ended.errors.strip().splitlines()), "")[:200]
         return merged((said, failed(hook, f"failed with exit code {ended.exit_code}{f': {first}' if first else ''}")))
     return said
+
+
+def _decoded(output: str) -> Any:
+    """The answer in an output. Scripts that go on in the background in Claude Code first print a line that says so."""
+    first, _, rest = output.partition("\n")
+    try:
+        announced = msgspec.json.decode(first)
+    except (msgspec.DecodeError, RecursionError):
+        return msgspec.json.decode(output)
+    is_async = rest.strip() and isinstance(announced, dict) and announced.get("async") is True
+    return msgspec.json.decode(rest.strip().partition("\n")[0] if is_async else output)
 
 
 def answer_of(hook: HookDefinition, answer: str) -> Outcome:
