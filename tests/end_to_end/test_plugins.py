@@ -69,6 +69,11 @@ def test_skills_and_commands_have_the_name_and_the_folder_of_the_plugin(kaa: Kaa
     [message] = (text for role, text in conversation(server.requests[-1]) if role == "user")
     assert b"- tools:tidy: Tidy up" in server.requests[-1].body
     assert message.startswith("Found: 3 files")
+    listed = [json.loads(line) for line in kaa.run("import", "--json").out.splitlines()]
+    assert [(one["kind"], one["name"], one["state"]) for one in listed] == [
+        ("skill", "tools:tidy", "used"),
+        ("command", "tools:count", "used"),
+    ]
     assert f"Run {root}/tidy.sh in {kaa.project}." in results(server)[0]
 
 

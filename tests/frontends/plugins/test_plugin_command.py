@@ -57,7 +57,11 @@ class World:
 
     def plugin(self, *arguments: str) -> int:
         """Run `kaa plugin`. Returns the exit code."""
-        code = run(["plugin", *arguments])
+        return self.kaa("plugin", *arguments)
+
+    def kaa(self, *arguments: str) -> int:
+        """Run `kaa`. Returns the exit code."""
+        code = run(arguments)
         printed = self._capsys.readouterr()
         self.out, self.err = printed.out, printed.err
         return code
@@ -238,6 +242,31 @@ def test_a_plugin_of_the_same_name_from_elsewhere_is_refused(world: World) -> No
     assert world.plugin("install", "--yes", "./tools") == 1
 
     assert "a plugin tools is installed from tools@market" in world.err
+
+
+def test_a_package_of_the_project_offers_its_plugin(world: World) -> None:
+    manifest = {"$schema": "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json", "name": "shapes"}
+    root = "shapes-1.2.agent-plugin"
+    listed = [f"{root}/plugin.json", f"{root}/skills/tidy/SKILL.md"]
+    site = world.project / ".venv" / "lib" / "python3.12" / "site-packages"
+    write(
+        site,
+        {
+            "shapes-1.2.dist-info/agent_plugins.json": json.dumps({"root": root, "files": listed}),
+            f"{root}/plugin.json": json.dumps(manifest),
+            f"{root}/skills/tidy/SKILL.md": SKILL,
+            f"{root}/skills/other/SKILL.md": SKILL,
+        },
+    )
+    assert world.kaa("import") == 0
+    assert "shapes 1.2 of this project brings a plugin: kaa plugin install wheel:shapes" in world.err
+
+    facts = world.installed("wheel:shapes")
+
+    assert (facts["name"], facts["pin"], facts["source"]) == ("shapes", "shapes 1.2", f"wheel:{world.project}#shapes")
+    assert [one["name"] for one in facts["skills"]] == ["tidy"]
+    assert world.plugin("install", "wheel:other") == 1
+    assert "no package 'other'" in world.err
 
 
 @pytest.mark.parametrize("target", ["/etc/passwd", "../../../secret", "skills"])

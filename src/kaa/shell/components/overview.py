@@ -1,14 +1,16 @@
 """Everything that was found for a project, of all agents, used or not: for `kaa import`."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple, get_args
 
-from kaa.shell.components import ForeignAgent, user_hook_places, user_places
+from kaa.shell.components import ForeignAgent, enabled_plugins, user_hook_places, user_places
 from kaa.shell.components.finding import UserTree, find
 from kaa.shell.components.hook_files import find_hooks
 from kaa.shell.components.known_fields import KnownFields
 from kaa.shell.components.reading import Candidate, Component, components_in
 from kaa.shell.home import Home
+from kaa.shell.plugins.wheels import wheels_with_plugins
 from kaa.shell.safety import SandboxFlags, start_workspace
 from kaa.shell.settings import load_user_settings
 from kaa.shell.trust.configuration import ProjectConfiguration, survey
@@ -52,10 +54,18 @@ async def overview(directory: str, home: Home, environ: Mapping[str, str]) -> Ov
         is_wanted = agent not in FOREIGN_AGENTS or agent in settings.use_files_of
         obstacle = "" if is_wanted else f"you have not asked for it: `kaa import {agent}` uses the files of {agent}"
         candidates.append(Candidate(file, False, obstacle))
+    problems: list[str] = []
+    if (plugins := enabled_plugins(home, problems.append)) is not None:
+        candidates += [Candidate(file, False, plugin=name) for name, file in plugins.files(directory, problems.append)]
+    problems += [
+        f"The package {wheel.name} {wheel.version} of this project brings a plugin: kaa plugin install"
+        f" wheel:{wheel.name} shows it, and asks"
+        for wheel in wheels_with_plugins(Path(directory))
+    ]
     fields = KnownFields(home.cache)
     components = components_in(candidates, settings.excluded, fields)
     fields.keep()
-    return Overview(components, (*project.components.notices, *own.notices, *hooks.notices))
+    return Overview(components, (*project.components.notices, *own.notices, *hooks.notices, *problems))
 
 
 def _of_project(project: ProjectConfiguration, home: Home) -> list[Candidate]:

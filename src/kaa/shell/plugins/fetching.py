@@ -1,6 +1,7 @@
 """Gets the files of a plugin or marketplace from where they are. Nothing that they contain is executed."""
 
 import base64
+import io
 import os
 import subprocess
 import tarfile
@@ -18,6 +19,7 @@ from kaa.shell.extensions.git import Repository
 from kaa.shell.extensions.sources import GitSource, PathSource
 from kaa.shell.extensions.staging import StagedTree, copy_folder
 from kaa.shell.plugins.sources import repository_of
+from kaa.shell.plugins.wheels import WheelSource, plugin_of
 
 _TIMEOUT_SECONDS: Final = 300.0
 
@@ -73,6 +75,19 @@ class Fetcher:
                 if source.sha and fetched.pin != source.sha:
                     raise InstallationError(f"{source.sha} is no commit: the marketplace has another hash")
                 return fetched
+
+    def of_wheel(self, source: WheelSource) -> Fetched:
+        """The plugin in a package of a project.
+
+        Raises:
+            InstallationError: there is none.
+        """
+        wheel, listing = plugin_of(source)
+        tree = self._tree()
+        for path in listing.files(""):
+            if (data := listing.read(path)) is not None:
+                tree.write(path, io.BytesIO(data))
+        return Fetched(tree.top, f"{wheel.name} {wheel.version}")
 
     def _folder(self, folder: Path) -> Fetched:
         if not folder.is_dir():

@@ -28,6 +28,7 @@ from kaa.shell.home import Home
 from kaa.shell.plugins.fetching import Fetched, Fetcher
 from kaa.shell.plugins.records import InstalledPlugin, KnownMarketplace, PluginRecords, Records
 from kaa.shell.plugins.sources import source_in
+from kaa.shell.plugins.wheels import PREFIX, wheel_source
 
 _HIDDEN = ".preparing-"
 _MARKETPLACES = "marketplaces"  # beside the folders of plugins, which have a `-` in their names
@@ -139,7 +140,7 @@ class PluginStore:
         """Get a plugin and look at it. Nothing is installed yet; what is not installed is removed at the end.
 
         Args:
-            text: NAME, NAME@MARKETPLACE, or where it comes from; see `source_in`.
+            text: NAME, NAME@MARKETPLACE, `wheel:NAME`, or where it comes from; see `source_in`.
             directory: that a relative path starts from.
 
         Raises:
@@ -149,7 +150,10 @@ class PluginStore:
         chosen = self._chosen(text, records)
         with self._staging() as staging:
             fetcher = Fetcher(staging, self._environ)
-            if chosen is None:
+            if text.startswith(PREFIX):
+                wheel = wheel_source(text, directory)
+                fetched, given, name, entry = fetcher.of_wheel(wheel), str(wheel), wheel.name, None
+            elif chosen is None:
                 source = source_in(text, directory)
                 fetched, given, name, entry = fetcher.named(source), str(source), _last_of(text), None
             else:
