@@ -1,5 +1,5 @@
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,9 +11,17 @@ from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.protocol import Workspace
 from tests.support.agents import run
+from tests.support.elsewhere import folder_elsewhere
 from tests.support.removal import removed_afterwards
 
 T = TypeVar("T")
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[Path]:
+    """The sandbox shows nothing of temporary directories but the project itself."""
+    with folder_elsewhere() as folder:
+        yield folder
 
 
 @pytest.fixture
@@ -89,6 +97,43 @@ def test_many_skills_are_counted(project: Path) -> None:
     (use,) = (use for use in surveyed(project).uses if use.startswith("skills"))
 
     assert use.endswith("s11/SKILL.md, 8 more, which `kaa import` lists")
+
+
+def skill(folder: Path, name: str) -> None:
+    (folder / ".claude" / "skills" / name).mkdir(parents=True)
+    (folder / ".claude" / "skills" / name / "SKILL.md").write_text(f"{folder.name} {name}")
+
+
+def test_the_directories_above_have_skills_as_far_as_the_repository_goes(elsewhere: Path) -> None:
+    outside, repository = elsewhere, elsewhere / "repository"
+    here = repository / "packages" / "one"
+    here.mkdir(parents=True)
+    (repository / ".git").mkdir()
+    (repository / ".git" / "HEAD").write_text("ref: refs/heads/main")
+    for folder in (outside, repository, here):
+        skill(folder, "tidy")
+    skill(repository / "packages" / "two", "other")
+    (repository / ".claude" / "skills" / "link").symlink_to(outside / ".claude" / "skills" / "tidy")
+    (repository / ".claude" / "commands").mkdir()
+    (repository / ".claude" / "commands" / "shared.md").write_text("x")
+    (repository / ".claude" / "commands" / "shared.md").chmod(0o666)
+
+    found = surveyed(here).components
+
+    assert [(file.path, file.data) for file in found.files] == [
+        (".claude/skills/tidy/SKILL.md", b"one tidy"),
+        ("../../.claude/skills/tidy/SKILL.md", b"repository tidy"),
+    ]
+    assert any("shared.md: not used, because every user can write it" in notice for notice in found.notices)
+    assert any("lead out of the project" in notice for notice in found.notices)
+
+
+def test_outside_of_the_repository_nothing_counts(elsewhere: Path) -> None:
+    (elsewhere / "in" / ".git").mkdir(parents=True)
+    (elsewhere / "in" / ".git" / "HEAD").write_text("ref: refs/heads/main")
+    skill(elsewhere, "tidy")
+
+    assert surveyed(elsewhere / "in").components.files == ()
 
 
 def test_the_name_of_a_folder_adds_no_line_of_its_own(project: Path) -> None:

@@ -43,7 +43,7 @@ class TestWhereTheyAreFound:
         files = {f"/work/{where}AGENTS.md": b"x" for where in ("", "repo/", "repo/package/")}
         workspace = MemoryWorkspace({**files, f"/work/repo/{mark}": b"ref"}, root=ROOT)
 
-        found = run(find_instructions(workspace))
+        found = run(find_instructions(workspace)).files
 
         assert [(file.name, file.standing) for file in found] == [
             ("../../AGENTS.md", "above"),
@@ -54,7 +54,7 @@ class TestWhereTheyAreFound:
     def test_without_a_repository_only_the_project_counts(self) -> None:
         files = {f"/work/{where}AGENTS.md": b"x" for where in ("repo/", "repo/package/")}
 
-        found = run(find_instructions(MemoryWorkspace(files, root=ROOT)))
+        found = run(find_instructions(MemoryWorkspace(files, root=ROOT))).files
 
         assert [file.standing for file in found] == ["above", "project"]
 

@@ -110,7 +110,7 @@ class Component(NamedTuple):
             return None
         file = self.candidate.file
         # Of the user's, links lead anywhere, and commands in the sandbox see only where they lead to.
-        path = os.path.join(root, file.path) if self.candidate.is_of_project else file.real_path
+        path = os.path.normpath(os.path.join(root, file.path)) if self.candidate.is_of_project else file.real_path
         is_claude = file.place.agent in _CLAUDE
         return SkillFile(self.definition, path, os.path.dirname(path), self.candidate.is_of_project, is_claude)
 

@@ -8,10 +8,10 @@ from typing import Literal
 
 import msgspec
 
-from kaa.shell.components import HOOK_PLACES, PROJECT_PLACES, RULE_PLACES, Found, Place, is_component
+from kaa.shell.components import HOOK_PLACES, PROJECT_PLACES, RULE_PLACES, Found, FoundFile, Place, is_component
 from kaa.shell.home import PROJECT_FOLDER, Home
-from kaa.shell.trust.instructions import InstructionFile, find_instructions
-from kaa.workspace.protocol import FileInfo, Workspace
+from kaa.shell.trust.instructions import InstructionFile, find_instructions, stranger_above
+from kaa.workspace.protocol import DirEntry, FileInfo, Workspace
 
 SERVER_FILES = (".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json", ".pi/mcp.json", f"{PROJECT_FOLDER}/mcp.json")
 """The files of a project that configure MCP servers; later ones win."""
@@ -155,10 +155,12 @@ async def survey(workspace: Workspace, home: Home) -> ProjectConfiguration:
     base = await workspace.stat(".")
     if base is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), workspace.root)
-    instructions = await find_instructions(workspace)
+    instructions, repository = await find_instructions(workspace)
     names = {entry.name for entry in await workspace.list(".")}
     places = [place for place in PROJECT_PLACES if place.folder.split("/")[0] in names]
     components = await _components(workspace, places, base.real_path) if places else Found()
+    if above := await _places_above(workspace, repository):
+        components = _joined(components, await _components_above(workspace, above, repository))
     if rule_places := [place for place in RULE_PLACES if place.folder.split("/")[0] in names]:
         from kaa.shell.trust.rules import find_rules  # lazy: many projects have none
 
@@ -169,7 +171,7 @@ async def survey(workspace: Workspace, home: Home) -> ProjectConfiguration:
         from kaa.shell.components.hook_files import find_hooks  # lazy: many projects have none
 
         hooks = await find_hooks(workspace, hook_places, base.real_path)
-        components = Found((*components.files, *hooks.files), (*components.notices, *hooks.notices))
+        components = _joined(components, hooks)
     try:
         files = await _files(workspace, base.real_path, _canonical(home), names)
     except _CannotBeTrustedError as error:
@@ -182,6 +184,45 @@ async def _components(workspace: Workspace, places: Sequence[Place], root: str) 
     from kaa.shell.components.finding import find  # lazy: many projects have none
 
     return await find(workspace, places, root)
+
+
+async def _places_above(workspace: Workspace, repository: str) -> list[Place]:
+    """The places in the directories above, up to the root of the repository, the nearest first."""
+    places: list[Place] = []
+    folder = workspace.root
+    while folder != repository:
+        folder = posixpath.dirname(folder)
+        if folder == os.path.expanduser("~"):  # noqa: ASYNC240 - reads a variable; what is there is the user's
+            break
+        names = {entry.name for entry in await _entries(workspace, folder)}
+        way = posixpath.relpath(folder, workspace.root)
+        found = (place for place in PROJECT_PLACES if place.folder.split("/")[0] in names)
+        places += [place._replace(folder=f"{way}/{place.folder}") for place in found]
+    return places
+
+
+async def _components_above(workspace: Workspace, places: Sequence[Place], repository: str) -> Found:
+    base = await workspace.stat(repository)
+    found = await _components(workspace, places, repository if base is None else base.real_path)
+    files: list[FoundFile] = []
+    notices = list(found.notices)
+    for file in found.files:
+        if problem := stranger_above(file.real_path):
+            notices.append(f"{file.path}: not used, because {problem}")
+        else:
+            files.append(file)
+    return Found(tuple(files), tuple(notices))
+
+
+async def _entries(workspace: Workspace, folder: str) -> list[DirEntry]:
+    try:
+        return await workspace.list(folder)
+    except OSError:
+        return []
+
+
+def _joined(one: Found, other: Found) -> Found:
+    return Found((*one.files, *other.files), (*one.notices, *other.notices))
 
 
 def configures(path: str) -> bool:

@@ -8,7 +8,7 @@ import posixpath
 import stat
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -60,8 +60,15 @@ class InstructionFile(msgspec.Struct, frozen=True):
     notices: tuple[str, ...] = ()
 
 
-async def find_instructions(workspace: Workspace) -> tuple[InstructionFile, ...]:
-    """The files that the project's directory and those above have, the most general first."""
+class FoundInstructions(NamedTuple):
+    """Instructions, the most general first, and the root of the repository that the project belongs to."""
+
+    files: tuple[InstructionFile, ...]
+    repository: str
+
+
+async def find_instructions(workspace: Workspace) -> FoundInstructions:
+    """The files that the project's directory and those above have. Without a repository, its root is the project."""
     root = PurePosixPath(workspace.root)
     folders = [*map(str, reversed(root.parents)), str(root)]
     names = (*CONTEXT_NAMES, LOCAL_NAME, *_REPOSITORY)
@@ -80,7 +87,7 @@ async def find_instructions(workspace: Workspace) -> tuple[InstructionFile, ...]
                 standing = "link"
             name = posixpath.relpath(path, workspace.root)
             files.append(InstructionFile(path, name, found[path], standing, problem or ""))
-    return await _with_imports(workspace, files, repository)
+    return FoundInstructions(await _with_imports(workspace, files, repository), repository)
 
 
 def _used(folder: str, root: str, found: Collection[str]) -> list[str]:
