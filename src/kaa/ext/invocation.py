@@ -39,6 +39,14 @@ def invocation_in(message: UserMessage | str) -> Invocation | None:
             return None
 
 
+# Commands that are there only if they have something to show.
+_ABSENT = {
+    "skills": "there are no skills here: write ~/.kaa/agent/skills/NAME/SKILL.md, or see what `kaa import` finds",
+    "hooks": "there are no hooks here: write ~/.kaa/agent/hooks.json, or see what `kaa import` finds",
+    "plugins": "no plugin is installed: `kaa plugin install` in a shell installs one",
+}
+
+
 def needless_arguments(called: Invocation) -> str:
     """Why a call of a command that takes no arguments is refused if it has some."""
     return f"/{called.name} takes no arguments: enter it alone"
@@ -51,6 +59,8 @@ def unknown_command(name: str, known: Iterable[str]) -> str:
         name: the name that was called.
         known: the names there are.
     """
+    if name in _ABSENT:
+        return _ABSENT[name]
     names = sorted(set(known))
     near = [f"/{one}" for one in _nearest(name, names)]
     hint = f"did you mean {' or '.join(near)}?" if near else "/help lists all."

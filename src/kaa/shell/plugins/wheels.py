@@ -54,9 +54,9 @@ def wheels_with_plugins(project: Path) -> list[FoundWheel]:
             folder = os.path.realpath(os.path.join(root, site))
             if not folder.startswith(os.path.join(root, "")):
                 continue
-            for place in glob.glob("*.dist-info/agent_plugins.json", root_dir=folder):
-                if match := _DISTRIBUTION.fullmatch(os.path.dirname(place)):
-                    found.append(FoundWheel(match[1], match[2], Path(folder)))
+            places = map(os.path.dirname, glob.glob("*.dist-info/agent_plugins.json", root_dir=folder))
+            named = (match for place in places if (match := _DISTRIBUTION.fullmatch(place)))
+            found += [FoundWheel(match[1], match[2], Path(folder)) for match in named]
     return sorted(found)
 
 
