@@ -251,6 +251,27 @@ class TestTesting:
         assert "MCP server missing did not start: no-such-program-anywhere is not installed" in done.out
         assert "MCP server missing needs NOT_SET, which is not set" in done.err
 
+    def test_what_a_server_keeps_is_the_users_alone(self, kaa: Kaa) -> None:
+        kaa.run("mcp", "add", "own", "--", *scripted(kaa))
+        data = kaa.home / "mcp-data"
+        (data / "own").mkdir(parents=True)  # as former versions made it
+        data.chmod(0o755)
+
+        done = kaa.run("mcp", "test", "own")
+
+        assert done.code == 0, done.out + done.err
+        modes = [folder.stat().st_mode & 0o777 for folder in (data, data / "own", data / "own" / "cache")]
+        assert modes == [0o700] * 3
+
+    def test_where_a_server_can_keep_nothing_it_does_not_start(self, kaa: Kaa) -> None:
+        kaa.run("mcp", "add", "own", "--", *scripted(kaa))
+        (kaa.home / "mcp-data").touch()
+
+        done = kaa.run("mcp", "test", "own")
+
+        assert done.code == 1
+        assert f"its folder {kaa.home / 'mcp-data' / 'own'} cannot be created (File exists)" in done.out
+
     def test_an_unknown_name_is_told_with_the_known_ones(self, kaa: Kaa) -> None:
         kaa.run("mcp", "add", "a", "--", "a")
 

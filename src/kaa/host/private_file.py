@@ -24,6 +24,12 @@ class PrivateFileError(Exception):
     """The file cannot be read, written or relied on; the message says why and what to do."""
 
 
+def unwritable(error: OSError, folder: Path) -> str:
+    """Why something in a folder of kaa's home cannot be written, in parentheses, and what to do about it."""
+    closed = error.errno in (errno.EROFS, errno.EACCES, errno.EPERM)
+    return f"({error.strerror})" + (f". Make {folder} writable, or set KAA_DIR to a folder that is" if closed else "")
+
+
 class PrivateFile:
     """A file of mode 0600 in a folder that only its owner writes to. Never a symbolic link.
 
@@ -140,4 +146,4 @@ class PrivateFile:
         return PrivateFileError(f"{self._path} is a symbolic link: kaa uses only a regular file")
 
     def _not_written(self, error: OSError) -> PrivateFileError:
-        return PrivateFileError(f"{self._path} cannot be written ({error.strerror})")
+        return PrivateFileError(f"{self._path} cannot be written {unwritable(error, self._path.parent)}")

@@ -128,6 +128,17 @@ class TestStarting:
         await servers.close()
 
     @in_loop
+    async def test_tools_are_held_back_with_the_reason_where_nothing_can_be_kept(self, tmp_path: Path) -> None:
+        (tmp_path / "mcp-approvals.json").symlink_to("/elsewhere")
+        servers = Life(tmp_path).servers()
+
+        await servers.session("one", NOBODY)
+        [view] = servers.servers()
+        await servers.close()
+
+        assert view.held == {"echo": f"{tmp_path}/mcp-approvals.json is a symbolic link: kaa uses only a regular file"}
+
+    @in_loop
     async def test_tools_that_changed_for_another_process_are_held_back_before_the_first_start(
         self, tmp_path: Path
     ) -> None:

@@ -28,6 +28,7 @@ class Offer:
     Attributes:
         manifest: what it offered when it was last listed; None if that is not known.
         changes: how the tools changed that are held back, by name.
+        fault: why it is not known what the user accepted, so that all tools are held back; empty if it is.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Offer:
         self.manifest: Manifest | None = None
         self._wanted: tuple[Manifest, Manifest, Mapping[str, Risk]] | None = None  # a manifest, and what of it is used
         self.changes: Mapping[str, str] = {}
+        self.fault = ""
         self.is_approved = _safely(approvals.is_approved, server)
         if self.is_approved:
             self._use(manifests.read(server))
@@ -87,7 +89,7 @@ class Offer:
         """
         if self.manifest is not None:
             self._approvals.accept(self._server, self.manifest)
-            self.changes = {}
+            self.changes, self.fault = {}, ""
             self._changed()
 
     def used(self) -> tuple[Manifest | None, Mapping[str, Risk]]:
@@ -123,11 +125,12 @@ class Offer:
             raise ServerUnavailableError(str(error)) from error
 
     def _use(self, manifest: Manifest | None) -> None:
-        self.manifest = manifest
+        self.manifest, self.fault = manifest, ""
         try:
             self.changes = {} if manifest is None else self._approvals.held(self._server, manifest)
         except ApprovalRecordsError as error:
-            self.changes = {tool.name: str(error) for tool in manifest.tools} if manifest is not None else {}
+            self.fault = str(error)
+            self.changes = {tool.name: self.fault for tool in manifest.tools} if manifest is not None else {}
 
     def _chosen_of(self, manifest: Manifest) -> Manifest:
         entry = self._server.entry

@@ -126,7 +126,7 @@ class Server:
             exposure=entry.exposure,
             tool_exposure=entry.tool_exposure,
             risks=risks,
-            held={name: _held_sentence(self.name, name) for name in self.offer.changes},
+            held={name: self.offer.fault or _held_sentence(self.name, name) for name in self.offer.changes},
             source=self.configured.source.file,
             host=self._host,
             patience=entry.timeout_seconds,

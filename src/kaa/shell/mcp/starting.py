@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from kaa.host.log import LOG
+from kaa.host.private_file import unwritable
 from kaa.host.programs import host_programs
 from kaa.mcp.errors import ServerGoneError
 from kaa.mcp.parsing import cleaned
@@ -24,6 +25,7 @@ from kaa.workspace.commands import OwnStreams
 from kaa.workspace.sandbox.options import SandboxOptions
 from kaa.workspace.sandbox.program import ConfinedProgram, ProgramRights, UnconfinedError
 
+_PRIVATE_FOLDER = 0o700
 _MAX_LINE_CHARACTERS = 1_000
 # Node's report of an exception ends with its version; what happened is some lines above.
 _NODE_VERSION = re.compile(r"Node\.js v[\d.]+")
@@ -210,7 +212,18 @@ def _directory(given: str, sees_project: bool, data: str, place: Place) -> str:
 
 
 def _data_folder(home: Home, server: ConfiguredServer) -> str:
+    """What the server keeps, for nobody else: with what package runners fetch for it.
+
+    Raises:
+        OSError: it cannot be created.
+    """
     own = server.name if server.source.scope == "user" else f"{server.name}-{server.digest[:12]}"
-    folder = Path(server.source.data) if server.source.data else home.path / "mcp-data" / own
-    (folder / "cache").mkdir(0o700, parents=True, exist_ok=True)
+    folder = home.path / "mcp-data" / own
+    try:
+        for one in (folder.parent, folder, folder / "cache"):
+            one.mkdir(_PRIVATE_FOLDER, parents=True, exist_ok=True)
+            if one.stat().st_mode & 0o077:  # former versions left them open
+                one.chmod(_PRIVATE_FOLDER)
+    except OSError as error:
+        raise OSError(f"its folder {folder} cannot be created {unwritable(error, home.path)}") from error
     return str(folder)
