@@ -124,6 +124,22 @@ def test_an_agent_carries_out_a_skill_that_forks(stage: Stage) -> None:
     assert "How to survey." in str(stage.server.requests[1].json["messages"])
 
 
+def test_a_skill_that_forks_cannot_call_itself_through_another_one(stage: Stage) -> None:
+    script = [call("skill", name="survey"), call("skill", name="audit"), call("skill", name="survey")]
+
+    async def scene(hosted: HostedConversation) -> list[ToolResultMessage]:
+        stage.server.begin(
+            [*script, say("Audited."), say("Surveyed."), call("skill", name="audit"), *[say("Done.")] * 2]
+        )
+        await hosted.work.submit(user_message("Do it."))
+        return [one for one in hosted.conversation.messages if isinstance(one, ToolResultMessage)]
+
+    found = play(stage, scene, skill_file("survey", forks=True), skill_file("audit", forks=True))
+
+    assert "You carry out the skill survey already" in str(stage.server.requests[3].json["messages"][-1])
+    assert [one.text for one in found] == ["Surveyed.", "Done."]
+
+
 def test_a_command_sends_the_instructions(stage: Stage) -> None:
     assert "How to deploy.\n</skill>\n\nARGUMENTS: to staging" in sent(stage, "/skill:deploy to staging")
 

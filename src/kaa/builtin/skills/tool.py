@@ -1,6 +1,7 @@
 """The tool `skill`: gives the model the instructions of a skill, or has an agent carry them out."""
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 from typing import Annotated, Final
 
 import msgspec
@@ -12,6 +13,9 @@ from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
 from kaa.ext.context import ToolContext
 
 SKILL_TOOL: Final = "skill"
+
+# Names of the skills that the agents around a call carry out; tasks inherit it.
+_CARRIED_OUT: ContextVar[tuple[str, ...]] = ContextVar("_CARRIED_OUT", default=())
 
 
 class SkillArguments(msgspec.Struct, frozen=True):
@@ -32,10 +36,16 @@ def skill_tool(skills: Mapping[str, SkillFile]) -> TypedTool[SkillArguments, Too
         name = given.name.strip().lstrip("/$").removeprefix("skill:")
         if (file := skills.get(name)) is None:
             raise ToolError(f"There is no skill {given.name!r}. Skills: {', '.join(skills)}.")
+        if name in (within := _CARRIED_OUT.get()):
+            raise ToolError(f"You carry out the skill {name} already: follow its instructions yourself.")
         text = await instructions(file, given.arguments, context)
         if not file.skill.forks:
             return text_result(text)
-        result = await context.run_agent(text, name=f"skill {name}", writable=None, hosts=None)
+        before = _CARRIED_OUT.set((*within, name))
+        try:
+            result = await context.run_agent(text, name=f"skill {name}", writable=None, hosts=None)
+        finally:
+            _CARRIED_OUT.reset(before)
         return text_result(result.text)
 
     return TypedTool(SKILL_TOOL, "Get the instructions of a skill.", SkillArguments, use)
