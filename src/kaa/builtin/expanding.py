@@ -48,6 +48,8 @@ async def expanded(
                 context.show.notice(f"{source} runs: {command}")
                 text.append(_text(await _called("bash", {"command": command}, context)))
             case File(path=path, source=mention):
+                if await _may_be_file(path, context):  # a question about it does not say who wants to read it
+                    context.show.notice(f"{source} reads: {path}")
                 result = await _called("read", {"path": path}, context)
                 if dialect == "gemini":
                     text.append(_text(result))
@@ -56,6 +58,16 @@ async def expanded(
                 if not result.is_error:  # else it was no mention of a file
                     files.append(f'<file path="{path}">\n{_text(result)}\n</file>')
     return "\n\n".join(["".join(text), *dict.fromkeys(files)])
+
+
+async def _may_be_file(path: str, context: AnyContext) -> bool:
+    """Whether reading this may need an answer of the person; `@someone` in a text is no file."""
+    if path.startswith(("/", "~", "..")):
+        return True
+    try:
+        return await context.workspace.stat(path) is not None
+    except OSError:
+        return True
 
 
 async def _called(tool: str, arguments: dict[str, Json], context: AnyContext) -> ToolResult:

@@ -81,6 +81,18 @@ def test_commands_are_shown(stage: Stage) -> None:
     assert stage.display.shown == [".claude/commands/fix.md runs: git status"]
 
 
+def test_files_are_shown_with_the_template_that_reads_them(stage: Stage) -> None:
+    stage.display = Screen()
+    stage.files[".env"] = b"KEY=1\n"
+
+    sent(stage, [command("fix", "Fix @.env and @/home/me/.netrc, @nobody.")], "/fix")
+
+    assert stage.display.shown == [
+        ".claude/commands/fix.md reads: .env",
+        ".claude/commands/fix.md reads: /home/me/.netrc",
+    ]
+
+
 def test_files_take_the_place_of_mentions_of_gemini(stage: Stage) -> None:
     stage.files["notes.txt"] = b"remember the milk\n"
 
