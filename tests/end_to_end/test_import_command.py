@@ -74,6 +74,15 @@ def test_the_name_of_a_folder_adds_no_line_of_its_own(kaa: Kaa) -> None:
     assert not any(line.strip() == "skill ok: used" for line in finished.out.splitlines())
 
 
+def test_json_has_no_characters_that_a_terminal_acts_on(kaa: Kaa) -> None:
+    add_skill(kaa.project / ".claude" / "skills", "a\x9b2J\u202e")
+
+    (line,) = kaa.run("import", "--json").out.splitlines()
+
+    assert line.isprintable()
+    assert json.loads(line)["path"] == ".claude/skills/a\x9b2J\u202e/SKILL.md"
+
+
 def test_an_agent_is_chosen_and_left_again(kaa: Kaa, tmp_path: Path) -> None:
     add_skill(tmp_path / ".claude" / "skills", "theirs")
     assert listed(kaa)["theirs"] != ""

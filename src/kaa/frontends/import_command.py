@@ -6,11 +6,10 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from kaa.builtin.amounts import counted
 from kaa.frontends.delivery import deliver, while_delivered
 from kaa.frontends.exit_codes import ExitCode
+from kaa.frontends.json_text import json_line
 from kaa.shell.components.overview import FOREIGN_AGENTS, Overview, overview
 from kaa.shell.components.reading import Component
 from kaa.shell.home import Home
@@ -81,7 +80,7 @@ def _show(found: Overview, home: Home, *, as_json: bool) -> None:
     for notice in found.notices:
         deliver(sys.stderr, sanitize(f"{notice}\n"))
     if as_json:
-        deliver(sys.stdout, "".join(f"{msgspec.json.encode(_record(one)).decode()}\n" for one in found.components))
+        deliver(sys.stdout, "".join(json_line(_record(one)) for one in found.components))
         return
     if not found.components:
         deliver(sys.stdout, "There are no skills, commands, hooks or agents, in this project and in your home.\n")

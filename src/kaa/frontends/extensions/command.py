@@ -4,8 +4,6 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-import msgspec
-
 from kaa.ext.errors import ExtensionError
 from kaa.frontends.confirming import NobodyAnswersError
 from kaa.frontends.delivery import deliver
@@ -17,6 +15,7 @@ from kaa.frontends.extensions.report import facts, list_lines, printable
 from kaa.frontends.extensions.scaffold import add_new_arguments, run_new
 from kaa.frontends.extensions.testing import add_test_arguments, run_test
 from kaa.frontends.extensions.updating import add_update_arguments, run_update
+from kaa.frontends.json_text import json_line
 from kaa.frontends.subcommands import Subcommand, run_subcommand
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.extensions.installed import InstalledExtensions
@@ -38,7 +37,7 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
 def _list(parsed: argparse.Namespace, home: Home) -> int:
     found = InstalledExtensions(home).all()
     if parsed.json:
-        deliver(sys.stdout, "".join(f"{msgspec.json.encode(facts(one)).decode()}\n" for one in found))
+        deliver(sys.stdout, "".join(json_line(facts(one)) for one in found))
     elif found:
         deliver(sys.stdout, printable(list_lines(found)))
     else:

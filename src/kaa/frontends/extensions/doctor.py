@@ -13,6 +13,7 @@ from kaa.core.messages import Json
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.extensions.report import facts, printable
+from kaa.frontends.json_text import json_line
 from kaa.shell.extensions.checkup import Checkup, check_extensions
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.home import Home
@@ -37,7 +38,7 @@ def run_doctor(parsed: argparse.Namespace, home: Home) -> int:
         raise InstallationError(f"there is no extension {unknown[0]!r}: there are {names}")
     checked = [one for one in found.extensions if not parsed.names or one.extension.name in parsed.names]
     if parsed.json:
-        deliver(sys.stdout, "".join(f"{msgspec.json.encode(_object(one)).decode()}\n" for one in checked))
+        deliver(sys.stdout, "".join(json_line(_object(one)) for one in checked))
     else:
         lines = [line for one in checked for line in _lines(one)] or ["no extensions are installed"]
         deliver(sys.stdout, printable([*lines, *(f"kaa: {notice}" for notice in found.notices)]))

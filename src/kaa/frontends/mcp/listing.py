@@ -4,10 +4,9 @@ import argparse
 import asyncio
 import sys
 
-import msgspec
-
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
+from kaa.frontends.json_text import json_line
 from kaa.frontends.mcp.telling import configured
 from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import Approvals
@@ -44,7 +43,7 @@ def run_list(parsed: argparse.Namespace, home: Home) -> int:
         state = _state(server, approvals, manifests)
         if parsed.json:
             line = {"name": server.name, "state": state, "file": server.source.file, "scope": server.source.scope}
-            deliver(sys.stdout, msgspec.json.encode(line | {"entry": server.entry}).decode() + "\n")
+            deliver(sys.stdout, json_line(line | {"entry": server.entry}))
             continue
         deliver(sys.stdout, sanitize(f"{server.name}: {state}\n  {_target(server)}\n  {server.source.file}\n"))
         for sentence in server.ignored:

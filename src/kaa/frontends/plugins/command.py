@@ -14,6 +14,7 @@ from kaa.frontends.confirming import NobodyAnswersError, confirmed
 from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.extensions.report import printable
+from kaa.frontends.json_text import json_line
 from kaa.frontends.plugins.options import asked, missing, values_in
 from kaa.frontends.plugins.report import facts, list_lines, part_lines, preview_lines
 from kaa.frontends.subcommands import Subcommand, run_subcommand
@@ -159,7 +160,7 @@ def _list(parsed: argparse.Namespace, home: Home) -> int:
         raise InstallationError(f"there is no plugin {unknown[0]!r}: {', '.join(plugins) or 'none is installed'}")
     found = [plugins[name] for name in parsed.names] or list(plugins.values())
     if parsed.json:
-        deliver(sys.stdout, "".join(f"{msgspec.json.encode(facts(one)).decode()}\n" for one in found))
+        deliver(sys.stdout, "".join(json_line(facts(one)) for one in found))
     elif parsed.names:
         for one in found:
             _say(f"{one.plugin.name} {one.plugin.version}".rstrip(), *part_lines(one.plugin))
@@ -232,13 +233,13 @@ def _list_marketplaces(store: PluginStore, parsed: argparse.Namespace) -> None:
         entries = list(store.marketplace(parsed.name).entries.values())
         if parsed.json:
             lines = (msgspec.to_builtins(one) for one in entries)
-            deliver(sys.stdout, "".join(f"{msgspec.json.encode(one).decode()}\n" for one in lines))
+            deliver(sys.stdout, "".join(json_line(one) for one in lines))
         else:
             rows = [(one.name, one.version or "-", one.description[:_DESCRIPTION_CHARACTERS]) for one in entries]
             _say(*aligned([("name", "version", "description"), *rows], left=3))
     elif parsed.json:
         lines = ({"name": name, **msgspec.to_builtins(one)} for name, one in known.items())
-        deliver(sys.stdout, "".join(f"{msgspec.json.encode(one).decode()}\n" for one in lines))
+        deliver(sys.stdout, "".join(json_line(one) for one in lines))
     elif known:
         facts_of = [(name, one.commit[:12] or "-", one.since, one.source) for name, one in known.items()]
         _say(*aligned([("name", "commit", "since", "source"), *facts_of], left=4))
