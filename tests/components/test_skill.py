@@ -47,6 +47,18 @@ def test_a_standard_skill() -> None:
     assert found.for_user
 
 
+def test_names_in_notes_add_no_lines() -> None:
+    fields: dict[str, object] = {f"x\n- y\x1b[2J\x9b{number}": "" for number in range(30)}
+    fields |= {"name": "b", "description": "x", "z" * 10_000: ""}
+
+    found = skill_in(Document(fields, "Do it."), "a\nb")
+
+    assert isinstance(found, Skill)
+    assert all(note.isprintable() and len(note) < 500 for note in found.notes)
+    assert "`name` is not the name of its folder, a b" in found.notes
+    assert "11 more fields are unknown" in found.notes
+
+
 def test_thousand_skills_are_judged_as_the_reference_validator_does(tmp_path: Path) -> None:
     source = random.Random(7)
     judged = {True: 0, False: 0}

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import msgspec
 
 from kaa.components.frontmatter import Document, hint_of, is_true, names_of, text_of
+from kaa.core.terminal_text import plain_text
 
 # Limits of the specification, in characters.
 MAX_NAME = 64
@@ -39,6 +40,8 @@ _UNUSED = {
     "background": "it does not run in the background",
     "shell": "its commands run in bash",
 }
+_MOST_UNKNOWN = 20  # fields that are named
+_MOST_CHARACTERS = 400  # of a note
 _CALLABLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.-]*")
 
 
@@ -85,7 +88,7 @@ def skill_in(document: Document, folder: str) -> Skill | Unusable:
     """
     fields = document.fields
     if document.problem and not fields:
-        return Unusable(document.problem)
+        return Unusable(_note(document.problem))
     notes = [*([document.problem] if document.problem else []), *problems(fields, folder)]
     name = text_of(fields.get("name"))
     if not _CALLABLE.fullmatch(name) or len(name) > MAX_NAME:
@@ -96,7 +99,10 @@ def skill_in(document: Document, folder: str) -> Skill | Unusable:
     if not description:
         return Unusable("it has no description")
     notes += [f"`{field}` is not used: {instead}" for field, instead in _UNUSED.items() if field in fields]
-    notes += [f"`{field}` is unknown" for field in fields if field not in _STANDARD | _USED | _UNUSED.keys()]
+    unknown = [field for field in fields if field not in _STANDARD | _USED | _UNUSED.keys()]
+    notes += [f"`{field}` is unknown" for field in unknown[:_MOST_UNKNOWN]]
+    if len(unknown) > _MOST_UNKNOWN:
+        notes.append(f"{len(unknown) - _MOST_UNKNOWN} more fields are unknown")
     return Skill(
         name,
         description,
@@ -107,7 +113,7 @@ def skill_in(document: Document, folder: str) -> Skill | Unusable:
         for_user=text_of(fields.get("user-invocable")).lower() not in ("false", "no", "off"),
         forks=text_of(fields.get("context")) == "fork",
         paths=names_of(fields.get("paths")),
-        notes=tuple(notes),
+        notes=tuple(map(_note, notes)),
     )
 
 
@@ -146,6 +152,12 @@ def _name_problems(value: object, folder: str) -> list[str]:
         (lambda name: name == unicodedata.normalize("NFKC", folder), f"is not the name of its folder, {folder}"),
     )
     return [f"`name` {reason}" for holds, reason in rules if name and not holds(name)]
+
+
+def _note(text: str) -> str:
+    """A sentence in one line, whatever the names in it have."""
+    line = " ".join(plain_text(text).split())
+    return line if len(line) <= _MOST_CHARACTERS else f"{line[:_MOST_CHARACTERS]}…"
 
 
 def _described(fields: dict[str, object]) -> str:

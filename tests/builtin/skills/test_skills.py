@@ -169,9 +169,12 @@ def test_a_listing_shows_what_is_not_used(stage: Stage) -> None:
         answer = await hosted.conversation.submit(user_message("/skills"))
         return str(answer)
 
-    text = play(stage, scene, skill_file("pdf", notes=("`model` is not used: x",)), skill_file("own", for_model=False))
+    lines = SkillFile(Skill("lines", "x", ""), "/a\n\x1b[2Jb/SKILL.md", "/a\nb")
+    noted = skill_file("pdf", notes=("`model` is not used: x",))
+    text = play(stage, scene, noted, skill_file("own", for_model=False), lines)
 
     assert "their index is" in text
     assert "`model` is not used: x" in text
     assert "for you only" in text
+    assert "  /a b/SKILL.md" in text
     assert "/skills/bad/SKILL.md: it has no description" in text

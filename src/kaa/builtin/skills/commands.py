@@ -6,6 +6,7 @@ from functools import partial
 from kaa.builtin.skills.index import CHARACTERS_PER_TOKEN, SkillIndex, shortened
 from kaa.builtin.skills.instructions import instructions
 from kaa.components.skill import SkillFile
+from kaa.core.terminal_text import plain_text
 from kaa.ext.api import Command, CommandContext, Submit
 
 _DESCRIPTION_CHARACTERS = 120
@@ -34,5 +35,10 @@ def listing(files: Sequence[SkillFile], problems: Sequence[str], index: SkillInd
             "" if skill.for_model and skill.for_user else ", for you only" if skill.for_user else ", for the model only"
         )
         lines += ["", f"{skill.name} ({tokens} tokens when used{whom}): {shortened(skill.description, 200)}"]
-        lines += [f"  {file.path}", *(f"  {note}" for note in skill.notes)]
-    return "\n".join([*lines, *(["", "Not used:", *(f"  {one}" for one in problems)] if problems else [])])
+        lines += [f"  {_line(file.path)}", *(f"  {note}" for note in skill.notes)]
+    return "\n".join([*lines, *(["", "Not used:", *(f"  {_line(one)}" for one in problems)] if problems else [])])
+
+
+def _line(text: str) -> str:
+    """Names of files in one line: they may have several."""
+    return " ".join(plain_text(text).split())

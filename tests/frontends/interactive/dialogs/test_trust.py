@@ -101,6 +101,7 @@ def test_what_has_changed_is_told_with_the_difference() -> None:
     assert "new: .kaa/SYSTEM.md" in text
     assert "changed: .kaa/settings.json" in text
     assert "gone: .mcp.json" in text
+    assert text.index("changed: ") < text.index("new: ")
     assert "{1}" in text
 
 

@@ -65,7 +65,7 @@ class TrustDialog(QuestionDialog[TrustDecision | Dismissed]):
             yield self._said(question.status, "text", width)
         if question.was_trusted:
             yield self._said("Changed since you trusted it:", "text", width)
-            for what, paths in (("new", question.added), ("changed", question.changed), ("gone", question.removed)):
+            for what, paths in (("changed", question.changed), ("new", question.added), ("gone", question.removed)):
                 for path in paths:
                     yield self._said(f"{what}: {path}", "warning", width, bullet=True)
         elif question.uses:
