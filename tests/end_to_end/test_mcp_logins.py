@@ -211,7 +211,7 @@ def test_a_server_of_a_project_gets_no_key_of_kaa_with_its_login(seat: Seat, oau
     done = seat.run("mcp", "login", "lab")
 
     assert done.code == 1
-    assert "${LAB_KEY} is a key of kaa, which a project's server does not get" in done.err
+    assert "${LAB_KEY} is a key of kaa, which servers of projects and plugins do not get" in done.err
     assert oauth.requests == []
 
 

@@ -62,7 +62,7 @@ def filled_in(text: str, environ: Mapping[str, str], project: str, refused: Coll
             return environ.get("HOME") or os.path.expanduser("~")
         variable = _variable(name)
         if variable in refused:
-            raise VariableError(f"${{{name}}} is a key of kaa, which only servers of your own files get")
+            raise VariableError(f"${{{name}}} is a key of kaa, which servers of projects and plugins do not get")
         found = environ.get(variable) or default
         return match[0] if found is None else found
 
