@@ -86,4 +86,4 @@ def test_hooks_of_the_users_are_protected_where_commands_can_write(
 
     options = sandbox_options(home, SandboxFlags(), str(tmp_path / "project"))
 
-    assert options.loaded == (str(source),)
+    assert options.loaded == options.obeyed == (str(source),)

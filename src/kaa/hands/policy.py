@@ -43,6 +43,7 @@ class Policy(NamedTuple):
         git_writable: whether `.git` may be written, but for its hooks and configuration.
         network: `isolated` leaves loopback and the brain's proxy; `host` is the host's own network.
         executed: what the brain runs from, to be protected wherever it lies. It need not exist.
+        obeyed: what of that is no code: the user's skills, commands and hooks.
     """
 
     tier: Tier
@@ -59,6 +60,7 @@ class Policy(NamedTuple):
     git_writable: bool = False
     network: Network = "isolated"
     executed: tuple[str, ...] = ()
+    obeyed: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, header: Header) -> "Policy":
@@ -83,6 +85,7 @@ class Policy(NamedTuple):
             git_writable=flag(fields, "git_writable"),
             network=_one_of(_NETWORKS, text(fields, "network")),
             executed=tuple(texts(fields, "executed")),
+            obeyed=tuple(texts(fields, "obeyed")),
         )
 
     @property

@@ -73,6 +73,11 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
     changeable = tuple(map(os.path.realpath, (directory, *writable)))
     places = user_places(home.path, user.use_files_of, user.skills, user.prompts)
     hooks = existing(user_hook_places(home.path, user.use_files_of))
+    obeyed = (
+        *(folder for one in (*places, *hooks) if is_below(folder := os.path.realpath(one.folder), changeable)),
+        # The user's own skills behind links into the project: nobody is asked about them when they change.
+        *(real for one in places for real in _behind_links(one.folder) if is_below(real, changeable)),
+    )
     plugins = plugin_places(home)
     for one in plugins:
         one.data.mkdir(0o700, parents=True, exist_ok=True)
@@ -91,10 +96,9 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
         ports=settings.ports,
         loaded=(
             *(path for extension in extensions for path in _code_of(extension, directory, changeable)),
-            *(folder for one in (*places, *hooks) if is_below(folder := os.path.realpath(one.folder), changeable)),
-            # The user's own skills behind links into the project: nobody is asked about them when they change.
-            *(real for one in places for real in _behind_links(one.folder) if is_below(real, changeable)),
+            *obeyed,
         ),
+        obeyed=obeyed,
     )
 
 

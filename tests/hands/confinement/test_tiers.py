@@ -577,3 +577,20 @@ def test_what_kaa_runs_from_cannot_be_changed(someone: Arena, tier: Tier) -> Non
     assert report.outcomes[-1] == "ok"
     assert {path.read_text() for path in (packages / "module.py", extension)} == {"honest\n"}
     assert f"kaa itself runs from {environment}" in " ".join(report.warnings)
+
+
+def test_skills_of_the_user_in_the_project_cannot_be_changed(someone: Arena, tier: Tier) -> None:
+    skills = someone.project / "skills"
+    (skills / "tidy").mkdir(parents=True)
+    policy = someone.policy(tier, executed=(str(skills),), obeyed=(str(skills),))
+    attempts = (("write", str(skills / "tidy" / "SKILL.md")), ("write", str(someone.project / "new")))
+    told = f"our skills, commands or hooks in {skills} hold for all projects"
+
+    if tier == "landlock":
+        assert told in someone.probe(policy, *attempts).refused
+        return
+    report = probe(someone, policy, *attempts)
+
+    assert report.outcomes[0] in _WRITE_STOPPED
+    assert report.outcomes[1] == "ok"
+    assert [told in warning for warning in report.warnings if "kaa itself" in warning or told in warning] == [True]

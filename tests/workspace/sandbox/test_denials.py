@@ -32,6 +32,14 @@ def test_it_is_said_that_kaa_runs_from_there() -> None:
     assert denials.of_write("/p/src/main.py") is None
 
 
+def test_skills_of_the_user_are_no_code() -> None:
+    denials = _denials(executed=("/p/skills", "/p/.venv"), obeyed=("/p/skills",))
+
+    (blocked,) = denials.in_output("touch: cannot touch '/p/skills/a/SKILL.md': Read-only file system", "/p")
+
+    assert blocked == Blocked("protected", "/p/skills/a/SKILL.md")
+
+
 def _denials(**changes: Any) -> Denials:
     return Denials(_POLICY._replace(**changes), "/p", "/home/me")
 

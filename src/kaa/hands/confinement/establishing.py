@@ -1,7 +1,7 @@
 """Chooses the walls: the tier that the policy names, and what has to hold in each."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from kaa.hands.confinement.contract import Confinement, ConfinementError, Unconfined
 from kaa.hands.confinement.layout import own_code, real_directories
@@ -33,8 +33,9 @@ def establish(policy: Policy, home: str, join: Sequence[int] = ()) -> Confinemen
         )
     if os.geteuid() == 0 and policy.tier != "none":
         confinement.features["user"] = "root: commands can read the files of all users, except what is hidden"
-    if own := _exposed_code(policy):
-        if policy.tier in ("landlock", "seatbelt"):  # without mounts nothing in the project can be protected
+    has_mounts = policy.tier not in ("landlock", "seatbelt")  # else nothing in the project can be protected
+    if own := _exposed(policy, (path for path in (*policy.executed, *own_code()) if path not in policy.obeyed)):
+        if not has_mounts:
             raise ConfinementError(
                 f"kaa itself runs from {own}, and nothing would keep commands from changing it: keep kaa and its"
                 " extensions outside the project"
@@ -43,14 +44,23 @@ def establish(policy: Policy, home: str, join: Sequence[int] = ()) -> Confinemen
             f"kaa itself runs from {own}: commands cannot change it. Use another virtual environment for the project,"
             " or keep kaa and its extensions outside it."
         )
+    if own := _exposed(policy, policy.obeyed):
+        if not has_mounts:
+            raise ConfinementError(
+                f"your skills, commands or hooks in {own} hold for all projects, and nothing would keep commands from"
+                " changing them: keep them outside the project"
+            )
+        confinement.warnings.append(
+            f"Your skills, commands or hooks in {own} hold for all projects: commands cannot change them here."
+        )
     return confinement
 
 
-def _exposed_code(policy: Policy) -> str:
-    """What in a writable directory the brain or the hands run from; empty if there is nothing."""
+def _exposed(policy: Policy, paths: Iterable[str]) -> str:
+    """The first of these paths that is in a writable directory; empty if there is none."""
     writable = real_directories(policy.writes)
-    paths = map(os.path.realpath, filter(os.path.exists, (*policy.executed, *own_code())))
-    return next((path for path in paths if is_below_any(path, writable)), "")
+    real = map(os.path.realpath, filter(os.path.exists, paths))
+    return next((path for path in real if is_below_any(path, writable)), "")
 
 
 def _of_tier(policy: Policy, home: str, joined: Sequence[int]) -> Confinement:

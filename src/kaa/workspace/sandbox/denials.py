@@ -267,8 +267,8 @@ class Denials:
                 return None
             in_project = any(_is_below(path, root) for root in self._policy.writable)
             return "read-only" if self._policy.mode == "read-only" and in_project else "write"
-        if self._policy.tier != "none" and any(_is_below(path, own) for own in self._own_code(root)):
-            return "kaa"
+        if self._policy.tier != "none" and (own := next(self._own_code(path, root), "")):
+            return "protected" if own in map(os.path.realpath, self._policy.obeyed) else "kaa"
         parts = path[len(root) :].strip("/").split("/")
         if ".git" in parts:
             return self._kind_of_git_write(parts[parts.index(".git") + 1 :])
@@ -285,10 +285,10 @@ class Denials:
         found = (repository for root in self._policy.writable for repository in repositories.find(root))
         return tuple(path for repository in found if repository.proof for path in repository.directories)
 
-    def _own_code(self, root: str) -> Iterator[str]:
-        """What kaa runs from in a writable directory."""
-        places = (os.path.realpath(path) for path in self._policy.executed)
-        return (path for path in places if path != root and _is_below(path, root))
+    def _own_code(self, path: str, root: str) -> Iterator[str]:
+        """What kaa runs from, or obeys, in a writable directory and with this path."""
+        places = (os.path.realpath(place) for place in self._policy.executed)
+        return (place for place in places if place != root and _is_below(place, root) and _is_below(path, place))
 
     def _absolute(self, path: str, cwd: str) -> str:
         if path == "~" or path.startswith("~/"):

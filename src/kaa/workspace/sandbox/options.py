@@ -34,6 +34,7 @@ class SandboxOptions(msgspec.Struct, frozen=True):
         listed: paths below those that may be read, absolute.
         private: kaa's own directories, which hold keys and other people's sessions.
         loaded: files and directories that kaa loads code from besides its own, absolute: extensions.
+        obeyed: what is protected with that and is no code: the user's skills, commands and hooks.
         ports: whether servers inside are reachable on the user's loopback without a command of the user's.
     """
 
@@ -46,6 +47,7 @@ class SandboxOptions(msgspec.Struct, frozen=True):
     listed: tuple[str, ...] = ()
     private: tuple[str, ...] = ()
     loaded: tuple[str, ...] = ()
+    obeyed: tuple[str, ...] = ()
     git_writable: bool = True
     ports: PortsMode = "closed"
 
@@ -133,4 +135,5 @@ def policy_for(
         git_writable=options.git_writable,
         network="host" if host_network else "isolated",
         executed=(*executed(), *options.loaded),
+        obeyed=options.obeyed,
     )
