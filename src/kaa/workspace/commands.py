@@ -88,6 +88,7 @@ class CommandRunner:
         env: Mapping[str, str],
         timeout: float | None,  # noqa: ASYNC109 - not the caller's timeouts but the command's limit; its end is an answer
         output: Callable[[bytes], None] | OwnStreams,
+        given: Callable[[], None] = lambda: None,
     ) -> Ending:
         """Run a command to its end.
 
@@ -99,6 +100,7 @@ class CommandRunner:
             env: the whole environment.
             timeout: seconds, None for no limit.
             output: gets stdout and stderr as they come; or the streams the command is to have itself.
+            given: called when it has these streams: the caller needs them no more.
 
         Raises:
             OSError: the directory cannot be entered.
@@ -110,7 +112,9 @@ class CommandRunner:
         self._idle.clear()
         try:
             request = {**self._naming, "op": "run", "argv": list(argv), "cwd": cwd, "env": dict(env)}
-            return await command.run(request, cwd, timeout)
+            await command.start(request)
+            given()
+            return await command.run(cwd, timeout)
         finally:
             if command.close():
                 self._slots.give_back("command", slot)
@@ -143,9 +147,8 @@ class _RunningCommand:
         self._reusable = False
         self._streams = output if isinstance(output, OwnStreams) else None
 
-    async def run(self, request: Mapping[str, object], cwd: str, seconds: float | None) -> Ending:
-        """See `CommandRunner.run`."""
-        await self._start(request)
+    async def run(self, cwd: str, seconds: float | None) -> Ending:
+        """Once it was started, see `CommandRunner.run`."""
         ended = asyncio.create_task(self._end())
         try:
             first: list[asyncio.Future[_EndReply] | asyncio.Future[None]] = [ended, self._interruption]
@@ -189,7 +192,8 @@ class _RunningCommand:
             self._slot.close()
         return self._reusable
 
-    async def _start(self, request: Mapping[str, object]) -> None:
+    async def start(self, request: Mapping[str, object]) -> None:
+        """Have the slot start it."""
         if self._pipe is None:
             await self._slot.channel.send(
                 request, descriptors=() if self._streams is None else self._streams.descriptors

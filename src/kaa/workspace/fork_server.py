@@ -243,6 +243,11 @@ class ForkServerClient:
         listener, self._proxy_listener = self._proxy_listener, None
         return listener
 
+    def forget_namespaces(self) -> None:
+        """Close the descriptors of its namespaces: no other process will join them."""
+        wire.close_all(self.namespaces)
+        self.namespaces.clear()
+
     async def close(self) -> None:
         """Hang up and wait until the process has stopped everything it started."""
         self._closing = True
@@ -332,8 +337,8 @@ class ForkServerClient:
         if self._proxy_listener is not None:
             self._proxy_listener.close()
             self._proxy_listener = None
-        wire.close_all((*self.namespaces, *self._descriptors))
-        self.namespaces.clear()
+        self.forget_namespaces()
+        wire.close_all(tuple(self._descriptors))
         self._descriptors.clear()
         self.report.resolve(reason)
         for answer in self._requests:

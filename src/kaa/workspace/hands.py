@@ -173,6 +173,12 @@ class Hands:
         self._retired = True
         self._hang_up_spares()
 
+    def settle(self) -> None:
+        """Keep nothing ready: little runs from now on, and no other hands join."""
+        self.retire()
+        if self._server is not None:
+            self._server.forget_namespaces()
+
     def resume(self) -> None:
         """Give out slots again after `retire`."""
         self._retired = False

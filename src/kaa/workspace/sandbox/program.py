@@ -107,10 +107,10 @@ class ConfinedProgram:
         warnings: what this mechanism does not hold, in sentences.
     """
 
-    def __init__(self, sandbox: Sandbox, command: "asyncio.Task[Ending]", streams: OwnStreams) -> None:
+    def __init__(self, sandbox: Sandbox, command: "asyncio.Task[Ending]") -> None:
         self._sandbox = sandbox
         self._command = command
-        self._over = asyncio.create_task(self._close_after(streams))
+        self._over = asyncio.create_task(self._close_after())
         self.tier: Tier = sandbox.policy.tier
 
     @classmethod
@@ -130,7 +130,7 @@ class ConfinedProgram:
             argv: the program and its arguments. A name is found where commands of the model cannot write.
             rights: what it may do.
             streams: what it reads and writes. They are duplicated here: the caller can close them at once. The other
-                ends see that the program has ended when `wait` returns.
+                ends see when the program closes them, and that it has ended when `wait` returns.
             environment: the user's variables.
             report: told, in a sentence, of what the guard of the project moves away.
             unconfined: the user permits that it runs where no sandbox is possible.
@@ -142,8 +142,8 @@ class ConfinedProgram:
         """
         sandbox = _sandbox(rights, environment)
         sandbox.findings.last.tell(report)
-        owned = _duplicated(streams)
-        try:
+        with contextlib.ExitStack() as closing:
+            owned = _duplicated(streams, closing)
             try:
                 sandbox.start()
                 await sandbox.status()
@@ -153,20 +153,20 @@ class ConfinedProgram:
             except BaseException:
                 await sandbox.close()
                 raise
-        except BaseException:
-            _close(owned)
-            raise
+            given = closing.pop_all()
+        sandbox.settle()
         runner = CommandRunner(sandbox)
         sandbox.on_flood(runner.stop)
         around = sandbox.guarded(None) if rights.access == "write" and sandbox.confined else contextlib.nullcontext()
 
         async def run() -> Ending:
+            cwd = rights.cwd or rights.code or rights.data
             async with around:
-                return await runner.run(
-                    argv, cwd=rights.cwd or rights.code or rights.data, env=variables, timeout=None, output=owned
-                )
+                return await runner.run(argv, cwd=cwd, env=variables, timeout=None, output=owned, given=given.close)
 
-        return cls(sandbox, asyncio.create_task(run()), owned)
+        command = asyncio.create_task(run())
+        command.add_done_callback(lambda _: given.close())  # also if it was not started
+        return cls(sandbox, command)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -203,10 +203,9 @@ class ConfinedProgram:
         """Send it TERM, and two seconds later KILL; a second call sends KILL at once. To all its processes."""
         self._command.cancel()
 
-    async def _close_after(self, streams: OwnStreams) -> None:
+    async def _close_after(self) -> None:
         """End its sandbox when it has ended."""
         await asyncio.wait({self._command})
-        _close(streams)
         await self._sandbox.close()
 
 
@@ -227,11 +226,10 @@ def _escaped(path: str) -> str:
     return glob.escape(os.path.realpath(path))
 
 
-def _duplicated(streams: OwnStreams) -> OwnStreams:
-    stdin, stdout, stderr, *further = map(os.dup, streams.descriptors)
-    return OwnStreams(stdin, stdout, stderr, tuple(further))
-
-
-def _close(streams: OwnStreams) -> None:
+def _duplicated(streams: OwnStreams, closing: contextlib.ExitStack) -> OwnStreams:
+    copies: list[int] = []
     for descriptor in streams.descriptors:
-        os.close(descriptor)
+        copies.append(os.dup(descriptor))
+        closing.callback(os.close, copies[-1])
+    stdin, stdout, stderr, *further = copies
+    return OwnStreams(stdin, stdout, stderr, tuple(further))

@@ -241,6 +241,10 @@ class Sandbox:
         if self._watch is None:
             self._current.warm_up()
 
+    def settle(self) -> None:
+        """One program runs here from now on, and nothing changes: keep nothing ready for others. After `status`."""
+        self._current.settle()
+
     def expect(self, kind: SlotKind) -> None:
         """A slot of this kind will be taken soon: have it made."""
         if self._hands is not None:
