@@ -141,3 +141,35 @@ def test_the_cache_directory_of_the_desktop_is_respected_if_it_makes_sense(cache
     places = Places.of({"XDG_CACHE_HOME": cache}, "/home/me", "/p")
 
     assert places._base == expected
+
+
+def test_caches_of_projects_that_are_gone_are_removed_after_some_time(tmp_path: Path) -> None:
+    base = str(tmp_path / "kaa")
+    long = tmp_path / ("y" * 200) / ("x" * 97)  # the kept end of its name looks like another path
+    roots = [tmp_path / name for name in ("here", "gone", "gone lately", "empty")]
+    caches = {root.name: Path(Places(base, str(root)).caches) for root in (*roots, long)}
+    roots[0].mkdir()
+    for name, cache in caches.items():
+        if name != "empty":
+            (cache / "pip").mkdir()
+        if name != "gone lately":
+            os.utime(cache, (0, 0))
+    places = Places(base, str(roots[0]))
+    _ = places.temporary
+
+    places.close()
+
+    assert {name for name, cache in caches.items() if cache.exists()} == {"here", "gone lately", long.name}
+
+
+def test_what_commands_put_among_the_caches_leads_nowhere(tmp_path: Path) -> None:
+    places, elsewhere = Places(str(tmp_path / "kaa"), "/p"), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "precious").write_text("")
+    for name in ("%2Fgone", "relative", "%00", "%2F%00"):
+        (Path(places.caches).parent / name).symlink_to(elsewhere)
+    _ = places.temporary
+
+    places.close()
+
+    assert (elsewhere / "precious").exists()

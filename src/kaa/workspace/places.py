@@ -3,7 +3,7 @@
 output/          whole outputs of commands, readable inside the sandbox, written by the brain alone
 tmp/<random>/    /tmp of one workspace's commands, removed with the workspace, but for files that the user was told of;
                  another one for the kernel
-caches/<name>/   caches of installers, one for each project
+caches/<name>/   caches of installers, one for each project; removed some time after the project
 """
 
 import contextlib
@@ -13,7 +13,7 @@ import stat
 import time
 from collections.abc import Mapping
 from typing import NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, unquote_to_bytes
 
 _MODE = 0o700
 _COMMANDS, _KERNEL = "commands", "kernel"  # who uses a temporary directory
@@ -22,7 +22,8 @@ _KEPT_CHARACTERS = 100
 _KEPT_SECONDS = 7 * 24 * 3600.0
 _HAS_KEPT = stat.S_ISVTX  # marks a directory with files that the user was told of
 _ATTEMPTS = 20  # at a directory that no other kaa sweeps before it is locked
-_SWEPT_AT_ONCE = 8  # directories of workspaces that did not end in order
+_SWEPT_AT_ONCE = 8  # directories of workspaces that did not end in order, and of projects that are gone
+_EXAMINED_AT_ONCE = 64  # of caches
 
 
 class Places:
@@ -122,7 +123,13 @@ class Places:
         self._kept.add(name)
 
     def close(self) -> None:
-        """Remove the temporary directories, but for what is kept, and those of workspaces that were killed."""
+        """Remove the temporary directories, but for what is kept, and those of workspaces that were killed.
+
+        Caches of a few projects that are gone are removed, too.
+        """
+        if self._temporary:
+            with contextlib.suppress(OSError):  # most workspaces have none
+                _sweep_caches(self.written[1])
         while self._temporary:
             user, (path, parent, lock) = self._temporary.popitem()
             try:
@@ -230,3 +237,37 @@ def _sweep(directory: int) -> None:
                 _remove(name, directory)
             finally:
                 os.close(lock)
+
+
+def _sweep_caches(path: str) -> None:
+    """Remove directories of projects that are gone: empty ones, and one with caches, as they may be large."""
+    directory = _opened(path)
+    try:
+        names = os.listdir(directory)
+        first = time.monotonic_ns() % max(len(names), 1)  # another part each time
+        gone = list(filter(_is_of_gone_project, (names[first:] + names[:first])[:_EXAMINED_AT_ONCE]))
+        has_removed_caches = False
+        for name in gone[:_SWEPT_AT_ONCE]:
+            with contextlib.suppress(OSError):
+                age = time.time() - os.stat(name, dir_fd=directory, follow_symlinks=False).st_mtime
+                if age > _KEPT_SECONDS and not has_removed_caches:  # a project may be on a disk that is elsewhere
+                    has_removed_caches = True
+                    _remove(name, directory)
+                else:
+                    os.rmdir(name, dir_fd=directory)
+    finally:
+        os.close(directory)
+
+
+def _is_of_gone_project(name: str) -> bool:
+    """Whether the directory that caches are named after does not exist; names of long paths do not tell."""
+    root = unquote_to_bytes(name)
+    if not root.startswith(b"/") or len(name) == _KEPT_CHARACTERS + 65:
+        return False
+    try:
+        os.lstat(root)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
