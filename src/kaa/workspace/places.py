@@ -246,17 +246,27 @@ def _sweep_caches(path: str) -> None:
         names = os.listdir(directory)
         first = time.monotonic_ns() % max(len(names), 1)  # another part each time
         gone = list(filter(_is_of_gone_project, (names[first:] + names[:first])[:_EXAMINED_AT_ONCE]))
-        has_removed_caches = False
-        for name in gone[:_SWEPT_AT_ONCE]:
-            with contextlib.suppress(OSError):
-                age = time.time() - os.stat(name, dir_fd=directory, follow_symlinks=False).st_mtime
-                if age > _KEPT_SECONDS and not has_removed_caches:  # a project may be on a disk that is elsewhere
-                    has_removed_caches = True
-                    _remove(name, directory)
-                else:
-                    os.rmdir(name, dir_fd=directory)
+        filled = [name for name in gone[:_SWEPT_AT_ONCE] if not _is_removed(name, directory)]
+        # A project may be on a disk that is elsewhere for a while.
+        for name in [name for name in filled if _is_older(name, directory, _KEPT_SECONDS)][:1]:
+            _remove(name, directory)
     finally:
         os.close(directory)
+
+
+def _is_removed(name: str, directory: int) -> bool:
+    """Remove a directory if it is empty."""
+    try:
+        os.rmdir(name, dir_fd=directory)
+    except OSError:
+        return False
+    return True
+
+
+def _is_older(name: str, directory: int, seconds: float) -> bool:
+    with contextlib.suppress(OSError):  # another kaa removed it
+        return time.time() - os.stat(name, dir_fd=directory, follow_symlinks=False).st_mtime > seconds
+    return False
 
 
 def _is_of_gone_project(name: str) -> bool:
