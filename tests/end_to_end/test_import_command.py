@@ -117,6 +117,37 @@ def test_definitions_of_agents_are_listed_and_run_by_nothing_yet(kaa: Kaa, tmp_p
     assert "agent good: not used, because .claude/agents/good.md has the same name, good" in shown
 
 
+def test_plugins_of_claude_code_are_named_with_what_installs_them(kaa: Kaa, tmp_path: Path) -> None:
+    folder = tmp_path / ".claude" / "plugins"
+    cached = folder / "cache" / "mine" / "local" / "1.0"
+    add_skill(cached / "skills", "tidy")
+    (cached / ".claude-plugin").mkdir()
+    (cached / ".claude-plugin" / "plugin.json").write_text('{"name": "local"}')
+    installed = {
+        "known@official": [{"scope": "user", "installPath": "/x", "version": "1.0"}],
+        "local@mine": [{"scope": "user", "installPath": str(cached)}],
+        "other@official": [{"scope": "project", "projectPath": "/elsewhere", "installPath": "/x"}],
+        "here@official": {"projectPath": str(kaa.project), "installPath": "/x"},
+        "bad\u202e\n; rm -rf": [None, 7],
+    }
+    (folder / "installed_plugins.json").write_text(json.dumps({"version": 2, "plugins": installed}))
+    source = {"source": "github", "repo": "anthropics/claude-plugins-official; x"}
+    (folder / "known_marketplaces.json").write_text(json.dumps({"official": {"source": source}}))
+
+    told = kaa.run("import").err.splitlines()
+
+    add = "kaa plugin marketplace add 'anthropics/claude-plugins-official; x', then kaa plugin install"
+    assert told == [
+        f"You have the plugin known in Claude Code: {add} known@official",
+        f"You have the plugin local in Claude Code: kaa plugin install {cached}",
+        f"You have the plugin here in Claude Code: {add} here@official",
+    ]
+
+    kaa.run("plugin", "install", "--yes", str(cached))
+    kaa.run("plugin", "disable", "local")
+    assert "plugin local in" not in kaa.run("import").err
+
+
 def test_nothing_and_mistakes(kaa: Kaa) -> None:
     assert "There are no skills" in kaa.run("import").out
 

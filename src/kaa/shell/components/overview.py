@@ -10,6 +10,8 @@ from kaa.shell.components.hook_files import find_hooks
 from kaa.shell.components.known_fields import KnownFields
 from kaa.shell.components.reading import Candidate, Component, components_in
 from kaa.shell.home import Home
+from kaa.shell.plugins.elsewhere import plugins_elsewhere
+from kaa.shell.plugins.records import PluginRecords
 from kaa.shell.plugins.wheels import wheels_with_plugins
 from kaa.shell.safety import SandboxFlags, start_workspace
 from kaa.shell.settings import load_user_settings
@@ -62,6 +64,7 @@ async def overview(directory: str, home: Home, environ: Mapping[str, str]) -> Ov
         f" wheel:{wheel.name} shows it, and asks"
         for wheel in wheels_with_plugins(Path(directory))
     ]
+    problems += plugins_elsewhere(directory, () if plugins is None else PluginRecords(home).read().plugins)
     fields = KnownFields(home.cache)
     components = components_in(candidates, settings.excluded, fields)
     fields.keep()
