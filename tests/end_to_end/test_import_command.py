@@ -117,6 +117,24 @@ def test_definitions_of_agents_are_listed_and_run_by_nothing_yet(kaa: Kaa, tmp_p
     assert "agent good: not used, because .claude/agents/good.md has the same name, good" in shown
 
 
+def test_language_servers_are_listed(kaa: Kaa, tmp_path: Path) -> None:
+    servers = {"pyls": {"command": "pyls\x9b", "extensionToLanguage": {".py": "python"}}, "bad": {"command": 7}}
+    (kaa.project / ".lsp.json").write_text(json.dumps(servers))
+    opencode = tmp_path / ".config" / "opencode" / "opencode.json"
+    opencode.parent.mkdir(parents=True)
+    opencode.write_text('{"lsp": {"go": {"command": ["gopls"], "extensions": [".go"]}}}')
+
+    before = kaa.run("import").out
+    trust(kaa.project, kaa.home)
+    after = kaa.run("import").out
+
+    assert "language server .lsp.json: not used, because you have not trusted it" in before
+    assert "language server .lsp.json: not used, because kaa does not start language servers yet" in after
+    assert "    pyls (.py): pyls\\x9b\n    language server `bad` is left out: it has no `command`" in after
+    assert "language server opencode.json: not used, because you have not asked for it" in after
+    assert "    go (.go): gopls" in after
+
+
 def test_plugins_of_claude_code_are_named_with_what_installs_them(kaa: Kaa, tmp_path: Path) -> None:
     folder = tmp_path / ".claude" / "plugins"
     cached = folder / "cache" / "mine" / "local" / "1.0"

@@ -7,7 +7,8 @@ import pytest
 
 from kaa.shell.components import HOOK_PLACES
 from kaa.shell.components.finding import UserTree
-from kaa.shell.components.hook_files import MAX_BYTES, find_hooks
+from kaa.shell.components.hook_files import find_hooks
+from kaa.shell.components.part_files import MAX_BYTES
 from kaa.shell.home import Home
 from kaa.shell.trust.configuration import ProjectConfiguration, survey
 from kaa.shell.trust.store import Changed, Trusted, TrustStore

@@ -1,4 +1,4 @@
-"""Files with skills, commands, hooks and agents, of kaa and others: in which folders they are.
+"""Files with skills, commands, hooks, agents and language servers, of kaa and others: in which folders they are.
 
 Light: the sandbox needs the folders before the rest is loaded. Sources: https://agentskills.io (`.agents`), and the
 documentation of each agent in November 2026.
@@ -22,12 +22,12 @@ ForeignAgent: TypeAlias = Literal["claude", "codex", "cursor", "droid", "gemini"
 Agent: TypeAlias = Literal["kaa", "agents"] | ForeignAgent
 """Whose format a file has. `agents`: what all agents share."""
 
-Kind: TypeAlias = Literal["skill", "command", "agent", "rule", "hook"]
+Kind: TypeAlias = Literal["skill", "command", "agent", "rule", "hook", "language server"]
 """`agent`: the definition of an agent."""
 
 
 class Place(NamedTuple):
-    """A folder with files of one kind, or for hooks a file.
+    """A folder with files of one kind, or for hooks and language servers a file.
 
     Attributes:
         folder: relative to the project, or absolute.
@@ -43,6 +43,11 @@ class Place(NamedTuple):
     def has_loose_skills(self) -> bool:
         """Whether a Markdown file directly in the folder is a skill, as in pi's folders."""
         return self.kind == "skill" and self.agent in ("kaa", "pi")
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file."""
+        return self.kind in ("hook", "language server")
 
     @property
     def is_flat(self) -> bool:
@@ -115,6 +120,20 @@ HOOK_PLACES: Final = (
     Place(".gemini/settings.json", "hook", "gemini"),
 )
 """The files in which a project has hooks."""
+
+LSP_PLACES: Final = (
+    Place(".lsp.json", "language server", "claude"),
+    Place("opencode.json", "language server", "opencode"),
+    Place("opencode.jsonc", "language server", "opencode"),
+    Place(".opencode/opencode.json", "language server", "opencode"),
+    Place(".opencode/opencode.jsonc", "language server", "opencode"),
+)
+"""The files in which a project has language servers."""
+
+_FOREIGN_LSP: Final = (
+    Place("~/.config/opencode/opencode.json", "language server", "opencode"),
+    Place("~/.config/opencode/opencode.jsonc", "language server", "opencode"),
+)
 
 _FOREIGN_HOOKS: Final = (
     Place("~/.claude/settings.json", "hook", "claude"),
@@ -194,9 +213,14 @@ def user_hook_places(home: Path, agents: Sequence[ForeignAgent]) -> tuple[Place,
     return (own, *(place._replace(folder=os.path.expanduser(place.folder)) for place in foreign))
 
 
+def user_lsp_places() -> tuple[Place, ...]:
+    """The files in which the user has language servers."""
+    return tuple(place._replace(folder=os.path.expanduser(place.folder)) for place in _FOREIGN_LSP)
+
+
 def existing(places: Sequence[Place]) -> list[Place]:
     """Those whose folders or files exist."""
-    return [place for place in places if (os.path.isfile if place.kind == "hook" else os.path.isdir)(place.folder)]
+    return [place for place in places if (os.path.isfile if place.is_file else os.path.isdir)(place.folder)]
 
 
 class PluginPlaces(NamedTuple):

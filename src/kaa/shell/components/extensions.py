@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from kaa.shell.plugins.use import EnabledPlugins
 
 _MOST_TOLD = 3
-# They are found apart; and no conversation runs agents of definitions, only `kaa import` shows them.
-_APART = ("hook", "agent")
+# Hooks are found apart; agents of definitions and language servers are run by nothing yet, `kaa import` shows them.
+_APART = ("hook", "agent", "language server")
 
 
 class ComponentExtensions:

@@ -1,56 +1,22 @@
-"""Finds the files that define hooks, of a project through its workspace, of the user in the home.
-
-What counts of such a file, for trust too, is its part about hooks: other settings of another agent may change freely.
-"""
+"""Finds the files that define hooks, of a project through its workspace, of the user in the home."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from kaa.components.hooks.files import HookFileError, hook_file, hooks_part
+from kaa.components.hooks.files import hook_file, hooks_part
 from kaa.shell.components import Found, FoundFile, Place
 from kaa.shell.components.finding import Tree
+from kaa.shell.components.part_files import find_parts
 
 if TYPE_CHECKING:
     from kaa.components.hooks import HookDefinition, HookDialect, HookFile
 
 _SHOWN_CHARACTERS = 300
 
-MAX_BYTES: Final = 1024 * 1024
-
 
 async def find_hooks(tree: Tree, places: Sequence[Place], inside: str | None) -> Found:
-    """The files in some places that define hooks, each with its part about hooks alone.
-
-    Args:
-        tree: has the files.
-        places: where to look.
-        inside: the directory that files must not lead out of by links, without symlinks itself; None: they may.
-    """
-    files: list[FoundFile] = []
-    notices: list[str] = []
-    for place in places:
-        try:
-            info = await tree.stat(place.folder)
-        except OSError:
-            continue
-        if info is None:
-            continue
-        path = place.folder
-        if info.kind != "file":
-            notices.append(f"{path}: its hooks are not used, because it is no regular file")
-        elif inside is not None and not info.real_path.startswith(f"{inside.rstrip('/')}/"):
-            notices.append(f"{path}: its hooks are not used, because it is a link that leads out of the project")
-        elif info.size > MAX_BYTES:
-            notices.append(f"{path}: its hooks are not used, because it is larger than {MAX_BYTES // 1024} KiB")
-        elif (data := (await tree.read_existing([path], MAX_BYTES + 1)).get(path)) is not None:
-            try:
-                part = hooks_part(data, toml=path.endswith(".toml"))
-            except HookFileError as error:
-                notices.append(f"{path}: its hooks are not used, because {error}")
-                continue
-            if part is not None:
-                files.append(FoundFile(path, path.rpartition("/")[2], part, place, info.real_path))
-    return Found(tuple(files), tuple(notices))
+    """The files in some places that define hooks. Arguments as in `find_parts`."""
+    return await find_parts(tree, places, inside, _part, "hooks")
 
 
 def hooks_of(file: FoundFile, *, of_project: bool) -> "HookFile":
@@ -72,3 +38,7 @@ def commands_of(files: Iterable[FoundFile]) -> list[str]:
         hooks: Sequence[HookDefinition] = hooks_of(file, of_project=True).hooks
         lines += [f"{file.path}: {line_of(hook)}" for hook in hooks]
     return lines
+
+
+def _part(place: Place, data: bytes) -> bytes | None:
+    return hooks_part(data, toml=place.folder.endswith(".toml"))

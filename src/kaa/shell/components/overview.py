@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, get_args
 
-from kaa.shell.components import ForeignAgent, enabled_plugins, user_hook_places, user_places
+from kaa.shell.components import ForeignAgent, enabled_plugins, user_hook_places, user_lsp_places, user_places
 from kaa.shell.components.finding import UserTree, find
 from kaa.shell.components.hook_files import find_hooks
 from kaa.shell.components.known_fields import KnownFields
+from kaa.shell.components.lsp_files import find_lsp
 from kaa.shell.components.reading import Candidate, Component, components_in
 from kaa.shell.home import Home
 from kaa.shell.plugins.elsewhere import plugins_elsewhere
@@ -50,8 +51,9 @@ async def overview(directory: str, home: Home, environ: Mapping[str, str]) -> Ov
         await workspace.close()
     own = await find(UserTree(), user_places(home.path, FOREIGN_AGENTS, settings.skills, settings.prompts), None)
     hooks = await find_hooks(UserTree(), user_hook_places(home.path, FOREIGN_AGENTS), None)
+    servers = await find_lsp(UserTree(), user_lsp_places(), None)
     candidates = _of_project(project, home)
-    for file in (*own.files, *hooks.files):
+    for file in (*own.files, *hooks.files, *servers.files):
         agent = file.place.agent
         is_wanted = agent not in FOREIGN_AGENTS or agent in settings.use_files_of
         obstacle = "" if is_wanted else f"you have not asked for it: `kaa import {agent}` uses the files of {agent}"
@@ -68,7 +70,9 @@ async def overview(directory: str, home: Home, environ: Mapping[str, str]) -> Ov
     fields = KnownFields(home.cache)
     components = components_in(candidates, settings.excluded, fields)
     fields.keep()
-    return Overview(components, (*project.components.notices, *own.notices, *hooks.notices, *problems))
+    return Overview(
+        components, (*project.components.notices, *own.notices, *hooks.notices, *servers.notices, *problems)
+    )
 
 
 def _of_project(project: ProjectConfiguration, home: Home) -> list[Candidate]:

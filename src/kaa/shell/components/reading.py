@@ -43,6 +43,7 @@ _DIALECTS_OF_AGENTS: "Final[dict[Agent, ToolDialect]]" = {
     "pi": "pi",
 }
 _NOT_RUN = "kaa does not run agents of definitions yet"
+_NOT_STARTED = "kaa does not start language servers yet"
 
 State: TypeAlias = Literal["used", "not wanted", "unusable"]
 """`not wanted`: not trusted, not asked for, or left out by the user. `unusable`: something is wrong with it."""
@@ -73,7 +74,7 @@ class Component(NamedTuple):
         definition: what it defines; None if it defines nothing.
         state: whether it is used.
         reason: why it is not, as the rest of a sentence.
-        hook_lines: of a file of hooks, what they run, and what kaa does not use of it.
+        lines: of a file of hooks or language servers, what they run, and what kaa does not use of it.
     """
 
     candidate: Candidate
@@ -81,14 +82,14 @@ class Component(NamedTuple):
     definition: "Skill | CommandFile | AgentDefinition | None"
     state: State = "used"
     reason: str = ""
-    hook_lines: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What kaa does not use of it, in sentences."""
         definition = self.command
         if definition is None:
-            return self.hook_lines if self.definition is None else self.definition.notes
+            return self.lines if self.definition is None else self.definition.notes
         unused = (
             (definition.model, "`model` is not used: the model of the conversation answers"),
             (definition.agent, "`agent` is not used: the conversation goes on"),
@@ -132,8 +133,8 @@ def components_in(
         kind = file.place.kind
         if file.real_path in components:
             continue
-        if kind == "hook":
-            components[file.real_path] = _hook_component(candidate)
+        if file.place.is_file:
+            components[file.real_path] = (_hook_component if kind == "hook" else _server_component)(candidate)
             continue
         found = _definition(file, read)
         if candidate.plugin and not isinstance(found, Unusable):
@@ -172,6 +173,14 @@ def _hook_component(candidate: Candidate) -> Component:
     notes = [*found.notes, *dict.fromkeys(note for hook in found.hooks for note in hook.notes)]
     state: State = "not wanted" if candidate.obstacle else "used"
     return Component(candidate, file.name, None, state, candidate.obstacle, (*lines, *notes))
+
+
+def _server_component(candidate: Candidate) -> Component:
+    from kaa.shell.components.lsp_files import lines_of  # lazy: many users have no language servers
+
+    file = candidate.file
+    lines = tuple(lines_of(file))
+    return Component(candidate, file.name, None, "not wanted", candidate.obstacle or _NOT_STARTED, lines)
 
 
 def _definition(file: FoundFile, read: ReadFields) -> "Skill | CommandFile | AgentDefinition | Unusable":

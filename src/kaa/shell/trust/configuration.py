@@ -8,7 +8,16 @@ from typing import Literal
 
 import msgspec
 
-from kaa.shell.components import HOOK_PLACES, PROJECT_PLACES, RULE_PLACES, Found, FoundFile, Place, is_component
+from kaa.shell.components import (
+    HOOK_PLACES,
+    LSP_PLACES,
+    PROJECT_PLACES,
+    RULE_PLACES,
+    Found,
+    FoundFile,
+    Place,
+    is_component,
+)
 from kaa.shell.home import PROJECT_FOLDER, Home
 from kaa.shell.trust.instructions import InstructionFile, find_instructions, stranger_above
 from kaa.workspace.protocol import DirEntry, FileInfo, Workspace
@@ -42,6 +51,7 @@ _COMPONENT_USES = {
     "skill": "skills: instructions that the model may follow, and scripts it may run in the sandbox",
     "command": "commands: texts for the model that you call by name",
     "agent": "definitions of agents: their instructions, tools and models",
+    "language server": "language servers: programs that kaa lists and does not start yet",
 }
 
 
@@ -73,7 +83,7 @@ class ProjectConfiguration(msgspec.Struct, frozen=True):
         files: of its configuration, sorted by path.
         problem: why it cannot be trusted whatever the user says, in a sentence; None if it can.
         instructions: AGENTS.md and its like, also of directories above, the most general first.
-        components: skills, commands, hooks and definitions of agents, of kaa and of others.
+        components: skills, commands, hooks, language servers and definitions of agents, of kaa and of others.
     """
 
     root: str
@@ -172,6 +182,10 @@ async def survey(workspace: Workspace, home: Home) -> ProjectConfiguration:
 
         hooks = await find_hooks(workspace, hook_places, base.real_path)
         components = _joined(components, hooks)
+    if lsp_places := [place for place in LSP_PLACES if place.folder.split("/")[0] in names]:
+        from kaa.shell.components.lsp_files import find_lsp  # lazy: many projects have none
+
+        components = _joined(components, await find_lsp(workspace, lsp_places, base.real_path))
     try:
         files = await _files(workspace, base.real_path, _canonical(home), names)
     except _CannotBeTrustedError as error:
