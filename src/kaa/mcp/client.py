@@ -291,7 +291,7 @@ class McpClient:
             self._list_again()
         elif method == "notifications/message" and params.get("level") in _LOG_LEVELS:
             data = params.get("data")
-            text = data if isinstance(data, str) else parsing.as_json(data)
+            text = data if isinstance(data, str) else msgspec.json.encode(data).decode()
             self._observer.logged(LogLine(params["level"], parsing.cleaned(text)[:_MAX_LOG_CHARACTERS]))
 
     def _list_again(self) -> None:

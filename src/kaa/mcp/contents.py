@@ -64,7 +64,7 @@ class CallResult(msgspec.Struct, frozen=True):
 
 
 class PromptMessage(msgspec.Struct, frozen=True):
-    """One message of a prompt."""
+    """One message of a prompt, or of what a server asks the user's model."""
 
     role: Literal["user", "assistant"]
     part: Part

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import TypeVar
 
 from kaa.core.messages import Json
@@ -69,8 +68,6 @@ async def manifest_of(session: Session, agreed: Agreement, patience: float) -> M
         prompts=prompts,
         resources=resources,
         templates=templates,
-        fetched=datetime.now(UTC).isoformat(timespec="seconds"),
-        ttl_ms=agreed.ttl_ms,
         left_out=tuple(problems),
     )
 

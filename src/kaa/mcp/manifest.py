@@ -115,8 +115,6 @@ class Manifest(msgspec.Struct, frozen=True, omit_defaults=True):
         protocol: the revision that was agreed on.
         instructions: the server's advice for the model, at most 2,048 bytes.
         instructions_digest: SHA-256, hexadecimal, of the advice as the server sent it; empty without any.
-        fetched: when it was listed, ISO 8601 in UTC.
-        ttl_ms: for how long the server says this holds, in milliseconds; 0 if it does not say.
         left_out: what is missing and why, one sentence each.
     """
 
@@ -130,8 +128,6 @@ class Manifest(msgspec.Struct, frozen=True, omit_defaults=True):
     prompts: tuple[PromptInfo, ...] = ()
     resources: tuple[ResourceInfo, ...] = ()
     templates: tuple[TemplateInfo, ...] = ()
-    fetched: str = ""
-    ttl_ms: int = 0
     left_out: tuple[str, ...] = ()
 
 

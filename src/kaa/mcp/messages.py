@@ -30,12 +30,8 @@ def encode(message: Message) -> bytes:
     return msgspec.json.encode(fields)
 
 
-def decode(data: bytes, *, status: int | None = None) -> tuple[Message, ...]:
+def decode(data: bytes) -> tuple[Message, ...]:
     """The messages in `data`: one, or those of a batch (revision 2025-03-26).
-
-    Args:
-        data: what came.
-        status: the HTTP status that it came with, for errors.
 
     Raises:
         MalformedMessageError: it is not JSON, or not a message.
@@ -45,11 +41,11 @@ def decode(data: bytes, *, status: int | None = None) -> tuple[Message, ...]:
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise MalformedMessageError(f"{_start(data)} is not JSON ({error})") from error
     if isinstance(value, list) and value:
-        return tuple(_message(one, status) for one in value)
-    return (_message(value, status),)
+        return tuple(_message(one) for one in value)
+    return (_message(value),)
 
 
-def _message(value: Json, status: int | None) -> Message:
+def _message(value: Json) -> Message:
     if not isinstance(value, dict):
         raise MalformedMessageError(f"{_start(msgspec.json.encode(value))} is not an object")
     id_: Json = value.get("id")
@@ -61,7 +57,7 @@ def _message(value: Json, status: int | None) -> Message:
             raise MalformedMessageError(f"the parameters of {method[:80]!r} are not an object")
         return Request(id_, method, params) if is_id else Notification(method, params)
     if isinstance(error := value.get("error"), dict):
-        return _error(error, id_ if is_id else None, status)
+        return _error(error, id_ if is_id else None)
     if "result" in value and is_id:
         if not isinstance(result := value["result"], dict):
             raise MalformedMessageError(f"the result of request {id_!r} is not an object")
@@ -69,14 +65,13 @@ def _message(value: Json, status: int | None) -> Message:
     raise MalformedMessageError(f"{_start(msgspec.json.encode(value))} has neither method, result nor error")
 
 
-def _error(error: dict[str, Json], id_: RequestId | None, status: int | None) -> ErrorResponse:
+def _error(error: dict[str, Json], id_: RequestId | None) -> ErrorResponse:
     code, message = error.get("code"), error.get("message")
     return ErrorResponse(
         id=id_,
         code=code if isinstance(code, int) else codes.INTERNAL_ERROR,
         message=message[:_MAX_ERROR_CHARACTERS] if isinstance(message, str) else "",
         data=error.get("data"),
-        status=status,
     )
 
 

@@ -27,7 +27,6 @@ class Agreement(msgspec.Struct, frozen=True):
     capabilities: Capabilities
     instructions: str
     instructions_digest: str
-    ttl_ms: int
 
 
 class _OtherEraError(Exception):
@@ -86,8 +85,6 @@ async def _initialize(session: Session, patience: float) -> Agreement:
     }
     try:
         result = await session.request("initialize", params, patience=patience)
-    except ServerGoneError:
-        raise
     except McpError as error:
         if error.code is None:
             raise
@@ -116,7 +113,6 @@ def _announced(questions: ServerQuestions) -> dict[str, Json]:
 
 def _agreement(era: Era, protocol: str, result: dict[str, Json]) -> Agreement:
     advice, advice_digest = instructions(result.get("instructions"))
-    ttl = result.get("ttlMs")
     meta = result.get("_meta")
     described = result.get("serverInfo") or (meta.get(f"{NAMESPACE}serverInfo") if isinstance(meta, dict) else None)
     return Agreement(
@@ -126,7 +122,6 @@ def _agreement(era: Era, protocol: str, result: dict[str, Json]) -> Agreement:
         capabilities=capabilities(result.get("capabilities")),
         instructions=advice,
         instructions_digest=advice_digest,
-        ttl_ms=ttl if isinstance(ttl, int) and ttl > 0 else 0,
     )
 
 

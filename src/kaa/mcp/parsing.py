@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -56,6 +56,11 @@ class MalformedItemError(ValueError):
 def cleaned(text: str) -> str:
     """The text without control characters, terminal sequences and characters that nobody sees."""
     return replace_invisible(plain_text(text), lambda _: "")
+
+
+def one_line(value: Json) -> str:
+    """The same in one line; empty for what is no text."""
+    return " ".join(cleaned(value).split()) if isinstance(value, str) else ""
 
 
 def listed(
@@ -220,15 +225,24 @@ def prompt_result(value: Mapping[str, Json]) -> PromptResult:
     messages = value.get("messages")
     if not isinstance(messages, list):
         raise McpError(f"the prompt's `messages` is not a list but {_brief(messages)}")
+    return PromptResult(prompt_messages(messages), _text(value.get("description")))
+
+
+def prompt_messages(messages: Sequence[Json]) -> tuple[PromptMessage, ...]:
+    """Messages with roles: one for each of their contents.
+
+    Raises:
+        McpError: one has another shape.
+    """
     found: list[PromptMessage] = []
     for number, message in enumerate(messages, 1):
         role = message.get("role") if isinstance(message, dict) else None
         if role not in ("user", "assistant"):
-            raise McpError(f"message {number} of the prompt has no role but is {_brief(message)}")
+            raise McpError(f"message {number} has no role but is {_brief(message)}")
         contents = message.get("content")
         parts = contents if isinstance(contents, list) else [contents]
         found += [PromptMessage(role, part(one, f"message {number}")) for one in parts]
-    return PromptResult(tuple(found), _text(value.get("description")))
+    return tuple(found)
 
 
 def resource_contents(value: Mapping[str, Json]) -> tuple[ResourcePart, ...]:
@@ -241,11 +255,6 @@ def resource_contents(value: Mapping[str, Json]) -> tuple[ResourcePart, ...]:
     if not isinstance(contents, list):
         raise McpError(f"the resource's `contents` is not a list but {_brief(contents)}")
     return tuple(_contents(one, f"content {number}") for number, one in enumerate(contents, 1))
-
-
-def as_json(value: Json) -> str:
-    """Any value as JSON."""
-    return msgspec.json.encode(value).decode()
 
 
 def part(value: Json, where: str) -> Part:
@@ -344,7 +353,7 @@ def _text(value: Json) -> str:
 
 
 def _line(value: Json) -> str:
-    return " ".join(cleaned(value).split())[:_MAX_NAME_CHARACTERS] if isinstance(value, str) else ""
+    return one_line(value)[:_MAX_NAME_CHARACTERS]
 
 
 def _key(item: object) -> str:

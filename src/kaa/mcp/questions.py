@@ -7,7 +7,7 @@ import msgspec
 
 from kaa.core.forms import Field
 from kaa.core.messages import Json
-from kaa.mcp.contents import Part
+from kaa.mcp.contents import PromptMessage
 
 
 class FormRequest(msgspec.Struct, frozen=True):
@@ -32,17 +32,10 @@ class ElicitAnswer(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-class SamplingMessage(msgspec.Struct, frozen=True):
-    """One message of a sampling request."""
-
-    role: Literal["user", "assistant"]
-    part: Part
-
-
 class SamplingRequest(msgspec.Struct, frozen=True):
     """A legacy server asks for a completion by the user's model."""
 
-    messages: tuple[SamplingMessage, ...]
+    messages: tuple[PromptMessage, ...]
     system: str = ""
     max_tokens: int = 0
 

@@ -7,12 +7,11 @@ from kaa.core.forms import ChoiceField, ChoicesField, Field, FieldOption, Number
 from kaa.core.messages import Json
 from kaa.mcp import codes
 from kaa.mcp.errors import McpError
-from kaa.mcp.parsing import cleaned, part
+from kaa.mcp.parsing import cleaned, one_line, prompt_messages
 from kaa.mcp.questions import (
     ElicitAnswer,
     FormRequest,
     RefusedError,
-    SamplingMessage,
     SamplingRequest,
     ServerQuestions,
     UrlRequest,
@@ -129,7 +128,7 @@ def _field(name: str, schema: Json, required: bool) -> Field:
     options = _options(choices)
     if many and not options:
         raise McpError(f"the field {name[:80]!r} is a list without options", code=codes.INVALID_PARAMS)
-    common = name, _clean(schema.get("title")), _clean(schema.get("description")), required
+    common = name, one_line(schema.get("title")), one_line(schema.get("description")), required
     default = schema.get("default")
     text = default if isinstance(default, str) else None
     if many:
@@ -142,7 +141,7 @@ def _field(name: str, schema: Json, required: bool) -> Field:
     if kind in ("number", "integer"):
         limits = _number(schema.get("minimum")), _number(schema.get("maximum"))
         return NumberField(*common, _number(default), kind == "integer", *limits)
-    form = _FORMATS.get(_clean(schema.get("format")), "")
+    form = _FORMATS.get(one_line(schema.get("format")), "")
     return TextField(*common, text, form, _count(schema.get("minLength")), _count(schema.get("maxLength")))
 
 
@@ -157,7 +156,7 @@ def _options(schema: Mapping[str, Json]) -> tuple[FieldOption, ...]:
     else:
         return ()
     return tuple(
-        FieldOption(value, _clean(label) or value) for value, label in found[:_MAX_OPTIONS] if isinstance(value, str)
+        FieldOption(value, one_line(label) or value) for value, label in found[:_MAX_OPTIONS] if isinstance(value, str)
     )
 
 
@@ -167,29 +166,15 @@ def _sampling(params: Mapping[str, Json]) -> SamplingRequest:
         raise McpError("`messages` is not a list of messages", code=codes.INVALID_PARAMS)
     if params.get("tools"):
         raise McpError("kaa completes without tools", code=codes.INVALID_PARAMS)
+    try:
+        asked = prompt_messages(messages)
+    except McpError as error:
+        raise McpError(str(error), code=codes.INVALID_PARAMS) from error
     return SamplingRequest(
-        messages=tuple(one for message in messages for one in _sampled(message)),
+        messages=asked,
         system=system if isinstance(system, str) else "",
         max_tokens=tokens if isinstance(tokens, int) and tokens > 0 else 0,
     )
-
-
-def _sampled(message: Json) -> list[SamplingMessage]:
-    role = message.get("role") if isinstance(message, dict) else None
-    if role not in ("user", "assistant"):
-        raise McpError("a message has no role", code=codes.INVALID_PARAMS)
-    contents = message.get("content")
-    try:
-        return [
-            SamplingMessage(role, part(one, "a content"))
-            for one in (contents if isinstance(contents, list) else [contents])
-        ]
-    except McpError as error:
-        raise McpError(str(error), code=codes.INVALID_PARAMS) from error
-
-
-def _clean(value: Json) -> str:
-    return " ".join(cleaned(value).split()) if isinstance(value, str) else ""
 
 
 def _number(value: Json) -> float | None:

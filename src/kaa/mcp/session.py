@@ -13,7 +13,7 @@ from kaa.mcp.connection import Connection, ErrorResponse, Message, Notification,
 from kaa.mcp.contents import Progress
 from kaa.mcp.errors import McpError, NoAnswerError, ServerGoneError
 from kaa.mcp.manifest import ToolInfo
-from kaa.mcp.parsing import cleaned
+from kaa.mcp.parsing import one_line
 from kaa.mcp.questions import ServerQuestions
 
 _MESSAGES_A_SECOND, _BURST_MESSAGES = 500.0, 5_000.0
@@ -202,8 +202,7 @@ class Session:
             return
         waiting.alive()
         said = params.get("message")
-        text = " ".join(cleaned(said).split())[:200] if isinstance(said, str) else ""
-        waiting.progress(Progress(done, total if isinstance(total, int | float) else None, text))
+        waiting.progress(Progress(done, total if isinstance(total, int | float) else None, one_line(said)[:200]))
 
     def _requested(self, request: Request) -> None:
         """Answer a request in the background. It belongs to the youngest request that answers questions."""
@@ -255,5 +254,5 @@ class Session:
 
 
 def _error(message: ErrorResponse) -> McpError:
-    text = " ".join(cleaned(message.message).split()) or f"error {message.code} without a message"
+    text = one_line(message.message) or f"error {message.code} without a message"
     return McpError(text, code=message.code, data=message.data, status=message.status)

@@ -13,14 +13,13 @@ from kaa.ext.asking import NOBODY, Asker
 from kaa.ext.context import ConversationContext
 from kaa.ext.questions import Chosen, Confirmed, Declined, Dismissed, Filled, Form, OpenUrl
 from kaa.mcp import rounds
-from kaa.mcp.contents import AudioPart, CallResult, Progress, TextPart
+from kaa.mcp.contents import AudioPart, CallResult, Progress, PromptMessage, TextPart
 from kaa.mcp.questions import (
     ElicitAnswer,
     Elicitation,
     FormRequest,
     RefusedError,
     Root,
-    SamplingMessage,
     SamplingRequest,
     ServerQuestions,
     UrlRequest,
@@ -34,7 +33,7 @@ from tests.support.person import Person
 from tests.support.stage import Stage
 
 _FORM = FormRequest("Who are you?", (TextField("name", required=True), NumberField("age", default=3, whole=True)))
-_SAMPLING = SamplingRequest((SamplingMessage("user", TextPart("Say hi.")),), "Be short.", 100)
+_SAMPLING = SamplingRequest((PromptMessage("user", TextPart("Say hi.")),), "Be short.", 100)
 
 
 def questions_of(asker: Asker, **fields: object) -> ConversationQuestions:
@@ -247,7 +246,7 @@ def test_a_completion_that_nobody_can_allow_is_refused_and_everybody_learns_why(
 
 def test_the_question_shows_model_limit_and_everything_that_is_sent(stage: Stage) -> None:
     person = stage.asker = Person(Chosen("No"))
-    said = (SamplingMessage("user", TextPart("Say hi.")), SamplingMessage("user", TextPart("x" * 3_000)))
+    said = (PromptMessage("user", TextPart("Say hi.")), PromptMessage("user", TextPart("x" * 3_000)))
     shop = Asking(lambda questions: questions.sample(SamplingRequest(said, "Be short.", 1_000_000)), samples=True)
 
     results_of(stage, MemoryMcpHost([shop]), [call("mcp__shop__buy"), say("Done.")])
@@ -260,7 +259,7 @@ def test_the_question_shows_model_limit_and_everything_that_is_sent(stage: Stage
 
 
 def test_a_completion_with_a_sound_is_refused_before_anybody_is_asked() -> None:
-    asked = SamplingRequest((SamplingMessage("user", AudioPart(b"x", "audio/wav")),))
+    asked = SamplingRequest((PromptMessage("user", AudioPart(b"x", "audio/wav")),))
 
     with pytest.raises(RefusedError, match="texts and images only"):
         run(questions_of(Person(), samples=True).sample(asked))

@@ -13,7 +13,7 @@ from kaa.mcp.connection import Message
 from kaa.mcp.errors import LoginNeededError, McpError, ServerGoneError
 from kaa.mcp.messages import MAX_MESSAGE_BYTES, MalformedMessageError
 from kaa.mcp.oauth.challenge import parse_challenge
-from kaa.mcp.parsing import cleaned
+from kaa.mcp.parsing import cleaned, one_line
 
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 """Names and values."""
@@ -80,7 +80,7 @@ def refusal(response: HttpResponse, body: bytes) -> str:
     if _REDIRECTS <= response.status < _ERRORS:
         target = cleaned(response.headers.get("location") or "another address")[:_SHOWN_CHARACTERS]
         return f"it redirects to {target}, which kaa does not follow: configure that address if you trust it"
-    text = " ".join(cleaned(body.decode(errors="replace")).split())[:_SHOWN_CHARACTERS]
+    text = one_line(body.decode(errors="replace"))[:_SHOWN_CHARACTERS]
     said = f": {text}" if text and kind_of(response) != "text/html" else ""
     return f"it answered with HTTP status {response.status}{said}"
 
@@ -97,10 +97,10 @@ async def each_event(response: HttpResponse, decoder: SseDecoder, take: Callable
                 take(event.event, event.data)
 
 
-def messages_in(data: bytes, status: int | None = None) -> tuple[Message, ...]:
+def messages_in(data: bytes) -> tuple[Message, ...]:
     """The messages in an event or a body; none if it is something else."""
     try:
-        return messages.decode(data, status=status)
+        return messages.decode(data)
     except MalformedMessageError as error:
         LOG.debug("mcp: what is no message: %s", error)
         return ()

@@ -182,7 +182,7 @@ class HttpConnection(Connection):
     async def _refused(self, request: Request, response: HttpResponse) -> ErrorResponse | None:
         """The error that a refusal means; None if the server may be of the oldest revision."""
         body = await body_of(response)
-        for message in messages_in(body, response.status) if kind_of(response) == "application/json" else ():
+        for message in messages_in(body) if kind_of(response) == "application/json" else ():
             if isinstance(message, ErrorResponse):
                 return ErrorResponse(request.id, message.code, message.message, message.data, response.status)
         if request is self._initialize and response.status in _OLDER:

@@ -87,7 +87,7 @@ class ConfiguredServer(msgspec.Struct, frozen=True):
     """A server that can be approved and started.
 
     Attributes:
-        name: unique among the configured servers; of a project's server that would hide the user's: `NAME (project)`.
+        name: unique among the configured servers: `NAME-project` of a project's if the user has one of its name.
         digest: SHA-256, hexadecimal, of the entry as written, without what only describes it: what an approval is for.
         ignored: fields of the entry that kaa does not know, and those it refuses, one sentence each.
     """

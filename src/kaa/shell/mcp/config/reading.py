@@ -148,7 +148,7 @@ def _entries(
     for name, fields in servers.items():
         try:
             yield server_of(name, fields, source, dialect)
-        except (FieldError, msgspec.ValidationError, ValueError) as error:
+        except ValueError as error:
             notices.append(f"MCP server {name[:80]} in {source.file} is ignored: {error}")
 
 
