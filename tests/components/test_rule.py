@@ -1,9 +1,11 @@
 """Rules of Claude Code and Cursor: for which files they are, whatever their fields say."""
 
+import random
+
 import pytest
 
 from kaa.components.frontmatter import document_in
-from kaa.components.rule import Rule, RuleDialect, matches, rule_in
+from kaa.components.rule import Rule, RuleDialect, matches, rule_in, seen_from
 
 
 def rule(head: str, dialect: RuleDialect = "claude") -> Rule:
@@ -96,6 +98,31 @@ def test_which_files_a_glob_means(glob: str, path: str, expected: bool) -> None:
 
 def test_a_folder_means_the_files_in_it() -> None:
     assert matches(rule('paths: "docs/"').globs, "docs/deep/a.md")
+
+
+@pytest.mark.parametrize(
+    ("glob", "expected"),
+    [
+        ("**/*.py", ("**/*.py",)),
+        ("packages/**", ("**",)),
+        ("packages/*/src/*.py", ("src/*.py",)),
+        ("packages/**/one/*.py", ("**/one/*.py", "*.py")),
+        ("packages/two/**", ()),
+        ("*.py", ()),
+        ("packages/one", ()),
+    ],
+)
+def test_globs_are_seen_from_a_folder(glob: str, expected: tuple[str, ...]) -> None:
+    assert set(seen_from([glob], "packages/one")) == set(expected)
+
+
+def test_seen_from_a_folder_globs_mean_the_same_files() -> None:
+    source = random.Random(3)
+    for _ in range(2_000):
+        glob = "/".join(source.choices(["**", "*", "a", "b"], k=source.randint(1, 5)))
+        folder, path = ("/".join(source.choices("ab", k=source.randint(1, 3))) for _ in range(2))
+
+        assert matches(seen_from([glob], folder), path) == matches([glob], f"{folder}/{path}"), (glob, folder, path)
 
 
 def test_a_glob_that_would_backtrack_ends() -> None:

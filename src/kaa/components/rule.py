@@ -73,6 +73,30 @@ def matches(globs: Sequence[str], path: str) -> bool:
     return any(_fits(tuple(glob.split("/")), parts) for glob in globs)
 
 
+def seen_from(globs: Sequence[str], folder: str) -> tuple[str, ...]:
+    """The globs of a rule for the files in a folder, relative to it.
+
+    Args:
+        globs: of a `Rule`.
+        folder: relative to what the globs are relative to.
+    """
+    found: dict[str, None] = {}
+    for glob in globs:
+        parts = tuple(glob.split("/"))
+        begun = {0}  # how many parts of the glob may be used up by the folder so far
+        for name in folder.split("/"):
+            for at in range(len(parts)):  # `**` may stand for nothing
+                if at in begun and parts[at] == "**":
+                    begun.add(at + 1)
+            begun = {
+                at if parts[at] == "**" else at + 1
+                for at in begun
+                if at < len(parts) and (parts[at] == "**" or fnmatch.fnmatchcase(name, parts[at]))
+            }
+        found |= {"/".join(parts[at:]): None for at in sorted(begun) if at < len(parts)}
+    return tuple(found)
+
+
 def _fits(glob: tuple[str, ...], path: tuple[str, ...]) -> bool:
     """Whether a path matches, part by part, in a time of the product of both lengths whatever a project's globs are."""
 

@@ -3,7 +3,7 @@
 import msgspec
 
 from kaa.components.frontmatter import document_in
-from kaa.components.rule import rule_in
+from kaa.components.rule import rule_in, seen_from
 from kaa.ext.api import ContextFile
 from kaa.shell.trust.instructions import InstructionFile
 
@@ -25,7 +25,8 @@ def rule_file(file: InstructionFile, text: str, trusted: bool, notices: list[str
     if rule.always:
         return whole
     if rule.globs:
-        return msgspec.structs.replace(whole, paths=rule.globs)
+        globs = seen_from(rule.globs, file.way) if file.way else rule.globs
+        return msgspec.structs.replace(whole, paths=globs) if globs else None
     if rule.description:  # Cursor's model reads such a rule when it finds that it fits
         return msgspec.structs.replace(whole, text=f"Read {file.path} when it fits the task: {rule.description}")
     return None

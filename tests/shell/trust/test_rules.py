@@ -103,6 +103,24 @@ class TestRules:
             ContextFile(f"{ROOT}/.cursor/rules/test.mdc", "Mock nothing.", paths=("**/*.spec.ts",)),
         )
 
+    def test_rules_above_the_project_count_as_far_as_the_repository_goes(self, home: Home) -> None:
+        files = {
+            ".claude/rules/all.md": "All.",
+            ".claude/rules/ours.md": '---\npaths: ["project/src/*.ts"]\n---\nOurs.',
+            ".claude/rules/theirs.md": '---\npaths: ["other/**"]\n---\nTheirs.',
+            f"{CLAUDE}/own.md": "Own.",
+        }
+
+        inside = used(home, {**files, ".git/HEAD": "ref"})
+        outside = used(home, files)
+
+        assert inside.context_files == (
+            ContextFile("/work/.claude/rules/all.md", "All."),
+            ContextFile("/work/.claude/rules/ours.md", "Ours.", paths=("src/*.ts",)),
+            ContextFile(f"{ROOT}/.claude/rules/own.md", "Own."),
+        )
+        assert [file.text for file in outside.context_files] == ["Own."]
+
     def test_a_rule_that_only_describes_itself_is_named_for_the_model_to_read(self, home: Home) -> None:
         found = used(
             home,

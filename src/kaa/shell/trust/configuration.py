@@ -167,14 +167,19 @@ async def survey(workspace: Workspace, home: Home) -> ProjectConfiguration:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), workspace.root)
     instructions, repository = await find_instructions(workspace)
     names = {entry.name for entry in await workspace.list(".")}
+    above = await _places_above(workspace, repository)
     places = [place for place in PROJECT_PLACES if place.folder.split("/")[0] in names]
     components = await _components(workspace, places, base.real_path) if places else Found()
-    if above := await _places_above(workspace, repository):
-        components = _joined(components, await _components_above(workspace, above, repository))
-    if rule_places := [place for place in RULE_PLACES if place.folder.split("/")[0] in names]:
-        from kaa.shell.trust.rules import find_rules  # lazy: many projects have none
+    others = [place for place in above if place.kind != "rule"]
+    components = _joined(components, await _components_above(workspace, others, repository))
+    rule_places = [place for place in RULE_PLACES if place.folder.split("/")[0] in names]
+    rules_above = [place for place in above if place.kind == "rule"]
+    if rule_places or rules_above:
+        from kaa.shell.trust.rules import rules_in  # lazy: many projects have none
 
-        rules = await find_rules(workspace, rule_places, base.real_path)
+        of_project = await _components(workspace, rule_places, base.real_path)
+        of_above = await _components_above(workspace, rules_above, repository)
+        rules = rules_in(_joined(of_above, of_project), workspace.root)
         instructions = (*instructions, *rules.files)
         components = msgspec.structs.replace(components, notices=(*components.notices, *rules.notices))
     if hook_places := [place for place in HOOK_PLACES if place.folder.split("/")[0] in names]:
@@ -210,12 +215,14 @@ async def _places_above(workspace: Workspace, repository: str) -> list[Place]:
             break
         names = {entry.name for entry in await _entries(workspace, folder)}
         way = posixpath.relpath(folder, workspace.root)
-        found = (place for place in PROJECT_PLACES if place.folder.split("/")[0] in names)
+        found = (place for place in (*PROJECT_PLACES, *RULE_PLACES) if place.folder.split("/")[0] in names)
         places += [place._replace(folder=f"{way}/{place.folder}") for place in found]
     return places
 
 
 async def _components_above(workspace: Workspace, places: Sequence[Place], repository: str) -> Found:
+    if not places:
+        return Found()
     base = await workspace.stat(repository)
     found = await _components(workspace, places, repository if base is None else base.real_path)
     files: list[FoundFile] = []

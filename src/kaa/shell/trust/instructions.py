@@ -48,6 +48,7 @@ class InstructionFile(msgspec.Struct, frozen=True):
         own_bytes: how much of `data` is not imported; None if all is its own.
         rule: its format, if it is a rule.
         notices: what of it is left out, in sentences.
+        way: of a rule above the project, from its folder to the project; otherwise empty.
     """
 
     path: str
@@ -58,6 +59,7 @@ class InstructionFile(msgspec.Struct, frozen=True):
     own_bytes: int | None = None
     rule: RuleFormat = ""
     notices: tuple[str, ...] = ()
+    way: str = ""
 
 
 class FoundInstructions(NamedTuple):

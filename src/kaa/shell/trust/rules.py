@@ -1,14 +1,11 @@
-"""Finds the rules of a project, in `.claude/rules` and `.cursor/rules`: instructions that can be trusted as others."""
+"""Makes instructions, which can be trusted as others, of the rules in `.claude/rules` and `.cursor/rules`."""
 
 import posixpath
-from collections.abc import Sequence
 
 import msgspec
 
-from kaa.shell.components import Place
-from kaa.shell.components.finding import find
+from kaa.shell.components import Found
 from kaa.shell.trust.instructions import MAX_INSTRUCTION_BYTES, InstructionFile, RuleFormat
-from kaa.workspace.protocol import Workspace
 
 _MAX_RULES = 100
 
@@ -20,24 +17,25 @@ class FoundRules(msgspec.Struct, frozen=True):
     notices: tuple[str, ...] = ()
 
 
-async def find_rules(workspace: Workspace, places: Sequence[Place], root: str) -> FoundRules:
-    """The rules in some places, by name.
+def rules_in(found: Found, root: str) -> FoundRules:
+    """The rules in some files, by name: those of directories above the project first.
 
     Args:
-        workspace: the project.
-        places: where to look.
-        root: the project's directory, without symlinks.
+        found: the files.
+        root: the project's directory.
     """
-    found = await find(workspace, places, root)
     files: list[InstructionFile] = []
     notices = list(found.notices)
     for file in sorted(found.files, key=lambda file: file.path):
         if b"\0" in file.data:
             notices.append(f"{file.path} is not used: it is a binary file")
         else:
-            path, data = posixpath.join(workspace.root, file.path), file.data[: MAX_INSTRUCTION_BYTES + 1]
+            path = posixpath.normpath(posixpath.join(root, file.path))
+            data = file.data[: MAX_INSTRUCTION_BYTES + 1]
+            above = posixpath.normpath(posixpath.join(root, file.place.folder, "..", ".."))
+            way = "" if above == posixpath.normpath(root) else posixpath.relpath(root, above)
             rule: RuleFormat = "cursor" if file.place.agent == "cursor" else "claude"
-            files.append(InstructionFile(path, file.path, data, "project", rule=rule))
+            files.append(InstructionFile(path, file.path, data, "project", rule=rule, way=way))
     if len(files) > _MAX_RULES:
         notices.append(f"{len(files)} rules were found: only the first {_MAX_RULES} are used")
     return FoundRules(tuple(files[:_MAX_RULES]), tuple(notices))
