@@ -132,6 +132,30 @@ def test_skills_of_a_project_are_used_while_they_are_what_the_user_trusted(kaa: 
     assert "you have not trusted them (.claude/skills/changed/SKILL.md)" in finished.err
 
 
+@pytest.mark.usefixtures("person")
+def test_skills_above_the_project_work_with_their_scripts(kaa: Kaa, server: ModelServer) -> None:
+    repository = kaa.project.parent
+    (repository / ".git").mkdir()
+    (repository / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    file = add_skill(repository / ".claude" / "skills", "greet", "Run greet.sh.")
+    (file.parent / "greet.sh").write_text("echo greetings\n")
+    add_skill(repository / ".claude" / "skills", "near", "Of the repository.")
+    add_skill(kaa.project / ".claude" / "skills", "near", "Of the project.")
+    trust(kaa.project, kaa.home)
+    commands = f"sh {file.parent}/greet.sh; echo evil >> {file}"
+    server.begin(
+        [call("skill", name="greet"), call("skill", name="near"), call("bash", command=commands), say("Done.")]
+    )
+
+    kaa.run("-p", "Hello.")
+
+    greet, near, ran = results(server)
+    assert f"Files of this skill, in {file.parent}: greet.sh" in greet
+    assert "Of the project." in near
+    assert "greetings" in ran
+    assert "evil" not in file.read_text()
+
+
 def test_files_that_are_no_skills_are_named(kaa: Kaa, server: ModelServer, person: Path) -> None:
     skills = person / ".agents" / "skills"
     add_skill(skills, "good", "Good.")
