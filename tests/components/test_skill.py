@@ -118,5 +118,5 @@ def test_the_fields_of_claude() -> None:
     assert (found.for_model, found.for_user, found.forks) == (False, False, True)
     assert (found.argument_hint, found.argument_names) == ("[file]", ("source", "target"))
     assert found.paths == ("*.pdf", "docs/**")
-    assert any("`allowed-tools` is not used" in note for note in found.notes)
+    assert found.allowed_tools == ("Bash(git *)", "Read")
     assert "`when-to-use` is unknown" in found.notes

@@ -31,7 +31,6 @@ _USED = frozenset(
     }
 )
 _UNUSED = {
-    "allowed-tools": "its tools are approved as all others are",
     "disallowed-tools": "it has all tools",
     "model": "the model of the conversation does it",
     "effort": "the thinking level of the conversation holds",
@@ -57,6 +56,7 @@ class Skill(msgspec.Struct, frozen=True):
         for_model: the model may use it by itself.
         for_user: the user can call it.
         forks: an agent of its own carries it out.
+        allowed_tools: tools that the file wants to have approved, with their patterns.
         paths: globs; it is of use for such files only.
         notes: what kaa does not use or what the specification forbids, in sentences.
     """
@@ -70,6 +70,7 @@ class Skill(msgspec.Struct, frozen=True):
     for_user: bool = True
     forks: bool = False
     paths: tuple[str, ...] = ()
+    allowed_tools: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -113,6 +114,7 @@ def skill_in(document: Document, folder: str) -> Skill | Unusable:
         for_user=text_of(fields.get("user-invocable")).lower() not in ("false", "no", "off"),
         forks=text_of(fields.get("context")) == "fork",
         paths=names_of(fields.get("paths")),
+        allowed_tools=names_of(fields.get("allowed-tools")),
         notes=tuple(map(_note, notes)),
     )
 
@@ -184,6 +186,7 @@ class SkillFile(msgspec.Struct, frozen=True):
         folder: with the files that belong to it, absolute.
         is_of_project: whether the project brought it; otherwise it is the user's.
         is_claude: it has placeholders and commands as Claude Code has them.
+        grants: allow rules for the run in which the user calls it.
     """
 
     skill: Skill
@@ -191,3 +194,4 @@ class SkillFile(msgspec.Struct, frozen=True):
     folder: str
     is_of_project: bool = False
     is_claude: bool = False
+    grants: tuple[str, ...] = ()

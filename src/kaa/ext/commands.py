@@ -22,11 +22,15 @@ class Submit(msgspec.Struct, frozen=True, repr_omit_defaults=True):
         text: the text.
         read_only: tools can change nothing in this run, and nobody is asked, where a sandbox holds.
         images: what goes along with the text.
+        allow: rules of approvals about commands and changed files (`bash: git status`, `write: docs/**`): the
+            conversation's calls that they allow need no question in this run. They permit nothing that the sandbox
+            does not, and nothing that destroys what `/undo` cannot restore.
     """
 
     text: str
     read_only: bool = False
     images: tuple[ImageContent, ...] = ()
+    allow: tuple[str, ...] = ()
 
 
 class OpenSession(msgspec.Struct, frozen=True):

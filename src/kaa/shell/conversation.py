@@ -425,9 +425,12 @@ class Conversation:
             if not isinstance(answer, Submit):
                 return answer
             message = user_message(answer.text, answer.images, origin="command")
-            if answer.read_only:
-                async with self.approvals.reading_only():
-                    return await self._say(message)
+            async with AsyncExitStack() as run:
+                if answer.read_only:
+                    await run.enter_async_context(self.approvals.reading_only())
+                if answer.allow:
+                    run.enter_context(self.approvals.allowing(answer.allow))
+                return await self._say(message)
         return await self._say(message)
 
     async def _say(self, message: UserMessage) -> AgentEnd:

@@ -1,6 +1,7 @@
 """Puts the gate between the model and the tools, and loads it with the first call: many conversations have none."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, get_args
 
 from kaa.core.hooks import Block, Refuse, RunAgain
@@ -125,6 +126,19 @@ class Gatekeeper:
         elif chosen.allow or chosen.deny:
             self._parse(chosen)
         self._chosen = chosen
+
+    @contextmanager
+    def granting(self, rules: Sequence[str]) -> Iterator[None]:
+        """Let some calls need no question meanwhile, in the sandbox. No gate that follows this one does.
+
+        Raises:
+            RuleError: one is no rule for commands or changed files.
+            ApprovalsError: the kept rules cannot be read.
+        """
+        from kaa.shell.approvals.rules import parse_grant  # lazy: few commands grant anything
+
+        with self.load().granting([parse_grant(rule) for rule in rules]):
+            yield
 
     def follow(self, other: "Gatekeeper") -> None:
         """Take over the mode of another one, and its rules where they were read again, from the next call on.

@@ -5,8 +5,8 @@ questions about changes either.
 """
 
 import os.path
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -15,7 +15,7 @@ from kaa.ext.errors import CommandError
 from kaa.host.paths import is_below
 from kaa.shell.containment import Containment
 from kaa.shell.gatekeeper import Gatekeeper
-from kaa.shell.settings import ApprovalPolicy
+from kaa.shell.settings import ApprovalPolicy, SettingsError
 from kaa.workspace.protocol import Workspace
 from kaa.workspace.sandbox.options import ConfinedMode, PortsMode, SandboxChange
 
@@ -135,6 +135,20 @@ class Permissions:
                 self._is_lent = False
                 await self.change(SandboxChange(mode=before))
                 self._gate.restore(choice)
+
+    @contextmanager
+    def allowing(self, rules: Sequence[str]) -> Iterator[None]:
+        """Let calls of the conversation need no question meanwhile. See `kaa.ext.commands.Submit.allow`.
+
+        Raises:
+            CommandError: a rule is none, or is about something else.
+        """
+        with ExitStack() as granted:
+            try:
+                granted.enter_context(self._gate.granting(rules))
+            except (ValueError, SettingsError) as error:
+                raise CommandError(str(error)) from error
+            yield
 
     @property
     def directories(self) -> tuple[str, ...]:

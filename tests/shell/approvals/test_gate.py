@@ -4,7 +4,7 @@ import asyncio
 import posixpath
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -33,6 +33,7 @@ from kaa.llm.scripted import reply
 from kaa.shell.approvals.gate import Gate
 from kaa.shell.approvals.memory import Memory
 from kaa.shell.approvals.rule_file import ApprovalRules, RuleFile, parse_rules
+from kaa.shell.approvals.rules import parse_grant
 from kaa.shell.approvals.sparing import Sparing
 from kaa.shell.settings import ApprovalPolicy
 from kaa.workspace.checkpoints.contract import Kept
@@ -265,6 +266,48 @@ class TestWhatCanBeUndone:
 
         assert len(stage.person.questions) == 1
         assert stage.ran == []
+
+
+class TestGrantsOfARun:
+    def granted(self, *calls: tuple[str, dict[str, Json]], grants: Sequence[str], **options: Any) -> Stage:
+        stage = Stage(*([Deny()] * len(calls)), **options)
+        with stage.gate.granting([parse_grant(rule) for rule in grants]):
+            stage.play(*calls)
+        return stage
+
+    def test_what_they_allow_is_not_asked_while_they_hold(self) -> None:
+        calls = [("bash", {"command": "git status -s"}), ("bash", {"command": "make"})]
+
+        stage = self.granted(*calls, grants=["bash: git status *"])
+        stage.play(calls[0])
+
+        assert [question.arguments["command"] for question in stage.person.questions] == ["make", "git status -s"]
+        assert [command for command, _ in stage.ran] == ["git status -s"]
+
+    @pytest.mark.parametrize("command", ["git stash drop", "git push", "rm -rf x", "cat a > y"])
+    def test_they_allow_no_loss_and_nothing_outside(self, command: str) -> None:
+        stage = self.granted(("bash", {"command": command}), grants=[f"bash: {command.partition(' >')[0]}"])
+
+        assert len(stage.person.questions) == 1
+        assert stage.ran == []
+
+    def test_without_a_sandbox_they_allow_nothing(self) -> None:
+        stage = Stage(Deny(), Deny())
+        stage.sandbox.confined = stage.sandbox.effective = False
+
+        with stage.gate.granting([parse_grant("bash: ls"), parse_grant("write")]):
+            stage.play(("bash", {"command": "ls"}), ("write", {"path": "a"}))
+
+        assert stage.ran == []
+
+    def test_rules_that_deny_and_the_mode_step_come_first(self) -> None:
+        call = ("bash", {"command": "git status"})
+
+        denied = self.granted(call, grants=["bash: git status"], deny=["bash: git"])
+        asked = self.granted(call, grants=["bash: git status"], policy="step")
+
+        assert (denied.ran, asked.ran) == ([], [])
+        assert len(asked.person.questions) == 1
 
 
 class TestAnswersForAKind:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from kaa.builtin.expanding import expanded
+from kaa.builtin.skills.commands import tell_of_grants
 from kaa.components.templates.command_file import CommandFile
 from kaa.ext.api import (
     Command,
@@ -29,11 +30,13 @@ class UsableCommand(NamedTuple):
         file: what it does.
         path: where it is, for people.
         agent: whose it is; its prefix where its name belongs to another command.
+        grants: allow rules for the run that it starts.
     """
 
     file: CommandFile
     path: str
     agent: str
+    grants: tuple[str, ...] = ()
 
 
 def commands_extension(commands: Sequence[UsableCommand]) -> Extension:
@@ -72,4 +75,5 @@ async def _run(command: UsableCommand, arguments: str, context: CommandContext) 
     text = await expanded(file.body, arguments, file.dialect, context, source=command.path, names=file.argument_names)
     if not text.strip():
         raise CommandError(f"{command.path} makes an empty message of these arguments")
-    return Submit(text)
+    tell_of_grants(command.grants, context)
+    return Submit(text, allow=command.grants)

@@ -22,7 +22,14 @@ def skill_command(file: SkillFile) -> Command:
 async def _use(file: SkillFile, arguments: str, context: CommandContext) -> Submit:
     if file.skill.forks and file.skill.for_model:
         return Submit(f"Use the skill {file.skill.name}. Its arguments: {arguments or 'none'}")
-    return Submit(await instructions(file, arguments, context))
+    tell_of_grants(file.grants, context)
+    return Submit(await instructions(file, arguments, context), allow=file.grants)
+
+
+def tell_of_grants(grants: Sequence[str], context: CommandContext) -> None:
+    """Say what the run needs no question for, where it otherwise would."""
+    if grants and context.approvals.policy == "ask":
+        context.show.notice(f"Allowed in this run by `allowed-tools`: {'; '.join(grants)}")
 
 
 def listing(files: Sequence[SkillFile], problems: Sequence[str], index: SkillIndex) -> str:

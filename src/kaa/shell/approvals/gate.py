@@ -8,6 +8,7 @@ first after them.
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeAlias
 
 import msgspec
@@ -100,6 +101,7 @@ class Gate:
         self._abort = abort
         self._sparing = sparing
         self._notify = notify
+        self._granted = ApprovalRules()  # for the run that is under way
         self._has_told = False
         self._preview = preview
         self._questions = QuestionTurns()
@@ -111,6 +113,15 @@ class Gate:
     def reload(self, configured: ApprovalRules) -> None:
         """Judge by other rules of the settings from the next call on. See `Memory.reload`."""
         self._memory.reload(configured)
+
+    @contextmanager
+    def granting(self, rules: Sequence[Rule]) -> Iterator[None]:
+        """Let the calls that these rules allow need no question meanwhile, except for what destroys something."""
+        self._granted = ApprovalRules(allow=tuple(rules))
+        try:
+            yield
+        finally:
+            self._granted = ApprovalRules()
 
     async def before(self, call: ToolCall) -> Block | Permit | None:
         """Judge a call; the hook before tools."""
@@ -307,7 +318,7 @@ class Gate:
         verdict = judge(
             call,
             policy,
-            self._memory.rules,
+            self._memory.rules if call.losses else self._memory.rules + self._granted,
             self._sandbox.root,
             answered=self._memory.answer_to(call),
             needs=self._unmet(call),

@@ -159,6 +159,18 @@ def parse_rule(text: str, *, deny: bool = False) -> Rule:
     return rule
 
 
+def parse_grant(text: str) -> Rule:
+    """Read an allow rule that may hold for one run: about commands or changed files, in the sandbox.
+
+    Raises:
+        RuleError: it is none.
+    """
+    rule = parse_rule(text)
+    if rule.outside or rule.subject not in (COMMAND_SUBJECT, "write"):
+        raise RuleError(f"{text!r} cannot hold for a run: write 'bash: git status' or 'write: docs/**'")
+    return rule
+
+
 def _command_rule(rule: Rule, pattern: str, *, deny: bool) -> Rule:
     command = re.sub(r"(?:^|[ \t]+)\*\Z", "", pattern)
     open_ended = command != pattern

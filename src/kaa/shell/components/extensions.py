@@ -158,7 +158,8 @@ def _command(component: Component) -> "UsableCommand | None":
     from kaa.builtin.command_files import UsableCommand  # lazy, as above
 
     file = component.candidate.file
-    return UsableCommand(command, file.path, file.place.agent)
+    rules = component.grants.rules if component.grants else ()
+    return UsableCommand(command, file.path, file.place.agent, rules)
 
 
 def _relative(settings: Settings) -> list[str]:

@@ -16,6 +16,7 @@ from kaa.tui.invisible import replace_invisible
 
 if TYPE_CHECKING:
     from kaa.components.agent_definition import AgentDefinition
+    from kaa.components.allowed_tools import Grants
     from kaa.components.templates import Dialect
     from kaa.components.templates.command_file import CommandFile
     from kaa.components.tool_names import ToolDialect
@@ -88,15 +89,27 @@ class Component(NamedTuple):
     def notes(self) -> tuple[str, ...]:
         """What kaa does not use of it, in sentences."""
         definition = self.command
+        granted = self.grants.notes if self.grants else ()
         if definition is None:
-            return self.lines if self.definition is None else self.definition.notes
+            return self.lines if self.definition is None else (*self.definition.notes, *granted)
         unused = (
             (definition.model, "`model` is not used: the model of the conversation answers"),
             (definition.agent, "`agent` is not used: the conversation goes on"),
             (definition.subtask, "no agent of its own answers: the conversation goes on"),
-            (definition.allowed_tools, "`allowed-tools` is not used: its tools are approved as all others are"),
         )
-        return (*definition.notes, *(note for given, note in unused if given))
+        return (*definition.notes, *(note for given, note in unused if given), *granted)
+
+    @property
+    def grants(self) -> "Grants | None":
+        """What `allowed-tools` grants, None without that field: something only in the user's own files."""
+        definition = self.definition if isinstance(self.definition, Skill) else self.command
+        if definition is None or not definition.allowed_tools:
+            return None
+        from kaa.components.allowed_tools import Grants, grants_in  # lazy: few files have the field
+
+        if self.candidate.is_of_project or self.candidate.plugin:
+            return Grants((), ("`allowed-tools` is not used: its tools are approved as all others are",))
+        return grants_in(definition.allowed_tools)
 
     @property
     def command(self) -> "CommandFile | None":
@@ -113,7 +126,9 @@ class Component(NamedTuple):
         # Of the user's, links lead anywhere, and commands in the sandbox see only where they lead to.
         path = os.path.normpath(os.path.join(root, file.path)) if self.candidate.is_of_project else file.real_path
         is_claude = file.place.agent in _CLAUDE
-        return SkillFile(self.definition, path, os.path.dirname(path), self.candidate.is_of_project, is_claude)
+        skill = msgspec.structs.replace(self.definition, notes=self.notes)
+        rules = self.grants.rules if self.grants else ()
+        return SkillFile(skill, path, os.path.dirname(path), self.candidate.is_of_project, is_claude, rules)
 
 
 def components_in(

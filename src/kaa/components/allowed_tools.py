@@ -1,0 +1,53 @@
+"""What `allowed-tools` of a skill or command grants, as rules of kaa's approvals.
+
+Source: "allowed-tools" in the documentation of Claude Code's skills, November 2026. `Bash(git add:*)` and `Bash(git add
+*)` are for commands that begin with these words, `Bash(git status)` is for this one.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kaa.components.tool_names import ToolPattern, own_patterns
+
+# Words that bash and kaa's rules understand alike: nothing is quoted, expanded or redirected.
+_COMMAND = re.compile(r"([A-Za-z0-9_./@%+=,-]+(?: [A-Za-z0-9_./@%+=,:-]+)*?)(:\*| \*)?")
+# A path from the project or from the home. One that begins with `/` means different things to different agents.
+_PATH = re.compile(r"(?:~/|\./)?[A-Za-z0-9_*][A-Za-z0-9_.*/-]*")
+_READING = frozenset({"read", "find", "grep", "ls", "skill"})
+_MOST = 50
+
+
+class Grants(NamedTuple):
+    """What is granted. `rules`: allow rules, as `kaa.shell.approvals.rules` reads them; `notes`: what is not."""
+
+    rules: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def grants_in(allowed: Sequence[str]) -> Grants:
+    """What a field grants. What kaa's rules cannot say as narrowly is not granted."""
+    rules: list[str] = []
+    notes: list[str] = []
+    for text in allowed[:_MOST]:
+        found = [_rule(pattern) for pattern in own_patterns(text, "claude")]
+        rules += filter(None, found)
+        if not found or None in found:
+            notes.append(f"`allowed-tools` grants no calls of {text[:80]}: they are approved as all others are")
+    if len(allowed) > _MOST:
+        notes.append(f"only the first {_MOST} of `allowed-tools` are used")
+    return Grants(tuple(dict.fromkeys(rules)), tuple(notes))
+
+
+def _rule(pattern: ToolPattern) -> str | None:
+    """The rule for some calls; empty if they need none, None if there is none."""
+    if pattern.tool in _READING:
+        return ""
+    if pattern.tool == "bash" and (command := _COMMAND.fullmatch(pattern.argument)):
+        return f"bash: {command[1]} *" if command[2] else f"bash: {command[1]}"
+    if pattern.tool in ("write", "edit"):
+        if not pattern.argument:
+            return "write"
+        if _PATH.fullmatch(pattern.argument) and ".." not in pattern.argument.split("/"):
+            return f"write: {pattern.argument}"
+    return None
