@@ -96,7 +96,7 @@ def test_an_agent_is_chosen_and_left_again(kaa: Kaa, tmp_path: Path) -> None:
     assert listed(kaa)["theirs"] != ""
 
 
-def test_definitions_of_agents_are_listed_and_run_by_nothing_yet(kaa: Kaa, tmp_path: Path) -> None:
+def test_definitions_of_agents_are_listed(kaa: Kaa, tmp_path: Path) -> None:
     text = "---\nname: {name}\ndescription: Reviews.\ntools: {tools}\n---\nReview it.\n"
     for folder, name, tools in (
         (kaa.project / ".claude" / "agents", "good", "Read, WebSearch"),
@@ -110,7 +110,7 @@ def test_definitions_of_agents_are_listed_and_run_by_nothing_yet(kaa: Kaa, tmp_p
 
     shown = kaa.run("import").out
 
-    assert "agent good: not used, because kaa does not run agents of definitions yet" in shown
+    assert "agent good: used" in shown
     assert "    the tool `WebSearch` is unknown" in shown
     assert "agent toolless: not used, because none of its tools exists: kaa does not have WebSearch" in shown
     assert "agent foreign: not used, because you have not asked for it: `kaa import droid`" in shown

@@ -35,6 +35,7 @@ class Task(msgspec.Struct):
     turns: int | None = None
     called: str = "helper"
     system: str | None = None
+    asks: bool = True
 
 async def delegate(task, context):
     budget = None if task.turns is None else Budget(turns=task.turns)
@@ -45,6 +46,7 @@ async def delegate(task, context):
         tools=task.tools,
         budget=budget,
         system_prompt=task.system,
+        asks=task.asks,
     )
     return text_result(f"{result.text} ({result.used.turns} requests)")
 
@@ -249,6 +251,19 @@ def test_its_questions_name_it_and_the_conversation(stage: Stage) -> None:
     assert {question.agent for question in person.questions} == {event.agent for event in events}
     assert {question.conversation for question in person.questions} == {conversation.conversation_id}
     assert stage.workspace.files["/project/b.txt"] == b"b"
+
+
+def test_without_questions_what_would_need_one_is_refused(stage: Stage) -> None:
+    person = stage.asker = Person(AllowOnce())
+    ask = ConversationOptions(model="m", approvals="ask")
+    task = call("delegate", task="write", writable=["."], tools=["write"], asks=False)
+    stage.server.begin([task, call("write", path="b.txt", content="b"), say("refused"), say("Done.")])
+
+    work(stage, ask)
+
+    assert person.questions == []
+    assert "/project/b.txt" not in stage.workspace.files
+    assert results(stage) == ["refused (2 requests)"]
 
 
 def test_over_its_own_budget_it_ends_and_the_conversation_goes_on(stage: Stage) -> None:

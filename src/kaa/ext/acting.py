@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, overload
 if TYPE_CHECKING:
     from kaa.core.budget import Budget
     from kaa.core.messages import Json, Message
+    from kaa.core.provider import ThinkingLevel
     from kaa.core.tool import ToolResult
     from kaa.ext.agents import AgentResult, AgentRunner
     from kaa.ext.choices import SessionModels
@@ -313,11 +314,13 @@ class ConversationActions(Protocol):
         *,
         name: str = "agent",
         system_prompt: str | None = None,
-        model: str | None = None,
+        model: str | Sequence[str] | None = None,
+        thinking: "ThinkingLevel | None" = None,
         tools: Sequence[str] | None = None,
         writable: Sequence[str] | None = (),
         hosts: Sequence[str] | None = (),
         budget: "Budget | None" = None,
+        asks: bool = True,
     ) -> "AgentResult":
         """Run an agent with a context of its own to its end. Cancelling the call stops it.
 
@@ -329,12 +332,14 @@ class ConversationActions(Protocol):
             prompt: the task; all that it knows of the conversation.
             name: the beginning of its id: one line of printable characters, at most 64.
             system_prompt: replaces kaa's own.
-            model: as `--model` takes it; None for the model in force.
+            model: as `--model` takes it; of several, the first that there is, or else that in force; None for that.
+            thinking: its thinking level; None for that of the conversation.
             tools: names of tools; None for those active ones that work through the workspace.
             writable: directories that it may write, see `Workspace.narrowed`; by default none, None for all that the
                 conversation may write.
             hosts: what its commands may reach, likewise.
             budget: limits of its own, besides those of the conversation.
+            asks: whether the user is asked about its calls; otherwise what would need a question is refused.
 
         Raises:
             ValueError: the task is empty.
@@ -355,7 +360,9 @@ class ConversationActions(Protocol):
             raise AgentError("No agent can be run here.")
         with self._untimed():
             return await self._agents().run(
-                AgentTask(prompt, self._call_id, name, system_prompt, model, tools, writable, hosts, budget)
+                AgentTask(
+                    prompt, self._call_id, name, system_prompt, model, thinking, tools, writable, hosts, budget, asks
+                )
             )
 
     def _controlled(self) -> ConversationControl:

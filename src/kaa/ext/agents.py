@@ -8,6 +8,7 @@ import msgspec
 from kaa.core.budget import Budget, BudgetUsage
 from kaa.core.events import RunEndReason
 from kaa.core.messages import Json
+from kaa.core.provider import ThinkingLevel
 from kaa.core.tool import ToolError, ToolResult
 
 
@@ -18,11 +19,13 @@ class AgentTask(msgspec.Struct, frozen=True):
     call_id: str
     name: str
     system_prompt: str | None
-    model: str | None
+    model: str | Sequence[str] | None
+    thinking: ThinkingLevel | None
     tools: Sequence[str] | None
     writable: Sequence[str] | None
     hosts: Sequence[str] | None
     budget: Budget | None
+    asks: bool
 
 
 class ToolTask(msgspec.Struct, frozen=True):
@@ -51,12 +54,14 @@ class AgentResult(msgspec.Struct, frozen=True):
         text: its last reply.
         used: by it and the agents that its tools ran.
         reason: why it ended.
+        changed: the files that its tools `edit` and `write` changed.
     """
 
     agent: str
     text: str
     used: BudgetUsage
     reason: RunEndReason
+    changed: tuple[str, ...] = ()
 
 
 class AgentError(ToolError):

@@ -4,8 +4,9 @@ An agent has a fresh context, a narrowed workspace, and the conversation's budge
 """
 
 import secrets
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -14,14 +15,17 @@ from kaa.core.budget import Budget, Ledger
 from kaa.core.events import AgentEnd, Event, MessageEnd, ToolExecutionUpdate
 from kaa.core.execution import ToolExecutor
 from kaa.core.hooks import AfterTool, Block, FixedHooks
-from kaa.core.messages import AssistantMessage, ToolCall, user_message
+from kaa.core.messages import AssistantMessage, ToolCall, ToolResultMessage, user_message
+from kaa.core.provider import ThinkingLevel
 from kaa.core.tool import Permit, ToolResult
 from kaa.ext.agents import AgentError, AgentResult, AgentTask, ToolTask
 from kaa.ext.asking import Asker, AttributingAsker
 from kaa.ext.errors import CommandError, RegistrationError
+from kaa.ext.questions import Approval, Deny, Dismissed, Question
 from kaa.ext.registry import Registry
 from kaa.llm.auth.errors import CredentialError
 from kaa.llm.models.registry import NoModelError
+from kaa.llm.thinking_levels import nearest_level
 from kaa.session.context import build_context
 from kaa.session.entries import RequestUsage
 from kaa.session.recorder import SessionRecorder
@@ -41,6 +45,10 @@ _USAGE_KIND = "agent"
 _MAX_NAME_CHARACTERS = 64
 _MOST_NESTED = 5
 _OWN_RIGHTS = ("granted", "outside")
+_CHANGING = ("edit", "write")
+_UNASKED: Final = "the user is not asked for this agent. Do without it, and say so in your report"
+
+AnswerT = TypeVar("AnswerT")
 _OWN = "kaa"  # calls for its own tools: no agent has this name, as those end with a random number
 
 
@@ -73,6 +81,28 @@ class _Guard(NamedTuple):
 
     registry: Registry
     gate: Gatekeeper
+
+
+class _Refusing:
+    """Answers for the person, with no: what would need a question is not done.
+
+    Where nobody could be asked, less would need one.
+    """
+
+    def __init__(self, asker: Asker) -> None:
+        self._asker = asker
+
+    @property
+    def can_ask(self) -> bool:
+        """See `Asker`."""
+        return self._asker.can_ask
+
+    async def ask(self, question: Question[AnswerT]) -> AnswerT | Dismissed:
+        """See `Asker`."""
+        if not self.can_ask:
+            return await self._asker.ask(question)
+        refusal: object = Deny(_UNASKED) if isinstance(question, Approval) else Dismissed()
+        return cast("AnswerT | Dismissed", refusal)  # the answer of an Approval is one of several, also a Deny
 
 
 class AgentRuns:
@@ -127,7 +157,7 @@ class AgentRuns:
         call = ToolCall(secrets.token_hex(8), task.name, task.arguments)
         if (guard := self._callers.get(author)) is None:  # kept, with the answers that hold for the session
             runner = AgentRuns(self._origin, self._workspace, self._ledger, self._emit, self._depth + 1)
-            guard = self._callers[author] = self._guard(author, self._workspace, runner)
+            guard = self._callers[author] = self._guard(author, self._workspace, runner, self._origin.asker)
         if self._workspace.is_narrowed and guard.registry.risk_of(task.name) in _OWN_RIGHTS:
             raise AgentError(f"{task.name} was not run: the limits of this agent do not hold for it.")
         tool = guard.registry.bound(task.name)
@@ -165,32 +195,34 @@ class AgentRuns:
         finally:
             if not task.call_id:
                 self._origin.checkpoints.agent_ended(agent_id)
-        result = AgentResult(agent_id, _last_reply(end), ledger.used, end.reason)
-        if end.reason != "done":
+        result = AgentResult(agent_id, _last_reply(end), ledger.used, end.reason, _changed(end))
+        # Without questions, what was refused is nothing that the person has to know of: the report says it.
+        if end.reason != "done" and (task.asks or end.reason != "denied"):
             raise AgentError(f"The agent {agent_id} ended early ({end.reason}): {end.error or end.reason}", result)
         return result
 
     async def _build(self, task: AgentTask, agent_id: str, workspace: Workspace, ledger: Ledger) -> Agent:
         origin = self._origin
         runner = AgentRuns(origin, workspace, ledger.child, self._emit, self._depth + 1)
-        guard = self._guard(agent_id, workspace, runner)
+        guard = self._guard(agent_id, workspace, runner, origin.asker if task.asks else _Refusing(origin.asker))
         spec = await self._spec(task, guard.registry)
         nested = nested_instructions(spec, workspace, lambda: agent.messages, origin.notify)
         hooks = self._hooks(guard, task.call_id or agent_id, nested)
         agent = build_agent(spec, hooks, notify=origin.notify, asker=guard.registry.context.asker).agent
         return agent
 
-    def _guard(self, author: str, workspace: Workspace, runner: "AgentRuns") -> _Guard:
+    def _guard(self, author: str, workspace: Workspace, runner: "AgentRuns", asker: Asker) -> _Guard:
         """Extensions and approvals for calls that are not the conversation's own.
 
         Args:
             author: who calls, for questions.
             workspace: where the calls work.
             runner: runs agents and tools for them.
+            asker: asks about them.
         """
         origin = self._origin
-        asker = AttributingAsker(origin.asker, agent=None if author == _OWN else author)
-        registry = origin.registry.of_agent(workspace, asker, lambda: runner)
+        attributing = AttributingAsker(asker, agent=None if author == _OWN else author)
+        registry = origin.registry.of_agent(workspace, attributing, lambda: runner)
         gate = create_gatekeeper(
             origin.gate.choice,
             origin.gate.chosen,
@@ -235,7 +267,7 @@ class AgentRuns:
         origin = self._origin
         try:
             tools = registry.select_tools(self._tools() if task.tools is None else task.tools)
-            link = await self._link(task.model)
+            link = await self._link(task.model, task.thinking)
         except (RegistrationError, NoModelError, CredentialError, CommandError) as error:
             raise AgentError(f"The agent was not run: {error}") from error
         prompt = origin.spec.tools.prompt
@@ -257,13 +289,19 @@ class AgentRuns:
         origin = self._origin
         return tuple(name for name in origin.built.agent.tool_names if origin.registry.risk_of(name) not in _OWN_RIGHTS)
 
-    async def _link(self, model: str | None) -> ModelLink:
+    async def _link(self, model: str | Sequence[str] | None, thinking: ThinkingLevel | None) -> ModelLink:
         models, link = self._origin.built.models, self._origin.spec.models.link
-        if model is not None:
-            resolved = await models.another(model)
-        else:
+        resolved = await models.another(model) if isinstance(model, str) else None
+        for one in model if resolved is None and model is not None else ():
+            with suppress(NoModelError, CredentialError, CommandError):
+                resolved = await models.another(one)
+                break
+        if resolved is None:
             current = models.current
             resolved = msgspec.structs.replace(models.in_force, model=current.model, thinking=current.thinking)
+        if thinking is not None:
+            level = nearest_level(thinking, resolved.model, resolved.endpoint.thinking_levels)
+            resolved = msgspec.structs.replace(resolved, thinking=level)
         return ModelLink(resolved, link.transport, fixed=link.fixed)
 
     def _pass_on(self, event: Event, agent_id: str) -> None:
@@ -277,6 +315,20 @@ class AgentRuns:
             case _:
                 pass
         self._emit(msgspec.structs.replace(event, agent=agent_id))
+
+
+def _changed(end: AgentEnd) -> tuple[str, ...]:
+    """The files that calls of `edit` and `write` changed."""
+    failed = {one.tool_call_id for one in end.messages if isinstance(one, ToolResultMessage) and one.is_error}
+    calls = (
+        call
+        for one in end.messages
+        if isinstance(one, AssistantMessage)
+        for call in one.tool_calls
+        if call.id not in failed
+    )
+    paths = (call.arguments.get("path") for call in calls if call.name in _CHANGING)
+    return tuple(dict.fromkeys(path for path in paths if isinstance(path, str)))
 
 
 def _last_reply(end: AgentEnd) -> str:

@@ -303,14 +303,14 @@ class Host:
 
     async def _components(
         self, root: str, files: Sequence[FoundFile], settings: Settings, notify: Callable[[str], None]
-    ) -> ExtensionId | None:
-        """The skills, commands and hooks of a project and of the user, as an extension; None if there are none."""
+    ) -> ExtensionId:
+        """The skills, commands, hooks and agents of kaa, of a project and of the user, as an extension."""
         agents = settings.use_files_of
         own = user_places(self.home.path, agents, settings.skills, settings.prompts)
         places = existing((*own, *user_hook_places(self.home.path, agents)))
         plugins = enabled_plugins(self.home, notify)
         if not files and not places and plugins is None:
-            return None
+            return self._extensions.load_agents(settings.agent_models)
         return await self._component_extensions.of_conversation(root, files, places, settings, plugins, notify)
 
     @cached_property

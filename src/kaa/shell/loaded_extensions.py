@@ -19,6 +19,7 @@ from kaa.builtin import (
     tools,
     usage_reports,
 )
+from kaa.builtin.agents import agents_extension
 from kaa.ext.distributions import beside_kaa
 from kaa.ext.errors import ExtensionError, NameTakenError
 from kaa.ext.extensions import Extensions
@@ -38,6 +39,7 @@ from kaa.shell.options import HostOptions
 from kaa.shell.settings import Settings
 
 if TYPE_CHECKING:
+    from kaa.components.agent_definition import ModelRole
     from kaa.ext.loading import Loading
     from kaa.ext.process.host import ProcessHost
     from kaa.shell.extensions.folder_watch import FolderWatch
@@ -137,8 +139,17 @@ class LoadedExtensions:
         self._own_changes: dict[ExtensionId, int] = {}  # how often in a row extensions seemed to change themselves
         self._settled: set[ExtensionId] = set()  # those that only `reload` loads again
         self._watch: FolderWatch | None = None
+        self._agents: dict[tuple[tuple[ModelRole, str], ...], ExtensionId] = {}
         self._slow: list[Loading] = []  # those that were announced
         self._one_at_a_time = asyncio.Lock()
+
+    def load_agents(self, models: "tuple[tuple[ModelRole, str], ...]") -> ExtensionId:
+        """The extension with kaa's own agents, for conversations without others. `models`: see `Settings`."""
+        if models not in self._agents:
+            name = ExtensionId.built_in(f"kaa.builtin.agents{len(self._agents) or ''}")
+            self.loaded.load(name, agents_extension((), dict(models)), built_in=True, beside=())
+            self._agents[models] = name
+        return self._agents[models]
 
     async def load(self, settings: Settings, project: Sequence[ExtensionId] = ()) -> tuple[ExtensionId, ...]:
         """Load what a conversation uses and is not loaded yet. Returns the names of all that it uses.

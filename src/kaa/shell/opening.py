@@ -88,7 +88,7 @@ class Surroundings(msgspec.Struct, frozen=True):
         models: those of the process.
         decisions: what was decided in this process about trust in the project, and asking again.
         servers: gives the MCP servers of a project, as an extension; None if there are none.
-        components: gives the skills of a project and of the user likewise, and tells of those that cannot be used.
+        components: gives the skills, commands, hooks and agents likewise, and tells of those that cannot be used.
         project_extensions: copies of the extensions of the project that the user trusts, and its MCP servers.
     """
 
@@ -104,7 +104,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     models: ModelAccess
     decisions: "Callable[[], TrustDecisions]"
     servers: Callable[[str, Sequence[ServerFile], Asker], Awaitable[ExtensionId | None]]
-    components: Callable[[str, Sequence[FoundFile], Settings, Callable[[str], None]], Awaitable[ExtensionId | None]]
+    components: Callable[[str, Sequence[FoundFile], Settings, Callable[[str], None]], Awaitable[ExtensionId]]
     project_extensions: tuple[ExtensionId, ...] = ()
 
 
@@ -282,7 +282,7 @@ async def _load_extensions(
     _ = load_built_in(at.extensions.loaded)  # first: their sections of the prompt are the same in all projects
     servers = await at.servers(at.workspace.root, project.files.servers, at.asker)
     components = await at.components(at.workspace.root, project.files.components, project.settings, at.notify)
-    extensions = (*project.files.extensions, *(one for one in (servers, components) if one is not None))
+    extensions = (*project.files.extensions, *(() if servers is None else (servers,)), components)
     return extensions, await at.extensions.load(project.settings, extensions)
 
 

@@ -7,7 +7,7 @@ what cannot harm: nothing that is executed, and nothing that says where requests
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import msgspec
 
@@ -24,6 +24,9 @@ from kaa.llm.local.addresses import is_address
 from kaa.llm.tuning import CacheRetention, Tuning
 from kaa.shell.components import ForeignAgent, Kind
 from kaa.shell.ignored_settings import ignored_settings, misspelled_settings, unknown_settings
+
+if TYPE_CHECKING:
+    from kaa.components.agent_definition import ModelRole
 
 # What a project's settings may override: which models and tools, and the order of messages. Never where requests go
 # and through what, what they cost, how long and how often they are tried, who is told of them, nor what is allowed.
@@ -239,6 +242,8 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     default_provider: str | None = None
     default_model: str | None = None
     default_thinking_level: ThinkingLevel | None = None
+    small_model: str | None = None
+    large_model: str | None = None
     model_thinking_levels: dict[str, ThinkingLevel] = {}
     thinking_budgets: dict[ThinkingLevel, Annotated[int, msgspec.Meta(ge=0)]] = {}
     cache_retention: CacheRetention = "short"
@@ -274,6 +279,12 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
         """Globs of names of skills, or of commands, that the user does not want."""
         entries = {"skill": self.skills, "command": self.prompts}.get(kind, ())
         return tuple(entry[1:] for entry in entries if entry.startswith("!"))
+
+    @property
+    def agent_models(self) -> "tuple[tuple[ModelRole, str], ...]":
+        """Models for agents, by what they are for."""
+        small: tuple[tuple[ModelRole, str], ...] = (("small", self.small_model),) if self.small_model else ()
+        return (*small, ("large", self.large_model)) if self.large_model else small
 
     @property
     def tuning(self) -> Tuning:

@@ -49,7 +49,7 @@ def part_lines(plugin: Plugin) -> Iterator[str]:
     """What a plugin has: what runs, with which rights, and what is not used."""
     yield from _files("skill", plugin.skills, "the model reads them; their scripts run in the sandbox")
     yield from _files("command", plugin.commands, "you call them; their shell commands run in the sandbox")
-    yield from _files("agent", plugin.agents, "kaa does not run them yet")
+    yield from _files("agent", plugin.agents, "the model runs them, with the rights of the conversation at most")
     hooks, notes = _hooks(plugin)
     if hooks:
         yield f"  {counted(len(hooks), 'hook')}, run in the sandbox:"

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from kaa.builtin.agents import agents_extension
 from kaa.builtin.skills import skills_extension
 from kaa.components.skill import Skill, SkillFile
 from kaa.ext.api import ExtensionAPI
@@ -20,12 +21,13 @@ from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
     from kaa.builtin.command_files import UsableCommand
+    from kaa.components.agent_definition import AgentDefinition, ModelRole
     from kaa.components.hooks import HookDefinition
     from kaa.shell.plugins.use import EnabledPlugins
 
 _MOST_TOLD = 3
-# Hooks are found apart; agents of definitions and language servers are run by nothing yet, `kaa import` shows them.
-_APART = ("hook", "agent", "language server")
+# Hooks are found apart; language servers are started by nothing yet, `kaa import` shows them.
+_APART = ("hook", "language server")
 
 
 class ComponentExtensions:
@@ -49,8 +51,8 @@ class ComponentExtensions:
         settings: Settings,
         plugins: "EnabledPlugins | None",
         notify: Callable[[str], None],
-    ) -> ExtensionId | None:
-        """The extension for a conversation; None if it has no skills and no commands.
+    ) -> ExtensionId:
+        """The extension for a conversation.
 
         Args:
             root: the project's directory.
@@ -82,9 +84,9 @@ class ComponentExtensions:
             hooks,
             hook_problems,
             () if plugins is None else tuple(plugins.lines()),
+            tuple(agent for one in components if one.state == "used" and (agent := one.agent) is not None),
+            settings.agent_models,
         )
-        if not parts.skills and not parts.commands and not hooks and not parts.plugins:
-            return None
         if parts not in self._made:
             self._made[parts] = extension = ExtensionId.built_in(f"kaa.builtin.skills{len(self._made) or ''}")
             self._extensions.load(extension, parts.extend, built_in=True, beside=())
@@ -124,9 +126,12 @@ class _Parts(NamedTuple):
     hooks: "tuple[HookDefinition, ...]"
     hook_problems: tuple[str, ...]
     plugins: tuple[str, ...]
+    agents: "tuple[AgentDefinition, ...]"
+    models: "tuple[tuple[ModelRole, str], ...]"
 
     def extend(self, api: ExtensionAPI) -> None:
         """The extension."""
+        agents_extension(self.agents, dict(self.models))(api)
         if self.skills or self.problems:
             skills_extension(self.skills, self.problems)(api)
         if self.hooks:

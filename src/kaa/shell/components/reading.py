@@ -43,7 +43,6 @@ _DIALECTS_OF_AGENTS: "Final[dict[Agent, ToolDialect]]" = {
     "opencode": "opencode",
     "pi": "pi",
 }
-_NOT_RUN = "kaa does not run agents of definitions yet"
 _NOT_STARTED = "kaa does not start language servers yet"
 
 State: TypeAlias = Literal["used", "not wanted", "unusable"]
@@ -118,6 +117,13 @@ class Component(NamedTuple):
 
         return self.definition if isinstance(self.definition, CommandFile) else None
 
+    @property
+    def agent(self) -> "AgentDefinition | None":
+        """The definition of an agent, if it is one."""
+        from kaa.components.agent_definition import AgentDefinition  # lazy: many users have no definitions
+
+        return self.definition if isinstance(self.definition, AgentDefinition) else None
+
     def skill_file(self, root: str) -> SkillFile | None:
         """The skill with its place, if it is one that is used. `root`: the project's directory."""
         if not isinstance(self.definition, Skill) or self.state != "used":
@@ -167,9 +173,7 @@ def components_in(
             component = Component(candidate, found.name, found, "unusable", reason)
         else:
             used[kind, found.name] = file.path
-            is_agent = kind == "agent"
-            state: State = "not wanted" if is_agent else "used"
-            component = Component(candidate, found.name, found, state, _NOT_RUN if is_agent else "")
+            component = Component(candidate, found.name, found)
         components[file.real_path] = component
     return list(components.values())
 

@@ -56,7 +56,7 @@ class EnabledPlugins:
         self._records = [one for one in PluginRecords(home).read().plugins.values() if one.enabled]
 
     def files(self, project: str, report: Callable[[str], None]) -> Iterator[tuple[str, FoundFile]]:
-        """The files of skills and commands, each with the name of the plugin.
+        """The files of skills, commands and agents, each with the name of the plugin.
 
         Args:
             project: the directory of the project.
@@ -69,6 +69,7 @@ class EnabledPlugins:
             kinds: Sequence[tuple[Kind, tuple[PluginFile, ...]]] = (
                 ("skill", plugin.skills),
                 ("command", plugin.commands),
+                ("agent", plugin.agents),
             )
             for kind, file in ((kind, file) for kind, files in kinds for file in files):
                 path = os.path.join(folders.root, file.path)

@@ -1,0 +1,67 @@
+"""The tool `agent`: another agent does a task in a context of its own, and its last message is the result."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Final
+
+import msgspec
+from msgspec import Meta
+
+from kaa.core.tool import ToolResult, TypedTool
+from kaa.ext.api import Extension, ExtensionAPI, ToolContext
+
+if TYPE_CHECKING:
+    from kaa.components.agent_definition import AgentDefinition, ModelRole
+
+AGENT_TOOL: Final = "agent"
+
+BUILT_IN: Final = {
+    "explore": "searches and reads, changes nothing",
+    "general": "works as you do",
+    "review": "finds problems in changes",
+}
+"""kaa's own agents, and what they are for; `kaa.builtin.agents.definitions` has the rest."""
+
+_DESCRIPTION = """\
+Have an agent do a task in a context of its own. It sees nothing of this conversation; you get its last message. Use \
+it for searches and side tasks whose details you do not need. Calls in one reply run at the same time.\
+"""
+# Descriptions together, and of one.
+_ALL_CHARACTERS = 4_000
+_LEAST_CHARACTERS = 40
+_MOST_CHARACTERS = 200
+
+
+def agents_extension(definitions: "Sequence[AgentDefinition]", models: "Mapping[ModelRole, str]") -> Extension:
+    """The extension for the agents of a conversation.
+
+    Args:
+        definitions: of the user and the project, each name once. They take the place of kaa's own of the same name.
+        models: the user's, as `--model` takes them, by what they are for.
+    """
+    named = {one.name: one for one in definitions}
+    room = min(max(_ALL_CHARACTERS // max(len(named), 1), _LEAST_CHARACTERS), _MOST_CHARACTERS)
+    about = {**BUILT_IN, **{one.name: one.description[:room] for one in definitions}}
+    arguments = msgspec.defstruct(
+        "AgentArguments",
+        [
+            ("agent", Annotated[str, Meta(description="; ".join(f"{name}: {text}" for name, text in about.items()))]),
+            ("task", Annotated[str, Meta(description="All it needs to know, and what to report")]),
+        ],
+        frozen=True,
+    )
+
+    async def run(given: msgspec.Struct, context: ToolContext) -> ToolResult:
+        from kaa.builtin.agents.running import run_definition  # lazy: few conversations run agents
+
+        fields: dict[str, str] = msgspec.structs.asdict(given)
+        return await run_definition(fields["agent"], fields["task"], named, models, context)
+
+    def extend(api: ExtensionAPI) -> None:
+        api.register_tool(
+            TypedTool(AGENT_TOOL, _DESCRIPTION, arguments, run),
+            snippet="have an agent do a task",
+            risk="read",
+            title="{agent}: {task}",
+        )
+
+    return extend

@@ -1,0 +1,125 @@
+"""Runs the agent of a definition: chooses its tools, its model and its rights, and puts its report together."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Final
+
+from kaa.builtin.agents import AGENT_TOOL
+from kaa.builtin.agents.definitions import DEFINITIONS
+from kaa.builtin.amounts import counted
+from kaa.components.agent_definition import AgentDefinition, ModelRole
+from kaa.components.tool_names import OWN_TOOLS
+from kaa.core.budget import Budget
+from kaa.core.tool import ToolError, ToolResult, text_result
+from kaa.ext.agents import AgentError, AgentResult
+from kaa.ext.api import ToolContext
+
+MOST_AT_ONCE: Final = 8
+
+_REPORT = (
+    "You work for another agent. It gets only your last message: make that a short report of what you found or did,"
+    " with paths and lines, and of what you could not do. Nobody answers questions."
+)
+_CHANGING = ("edit", "write")
+# They are for conversations with a person.
+_OF_PERSONS = ("request_permission",)
+_MOST_SHOWN = 20
+
+
+class _Room:
+    """How many agents of a conversation may run at once."""
+
+    def __init__(self) -> None:
+        self.limit = asyncio.Semaphore(MOST_AT_ONCE)
+
+
+async def run_definition(
+    name: str,
+    task: str,
+    definitions: Mapping[str, AgentDefinition],
+    models: Mapping[ModelRole, str],
+    context: ToolContext,
+) -> ToolResult:
+    """Run an agent to its end. The result is its report, with what it used.
+
+    Args:
+        name: of the definition.
+        task: for the agent.
+        definitions: of the user and the project, by name.
+        models: the user's, by what they are for.
+        context: of the call.
+
+    Raises:
+        ToolError: there is no such definition, or the agent could not be run or did not finish.
+    """
+    known = {**DEFINITIONS, **definitions}
+    definition = known.get(name) or known.get(name.strip().lstrip("@"))
+    if definition is None:
+        raise ToolError(f"There is no agent {name!r}. Agents: {', '.join(known)}.")
+    if not task.strip():
+        raise ToolError("The task is empty: say what the agent is to do, and what to report.")
+    tools = tools_of(definition, context.active_tools, context.deferred_tools)
+    if not tools:
+        raise ToolError(f"The agent {definition.name} cannot be run: none of the tools of its definition is there.")
+    rights: Sequence[str] | None = () if definition.permission == "read-only" else None
+    async with context.state(_Room, _Room).limit:
+        try:
+            result = await context.run_agent(
+                f"{task}\n\n{_REPORT}",
+                name=definition.name[:64],
+                system_prompt=definition.prompt or None,
+                model=_models(definition, models),
+                thinking=definition.thinking,
+                tools=tools,
+                writable=rights,
+                hosts=rights,
+                budget=None if definition.max_turns is None else Budget(turns=definition.max_turns),
+                asks=definition.permission == "ask",
+            )
+        except AgentError as error:
+            if error.result is None:
+                raise
+            raise ToolError(f"{error}\n\nIts last message:\n{_report(error.result)}") from error
+    return text_result(_report(result))
+
+
+def tools_of(definition: AgentDefinition, active: Iterable[str], deferred: Iterable[str]) -> list[str]:
+    """The tools that the agent of a definition gets.
+
+    A tool of which it may make only some calls is left out: nothing here judges calls. What only reads gets no tools of
+    servers and extensions, for which the limits of the workspace do not hold.
+
+    Args:
+        definition: the definition.
+        active: the tools that the conversation has.
+        deferred: those that it could find; for definitions that name them.
+    """
+    partly = {pattern.tool for pattern in (*definition.only, *definition.denied)}
+    without = [*definition.excluded_tools, *partly, *_OF_PERSONS]
+    own = (name for name in active if name in OWN_TOOLS and name != AGENT_TOOL)
+    found = own if definition.tools is None else (*active, *deferred)
+    names = [name for name in found if not _fits(name, without) and _fits(name, definition.tools or ("*",))]
+    if definition.permission == "read-only":
+        return [name for name in names if name in OWN_TOOLS and name not in _CHANGING]
+    return names
+
+
+def _fits(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _models(definition: AgentDefinition, models: Mapping[ModelRole, str]) -> list[str]:
+    """What the agent is to be answered by: the first that there is; none for the model in force."""
+    of_role = models.get(definition.model.role, "")
+    return [one for one in (definition.model.reference, of_role) if one]
+
+
+def _report(result: AgentResult) -> str:
+    used = f"{counted(result.used.turns, 'turn')}, {result.used.tokens:,} tokens"
+    cost = f", ${result.used.cost:.2f}" if result.used.cost >= 0.005 else ""
+    more = len(result.changed) - _MOST_SHOWN
+    changed = ", ".join(result.changed[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    changes = f"; it edited {changed}" if changed else ""
+    refused = "; some of its calls were refused" if result.reason == "denied" else ""
+    return f"{result.text.strip() or '(it said nothing)'}\n\n[{result.agent}: {used}{cost}{changes}{refused}]"

@@ -1,0 +1,182 @@
+"""The tool `agent` in whole programs: what its agents get, what they may do, and what comes back."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.end_to_end.kaa_process import Kaa, conversation
+from tests.support.elsewhere import folder_elsewhere
+from tests.support.extension_sources import write
+from tests.support.model_script import Answer
+from tests.support.model_server import ModelServer, call, say
+from tests.support.trusting import trust
+
+_DEFINITION = """\
+---
+name: scribe
+description: Writes notes
+tools: {tools}
+{more}
+---
+You are a scribe.
+"""
+
+
+@pytest.fixture
+def kaa() -> Iterator[Kaa]:
+    """Elsewhere: the sandbox shows nothing of temporary directories."""
+    with folder_elsewhere() as folder:
+        yield Kaa(folder)
+
+
+@pytest.fixture
+def server(kaa: Kaa) -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        kaa.use(server, "openai-completions")
+        yield server
+
+
+def define(kaa: Kaa, tools: str = "Read, Write, Bash", more: str = "") -> None:
+    """A definition of the user's."""
+    write(kaa.home / "agents", {"scribe.md": _DEFINITION.format(tools=tools, more=more)})
+
+
+def request(server: ModelServer, number: int) -> dict[str, Any]:
+    body: dict[str, Any] = json.loads(server.requests[number].body)
+    return body
+
+
+def tools(server: ModelServer, number: int) -> set[str]:
+    return {tool["function"]["name"] for tool in request(server, number).get("tools", ())}
+
+
+def results(server: ModelServer) -> list[str]:
+    return [text for role, text in conversation(server.requests[-1]) if role == "tool"]
+
+
+def test_an_agent_gets_its_task_alone_and_returns_its_report(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([call("agent", agent="explore", task="Find the door."), say("It is at a.py:3."), say("Done.")])
+
+    done = kaa.run("-p", "A secret plan.")
+
+    assert (done.code, done.out) == (0, "Done.\n"), done.err
+    child = request(server, 1)
+    assert "Find the door." in child["messages"][-1]["content"]
+    assert "A secret plan." not in json.dumps(child)
+    assert "You search a project for another agent" in child["messages"][0]["content"]
+    assert tools(server, 1) == {"read", "bash", "process"}
+    assert results(server)[0].startswith("It is at a.py:3.")
+    assert "[explore-" in results(server)[0]
+    assert "1 turn, " in results(server)[0]
+
+
+def test_what_only_reads_cannot_write_by_any_tool(kaa: Kaa, server: ModelServer) -> None:
+    define(kaa, more="permission: read-only")
+    server.begin(
+        [
+            call("agent", agent="scribe", task="Write."),
+            call("write", path="note.txt", content="x"),
+            call("bash", command="echo x >note.txt; ls /"),
+            say("I could not."),
+            say("Done."),
+        ]
+    )
+
+    kaa.run("-p", "hi")
+
+    assert not (kaa.project / "note.txt").exists()
+    assert tools(server, 1) == {"read", "bash"}
+    assert "I could not." in results(server)[0]
+
+
+def test_what_an_agent_changed_is_told_and_undone_with_the_call(kaa: Kaa, server: ModelServer) -> None:
+    define(kaa)
+    server.begin(
+        [
+            call("agent", agent="scribe", task="Write."),
+            call("write", path="note.txt", content="x"),
+            say("Written."),
+            say("Done."),
+        ]
+    )
+
+    kaa.run("-p", "hi")
+
+    assert (kaa.project / "note.txt").read_text() == "x"
+    assert "; it edited note.txt]" in results(server)[0]
+    assert request(server, 1)["messages"][0]["content"].startswith("You are a scribe.")
+
+
+def test_definitions_of_a_project_are_used_after_trust(kaa: Kaa, server: ModelServer) -> None:
+    write(kaa.project / ".claude" / "agents", {"scribe.md": _DEFINITION.format(tools="Read", more="model: haiku")})
+    server.begin([say("Done."), call("agent", agent="scribe", task="Read."), say("Seen."), say("Done.")])
+    kaa.run("-p", "hi")
+    assert "scribe" not in server.requests[-1].body.decode()
+    trust(kaa.project, kaa.home)
+
+    kaa.run("-p", "hi")
+
+    assert "scribe: Writes notes" in json.dumps(request(server, 1))
+    assert tools(server, 2) == {"read"}
+    assert "Seen." in results(server)[0]
+
+
+@pytest.mark.parametrize(
+    ("agent", "task", "error"),
+    [
+        ("nobody", "Work.", "There is no agent 'nobody'. Agents: explore, general, review, scribe."),
+        ("scribe", " ", "The task is empty"),
+        ("scribe", "Work.", "The agent scribe cannot be run: none of the tools of its definition is there."),
+    ],
+)
+def test_what_cannot_be_run_says_why(kaa: Kaa, server: ModelServer, agent: str, task: str, error: str) -> None:
+    define(kaa, tools="mcp__nothing__at_all")
+    server.begin([call("agent", agent=agent, task=task), say("Done.")])
+
+    kaa.run("-p", "hi")
+
+    assert error in results(server)[0]
+
+
+def test_an_agent_that_ends_early_returns_what_it_said(kaa: Kaa, server: ModelServer) -> None:
+    define(kaa, more="maxTurns: 1")
+    server.begin(
+        [
+            call("agent", agent="scribe", task="Work."),
+            call("bash", command="true"),
+            say("Done."),
+        ]
+    )
+
+    kaa.run("-p", "hi")
+
+    assert "ended early (" in results(server)[0]
+    assert "1 turn" in results(server)[0]
+
+
+def test_the_user_chooses_the_small_model(kaa: Kaa, server: ModelServer) -> None:
+    models = json.loads((kaa.home / "models.json").read_text())
+    [provider] = models["providers"].values()
+    provider["models"].append({"id": "tiny"})
+    (kaa.home / "models.json").write_text(json.dumps(models))
+    kaa.settings(smallModel="tiny")
+    server.begin([call("agent", agent="explore", task="Look."), say("Seen."), say("Done.")])
+
+    kaa.run("-p", "hi")
+
+    assert request(server, 1)["model"] == "tiny"
+    assert request(server, 2)["model"] != "tiny"
+
+
+def test_agents_of_one_reply_run_at_the_same_time(kaa: Kaa, server: ModelServer) -> None:
+    calls = [call("agent", agent="general", task=f"Task {number}.") for number in range(3)]
+    together = Answer(calls=tuple(one for each in calls for one in each.calls))
+    server.begin([together, say("One."), say("Two."), say("Three."), say("Done.")])
+
+    kaa.run("-p", "hi")
+
+    assert len(server.requests) == 5
+    assert sorted(text.split("\n")[0] for text in results(server)) == ["One.", "Three.", "Two."]
+    assert "agent" not in tools(server, 1)
