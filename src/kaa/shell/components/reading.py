@@ -87,6 +87,16 @@ class Component(NamedTuple):
     @property
     def notes(self) -> tuple[str, ...]:
         """What kaa does not use of it, in sentences."""
+        if (agent := self.agent) is not None:
+            fields = (
+                (agent.background, "background"),
+                (agent.worktree, "isolation"),
+                (agent.skills, "skills"),
+                (agent.mcp_servers, "mcp-servers"),
+            )
+            partly = sorted({pattern.tool for pattern in (*agent.only, *agent.denied)})
+            kept = [f"the tool `{tool}` is left out: kaa cannot hold an agent to some of its calls" for tool in partly]
+            return (*agent.notes, *kept, *(f"`{field}` is not used yet" for given, field in fields if given))
         definition = self.command
         granted = self.grants.notes if self.grants else ()
         if definition is None:
