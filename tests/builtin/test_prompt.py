@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from kaa.builtin import prompt, tools
+from kaa.builtin.agents import agents_extension
 from kaa.ext.api import ContextFile, PromptContext
 from kaa.ext.registry import joined_sections
 from tests.support.registries import LoadedRegistry
@@ -13,6 +14,7 @@ def registry() -> LoadedRegistry:
     registered = LoadedRegistry()
     registered.load("prompt", prompt.extend)
     registered.load("tools", tools.extend)
+    registered.load("agents", agents_extension((), {}))
     return registered
 
 

@@ -60,6 +60,8 @@ def test_the_project_lies_over_the_user(user_file: Path) -> None:
 _NOT_A_PROJECTS = {
     "modelThinkingLevels": ({"acme/m": "max"}, "it could make each model of the user's dear"),
     "thinkingBudgets": ({"low": 100_000}, "the same"),
+    "smallModel": ("dear/model", "it names a model that the user did not choose"),
+    "largeModel": ("dear/model", "the same"),
     "cacheRetention": ("long", "it decides how long servers keep what is said, and what that costs"),
     "retry": ({"maxRetries": 1000, "provider": {"maxRetryDelayMs": 10**9}}, "runs could hang or cost without end"),
     "prompt": ({"profile": "full"}, "what the model is told of kaa's own rules is not the project's"),

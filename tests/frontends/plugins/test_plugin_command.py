@@ -102,7 +102,7 @@ def test_what_a_plugin_would_run_is_shown_and_nothing_is_installed_without_a_yes
         "tools 1.0: plugin for Claude Code from tools@market",
         "1 skill (the model reads them; their scripts run in the sandbox): tidy",
         "1 command (you call them; their shell commands run in the sandbox): go",
-        "1 agent (kaa does not run them yet): one",
+        "1 agent (the model runs them, with the rights of the conversation at most): one",
         "1 hook, run in the sandbox:",
         "PreToolUse Bash: command sh check.sh",
         "MCP server tools-db: npx -y db@1, in a sandbox of its own that",

@@ -15,15 +15,14 @@ if TYPE_CHECKING:
 AGENT_TOOL: Final = "agent"
 
 BUILT_IN: Final = {
-    "explore": "searches and reads, changes nothing",
+    "explore": "searches, changes nothing",
     "general": "works as you do",
     "review": "finds problems in changes",
 }
 """kaa's own agents, and what they are for; `kaa.builtin.agents.definitions` has the rest."""
 
 _DESCRIPTION = """\
-Have an agent do a task in a context of its own. It sees nothing of this conversation; you get its last message. Use \
-it for searches and side tasks whose details you do not need. Calls in one reply run at the same time.\
+Have an agent do a search or side task; you get only its last message. Calls in one reply run at the same time.\
 """
 # Descriptions together, and of one.
 _ALL_CHARACTERS = 4_000
@@ -45,7 +44,7 @@ def agents_extension(definitions: "Sequence[AgentDefinition]", models: "Mapping[
         "AgentArguments",
         [
             ("agent", Annotated[str, Meta(description="; ".join(f"{name}: {text}" for name, text in about.items()))]),
-            ("task", Annotated[str, Meta(description="All it needs to know, and what to report")]),
+            ("task", Annotated[str, Meta(description="All it needs: it sees nothing of this conversation")]),
         ],
         frozen=True,
     )
@@ -59,7 +58,6 @@ def agents_extension(definitions: "Sequence[AgentDefinition]", models: "Mapping[
     def extend(api: ExtensionAPI) -> None:
         api.register_tool(
             TypedTool(AGENT_TOOL, _DESCRIPTION, arguments, run),
-            snippet="have an agent do a task",
             risk="read",
             title="{agent}: {task}",
         )
