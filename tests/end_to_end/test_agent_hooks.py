@@ -309,7 +309,8 @@ def test_the_model_answers_for_prompts(kaa: Kaa, server: ModelServer) -> None:
     assert "echo secret" in str(server.requests[1].json["messages"])
 
 
-def test_tools_of_servers_answer_for_hooks(kaa: Kaa, server: ModelServer, tier: str) -> None:
+def configure_server(kaa: Kaa, tier: str) -> dict[str, Any]:
+    """A server of the user's, and a hook that calls its tool."""
     if tier == "none":
         pytest.skip("nothing confines servers on this machine: kaa doctor says why")
     folder = kaa.home.parent / "server"
@@ -317,11 +318,28 @@ def test_tools_of_servers_answer_for_hooks(kaa: Kaa, server: ModelServer, tier: 
     write(folder / "script.json", "{}")
     entry = {"command": sys.executable, "args": [str(folder / "server.py"), str(folder / "script.json")]}
     write(kaa.home / "mcp.json", json.dumps({"mcpServers": {"scripted": entry}}))
-    text = json.dumps({"decision": "deny", "reason": "not ${tool_input.command}"})
-    tool = {"type": "mcp_tool", "server": "scripted", "tool": "echo", "input": {"text": text}}
-    write(kaa.home / "hooks.json", hooks(("PreToolUse", "Bash", tool)))
     kaa.setenv(HOME=str(kaa.home.parent / "person"))
     (kaa.home.parent / "person").mkdir()
+    text = json.dumps({"decision": "deny", "reason": "not ${tool_input.command}"})
+    return {"type": "mcp_tool", "server": "scripted", "tool": "echo", "input": {"text": text}}
+
+
+def test_the_users_hooks_can_refuse_what_hooks_of_a_project_do(kaa: Kaa, server: ModelServer, tier: str) -> None:
+    tool = configure_server(kaa, tier)
+    log = kaa.home.parent / "log"
+    write(kaa.project / ".claude" / "settings.json", hooks(("PreToolUse", "Bash", tool)))
+    write(kaa.home / "hooks.json", hooks(("PreToolUse", "mcp.*", {"command": f"cat >>{log}; exit 2"})))
+    trust(kaa.project, kaa.home)
+    server.begin([call("bash", command="echo x"), say("Done.")])
+
+    finished = kaa.run("-p", "Go")
+
+    assert "not echo x" in log.read_text()
+    assert "not echo x" not in results(server)[0], finished.err
+
+
+def test_tools_of_servers_answer_for_hooks(kaa: Kaa, server: ModelServer, tier: str) -> None:
+    write(kaa.home / "hooks.json", hooks(("PreToolUse", "Bash", configure_server(kaa, tier))))
     server.begin([call("bash", command="echo x"), say("Done.")])
 
     finished = kaa.run("-p", "Go")
@@ -341,8 +359,8 @@ def test_sessions_failures_and_hooks_that_run_once(kaa: Kaa, server: ModelServer
             ("PostToolUse", "Bash", note),
             ("PostToolUseFailure", "Bash", note),
             ("PreToolUse", "Bash", {**note, "once": True}),
-            ("PreToolUse", "Bash", {"command": f"{note['command']} # twice"}),
-            ("PreToolUse", "Bash", {"command": f"{note['command']} # twice"}),
+            ("PreToolUse", "Bash", {"command": f"{note['command']}; true"}),
+            ("PreToolUse", "Bash", {"command": f"{note['command']}; true"}),
             ("PreToolUse", "Bash", {**note, "if": "Bash(git *)"}),
         ),
     )

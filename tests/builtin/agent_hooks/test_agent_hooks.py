@@ -2,14 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 import pytest
 
 from kaa.builtin.agent_hooks import agent_hooks_extension
-from kaa.builtin.agent_hooks.handlers import is_sandboxed
 from kaa.components.hooks import HookDefinition, HookEvent
 from kaa.core.events import CompactionEnd
 from kaa.shell.host import HostedConversation
@@ -144,32 +142,3 @@ def test_the_script_is_given_its_input_in_pieces(stage: Stage) -> None:
     pieces = [value or "" for name, value in requests[0].env.items() if name.startswith("KAA_HOOK_INPUT")]
     assert all(len(piece.encode()) < 128 * 1024 for piece in pieces)
     assert msgspec.json.decode("".join(pieces))["prompt"] == "é" * 100_000
-
-
-@pytest.mark.parametrize(
-    ("command", "expected"),
-    [
-        ("~/bin/check --strict", False),
-        ("/usr/bin/check", False),
-        ('"$HOME/bin/check"', False),
-        ("notify-send done", False),
-        ("curl https://example.org/done", False),
-        ("./check.sh", True),
-        ("scripts/check.sh", True),
-        ("sh check.sh", True),
-        ("cat x;sh<check.sh", True),
-        ('"$CLAUDE_PROJECT_DIR"/check.sh', True),
-        ("$PWD/check.sh", True),
-        (f"{MemoryWorkspace().root}/check.sh", True),
-    ],
-)
-def test_what_names_files_of_the_project_runs_in_the_sandbox(command: str, expected: bool) -> None:
-    own = msgspec.structs.replace(hook("Stop", command), of_project=False)
-
-    assert run(is_sandboxed(own, MemoryWorkspace({"check.sh": b"x"}))) is expected
-
-
-def test_the_users_wish_for_the_sandbox_counts(tmp_path: Path) -> None:
-    own = msgspec.structs.replace(hook("Stop", "make lint"), of_project=False, sandboxed=True)
-
-    assert run(is_sandboxed(own, MemoryWorkspace()))

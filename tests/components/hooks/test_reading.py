@@ -66,6 +66,28 @@ def test_there_is_a_most_number_of_hooks() -> None:
     assert f"only the first {MAX_HOOKS} hooks are used" in found.notes
 
 
+@pytest.mark.parametrize(("dialect", "given"), [("claude", 10**400), ("gemini", 10**400), ("claude", 1e308)])
+def test_no_time_is_longer_than_an_hour(dialect: HookDialect, given: float) -> None:
+    part = {"BeforeTool" if dialect == "gemini" else "Stop": [{"hooks": [{"command": "x", "timeout": given}]}]}
+
+    assert read(part, dialect).hooks[0].timeout == 3600
+
+
+def test_a_matcher_that_can_take_very_long_is_left_out() -> None:
+    slow = "(.*.*.*.*|a)(.*.*.*.*|a)(.*.*.*.*|a).*.*.*.*!"
+
+    found = read({"PreToolUse": [{"matcher": slow, "hooks": [{"command": "x"}]}]})
+
+    assert found.hooks == ()
+    assert "take too long" in found.notes[0]
+
+
+def test_a_matcher_makes_no_line_of_its_own() -> None:
+    found = read({"PreToolUse": [{"matcher": "Edit: x\n  Write", "hooks": [{"command": "x"}]}]})
+
+    assert not any("\n" in hook.matcher for hook in found.hooks)
+
+
 def test_codex_and_gemini_have_commands_only() -> None:
     part = {"Stop": [{"hooks": [{"type": "prompt", "prompt": "Is it done?"}]}]}
 
@@ -87,7 +109,18 @@ class TestFiles:
         assert part is not None
         assert hook_file(part, "codex", "config.toml", of_project=False).hooks[0].command == "true"
 
-    @pytest.mark.parametrize("data", [b"{", b"[]", b"[" * 100_000, b"\xff"])
+    @pytest.mark.parametrize(
+        "data",
+        [
+            b"{" + b"/* " * 300_000,
+            b"{" + b'"' * 300_001,
+            b'{"' + b'\\"' * 300_000,
+            b"{",
+            b"[]",
+            b"[" * 100_000,
+            b"\xff",
+        ],
+    )
     def test_what_is_no_file_of_settings_is_an_error(self, data: bytes) -> None:
         with pytest.raises(HookFileError):
             hooks_part(data)

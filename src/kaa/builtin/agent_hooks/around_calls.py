@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from kaa.builtin.agent_hooks.calls import CallHook, answered, hooks_for, input_of, normalized, replaced
-from kaa.builtin.agent_hooks.handlers import Handlers, is_within_hook
+from kaa.builtin.agent_hooks.handlers import Handlers, hooks_within, is_within_hook
 from kaa.builtin.agent_hooks.inputs import HookState, base_input, wanted
 from kaa.components.hooks import HookDefinition, HookEvent
 from kaa.components.hooks.outputs import Outcome, merged
@@ -40,13 +40,12 @@ class CallHooks:
 
     async def before(self, call: ToolCall, context: ConversationContext) -> Block | ReplaceArguments | None:
         """Ask the hooks about a call."""
-        if is_within_hook():
-            return None
+        hooks = hooks_within(self._hooks)
         state = context.state(HookState, HookState)
-        if state.halted:
+        if state.halted and not is_within_hook():
             return Block(_HALTED.format(state.halted))
         arguments, root = normalized(call), context.workspace.root
-        of_call = hooks_for(self._hooks, "PreToolUse", call.name, arguments, root)
+        of_call = hooks_for(hooks, "PreToolUse", call.name, arguments, root)
         found = [one for one in of_call if wanted(one.hook, state)]
         if not found:
             return None
@@ -140,7 +139,7 @@ def _changed(
 
 
 async def _agrees(call: ToolCall, arguments: dict[str, Json], reason: str, context: ConversationContext) -> bool:
-    details = "\n".join(filter(None, (reason, msgspec.json.encode(arguments).decode()[:2000])))
+    details = "\n".join(filter(None, (reason, msgspec.json.format(msgspec.json.encode(arguments)).decode())))
     try:
         return await confirm(context.asker, f"A hook asks: run {call.name}?", details)
     except NobodyToAskError:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from kaa.builtin.agent_hooks.rights import runs_sandboxed
 from kaa.builtin.agent_hooks.running import MAX_INPUT, MAX_OUTPUT, run_command
 from kaa.components.hooks import HookDefinition
 from kaa.components.hooks.outputs import Ended, Outcome, answer_of, failed, outcome_of
@@ -21,18 +22,14 @@ from kaa.workspace.protocol import Workspace
 _SECONDS: Final = {"UserPromptSubmit": 30.0}
 _USUAL_SECONDS: Final = {"claude": 600.0, "codex": 600.0, "gemini": 60.0}
 _AT_ONCE = 16
-_WORDS = re.compile(r"[^\s\"'`;|&=()<>]+")
-_MOST_WORDS = 30
-# Words that name no file of the project, although they have a slash.
-_ELSEWHERE = re.compile(r"/|~|\$HOME|\$\{HOME|-|[a-z]+://")
-_PROJECT_VARIABLE = re.compile(r"PROJECT_DIR|\bPWD\b")
+_VARIABLE = re.compile(r"PROJECT_DIR|\bPWD\b")
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?")
 
 UsersRights = Callable[[Workspace], Workspace]
 """Gives the project with the user's rights."""
 
 # Hooks that call a tool or a model cause no hooks themselves.
-_IS_HOOK: ContextVar[bool] = ContextVar("is_hook", default=False)
+_CAUSE: ContextVar[HookDefinition | None] = ContextVar("cause", default=None)
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -44,31 +41,15 @@ class _Answer(msgspec.Struct, frozen=True):
 
 def is_within_hook() -> bool:
     """Whether a hook causes what happens now."""
-    return _IS_HOOK.get()
+    return _CAUSE.get() is not None
 
 
-async def is_sandboxed(hook: HookDefinition, workspace: Workspace) -> bool:
-    """Whether a command runs in the sandbox: the project's, and what names files of the project.
-
-    Commands of the model can write such files: with the user's rights, they would lead out of the sandbox.
-    """
-    if hook.of_project or hook.sandboxed:
-        return True
-    words = [word for part in (hook.command, *(hook.args or ())) for word in _WORDS.findall(part)]
-    root = workspace.root.rstrip("/")
-    for word in words:
-        path = os.path.expanduser(word)  # noqa: ASYNC240 - reads a variable
-        is_relative = "/" in word and not _ELSEWHERE.match(word)
-        if is_relative or _PROJECT_VARIABLE.search(word) or path == root or path.startswith(f"{root}/"):
-            return True
-    names = [word for word in words if "/" not in word and not word.startswith(("-", "$"))]
-    if len(names) > _MOST_WORDS:
-        return True
-    try:
-        found = [info for word in names if (info := await workspace.stat(word)) is not None]
-    except (OSError, ValueError):
-        return True
-    return bool(found)
+def hooks_within(hooks: Sequence[HookDefinition]) -> Sequence[HookDefinition]:
+    """The hooks that a call has: all, but of calls that hooks cause none; only the user's can refuse the project's."""
+    cause = _CAUSE.get()
+    if cause is None:
+        return hooks
+    return [hook for hook in hooks if not hook.of_project] if cause.of_project else ()
 
 
 class Handlers:
@@ -104,13 +85,13 @@ class Handlers:
 
         async def one(hook: HookDefinition, text: str) -> Outcome:
             async with limit:
-                token = _IS_HOOK.set(True)
+                token = _CAUSE.set(hook)
                 try:
                     outcome = await self._outcome(hook, text, context, longest)
                 finally:
-                    _IS_HOOK.reset(token)
+                    _CAUSE.reset(token)
             for message in outcome.messages:
-                context.show.notice(f"Hook {hook.title[:80]!r} ({hook.source}): {message}", "warning")
+                context.show.notice(f"Hook {hook.title[:80]!r} ({hook.source}): {' '.join(message.split())}", "warning")
             return outcome
 
         awaited: dict[asyncio.Task[Outcome], int] = {}
@@ -163,7 +144,7 @@ class Handlers:
 
     async def _command(self, hook: HookDefinition, text: str, context: ConversationContext, seconds: float) -> Ended:
         workspace = context.workspace
-        if not await is_sandboxed(hook, workspace):
+        if not runs_sandboxed(hook, workspace.root):
             try:
                 workspace = self._users_rights(workspace)
             except OSError as error:

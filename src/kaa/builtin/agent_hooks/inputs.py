@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from kaa.builtin.agent_hooks.rights import runs_sandboxed
 from kaa.components.hooks import HookDefinition
 from kaa.ext.api import ConversationContext
 
@@ -43,7 +44,8 @@ def base_input(hook: HookDefinition, state: HookState, context: ConversationCont
     """The fields of all inputs, in the dialect of a hook."""
     given = {
         "session_id": state.session_id,
-        "transcript_path": state.path,
+        # In the sandbox it could not be read.
+        "transcript_path": "" if runs_sandboxed(hook, context.workspace.root) else state.path,
         "cwd": context.workspace.root,
         "hook_event_name": hook.named_event,
     }

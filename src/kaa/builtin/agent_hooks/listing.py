@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kaa.builtin.agent_hooks.handlers import is_sandboxed
+from kaa.builtin.agent_hooks.rights import runs_sandboxed
 from kaa.components.hooks import HookDefinition
 from kaa.workspace.protocol import Workspace
 
@@ -19,7 +19,7 @@ async def listing(hooks: Sequence[HookDefinition], problems: Sequence[str], work
             matcher = f" {hook.matcher}" if hook.matcher else ""
             lines.append(f"  {hook.named_event}{matcher}: {hook.handler} {hook.title[:200]}")
             if hook.handler == "command":
-                held = await is_sandboxed(hook, workspace)
+                held = runs_sandboxed(hook, workspace.root)
                 lines.append(f"    runs {'in the sandbox' if held else 'with your rights'}")
             lines += [f"    {note}" for note in hook.notes]
     return "\n".join([*lines, *(["", "Not used:", *(f"  {one}" for one in problems)] if problems else [])])

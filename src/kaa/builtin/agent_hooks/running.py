@@ -15,6 +15,7 @@ MAX_INPUT: Final = 1024 * 1024
 """Of stdin, in bytes: Linux takes 2 MiB of variables."""
 
 _MAX_ERRORS = 64 * 1024
+_REFUSES = 2  # the exit code
 _INPUT = "KAA_HOOK_INPUT"
 _PIECE = 30_000  # characters of a variable: Linux takes 128 KiB, and a character has at most four bytes
 # Workspaces give commands no stdin, and their output as one. `head` ends what prints too much by a closed pipe. The
@@ -74,8 +75,10 @@ async def run_command(
     except ValueError:
         shown = result.tail.decode("utf-8", "replace").strip()[:200]
         return Ended(None, problem=f"was not run: {shown or f'exit code {result.exit_code}'}")
-    if output > MAX_OUTPUT:
+    if output > MAX_OUTPUT and code != _REFUSES:
         return Ended(None, problem=f"printed more than {MAX_OUTPUT // 1024} KiB and was ended")
+    if output > MAX_OUTPUT:  # what refuses does so whatever it prints; its reason is behind too much
+        return Ended(code)
     text = rest.decode("utf-8", "replace")
     if len(rest) == output + errors:
         text, said = rest[:output].decode("utf-8", "replace"), rest[output:].decode("utf-8", "replace")

@@ -3,6 +3,7 @@
 Sources: the documentation of hooks of each agent in November 2026. Events have Claude's names here.
 """
 
+import shlex
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -49,7 +50,7 @@ class HookDefinition(msgspec.Struct, frozen=True):
         blocks_on_failure: a failure counts as a refusal (`onFailure: "block"`).
         once: it runs once in a session.
         waits: kaa waits for its end (not `async`).
-        sandboxed: it is the user's, who wants it in the sandbox nevertheless.
+        sandboxed: whether the user wants it in the sandbox; None leaves it to kaa.
         url: of an `http` handler.
         headers: likewise; values may have `$VARIABLE`.
         allowed_variables: which variables these may name.
@@ -79,7 +80,7 @@ class HookDefinition(msgspec.Struct, frozen=True):
     blocks_on_failure: bool = False
     once: bool = False
     waits: bool = True
-    sandboxed: bool = False
+    sandboxed: bool | None = None
     url: str = ""
     headers: tuple[tuple[str, str], ...] = ()
     allowed_variables: tuple[str, ...] = ()
@@ -96,11 +97,11 @@ class HookDefinition(msgspec.Struct, frozen=True):
     def title(self) -> str:
         """What it runs, in one line for people."""
         what = {
-            "command": " ".join((self.command, *(self.args or ()))),
-            "http": self.url,
-            "mcp_tool": f"{self.server}: {self.tool}",
-            "prompt": self.prompt,
-            "agent": self.prompt,
+            "command": self.command if self.args is None else shlex.join((self.command, *self.args)),
+            "http": f"calls {self.url}",
+            "mcp_tool": f"calls the tool {self.tool} of MCP server {self.server} with {self.input}",
+            "prompt": f"asks the model: {self.prompt}",
+            "agent": f"asks an agent: {self.prompt}",
         }[self.handler]
         return " ".join(what.split())
 

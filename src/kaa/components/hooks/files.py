@@ -9,7 +9,7 @@ from kaa.components.hooks import HookDialect, HookFile
 from kaa.components.hooks.reading import hooks_in
 
 # Comments of JSON as people write it: a string, or a comment.
-_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"?|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 # Besides the hooks themselves, what says whether they run.
 _SWITCHES = ("disableAllHooks", "hooksConfig")
 

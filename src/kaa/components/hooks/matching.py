@@ -31,7 +31,8 @@ def matcher_problem(matcher: str, dialect: HookDialect) -> str:
         return f"has more than {_MAX_MATCHER} characters"
     if _is_all(matcher) or _is_names(matcher, dialect):
         return ""
-    repetitions = max(len(_REPETITIONS.findall(branch)) for branch in matcher.split("|"))
+    branches = [matcher] if "(" in matcher else matcher.split("|")  # groups join branches
+    repetitions = max(len(_REPETITIONS.findall(branch)) for branch in branches)
     if _EXPENSIVE.search(matcher) or repetitions > _MOST_REPETITIONS or matcher.count("(") > _MOST_GROUPS:
         return "is a regular expression that can take too long"
     try:

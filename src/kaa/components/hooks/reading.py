@@ -139,6 +139,7 @@ class _Reader:
             return None
         headers = entry.get("headers")
         given = entry.get("input", {})
+        sandbox = entry.get("sandbox")
         return HookDefinition(
             event=event,
             named_event=name,
@@ -146,7 +147,7 @@ class _Reader:
             handler=kind,
             source=self._source,
             of_project=self._of_project,
-            matcher=matcher,
+            matcher=" ".join(matcher.split()),
             condition=_text(entry, "if"),
             timeout=self._timeout(entry, notes),
             name=_text(entry, "name"),
@@ -156,7 +157,7 @@ class _Reader:
             blocks_on_failure=entry.get("onFailure") == "block",
             once=entry.get("once") is True,
             waits=entry.get("async") is not True,
-            sandboxed=entry.get("sandbox") is True,
+            sandboxed=sandbox if isinstance(sandbox, bool) else None,
             url=_text(entry, "url"),
             headers=tuple((str(key), str(value)) for key, value in headers.items())
             if isinstance(headers, dict)
@@ -180,7 +181,7 @@ class _Reader:
         if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
             notes.append("`timeout` is no positive number: the default holds")
             return None
-        return min(value / 1000 if self._dialect == "gemini" else float(value), _MAX_SECONDS)
+        return min(value, _MAX_SECONDS * 1000) / 1000 if self._dialect == "gemini" else float(min(value, _MAX_SECONDS))
 
 
 def _text(entry: dict[str, Any], field: str) -> str:

@@ -11,7 +11,7 @@ from kaa.shell.components.part_files import find_parts
 if TYPE_CHECKING:
     from kaa.components.hooks import HookDefinition, HookDialect, HookFile
 
-_SHOWN_CHARACTERS = 300
+_SHOWN_CHARACTERS = 4_000
 
 
 async def find_hooks(tree: Tree, places: Sequence[Place], inside: str | None) -> Found:
@@ -27,8 +27,12 @@ def hooks_of(file: FoundFile, *, of_project: bool) -> "HookFile":
 
 def line_of(hook: "HookDefinition") -> str:
     """When a hook runs, and what, in one line."""
-    title = hook.title if len(hook.title) <= _SHOWN_CHARACTERS else f"{hook.title[:_SHOWN_CHARACTERS]} …"
+    title = hook.title if len(hook.title) <= _SHOWN_CHARACTERS else _cut(hook.title)
     return f"{hook.named_event} {hook.matcher}".rstrip() + f": {title}"
+
+
+def _cut(title: str) -> str:
+    return f"{title[:_SHOWN_CHARACTERS]} … and {len(title) - _SHOWN_CHARACTERS} more characters"
 
 
 def commands_of(files: Iterable[FoundFile]) -> list[str]:

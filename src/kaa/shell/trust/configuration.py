@@ -46,7 +46,7 @@ _USES = (
 )
 _MOST_NAMED = 12
 _MOST_HOOKS = 20
-_HOOK_USE = "hooks: commands that run in the sandbox when the model works"
+_HOOK_USE = "hooks, whose commands run in the sandbox when the model works"
 _COMPONENT_USES = {
     "skill": "skills: instructions that the model may follow, and scripts it may run in the sandbox",
     "command": "commands: texts for the model that you call by name",

@@ -136,7 +136,8 @@ class _Expansion:
         return path if info is None else info.real_path
 
     def _is_inside(self, path: str) -> bool:
-        return path.startswith(f"{self._inside.rstrip('/')}/")
+        # git's own files may hold keys, and are no documents.
+        return path.startswith(f"{self._inside.rstrip('/')}/") and "/.git/" not in path
 
     def _leave_out(self, reason: str, paths: Iterable[str]) -> None:
         for path in paths:

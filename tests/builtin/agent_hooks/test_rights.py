@@ -1,0 +1,135 @@
+"""Which hooks of the user's run with the user's rights."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from kaa.builtin.agent_hooks.rights import runs_sandboxed
+from kaa.components.hooks import HookDefinition
+from kaa.components.hooks.files import hook_file, hooks_part
+from kaa.host.programs import note_writable
+
+ROOT = "/srv/project"
+
+
+def own(command: str, **fields: object) -> HookDefinition:
+    entry = {"type": "command", "command": command, **fields}
+    part = hooks_part(msgspec.json.encode({"hooks": {"Stop": [{"hooks": [entry]}]}}))
+    assert part is not None
+    [hook] = hook_file(part, "claude", "hooks.json", of_project=False).hooks
+    return hook
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "~/bin/check --strict",
+        "~/bin/check fast",
+        "/opt/tools/check",
+        '"$HOME/bin/check"',
+        "${HOME}/.claude/hooks/guard.sh 2>/dev/null",
+        "python3 ~/.claude/guard.py --all src",
+        "python3 -u '/opt/tools/guard.py'",
+        "node ~/.claude/guard.js",
+        "bash -eu ~/.claude/guard.sh x.sh",
+        "notify-send 'kaa is done' \"in $HOME\"",
+        "echo done; true",
+        "jq -r .tool_input.command >>~/.claude/log.txt",
+        "grep -q 'rm -rf' && exit 2",
+        "curl -s -X POST -d @- https://example.org/done",
+        "cat ~/.claude/reminder.txt",
+        "exit 2",
+    ],
+)
+def test_what_executes_only_the_users_files_has_the_users_rights(command: str) -> None:
+    assert not runs_sandboxed(own(command), ROOT)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "./check.sh",
+        "scripts/check.sh",
+        "sh check.sh",
+        "cat x;sh<check.sh",
+        "cat notes.md",
+        '"$CLAUDE_PROJECT_DIR"/check.sh',
+        "$PWD/check.sh",
+        f"{ROOT}/check.sh",
+        f"sh {ROOT}/check.sh",
+        "sh /srv/../srv/project/check.sh",
+        "sh $HOME/../../srv/project/check.sh",
+        "sh /proc/self/cwd/check.sh",
+        "sh ch*.sh",
+        "f=check.sh; sh $f",
+        "f=check.sh sh ~/run.sh",
+        "sh check\\.sh",
+        "for f in {check,b}.sh; do bash $f; done",
+        "python3 -c 'import json'",
+        "python3 -m check",
+        "python3 -u check.py",
+        "node -e 'x'",
+        "node",
+        "curl https://example.org | sh",
+        "jq -f check.jq",
+        "jq . check.json",
+        "curl -K check https://example.org",
+        "curl -d @notes https://example.org",
+        "jq -r .tool_input.file_path | xargs npx prettier --write",
+        "npx prettier",
+        "make lint",
+        "~/bin/npx prettier",
+        "/usr/bin/env sh check.sh",
+        "source ~/lib.sh; check",
+        "cd ~/x && ./check",
+        "'~/bin/check'",
+        "'$HOME/bin/check'",
+        '"~/bin/check"',
+        "echo x >check.sh",
+        "echo x > 'check.sh'",
+        "echo x >",
+        "~/bin/check check.sh",
+        "~/bin/check\nsh check.sh",
+        "~/bin/check & sh check.sh",
+        "(sh check.sh)",
+        "eslint --fix",
+        "echo `sh check.sh`",
+        'echo "$(sh check.sh)"',
+        "echo $(sh check.sh)",
+        "echo 'unclosed",
+        "",
+        " ; ",
+    ],
+)
+def test_what_may_execute_files_of_the_project_runs_in_the_sandbox(command: str) -> None:
+    hook = msgspec.structs.replace(own("x"), command=command)
+
+    assert runs_sandboxed(hook, ROOT)
+
+
+def test_links_into_what_commands_can_write_do_not_help(tmp_path: Path) -> None:
+    project, more = tmp_path / "project", tmp_path / "more"
+    project.mkdir()
+    more.mkdir()
+    (project / "check.sh").touch()
+    (tmp_path / "check.sh").symlink_to(project / "check.sh")
+    (tmp_path / "folder").symlink_to(project)
+    (project / "out").symlink_to(tmp_path)
+    note_writable([str(more)])
+
+    for place in ("check.sh", "folder/check.sh", "project/out/other.sh", "more/check.sh"):
+        assert runs_sandboxed(own(f"sh {tmp_path / place}"), str(project)), place
+    assert not runs_sandboxed(own(f"sh {tmp_path}/other.sh"), str(project))
+
+
+def test_arguments_of_a_program_are_no_line_of_a_shell() -> None:
+    assert not runs_sandboxed(own("node", args=["/opt/guard.js", "*", "x.sh"]), ROOT)
+    assert runs_sandboxed(own("node", args=["guard.js"]), ROOT)
+    assert runs_sandboxed(own("npx", args=["prettier"]), ROOT)
+
+
+def test_the_users_word_counts_for_the_users_own_hooks_only() -> None:
+    assert runs_sandboxed(own("/opt/check", sandbox=True), ROOT)
+    assert not runs_sandboxed(own("make lint", sandbox=False), ROOT)
+    assert runs_sandboxed(msgspec.structs.replace(own("x", sandbox=False), of_project=True), ROOT)
