@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from kaa.core.budget import Budget
-from kaa.core.events import AgentEnd, Event, MessageEnd, ToolExecutionEnd
+from kaa.core.events import AgentEnd, Event, MessageEnd, ToolExecutionEnd, ToolExecutionUpdate
 from kaa.core.messages import AssistantMessage, Json
 from kaa.ext.questions import AllowOnce, Approval, Confirmed
 from kaa.shell.conversation import Conversation
@@ -264,6 +264,23 @@ def test_without_questions_what_would_need_one_is_refused(stage: Stage) -> None:
     assert person.questions == []
     assert "/project/b.txt" not in stage.workspace.files
     assert results(stage) == ["refused (2 requests)"]
+
+
+def test_the_tool_shows_its_calls_while_it_works(stage: Stage) -> None:
+    stage.server.begin([call("delegate", task="look"), call("read", path="notes.txt"), say("milk"), say("Done.")])
+
+    async def scene(conversation: Conversation) -> list[str]:
+        shown: list[str] = []
+
+        def follow(event: Event) -> None:
+            if isinstance(event, ToolExecutionUpdate):
+                shown.append(event.delta)
+
+        conversation.subscribe(follow)
+        await conversation.submit("work")
+        return shown
+
+    assert stage.play(scene, ConversationOptions(model="m", approvals="auto")) == ["read notes.txt\n"]
 
 
 def test_over_its_own_budget_it_ends_and_the_conversation_goes_on(stage: Stage) -> None:

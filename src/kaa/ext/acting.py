@@ -113,6 +113,7 @@ class ConversationActions(Protocol):
     _scope: "Scope | None"
     _untimed: Callable[[], AbstractContextManager[None]]
     _call_id: str
+    _show_work: "Callable[[str], object] | None"
 
     @property
     def show(self) -> "Show":
@@ -324,6 +325,8 @@ class ConversationActions(Protocol):
     ) -> "AgentResult":
         """Run an agent with a context of its own to its end. Cancelling the call stops it.
 
+        A call of a tool in which it runs shows a line about each call of the agent.
+
         What it uses is paid from the conversation's budget. Its calls need the same approvals as the conversation's
         own; questions carry its id. Nobody can let its calls out of a narrowed workspace. The time counts for no limit
         of a hook.
@@ -361,7 +364,18 @@ class ConversationActions(Protocol):
         with self._untimed():
             return await self._agents().run(
                 AgentTask(
-                    prompt, self._call_id, name, system_prompt, model, thinking, tools, writable, hosts, budget, asks
+                    prompt,
+                    self._call_id,
+                    name,
+                    system_prompt,
+                    model,
+                    thinking,
+                    tools,
+                    writable,
+                    hosts,
+                    budget,
+                    asks,
+                    self._show_work,
                 )
             )
 

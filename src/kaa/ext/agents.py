@@ -26,6 +26,7 @@ class AgentTask(msgspec.Struct, frozen=True):
     hosts: Sequence[str] | None
     budget: Budget | None
     asks: bool
+    update: Callable[[str], object] | None = None
 
 
 class ToolTask(msgspec.Struct, frozen=True):

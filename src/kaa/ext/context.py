@@ -56,6 +56,7 @@ class ConversationContext(ConversationActions):
         self._scope: Scope | None = None
         self._untimed: Callable[[], AbstractContextManager[None]] = nullcontext
         self._call_id = ""
+        self._show_work: Callable[[str], object] | None = None
         self._kept: dict[type[Any], Any] = {}  # any: each class maps to its own object
 
     def state(self, kind: type[StateT], make: Callable[[], StateT]) -> StateT:
@@ -151,7 +152,7 @@ class ToolContext(ConversationContext):
         self.__dict__.update(context.__dict__)
         self.workspace = workspace
         self.call_id = self._call_id = run.call_id
-        self.update = run.update
+        self.update = self._show_work = run.update
 
 
 class _InnerRun:

@@ -12,7 +12,7 @@ import msgspec
 
 from kaa.core.agent import Agent
 from kaa.core.budget import Budget, Ledger
-from kaa.core.events import AgentEnd, Event, MessageEnd, ToolExecutionUpdate
+from kaa.core.events import AgentEnd, Event, MessageEnd, ToolExecutionStart, ToolExecutionUpdate
 from kaa.core.execution import ToolExecutor
 from kaa.core.hooks import AfterTool, Block, FixedHooks
 from kaa.core.messages import AssistantMessage, ToolCall, ToolResultMessage, user_message
@@ -38,6 +38,7 @@ from kaa.shell.gatekeeper import Gatekeeper, create_gatekeeper
 from kaa.shell.home import Home
 from kaa.shell.models.link import ModelLink
 from kaa.shell.result_limit import limiting
+from kaa.tui.sanitize import squeezed
 from kaa.workspace.protocol import WiderError, Workspace
 
 # The kind of the entries that say what an agent used.
@@ -46,6 +47,9 @@ _MAX_NAME_CHARACTERS = 64
 _MOST_NESTED = 5
 _OWN_RIGHTS = ("granted", "outside")
 _CHANGING = ("edit", "write")
+# What tells most about a call, if it has it.
+_SUBJECTS = ("command", "path", "pattern", "url", "task", "name")
+_MOST_SHOWN = 200
 _UNASKED: Final = "the user is not asked for this agent. Do without it, and say so in your report"
 
 AnswerT = TypeVar("AnswerT")
@@ -190,6 +194,13 @@ class AgentRuns:
         agent = await self._build(task, agent_id, workspace, ledger)
         agent.set_allowance(ledger)
         agent.subscribe(lambda event: self._pass_on(event, agent_id))
+        if (update := task.update) is not None:
+
+            def show(event: Event) -> None:
+                if isinstance(event, ToolExecutionStart):
+                    update(_line(event))
+
+            agent.subscribe(show)
         try:
             end = await agent.run(user_message(task.prompt, origin="agent"))
         finally:
@@ -315,6 +326,12 @@ class AgentRuns:
             case _:
                 pass
         self._emit(msgspec.structs.replace(event, agent=agent_id))
+
+
+def _line(call: ToolExecutionStart) -> str:
+    """What an agent does, in a line for people."""
+    subject = next((text for name in _SUBJECTS if isinstance(text := call.args.get(name), str)), "")
+    return f"{call.tool_name} {squeezed(subject)[:_MOST_SHOWN]}".rstrip() + "\n"
 
 
 def _changed(end: AgentEnd) -> tuple[str, ...]:
