@@ -119,6 +119,34 @@ def test_a_server_reads_the_plugin_and_is_started_without_a_question(kaa: Kaa, s
     assert "CLAUDE_PLUGIN_DATA" in results(server)[0]
 
 
+def test_the_model_gets_no_secret_of_a_plugin(kaa: Kaa, server: ModelServer) -> None:
+    option = {"type": "string", "title": "A", "description": "A"}
+    manifest = {"name": "tools", "userConfig": {"key": {**option, "sensitive": True}, "team": option}}
+    files = {
+        ".claude-plugin/plugin.json": json.dumps(manifest),
+        "commands/who.md": "Team ${user_config.team}, key ${user_config.key}.\n",
+    }
+    installed(kaa, files, "--set", "key=hush", "--set", "team=blue")
+    server.begin([say("Done.")])
+
+    kaa.run("-p", "/tools:who")
+
+    assert b"Team blue, key ${user_config.key}." in server.requests[-1].body
+
+
+def test_an_extension_for_gemini_has_instructions_and_commands(kaa: Kaa, server: ModelServer) -> None:
+    manifest = {"name": "tools", "version": "1.0.0"}
+    command = 'prompt = "Count {{args}}."\n'
+    files = {"gemini-extension.json": json.dumps(manifest), "GEMINI.md": "Use tabs.", "commands/a/count.toml": command}
+    installed(kaa, files)
+    server.begin([say("Done.")])
+
+    assert kaa.run("-p", "/tools:a:count 3").code == 0
+
+    assert b"Use tabs." in server.requests[-1].body
+    assert [text for role, text in conversation(server.requests[-1]) if role == "user"] == ["Count 3."]
+
+
 def test_a_disabled_plugin_gives_nothing(kaa: Kaa, server: ModelServer) -> None:
     installed(kaa, {"skills/tidy/SKILL.md": _SKILL})
     assert kaa.run("plugin", "disable", "tools").code == 0

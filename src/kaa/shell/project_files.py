@@ -14,7 +14,7 @@ import msgspec
 from kaa.ext.api import ContextFile
 from kaa.ext.places import ExtensionId
 from kaa.host.regular_files import read_regular
-from kaa.shell.components import USER_INSTRUCTIONS, ForeignAgent, FoundFile
+from kaa.shell.components import USER_INSTRUCTIONS, ForeignAgent, FoundFile, enabled_plugins
 from kaa.shell.home import PROJECT_FOLDER, Home, expanded
 from kaa.shell.trust.configuration import SERVER_FILES, ProjectConfiguration
 from kaa.shell.trust.instructions import CONTEXT_NAMES, MAX_INSTRUCTION_BYTES, InstructionFile
@@ -206,11 +206,13 @@ def _each_once(files: Sequence[ContextFile]) -> tuple[ContextFile, ...]:
 
 
 async def _of_user(home: Home, agents: Sequence[ForeignAgent], texts: Texts) -> list[ContextFile]:
-    """The user's own instructions for all projects: those for other agents, as far as they are wanted, and for kaa."""
+    """The user's own instructions for all projects: those for other agents, as far as wanted, for kaa, of plugins."""
     foreign = [path for agent, path in USER_INSTRUCTIONS.items() if agent in agents]
     found = [(path, _own(path, texts)) for path in map(expanded, foreign)]
     own = ((home.path / name, _own(home.path / name, texts)) for name in CONTEXT_NAMES)
     found += [(path, text) for path, text in own if text is not None][:1]
+    if (plugins := enabled_plugins(home, texts.notices.append)) is not None:
+        found += [(path, texts.read(str(path), data, MAX_INSTRUCTION_BYTES)) for path, data in plugins.instructions()]
     return [ContextFile(str(path), await _with_imports(path, text, texts)) for path, text in found if text is not None]
 
 

@@ -50,6 +50,7 @@ def part_lines(plugin: Plugin) -> Iterator[str]:
     yield from _files("skill", plugin.skills, "the model reads them; their scripts run in the sandbox")
     yield from _files("command", plugin.commands, "you call them; their shell commands run in the sandbox")
     yield from _files("agent", plugin.agents, "the model runs them, with the rights of the conversation at most")
+    yield from _files("text", plugin.context_files, "the model gets them in every conversation")
     hooks, notes = _hooks(plugin)
     if hooks:
         yield f"  {counted(len(hooks), 'hook')}, run in the sandbox:"
@@ -62,7 +63,6 @@ def part_lines(plugin: Plugin) -> Iterator[str]:
         needed = " (needed)" if option.required and option.default is None else ""
         yield f"  option {option.name}{needed}: {option.description or option.title}".rstrip(": ")
     unused = [*plugin.notes, *notes]
-    unused += [f"{file.path} is not used: kaa takes no instructions from plugins" for file in plugin.context_files]
     unused += [f"{file.path} is not used: kaa takes no themes from plugins" for file in plugin.themes]
     if unused:
         yield "  not used or not understood:"

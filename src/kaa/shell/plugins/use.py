@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
@@ -64,7 +65,8 @@ class EnabledPlugins:
         """
         for record in self._records:
             plugin, folders = record.plugin, record.folders(self._home, project)
-            values = values_for(plugin.dialect, folders, plugin.options, record.values)
+            shown = [option for option in plugin.options if not option.secret]  # the model reads these files
+            values = values_for(plugin.dialect, folders, shown, record.values)
             listing = Directory(self._home.plugins / record.folder)
             kinds: Sequence[tuple[Kind, tuple[PluginFile, ...]]] = (
                 ("skill", plugin.skills),
@@ -80,6 +82,15 @@ class EnabledPlugins:
                 text = expanded(data.decode("utf-8", "replace"), values).value
                 place = Place(folders.root, kind, _AGENTS[plugin.dialect])
                 yield plugin.name, FoundFile(path, file.name, text.encode(), place, os.path.realpath(path))
+
+    def instructions(self) -> Iterator[tuple[Path, bytes]]:
+        """The instructions for every conversation, with their files."""
+        for record in self._records:
+            root = self._home.plugins / record.folder
+            listing = Directory(root)
+            for file in record.plugin.context_files:
+                if (data := listing.read(file.path)) is not None:
+                    yield root / file.path, data
 
     def hooks(self, project: str) -> tuple[list[HookDefinition], list[str]]:
         """The hooks, and what kaa does not use of them, in sentences. `project`: as above."""
