@@ -90,8 +90,10 @@ class Handlers:
                     outcome = await self._outcome(hook, text, context, longest)
                 finally:
                     _CAUSE.reset(token)
+            held = hook.handler == "command" and runs_sandboxed(hook, context.workspace.root)
+            source = f"{hook.source}, in the sandbox" if held else hook.source
             for message in outcome.messages:
-                context.show.notice(f"Hook {hook.title[:80]!r} ({hook.source}): {' '.join(message.split())}", "warning")
+                context.show.notice(f"Hook {hook.title[:80]!r} ({source}): {' '.join(message.split())}", "warning")
             return outcome
 
         awaited: dict[asyncio.Task[Outcome], int] = {}
