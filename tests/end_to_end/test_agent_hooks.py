@@ -92,7 +92,11 @@ def answering(answer: object, asked: list[Any]) -> Iterator[str]:
 
 
 def results(server: ModelServer) -> list[str]:
-    return [text for role, text in conversation(server.requests[-1]) if role == "tool"]
+    return results_of(server, -1)
+
+
+def results_of(server: ModelServer, number: int) -> list[str]:
+    return [text for role, text in conversation(server.requests[number]) if role == "tool"]
 
 
 def events_in(log: Path) -> list[str]:
@@ -351,6 +355,28 @@ def test_tools_of_servers_answer_for_hooks(kaa: Kaa, server: ModelServer, tier: 
     assert "not echo x" in results(server)[0], finished.err
 
 
+@pytest.mark.parametrize(
+    ("answer", "refused"),
+    [
+        ('Tests fail.\n{"ok": false, "reason": "tests fail"}', True),
+        ('{"ok": true}', False),
+        ("I am not sure.", False),
+    ],
+)
+def test_agents_answer_for_hooks(kaa: Kaa, server: ModelServer, answer: str, refused: bool) -> None:
+    write(kaa.project / "notes.txt", "fail")
+    agent = {"type": "agent", "prompt": "Do the tests pass? $ARGUMENTS"}
+    write(kaa.home / "hooks.json", hooks(("PreToolUse", "Bash", agent)))
+    server.begin([call("bash", command="git push"), call("read", path="notes.txt"), say(answer), say("Done.")])
+
+    finished = kaa.run("-p", "Go")
+
+    assert "git push" in str(server.requests[1].json["messages"])
+    assert "fail" in results_of(server, 2)[0]
+    assert ("A hook refused bash: tests fail" in results(server)[0]) == refused, finished.err
+    assert ("gave no verdict" in finished.err) == ("sure" in answer)
+
+
 def test_sessions_failures_and_hooks_that_run_once(kaa: Kaa, server: ModelServer) -> None:
     log, other = kaa.home.parent / "log", kaa.home.parent / "other"
     note = {"command": f"cat >>{log}; echo >>{log}"}
@@ -381,14 +407,18 @@ def test_sessions_failures_and_hooks_that_run_once(kaa: Kaa, server: ModelServer
 
 
 def test_people_see_their_hooks(kaa: Kaa, server: ModelServer) -> None:
-    handlers = [{"command": "~/bin/check"}, {"command": "./check"}, {"type": "agent", "prompt": "Look."}]
+    handlers: list[dict[str, Any]] = [
+        {"command": "~/bin/check"},
+        {"command": "./check"},
+        {"type": "agent", "prompt": "Look.", "x": 1},
+    ]
     write(kaa.home / "hooks.json", hooks(*(("PreToolUse", "Bash", handler) for handler in handlers)))
 
     shown = kaa.run("-p", "/hooks").out
 
     assert "PreToolUse Bash: command ~/bin/check\n    runs with your rights" in shown
     assert "PreToolUse Bash: command ./check\n    runs in the sandbox" in shown
-    assert "hooks of the type agent are not supported yet" in shown
+    assert "PreToolUse Bash: agent asks an agent: Look.\n    `x` is unknown" in shown
 
 
 def test_the_list_of_an_import_shows_hooks(kaa: Kaa) -> None:

@@ -14,6 +14,7 @@ from kaa.builtin.agent_hooks.rights import runs_sandboxed
 from kaa.builtin.agent_hooks.running import MAX_INPUT, MAX_OUTPUT, run_command
 from kaa.components.hooks import HookDefinition
 from kaa.components.hooks.outputs import Ended, Outcome, answer_of, failed, outcome_of
+from kaa.core.budget import Budget
 from kaa.core.tool import ToolError
 from kaa.ext.api import CommandError, ConversationContext, NetworkError, TextContent
 from kaa.ext.errors import RegistrationError
@@ -140,7 +141,7 @@ class Handlers:
                     case "prompt":
                         return await _prompt(hook, text, context)
                     case "agent":
-                        return failed(hook, "was not run: hooks of the type agent are not supported yet")
+                        return await _agent(hook, text, context)
         except TimeoutError:
             return failed(hook, f"took more than {seconds:g} seconds and was ended")
 
@@ -236,14 +237,39 @@ async def _tool(hook: HookDefinition, text: str, context: ConversationContext) -
 
 
 async def _prompt(hook: HookDefinition, text: str, context: ConversationContext) -> Outcome:
-    prompt = hook.prompt.replace("$ARGUMENTS", text) if "$ARGUMENTS" in hook.prompt else f"{hook.prompt}\n\n{text}"
     try:
-        answer = await context.complete(prompt, system=_JUDGE, max_tokens=1024, schema=_Answer)
+        answer = await context.complete(_filled(hook, text), system=_JUDGE, max_tokens=1024, schema=_Answer)
     except (CommandError, ToolError) as error:
         return failed(hook, f"was not answered: {error}")
     return Outcome() if answer.ok else Outcome("deny", answer.reason or "a prompt of a hook says no")
 
 
+async def _agent(hook: HookDefinition, text: str, context: ConversationContext) -> Outcome:
+    """Ask an agent that looks into the project, and changes nothing."""
+    try:
+        result = await context.run_agent(
+            f"{_filled(hook, text)}\n\n{_VERDICT}",
+            name="hook",
+            system_prompt=_JUDGE,
+            tools=("read", "bash"),
+            budget=Budget(turns=_MOST_TURNS),
+            asks=False,
+        )
+        begin = result.text.rindex("{")
+        answer = msgspec.json.decode(result.text[begin : result.text.rindex("}") + 1], type=_Answer)
+    except (CommandError, ToolError) as error:
+        return failed(hook, f"was not answered: {error}")
+    except (ValueError, msgspec.MsgspecError):
+        return failed(hook, "was not answered: the agent gave no verdict as JSON")
+    return Outcome() if answer.ok else Outcome("deny", answer.reason or "an agent of a hook says no")
+
+
+def _filled(hook: HookDefinition, text: str) -> str:
+    return hook.prompt.replace("$ARGUMENTS", text) if "$ARGUMENTS" in hook.prompt else f"{hook.prompt}\n\n{text}"
+
+
+_VERDICT = 'End your last message with a line of JSON: {"ok": true} or {"ok": false, "reason": "…"}.'
+_MOST_TURNS = 50  # as in Claude Code
 _JUDGE = (
     "You decide for a hook of a coding agent. Answer `ok`: true to let it continue, false to stop it, with a reason."
 )

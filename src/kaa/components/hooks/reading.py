@@ -129,8 +129,6 @@ class _Reader:
             self.notes.append(f"a hook of {_shown(name)} has no `{missing[0]}`, or one that is too long")
             return None
         notes = [f"`{_shown(field)[1:-1]}` is unknown" for field in entry if field not in _KNOWN]
-        if kind == "agent":
-            notes.append("hooks of the type agent are not supported yet")
         if kind == "http" and self._of_project:
             notes.append("http hooks of projects and plugins do not run")
         arguments = entry.get("args")
