@@ -140,6 +140,17 @@ def test_what_cannot_be_run_says_why(kaa: Kaa, server: ModelServer, agent: str, 
     assert error in results(server)[0]
 
 
+def test_the_user_sees_the_agents(kaa: Kaa, server: ModelServer) -> None:
+    define(kaa, more="permission: read-only")
+    server.begin([call("agent", agent="scribe", task="Work."), say("Seen."), say("Done.")])
+
+    kaa.run("-p", "hi")
+    shown = kaa.run("-c", "-p", "/agents").out
+
+    assert "  explore: searches, changes nothing\n" in shown
+    assert "  scribe: Writes notes (read-only; tools: read, write, bash)" in shown
+
+
 def test_an_agent_that_ends_early_returns_what_it_said(kaa: Kaa, server: ModelServer) -> None:
     define(kaa, more="maxTurns: 1")
     server.begin(

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from kaa.core.tool import ToolResult, TypedTool
-from kaa.ext.api import Extension, ExtensionAPI, ToolContext
+from kaa.ext.api import CommandContext, Extension, ExtensionAPI, Reply, ToolContext
 
 if TYPE_CHECKING:
     from kaa.components.agent_definition import AgentDefinition, ModelRole
@@ -55,11 +55,19 @@ def agents_extension(definitions: "Sequence[AgentDefinition]", models: "Mapping[
         fields: dict[str, str] = msgspec.structs.asdict(given)
         return await run_definition(fields["agent"], fields["task"], named, models, context)
 
+    async def show(_arguments: str, context: CommandContext) -> Reply:
+        from kaa.builtin.agents.listing import listing  # lazy, both, as above
+        from kaa.builtin.agents.running import Works
+
+        return Reply(listing(context.state(Works, Works).tasks, named))
+
     def extend(api: ExtensionAPI) -> None:
         api.register_tool(
             TypedTool(AGENT_TOOL, _DESCRIPTION, arguments, run),
             risk="read",
             title="{agent}: {task}",
         )
+        about = "Show the agents that work or have worked, and those that there are"
+        api.register_command("agents", about, show, argument_hint=None, while_running=True)
 
     return extend

@@ -1,12 +1,15 @@
 """Runs the agent of a definition: chooses its tools, its model and its rights, and puts its report together."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import Final
 
 from kaa.builtin.agents import AGENT_TOOL
 from kaa.builtin.agents.definitions import DEFINITIONS
+from kaa.builtin.agents.listing import Work
 from kaa.builtin.amounts import counted
 from kaa.components.agent_definition import AgentDefinition, ModelRole
 from kaa.components.tool_names import OWN_TOOLS
@@ -25,13 +28,26 @@ _CHANGING = ("edit", "write")
 # They are for conversations with a person.
 _OF_PERSONS = ("request_permission",)
 _MOST_SHOWN = 20
+_MOST_KEPT = 50
 
 
-class _Room:
-    """How many agents of a conversation may run at once."""
+class Works:
+    """The agents of a conversation. `limit`: how many may work at once; `tasks`: theirs, the last ones."""
 
     def __init__(self) -> None:
         self.limit = asyncio.Semaphore(MOST_AT_ONCE)
+        self.tasks: list[Work] = []
+
+    @contextmanager
+    def doing(self, name: str, task: str) -> Iterator[Work]:
+        """Keep a task, and how long it takes."""
+        work = Work(name, task, time.monotonic())
+        self.tasks = [*self.tasks[1 - _MOST_KEPT :], work]
+        try:
+            yield work
+        finally:
+            work.seconds = time.monotonic() - work.begun
+            work.ended = work.ended or "stopped"
 
 
 async def run_definition(
@@ -63,24 +79,29 @@ async def run_definition(
     if not tools:
         raise ToolError(f"The agent {definition.name} cannot be run: none of the tools of its definition is there.")
     rights: Sequence[str] | None = () if definition.permission == "read-only" else None
-    async with context.state(_Room, _Room).limit:
-        try:
-            result = await context.run_agent(
-                f"{task}\n\n{_REPORT}",
-                name=definition.name[:64],
-                system_prompt=definition.prompt or None,
-                model=_models(definition, models),
-                thinking=definition.thinking,
-                tools=tools,
-                writable=rights,
-                hosts=rights,
-                budget=None if definition.max_turns is None else Budget(turns=definition.max_turns),
-                asks=definition.permission == "ask",
-            )
-        except AgentError as error:
-            if error.result is None:
-                raise
-            raise ToolError(f"{error}\n\nIts last message:\n{_report(error.result)}") from error
+    works = context.state(Works, Works)
+    async with works.limit:
+        with works.doing(definition.name, task) as work:
+            try:
+                result = await context.run_agent(
+                    f"{task}\n\n{_REPORT}",
+                    name=definition.name[:64],
+                    system_prompt=definition.prompt or None,
+                    model=_models(definition, models),
+                    thinking=definition.thinking,
+                    tools=tools,
+                    writable=rights,
+                    hosts=rights,
+                    budget=None if definition.max_turns is None else Budget(turns=definition.max_turns),
+                    asks=definition.permission == "ask",
+                )
+            except AgentError as error:
+                if error.result is None:
+                    work.ended = "was not run"
+                    raise
+                work.ended = f"ended early ({error.result.reason}), {_used(error.result)}"
+                raise ToolError(f"{error}\n\nIts last message:\n{_report(error.result)}") from error
+            work.ended = f"done, {_used(result)}"
     return text_result(_report(result))
 
 
@@ -115,11 +136,14 @@ def _models(definition: AgentDefinition, models: Mapping[ModelRole, str]) -> lis
     return [one for one in (definition.model.reference, of_role) if one]
 
 
-def _report(result: AgentResult) -> str:
-    used = f"{counted(result.used.turns, 'turn')}, {result.used.tokens:,} tokens"
+def _used(result: AgentResult) -> str:
     cost = f", ${result.used.cost:.2f}" if result.used.cost >= 0.005 else ""
+    return f"{counted(result.used.turns, 'turn')}, {result.used.tokens:,} tokens{cost}"
+
+
+def _report(result: AgentResult) -> str:
     more = len(result.changed) - _MOST_SHOWN
     changed = ", ".join(result.changed[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
     changes = f"; it edited {changed}" if changed else ""
     refused = "; some of its calls were refused" if result.reason == "denied" else ""
-    return f"{result.text.strip() or '(it said nothing)'}\n\n[{result.agent}: {used}{cost}{changes}{refused}]"
+    return f"{result.text.strip() or '(it said nothing)'}\n\n[{result.agent}: {_used(result)}{changes}{refused}]"
