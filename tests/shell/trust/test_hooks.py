@@ -54,6 +54,16 @@ def test_the_question_shows_the_commands(home: Home) -> None:
     assert use.endswith(f"{FILE}: PreToolUse Bash: ./check.sh")
 
 
+def test_hooks_in_the_configuration_of_codex_count(home: Home) -> None:
+    hook = (
+        b'[[hooks.PreToolUse]]\nmatcher = "Bash"\n[[hooks.PreToolUse.hooks]]\ntype = "command"\ncommand = "./check"\n'
+    )
+
+    (use,) = surveyed(home, {".codex/config.toml": b'model = "x"\n' + hook}).uses
+
+    assert use.endswith(".codex/config.toml: PreToolUse Bash: ./check")
+
+
 def test_a_file_without_hooks_is_nothing_to_trust(home: Home) -> None:
     assert not surveyed(home, {FILE: b'{"model": "one"}'}).exists
 

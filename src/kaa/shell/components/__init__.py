@@ -117,6 +117,7 @@ HOOK_PLACES: Final = (
     Place(".claude/settings.json", "hook", "claude"),
     Place(".claude/settings.local.json", "hook", "claude"),
     Place(".codex/hooks.json", "hook", "codex"),
+    Place(".codex/config.toml", "hook", "codex"),
     Place(".gemini/settings.json", "hook", "gemini"),
 )
 """The files in which a project has hooks."""
