@@ -2,21 +2,23 @@
 
 import mmap
 import os
+import select
 import shutil
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kaa.hands import guard
-from kaa.hands.guard import service
+from kaa.hands import guard, wire
+from kaa.hands.guard import service, watcher
 from kaa.hands.guard.judged import JUDGES
+from kaa.hands.guard.quarantine import MountedError, move_away
 from kaa.hands.policy import PROTECTED_NAMES, Policy
 from kaa.hands.protected import JUDGED_PATHS
 from kaa.hands.settings import HandsSettings
@@ -42,6 +44,7 @@ class Brain:
 
     def __init__(self, root: Path, policy: Policy) -> None:
         ours, theirs = socket.socketpair()
+        self._ours = ours
         self._connection, self._theirs = WireConnection(ours), WireConnection(theirs)
         self._thread = threading.Thread(
             target=guard.serve, args=(self._theirs, HandsSettings(str(root), "/"), policy), daemon=True
@@ -55,6 +58,13 @@ class Brain:
         frame = self._connection.receive()
         assert frame is not None
         return frame.header
+
+    def signs(self) -> Sequence[int]:
+        """What the guard gives to poll; the caller closes the last one."""
+        self._connection.send({"op": "signs"})
+        _, descriptors = wire.receive(self._ours)
+        wire.close_all(descriptors[:-1])
+        return descriptors
 
     def check(self) -> dict[str, str]:
         """What was moved: old paths and new ones, relative to the project."""
@@ -987,7 +997,6 @@ def test_every_writable_directory_is_guarded(project: Path, start: Callable[...,
     assert sorted(brain.check()) == ["a/.envrc", "b/.envrc"]
 
 
-@pytest.mark.parametrize("start", ["told by inotify"], indirect=True)
 def test_it_acts_before_it_is_asked(project: Path, start: Callable[..., Brain]) -> None:
     brain = start()
 
@@ -999,6 +1008,46 @@ def test_it_acts_before_it_is_asked(project: Path, start: Callable[..., Brain]) 
         assert time.monotonic() < deadline
         time.sleep(0.001)
     assert list(brain.check()) == ["sub/.git/config"]
+
+
+@pytest.mark.parametrize("is_stuck", [False, True])
+def test_it_says_that_there_is_something_to_tell(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch, is_stuck: bool
+) -> None:
+    def mounted(*_: object) -> str:
+        raise MountedError
+
+    brain = start()
+    *_, alarm = brain.signs()
+    try:
+        with monkeypatch.context() as patched:
+            if is_stuck:
+                patched.setattr(watcher, "move_away", mounted)
+            _write(project / ".envrc", "evil")
+
+            assert select.select([alarm], [], [], HANG_SECONDS)[0]
+            assert brain.ask("news")["stuck"] == is_stuck
+        brain.ask("retry")
+        assert not (project / ".envrc").exists()
+    finally:
+        os.close(alarm)
+
+
+def test_what_goes_as_it_is_moved_away_is_not_in_order_when_it_comes_back(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(directory: int, name: str, ending: str = "") -> str | None:
+        os.unlink(name, dir_fd=directory)
+        return move_away(directory, name, ending)
+
+    brain = start()
+    with monkeypatch.context() as patched:
+        patched.setattr(watcher, "move_away", late)
+        _write(project / ".envrc", "evil")
+        assert brain.check() == {}
+    _write(project / ".envrc", "evil")
+
+    assert brain.check() == {".envrc": ".envrc.kaa-blocked"}
 
 
 @pytest.mark.parametrize("start", ["told by inotify"], indirect=True)

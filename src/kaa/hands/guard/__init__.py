@@ -21,7 +21,7 @@ environments and the like are not watched, unless an index or a symlink in a wat
 
 It recognizes what it moved away itself by device and inode: anybody can use the name. What a mapping in memory changes
 causes no event, so the guard compares all guarded files at each check, and every second while something may run. With
-more directories than it can watch it reads all of them at each check.
+more directories than it can watch it reads all of them then.
 
 Requests of the brain, each answered, after everything that happened before it has been dealt with, by
 `{"findings": [{"path", "kept_as", "why", "kind"}, ...], "more": number of findings left out, "flooded": whether
@@ -31,10 +31,10 @@ keeps something that has to be moved away, "scans": whether it cannot watch all 
     {"op": "check"}                what was found since the last answer
     {"op": "news"}                 the same without comparing; for what comes to light while nobody asks. Unlike the
                                    others it does not end the counting of findings by which a loop is recognized
-    {"op": "signs"}                the same without comparing, and three descriptors (none where there is no inotify):
-                                   as long as none of the first two is readable and nothing runs, a check would find
-                                   nothing; the third is readable when there is something to tell, and has a
-                                   `FLOOD_ALARM` when findings come from a loop; it ends if the guard dies
+    {"op": "signs"}                the same without comparing, and three descriptors: as long as none of the first two
+                                   is readable and nothing runs, a check would find nothing; the third is readable
+                                   when there is something to tell, and has a `FLOOD_ALARM` when findings come from a
+                                   loop; it ends if the guard dies
     {"op": "succeed"}              after a guard that died while commands ran: what that did not know comes from them.
                                    The body is that of its last answer that had one
     {"op": "retry"}                the mounts that came while a command could write are gone: move away what is stuck

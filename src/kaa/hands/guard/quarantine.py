@@ -75,9 +75,10 @@ def move_away(directory: int, name: str, ending: str = "") -> str | None:
     """Rename something in an open directory; its new name, which has this ending.
 
     Returns:
-        None if it is gone, or held by a Seatbelt profile, so that no command can have changed it.
+        None if a Seatbelt profile holds it, so that no command can have changed it.
 
     Raises:
+        FileNotFoundError: it is gone.
         MountedError: a mount keeps it.
         OSError: it is still there.
     """
@@ -86,8 +87,6 @@ def move_away(directory: int, name: str, ending: str = "") -> str | None:
             continue
         try:
             _rename(directory, name, kept)
-        except FileNotFoundError:
-            return None
         except OSError as error:
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EISDIR):  # taken meanwhile
                 continue

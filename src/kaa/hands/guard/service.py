@@ -36,11 +36,13 @@ def serve(connection: WireConnection, settings: HandsSettings, policy: Policy) -
     named = (*named_paths(gits, roots, settings.home), *missing)
     elsewhere = (path for git in gits if git.proof for path in git.directories if not is_below_any(path, roots))
     guard = Guard(roots, policy.git_writable, inotify, named, elsewhere if policy.git_writable else ())
-    signs = None if inotify is None else Signs(inotify)
+    signs = Signs(inotify) if roots else None
     try:
-        _serve(connection, settings, guard, signs)
+        _serve(connection, settings, guard, inotify, signs)
     finally:
         guard.close()
+        if signs is not None:
+            signs.close()
 
 
 class Signs:
@@ -50,9 +52,12 @@ class Signs:
     are descriptors that the brain polls: a command that touched nothing costs no round trip. A third one becomes
     readable when there is a finding that the brain was not told yet, or when the guard has died: nobody else has its
     other end.
+
+    Args:
+        inotify: what the kernel tells; without it the guard always says that something may have happened.
     """
 
-    def __init__(self, inotify: Inotify) -> None:
+    def __init__(self, inotify: Inotify | None) -> None:
         self._inotify = inotify
         self._begun = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._alarm, self._alarming = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -60,11 +65,12 @@ class Signs:
     @property
     def descriptors(self) -> Sequence[int]:
         """What the brain polls, and the alarm."""
-        return (self._inotify.fileno(), self._begun, self._alarm)
+        return (self._begun if self._inotify is None else self._inotify.fileno(), self._begun, self._alarm)
 
-    def fileno(self) -> int:
-        """For poll: something has happened."""
-        return self._inotify.fileno()
+    def close(self) -> None:
+        """Let go of what is its own."""
+        for descriptor in (self._begun, self._alarm, self._alarming):
+            os.close(descriptor)
 
     def set(self) -> None:
         """Before something is taken from the kernel."""
@@ -72,7 +78,7 @@ class Signs:
 
     def tell_of(self, guard: Guard) -> None:
         """Have the brain ask at once if there is something to tell."""
-        if guard.findings or guard.findings.flooded:
+        if guard.findings or guard.findings.flooded or guard.stuck:
             self.set()
             with contextlib.suppress(BlockingIOError, BrokenPipeError):  # it has been told, or is gone
                 os.write(self._alarming, FLOOD_ALARM if guard.findings.flooded else _NEWS)
@@ -85,12 +91,14 @@ class Signs:
             os.read(self._alarm, _ALARMS)
 
 
-def _serve(connection: WireConnection, settings: HandsSettings, guard: Guard, signs: Signs | None) -> None:
+def _serve(
+    connection: WireConnection, settings: HandsSettings, guard: Guard, inotify: Inotify | None, signs: Signs | None
+) -> None:
     poll, poll_at_rest = select.poll(), select.poll()
     poll.register(connection, select.POLLIN)
     poll_at_rest.register(connection, select.POLLIN)
-    if signs is not None:
-        poll.register(signs, select.POLLIN)
+    if inotify is not None:
+        poll.register(inotify, select.POLLIN)
     resting = False
     pause = _COMPARING_SECONDS
     compared = time.monotonic()
@@ -109,7 +117,7 @@ def _serve(connection: WireConnection, settings: HandsSettings, guard: Guard, si
             continue
         elif not resting:
             started = time.monotonic()
-            guard.compare()
+            guard.look()
             if signs is not None:
                 signs.tell_of(guard)
             compared = time.monotonic()

@@ -102,6 +102,12 @@ class Guard:
         for subject in stuck:
             self._inspect(subject, released=True)
 
+    def look(self) -> None:
+        """Find what nothing tells, while nobody asks."""
+        if self.scans:
+            self._directories.look_everywhere()
+        self.compare()
+
     def compare(self) -> None:
         """Look at all guarded files: what is written through a mapping causes no event before it ends."""
         for subject in tuple(self._subjects):
@@ -208,6 +214,8 @@ class Guard:
                     return
                 why += "; something is mounted there, so it could not be moved away: look at it before you go on"
                 self._baseline.accept(subject, path, items[path])
+            except FileNotFoundError:
+                return  # what comes in its place is new
             except OSError as error:
                 why += f"; it could not be moved away ({error.strerror}), remove it before you open the project"
             else:

@@ -286,9 +286,13 @@ class GuardWatch:
     async def _exchange(self, operation: str, path: str | None = None, body: bytes = b"") -> None:
         self._answers_due += 1
         await self._slot.channel.send({"op": operation, "path": path or self._root}, body)
-        async with asyncio.timeout(_PATIENCE_SECONDS):
-            while self._answers_due:
-                await self._take_answer()
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                while self._answers_due:
+                    await self._take_answer()
+        except asyncio.CancelledError:
+            self._fetch_soon()  # the answer may tell something, and the guard gives no second sign of it
+            raise
 
     async def _take_answer(self) -> None:
         frame, descriptors = await self._slot.channel.receive_with_descriptors()
@@ -325,7 +329,11 @@ class GuardWatch:
             asyncio.get_running_loop().remove_reader(alarm)
         if not alarms or wire.FLOOD_ALARM in alarms:
             self._stop()
-        self._has_news = bool(alarms)
+        if alarms:
+            self._fetch_soon()
+
+    def _fetch_soon(self) -> None:
+        self._has_news = not self._closed
         if self._has_news and (self._fetching is None or self._fetching.done()):
             self._fetching = asyncio.ensure_future(self._fetch())
 
