@@ -80,7 +80,7 @@ def test_a_change_of_the_installed_files_is_told(
         code.write_text(_RULES.replace("first", "second"))
         enter(program, "/rules")
 
-        program.wait_for("was loaded again")
+        program.wait_for(lambda screen: "was loaded again" in " ".join(screen.text().split()))  # the path may be long
         program.wait_for("rules, second edition")
         assert told in " ".join(program.screen.text().split())
 

@@ -280,7 +280,7 @@ def test_the_tool_shows_its_calls_while_it_works(stage: Stage) -> None:
         await conversation.submit("work")
         return shown
 
-    assert stage.play(scene, ConversationOptions(model="m", approvals="auto")) == ["read notes.txt\n"]
+    assert stage.play(scene, ConversationOptions(model="m", approvals="auto"))[1:] == ["read notes.txt\n"]
 
 
 def test_over_its_own_budget_it_ends_and_the_conversation_goes_on(stage: Stage) -> None:

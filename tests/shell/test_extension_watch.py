@@ -1,14 +1,17 @@
 """Extensions that change while a conversation waits for the user: without a message, a command or a key."""
 
 import asyncio
+import errno
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from kaa.shell.conversation import Conversation
+from kaa.shell.extensions import folder_watch
 from kaa.shell.host import Host
 from kaa.shell.options import ConversationOptions, HostOptions
 from kaa.workspace.memory import MemoryWorkspace
@@ -49,6 +52,21 @@ class TestAChange:
         play(stage, scene)
 
         assert stage.notices == [f"extension {path} was loaded again"] * 2
+
+    def test_is_found_where_the_system_tells_of_none(self, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse() -> None:
+            raise OSError(errno.EMFILE, "no instance of inotify is left")
+
+        monkeypatch.setattr(folder_watch, "Inotify", refuse)
+        monkeypatch.setattr(folder_watch, "_UNTOLD_SECONDS", 0.01)
+        path = install(stage, "mine.py", greeting("greet"))
+
+        async def scene(host: Host) -> None:
+            conversation = await _watched(host)
+            path.write_text(greeting("wave"))
+            await _until(lambda: "wave" in names(conversation))
+
+        play(stage, scene)
 
     def test_in_a_new_folder_of_an_extension_is_followed(self, stage: Stage) -> None:
         entry = install(stage, "mine/__init__.py", greeting("greet"))

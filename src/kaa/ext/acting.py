@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from kaa.core.messages import Json, Message
     from kaa.core.provider import ThinkingLevel
     from kaa.core.tool import ToolResult
-    from kaa.ext.agents import AgentResult, AgentRunner
+    from kaa.ext.agents import AgentControl, AgentResult, AgentRunner
     from kaa.ext.choices import SessionModels
     from kaa.ext.command_context import CommandContext
     from kaa.ext.completions import Completion, CompletionTask
@@ -309,7 +309,7 @@ class ConversationActions(Protocol):
 
             return await structured_answer(schema, task, ask)
 
-    async def run_agent(
+    async def run_agent(  # noqa: PLR0913 - a right, a limit or a choice each
         self,
         prompt: str,
         *,
@@ -322,6 +322,7 @@ class ConversationActions(Protocol):
         hosts: Sequence[str] | None = (),
         budget: "Budget | None" = None,
         asks: bool = True,
+        resume: str | None = None,
     ) -> "AgentResult":
         """Run an agent with a context of its own to its end. Cancelling the call stops it.
 
@@ -343,6 +344,7 @@ class ConversationActions(Protocol):
             hosts: what its commands may reach, likewise.
             budget: limits of its own, besides those of the conversation.
             asks: whether the user is asked about its calls; otherwise what would need a question is refused.
+            resume: the id of an agent that ended: it goes on, with its context, and `prompt` is what it is told next.
 
         Raises:
             ValueError: the task is empty.
@@ -376,8 +378,20 @@ class ConversationActions(Protocol):
                     budget,
                     asks,
                     self._show_work,
+                    resume,
                 )
             )
+
+    @property
+    def agents(self) -> "AgentControl":
+        """The agents of the conversation: shows, steers and stops them.
+
+        Raises:
+            RuntimeError: this context belongs to no open conversation.
+        """
+        if self._agents is None:
+            raise RuntimeError("this context belongs to no open conversation")
+        return self._agents().control
 
     def _controlled(self) -> ConversationControl:
         if self._control is None:

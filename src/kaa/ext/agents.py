@@ -27,6 +27,7 @@ class AgentTask(msgspec.Struct, frozen=True):
     budget: Budget | None
     asks: bool
     update: Callable[[str], object] | None = None
+    resume: str | None = None
 
 
 class ToolTask(msgspec.Struct, frozen=True):
@@ -78,8 +79,73 @@ class AgentError(ToolError):
         self.result = result
 
 
+class AgentStatus(msgspec.Struct, frozen=True):
+    """An agent that works, or has worked, for a conversation.
+
+    Attributes:
+        agent: its id.
+        parent: the id of the agent that called for it; None for the conversation's own.
+        task: the first line of what it is to do.
+        session: the file of its session; None where none is kept.
+        state: `working`; or why it ended, as `RunEndReason` has it; `interrupted` if kaa ended before.
+        doing: its last call, for people, while it works.
+        used: by it and the agents that its tools ran, since it began or went on.
+        seconds: how long it took, or takes already.
+    """
+
+    agent: str
+    parent: str | None
+    task: str
+    session: str | None
+    state: str
+    doing: str = ""
+    used: BudgetUsage = BudgetUsage()
+    seconds: float = 0.0
+
+
+class AgentControl(Protocol):
+    """The agents of a conversation, for those who watch over them."""
+
+    def list(self) -> Sequence[AgentStatus]:
+        """All of them, in the order in which they first began."""
+        ...
+
+    def steer(self, agent_id: str, text: str) -> None:
+        """Tell an agent something, as its user: it gets it when its present calls are done.
+
+        Raises:
+            AgentError: it is not at work.
+        """
+        ...
+
+    def stop(self, agent_id: str) -> None:
+        """Stop an agent; whoever called for it is told.
+
+        Raises:
+            AgentError: it is not at work.
+        """
+        ...
+
+    def transcript(self, agent_id: str) -> str:
+        """What it was told, said and did until now, as Markdown.
+
+        Raises:
+            AgentError: there is no such agent, or its session cannot be read.
+        """
+        ...
+
+
 class AgentRunner(Protocol):
-    """Runs agents, and tools for extensions; kaa has one for each conversation and for each agent in it."""
+    """Runs agents, and tools for extensions; kaa has one for each conversation and for each agent in it.
+
+    Attributes:
+        control: shows, steers and stops the agents of the conversation.
+    """
+
+    @property
+    def control(self) -> AgentControl:
+        """See above."""
+        ...
 
     async def run(self, task: AgentTask) -> AgentResult:
         """Run an agent to its end. Cancelling the call stops it.

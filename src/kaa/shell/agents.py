@@ -28,17 +28,21 @@ from kaa.llm.models.registry import NoModelError
 from kaa.llm.thinking_levels import nearest_level
 from kaa.session.context import build_context
 from kaa.session.entries import RequestUsage
+from kaa.session.errors import SessionError
 from kaa.session.recorder import SessionRecorder
-from kaa.session.store import MemoryStore
+from kaa.session.store import SessionStore
 from kaa.shell.active_tools import ActiveTools
 from kaa.shell.agent_building import AgentSpec, BuiltAgent, build_agent, nested_instructions
+from kaa.shell.agent_roster import AgentRoster, call_line
 from kaa.shell.checkpoints.turns import TurnCheckpoints
+from kaa.shell.compaction.compacting import Compacting
+from kaa.shell.compaction.summarizing import Summarizer
 from kaa.shell.containment import contain
 from kaa.shell.gatekeeper import Gatekeeper, create_gatekeeper
 from kaa.shell.home import Home
 from kaa.shell.models.link import ModelLink
 from kaa.shell.result_limit import limiting
-from kaa.tui.sanitize import squeezed
+from kaa.shell.settings import Settings
 from kaa.workspace.protocol import WiderError, Workspace
 
 # The kind of the entries that say what an agent used.
@@ -47,9 +51,6 @@ _MAX_NAME_CHARACTERS = 64
 _MOST_NESTED = 5
 _OWN_RIGHTS = ("granted", "outside")
 _CHANGING = ("edit", "write")
-# What tells most about a call, if it has it.
-_SUBJECTS = ("command", "path", "pattern", "url", "task", "name")
-_MOST_SHOWN = 200
 _UNASKED: Final = "the user is not asked for this agent. Do without it, and say so in your report"
 
 AnswerT = TypeVar("AnswerT")
@@ -68,6 +69,7 @@ class AgentOrigin(msgspec.Struct, frozen=True):
         checkpoints: keep what calls change.
         home: the user's folder.
         notify: told, in a sentence, of what is worth knowing.
+        settings: gives those in force.
     """
 
     asker: Asker
@@ -78,6 +80,7 @@ class AgentOrigin(msgspec.Struct, frozen=True):
     checkpoints: TurnCheckpoints
     home: Home
     notify: Callable[[str], None]
+    settings: Callable[[], Settings]
 
 
 class _Guard(NamedTuple):
@@ -118,6 +121,10 @@ class AgentRuns:
         ledger: gives what a new agent pays from.
         emit: gets the events of agents, each with the agent's id.
         depth: how many agents it is within.
+        caller: the agent whose calls these are; None for the conversation's own.
+
+    Attributes:
+        control: the agents of the conversation.
     """
 
     def __init__(
@@ -127,12 +134,16 @@ class AgentRuns:
         ledger: Callable[[Budget | None], Ledger],
         emit: Callable[[Event], None],
         depth: int = 0,
+        caller: str | None = None,
+        control: AgentRoster | None = None,
     ) -> None:
         self._origin = origin
         self._workspace = workspace
         self._ledger = ledger
         self._emit = emit
         self._depth = depth
+        self._caller = caller
+        self.control = control or AgentRoster(origin.spec.store, origin.spec.recorder, workspace.root)
         self._callers: dict[str, _Guard] = {}
 
     async def run(self, task: AgentTask) -> AgentResult:
@@ -160,7 +171,9 @@ class AgentRuns:
         author = f"extension {task.extension}" if task.extension else _OWN
         call = ToolCall(secrets.token_hex(8), task.name, task.arguments)
         if (guard := self._callers.get(author)) is None:  # kept, with the answers that hold for the session
-            runner = AgentRuns(self._origin, self._workspace, self._ledger, self._emit, self._depth + 1)
+            runner = AgentRuns(
+                self._origin, self._workspace, self._ledger, self._emit, self._depth + 1, self._caller, self.control
+            )
             guard = self._callers[author] = self._guard(author, self._workspace, runner, self._origin.asker)
         if self._workspace.is_narrowed and guard.registry.risk_of(task.name) in _OWN_RIGHTS:
             raise AgentError(f"{task.name} was not run: the limits of this agent do not hold for it.")
@@ -189,17 +202,34 @@ class AgentRuns:
             )
 
     async def _run(self, task: AgentTask, workspace: Workspace) -> AgentResult:
-        agent_id = f"{task.name}-{secrets.token_hex(3)}"
-        ledger = self._ledger(task.budget)
-        agent = await self._build(task, agent_id, workspace, ledger)
+        agent_id = task.resume or f"{task.name}-{secrets.token_hex(3)}"
+        try:
+            store = self.control.open_session(agent_id, resume=task.resume is not None)
+        except SessionError as error:
+            raise AgentError(f"The agent was not run: {error}") from error
+        try:
+            ledger = self._ledger(task.budget)
+            agent = await self._build(task, agent_id, workspace, ledger, store)
+            with self.control.at_work(
+                agent_id, store, agent, ledger, task=task.prompt, call=task.call_id, parent=self._caller
+            ):
+                return await self._work(task, agent_id, agent, ledger)
+        finally:
+            try:
+                await store.close()
+            except SessionError as error:
+                self._origin.notify(str(error))
+
+    async def _work(self, task: AgentTask, agent_id: str, agent: Agent, ledger: Ledger) -> AgentResult:
         agent.set_allowance(ledger)
         agent.subscribe(lambda event: self._pass_on(event, agent_id))
         if (update := task.update) is not None:
 
             def show(event: Event) -> None:
                 if isinstance(event, ToolExecutionStart):
-                    update(_line(event))
+                    update(f"{call_line(event)}\n")
 
+            update(f"{agent_id}\n")  # also for whoever finds the call interrupted
             agent.subscribe(show)
         try:
             end = await agent.run(user_message(task.prompt, origin="agent"))
@@ -212,14 +242,19 @@ class AgentRuns:
             raise AgentError(f"The agent {agent_id} ended early ({end.reason}): {end.error or end.reason}", result)
         return result
 
-    async def _build(self, task: AgentTask, agent_id: str, workspace: Workspace, ledger: Ledger) -> Agent:
+    async def _build(
+        self, task: AgentTask, agent_id: str, workspace: Workspace, ledger: Ledger, store: SessionStore
+    ) -> Agent:
         origin = self._origin
-        runner = AgentRuns(origin, workspace, ledger.child, self._emit, self._depth + 1)
+        runner = AgentRuns(origin, workspace, ledger.child, self._emit, self._depth + 1, agent_id, self.control)
         guard = self._guard(agent_id, workspace, runner, origin.asker if task.asks else _Refusing(origin.asker))
-        spec = await self._spec(task, guard.registry)
+        spec = await self._spec(task, guard.registry, store)
         nested = nested_instructions(spec, workspace, lambda: agent.messages, origin.notify)
         hooks = self._hooks(guard, task.call_id or agent_id, nested)
-        agent = build_agent(spec, hooks, notify=origin.notify, asker=guard.registry.context.asker).agent
+        built = build_agent(spec, hooks, notify=origin.notify, asker=guard.registry.context.asker)
+        agent, recorder, link = built.agent, spec.recorder, spec.models.link
+        summarizer = Summarizer(agent, link, built.models, store, origin.settings)
+        Compacting(agent, store, recorder, summarizer, guard.registry, lambda: origin.settings().compaction)
         return agent
 
     def _guard(self, author: str, workspace: Workspace, runner: "AgentRuns", asker: Asker) -> _Guard:
@@ -273,7 +308,7 @@ class AgentRuns:
             before_request=tuple(registry.run.before_request),
         )
 
-    async def _spec(self, task: AgentTask, registry: Registry) -> AgentSpec:
+    async def _spec(self, task: AgentTask, registry: Registry, store: SessionStore) -> AgentSpec:
         """That of the conversation's agent, with a session, a prompt, tools and a model of its own."""
         origin = self._origin
         try:
@@ -283,14 +318,14 @@ class AgentRuns:
             raise AgentError(f"The agent was not run: {error}") from error
         prompt = origin.spec.tools.prompt
         prompt = msgspec.structs.replace(prompt, custom=task.system_prompt or prompt.custom)
-        store = MemoryStore(self._workspace.root)
+        context = build_context(store)
         return msgspec.structs.replace(
             origin.spec,
             models=msgspec.structs.replace(origin.spec.models, link=link),
             tools=ActiveTools(registry, lambda: tools, prompt),
             store=store,
-            recorder=SessionRecorder(store, build_context(store)),
-            messages=(),
+            recorder=SessionRecorder(store, context),
+            messages=context.messages,
             run_budget=Budget(),
             session_budget=Budget(),
         )
@@ -326,12 +361,6 @@ class AgentRuns:
             case _:
                 pass
         self._emit(msgspec.structs.replace(event, agent=agent_id))
-
-
-def _line(call: ToolExecutionStart) -> str:
-    """What an agent does, in a line for people."""
-    subject = next((text for name in _SUBJECTS if isinstance(text := call.args.get(name), str)), "")
-    return f"{call.tool_name} {squeezed(subject)[:_MOST_SHOWN]}".rstrip() + "\n"
 
 
 def _changed(end: AgentEnd) -> tuple[str, ...]:

@@ -33,7 +33,6 @@ from kaa.ext.places import (
     last_change,
     nearest_folder,
 )
-from kaa.host.log import LOG
 from kaa.shell.home import Home, expanded
 from kaa.shell.options import HostOptions
 from kaa.shell.settings import Settings
@@ -286,7 +285,7 @@ class LoadedExtensions:
             return lines + await self._modifications(renewed)
 
     def watch(self, changed: Callable[[], None]) -> None:
-        """Call `changed` when extensions may have changed, until `close`. Some systems cannot report that.
+        """Call `changed` when extensions may have changed, until `close`.
 
         Only the first call counts.
         """
@@ -295,11 +294,7 @@ class LoadedExtensions:
         # Lazy: a run without a user ends soon.
         from kaa.shell.extensions.folder_watch import FolderWatch
 
-        try:
-            self._watch = FolderWatch(changed)
-        except OSError as error:
-            LOG.info("extensions are not watched: %s", error)
-            return
+        self._watch = FolderWatch(changed)
         self._watch_folders()
 
     def known(self, settings: Settings, project: Sequence[ExtensionId] = ()) -> list[KnownExtension]:

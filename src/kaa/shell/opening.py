@@ -249,7 +249,17 @@ async def open_conversation(
         def agents() -> "AgentRunner":
             from kaa.shell.agents import AgentOrigin, AgentRuns  # lazy: few tools run agents
 
-            origin = AgentOrigin(asker, registry, spec, built, gate, checkpoints, at.home, at.notify)
+            origin = AgentOrigin(
+                asker,
+                registry,
+                spec,
+                built,
+                gate,
+                checkpoints,
+                at.home,
+                at.notify,
+                lambda: reloading.settings,
+            )
             return AgentRuns(origin, at.workspace, built.budgeting.child, events.emit)
 
         parts = _session_parts(options, session, models, built, registry, reloading, checkpoints, events, spec, at)

@@ -55,11 +55,10 @@ def agents_extension(definitions: "Sequence[AgentDefinition]", models: "Mapping[
         fields: dict[str, str] = msgspec.structs.asdict(given)
         return await run_definition(fields["agent"], fields["task"], named, models, context)
 
-    async def show(_arguments: str, context: CommandContext) -> Reply:
-        from kaa.builtin.agents.listing import listing  # lazy, both, as above
-        from kaa.builtin.agents.running import Works
+    async def show(arguments: str, context: CommandContext) -> Reply:
+        from kaa.builtin.agents.listing import answer  # lazy, as above
 
-        return Reply(listing(context.state(Works, Works).tasks, named))
+        return Reply(answer(arguments, context.agents, named))
 
     def extend(api: ExtensionAPI) -> None:
         api.register_tool(
@@ -67,7 +66,12 @@ def agents_extension(definitions: "Sequence[AgentDefinition]", models: "Mapping[
             risk="read",
             title="{agent}: {task}",
         )
-        about = "Show the agents that work or have worked, and those that there are"
-        api.register_command("agents", about, show, argument_hint=None, while_running=True)
+        api.register_command(
+            "agents",
+            "Show the agents that work or have worked, what one said and did; stop one, or tell it something",
+            show,
+            argument_hint="[ID|stop ID|tell ID TEXT]",
+            while_running=True,
+        )
 
     return extend

@@ -1,16 +1,13 @@
 """Runs the agent of a definition: chooses its tools, its model and its rights, and puts its report together."""
 
 import asyncio
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
 from kaa.builtin.agents import AGENT_TOOL
 from kaa.builtin.agents.definitions import DEFINITIONS
-from kaa.builtin.agents.listing import Work
-from kaa.builtin.amounts import counted
+from kaa.builtin.agents.listing import used_in_short
 from kaa.components.agent_definition import AgentDefinition, ModelRole
 from kaa.components.tool_names import OWN_TOOLS
 from kaa.core.budget import Budget
@@ -28,26 +25,14 @@ _CHANGING = ("edit", "write")
 # They are for conversations with a person.
 _OF_PERSONS = ("request_permission",)
 _MOST_SHOWN = 20
-_MOST_KEPT = 50
+_MOST_NAME_CHARACTERS = 64
 
 
-class Works:
-    """The agents of a conversation. `limit`: how many may work at once; `tasks`: theirs, the last ones."""
+class _Limit(asyncio.Semaphore):
+    """How many agents of a conversation may work at once."""
 
     def __init__(self) -> None:
-        self.limit = asyncio.Semaphore(MOST_AT_ONCE)
-        self.tasks: list[Work] = []
-
-    @contextmanager
-    def doing(self, name: str, task: str) -> Iterator[Work]:
-        """Keep a task, and how long it takes."""
-        work = Work(name, task, time.monotonic())
-        self.tasks = [*self.tasks[1 - _MOST_KEPT :], work]
-        try:
-            yield work
-        finally:
-            work.seconds = time.monotonic() - work.begun
-            work.ended = work.ended or "stopped"
+        super().__init__(MOST_AT_ONCE)
 
 
 async def run_definition(
@@ -60,7 +45,7 @@ async def run_definition(
     """Run an agent to its end. The result is its report, with what it used.
 
     Args:
-        name: of the definition.
+        name: of the definition; or the id of an agent that ended, which goes on.
         task: for the agent.
         definitions: of the user and the project, by name.
         models: the user's, by what they are for.
@@ -70,7 +55,10 @@ async def run_definition(
         ToolError: there is no such definition, or the agent could not be run or did not finish.
     """
     known = {**DEFINITIONS, **definitions}
-    definition = known.get(name) or known.get(name.strip().lstrip("@"))
+    definition, resume = known.get(name) or known.get(name.strip().lstrip("@")), None
+    if definition is None:
+        resume, named = name.strip(), name.strip().rpartition("-")[0]
+        definition = next((one for key, one in known.items() if key[:_MOST_NAME_CHARACTERS] == named), None)
     if definition is None:
         raise ToolError(f"There is no agent {name!r}. Agents: {', '.join(known)}.")
     if not task.strip():
@@ -79,29 +67,25 @@ async def run_definition(
     if not tools:
         raise ToolError(f"The agent {definition.name} cannot be run: none of the tools of its definition is there.")
     rights: Sequence[str] | None = () if definition.permission == "read-only" else None
-    works = context.state(Works, Works)
-    async with works.limit:
-        with works.doing(definition.name, task) as work:
-            try:
-                result = await context.run_agent(
-                    f"{task}\n\n{_REPORT}",
-                    name=definition.name[:64],
-                    system_prompt=definition.prompt or None,
-                    model=_models(definition, models),
-                    thinking=definition.thinking,
-                    tools=tools,
-                    writable=rights,
-                    hosts=rights,
-                    budget=None if definition.max_turns is None else Budget(turns=definition.max_turns),
-                    asks=definition.permission == "ask",
-                )
-            except AgentError as error:
-                if error.result is None:
-                    work.ended = "was not run"
-                    raise
-                work.ended = f"ended early ({error.result.reason}), {_used(error.result)}"
-                raise ToolError(f"{error}\n\nIts last message:\n{_report(error.result)}") from error
-            work.ended = f"done, {_used(result)}"
+    async with context.state(_Limit, _Limit):
+        try:
+            result = await context.run_agent(
+                f"{task}\n\n{_REPORT}",
+                name=definition.name[:_MOST_NAME_CHARACTERS],
+                system_prompt=definition.prompt or None,
+                model=_models(definition, models),
+                thinking=definition.thinking,
+                tools=tools,
+                writable=rights,
+                hosts=rights,
+                budget=None if definition.max_turns is None else Budget(turns=definition.max_turns),
+                asks=definition.permission == "ask",
+                resume=resume,
+            )
+        except AgentError as error:
+            if error.result is None:
+                raise
+            raise ToolError(f"{error}\n\nIts last message:\n{_report(error.result)}") from error
     return text_result(_report(result))
 
 
@@ -136,14 +120,10 @@ def _models(definition: AgentDefinition, models: Mapping[ModelRole, str]) -> lis
     return [one for one in (definition.model.reference, of_role) if one]
 
 
-def _used(result: AgentResult) -> str:
-    cost = f", ${result.used.cost:.2f}" if result.used.cost >= 0.005 else ""
-    return f"{counted(result.used.turns, 'turn')}, {result.used.tokens:,} tokens{cost}"
-
-
 def _report(result: AgentResult) -> str:
     more = len(result.changed) - _MOST_SHOWN
     changed = ", ".join(result.changed[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
     changes = f"; it edited {changed}" if changed else ""
     refused = "; some of its calls were refused" if result.reason == "denied" else ""
-    return f"{result.text.strip() or '(it said nothing)'}\n\n[{result.agent}: {_used(result)}{changes}{refused}]"
+    facts = f"{used_in_short(result.used)}{changes}{refused}"
+    return f"{result.text.strip() or '(it said nothing)'}\n\n[{result.agent} (this name has it go on): {facts}]"

@@ -173,6 +173,11 @@ def draft_path(session: Path) -> Path:
     return session.with_name(f"{session.name}.draft")
 
 
+def agents_folder(session: Path) -> Path:
+    """Where the sessions of the agents of a conversation are kept."""
+    return session.with_name(f"{session.name}.agents")
+
+
 def find_header(beginning: bytes) -> SessionHeader | None:
     """The header in the first `HEADER_BYTES` of a file, None if the file is no session."""
     first_line, _, _ = beginning.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")

@@ -10,12 +10,12 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
 from kaa.session.errors import NotASessionError, SessionReadError, TrashError
-from kaa.session.file.file_store import HEADER_BYTES, draft_path, find_header, journal_path
+from kaa.session.file.file_store import HEADER_BYTES, agents_folder, draft_path, find_header, journal_path
 from kaa.session.file.lock import lock
 
 _PRIVATE = 0o600
@@ -24,7 +24,7 @@ _NAMES_TRIED = 10_000
 
 
 def trash_session(path: Path, environ: Mapping[str, str]) -> Path:
-    """Move a session, its journal and its draft into the trash.
+    """Move a session, with all that belongs to it, into the trash.
 
     The session goes first, and comes back last (`restoring.restore`): where it stands, all that belongs to it stands.
     If kaa is killed in between, what belongs to it may be in either place, and restoring the session completes it.
@@ -57,9 +57,9 @@ def trash_session(path: Path, environ: Mapping[str, str]) -> Path:
         return moved[0][1]
 
 
-def companions(session: Path) -> tuple[Path, Path]:
-    """The files that belong to a session file: its journal, and what was typed and not sent."""
-    return journal_path(session), draft_path(session)
+def companions(session: Path) -> Sequence[Path]:
+    """What belongs to a session file: its journal, what was typed and not sent, and the sessions of its agents."""
+    return journal_path(session), draft_path(session), agents_folder(session)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,241 @@
+"""The agents of a conversation: those at work, those that were, and the sessions of all.
+
+The session of an agent is a file in a folder beside that of the conversation (`NAME.jsonl.agents`). No list of sessions
+shows it, and it goes into the trash and comes back with the conversation's. Where that has no file, neither do they.
+That an agent began, and how it ended, stands in the session of the conversation, whichever agent called for it.
+"""
+
+import io
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from kaa.core.agent import Agent
+from kaa.core.budget import BudgetUsage, Ledger
+from kaa.core.events import AgentEnd, Event, ToolExecutionStart
+from kaa.core.messages import user_message
+from kaa.ext.agents import AgentError, AgentStatus
+from kaa.session.entries import Custom
+from kaa.session.errors import SessionError
+from kaa.session.file.file_store import FileStore, agents_folder
+from kaa.session.recorder import SessionRecorder
+from kaa.session.store import MemoryStore, SessionStore, new_header, read_entry
+from kaa.tui.sanitize import squeezed
+
+_BEGUN, _ENDED = "agent", "agent_end"
+_MOST_IN_MEMORY = 50  # sessions without a file that can be continued
+_MOST_SHOWN = 200
+# What tells most about a call, if it has it.
+_SUBJECTS = ("command", "path", "pattern", "url", "task", "name")
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]")
+_LONGEST_NAME = 100
+
+
+class _Begun(msgspec.Struct, frozen=True):
+    """What is noted of an agent that begins. `parent`: the agent that called for it; None: the conversation's own."""
+
+    agent: str
+    task: str
+    call: str = ""
+    parent: str | None = None
+
+
+class _Ended(msgspec.Struct, frozen=True):
+    """What is noted of an agent that ended."""
+
+    agent: str
+    reason: str
+    seconds: float = 0.0
+    used: BudgetUsage = BudgetUsage()
+
+
+class _Live:
+    """An agent at work."""
+
+    def __init__(self, begun: _Begun, agent: Agent, ledger: Ledger) -> None:
+        self.begun = begun
+        self.agent = agent
+        self.ledger = ledger
+        self.since = time.monotonic()
+        self.doing = ""
+        self.reason = "aborted"
+
+    def observe(self, event: Event) -> None:
+        """Follow what it does."""
+        match event:
+            case ToolExecutionStart():
+                self.doing = call_line(event)
+            case AgentEnd(reason=reason):
+                self.reason = reason
+            case _:
+                pass
+
+    @property
+    def seconds(self) -> float:
+        """How long it works already."""
+        return time.monotonic() - self.since
+
+
+class AgentRoster:
+    """See `kaa.ext.agents.AgentControl`, which this is.
+
+    Args:
+        store: the session of the conversation.
+        recorder: writes into it.
+        cwd: the project's directory.
+    """
+
+    def __init__(self, store: SessionStore, recorder: SessionRecorder, cwd: str) -> None:
+        self._store = store
+        self._recorder = recorder
+        self._cwd = cwd
+        self._live: dict[str, _Live] = {}
+        self._open: dict[str, SessionStore] = {}
+        self._in_memory: dict[str, MemoryStore] = {}
+
+    def open_session(self, agent_id: str, *, resume: bool) -> SessionStore:
+        """The session of an agent that is about to begin, or to go on.
+
+        Raises:
+            AgentError: there is none to go on with, or it is in use.
+            SessionError: the file cannot be read.
+        """
+        if agent_id in self._live:
+            raise AgentError(f"The agent {agent_id} is still at work.")
+        path = self._path(agent_id)
+        if not resume:
+            parent = self._store.path
+            return (
+                MemoryStore(self._cwd)
+                if path is None
+                else FileStore.create(path, new_header(self._cwd, None if parent is None else str(parent)))
+            )
+        if path is None and (kept := self._in_memory.get(agent_id)) is not None:
+            return kept
+        if path is None or not path.is_file():
+            raise AgentError(f"There is no agent {agent_id} to go on with.")
+        return FileStore.open(path)
+
+    @contextmanager
+    def at_work(
+        self,
+        agent_id: str,
+        store: SessionStore,
+        agent: Agent,
+        ledger: Ledger,
+        *,
+        task: str,
+        call: str,
+        parent: str | None,
+    ) -> Iterator[None]:
+        """Note that an agent begins and ends, and show it meanwhile.
+
+        Raises:
+            SessionWriteError: the session of the conversation cannot be written.
+        """
+        live = _Live(
+            _Begun(agent_id, squeezed(task.strip().partition("\n")[0])[:_MOST_SHOWN], call, parent), agent, ledger
+        )
+        self._note(_BEGUN, live.begun)
+        unsubscribe = agent.subscribe(live.observe)
+        self._live[agent_id], self._open[agent_id] = live, store
+        try:
+            yield
+        finally:
+            unsubscribe()
+            del self._live[agent_id], self._open[agent_id]
+            if isinstance(store, MemoryStore):
+                self._keep(agent_id, store)
+            self._note(_ENDED, _Ended(agent_id, live.reason, round(live.seconds, 1), ledger.used))
+
+    def list(self) -> Sequence[AgentStatus]:
+        """See `AgentControl`."""
+        begun: dict[str, _Begun] = {}
+        ended: dict[str, _Ended] = {}
+        for node in self._store.tree.nodes:
+            entry = read_entry(self._store, node) if node.type == "custom" else None
+            try:
+                match entry:
+                    case Custom(custom_type="agent", data=data):
+                        one = msgspec.convert(data, _Begun)
+                        begun.setdefault(one.agent, one)
+                        ended.pop(one.agent, None)
+                    case Custom(custom_type="agent_end", data=data):
+                        end = msgspec.convert(data, _Ended)
+                        ended[end.agent] = end
+                    case _:
+                        pass
+            except msgspec.ValidationError:
+                continue  # written by something else
+        return [self._status(one, ended.get(one.agent)) for one in begun.values()]
+
+    def steer(self, agent_id: str, text: str) -> None:
+        """See `AgentControl`."""
+        self._working(agent_id).agent.steer(user_message(text))
+
+    def stop(self, agent_id: str) -> None:
+        """See `AgentControl`."""
+        self._working(agent_id).agent.abort()
+
+    def transcript(self, agent_id: str) -> str:
+        """See `AgentControl`."""
+        from kaa.session.export.markdown import write_markdown  # lazy, both: few want to see it
+        from kaa.session.export.selection import ExportSelection
+        from kaa.session.export.source import SnapshotFile
+
+        out = io.BytesIO()
+        path = self._path(agent_id)
+        try:
+            if (store := self._open.get(agent_id) or self._in_memory.get(agent_id)) is not None:
+                write_markdown(store, ExportSelection(), out)
+            elif path is not None and path.is_file():
+                with SnapshotFile.open(path) as snapshot:
+                    write_markdown(snapshot, ExportSelection(), out)
+            else:
+                raise AgentError(f"There is no agent {agent_id}.")
+        except SessionError as error:
+            raise AgentError(str(error)) from error
+        return out.getvalue().decode("utf-8", "replace")
+
+    def _working(self, agent_id: str) -> _Live:
+        live = self._live.get(agent_id)
+        if live is None:
+            at_work = ", ".join(self._live) or "none"
+            raise AgentError(f"The agent {agent_id} is not at work. At work: {at_work}.")
+        return live
+
+    def _status(self, begun: _Begun, ended: _Ended | None) -> AgentStatus:
+        path = self._path(begun.agent)
+        session = str(path) if path is not None and begun.agent not in self._in_memory else None
+        fixed = (begun.agent, begun.parent, begun.task, session)
+        if (live := self._live.get(begun.agent)) is not None:
+            return AgentStatus(*fixed, "working", live.doing, live.ledger.used, live.seconds)
+        if ended is None:
+            return AgentStatus(*fixed, "interrupted")
+        return AgentStatus(*fixed, ended.reason, "", ended.used, ended.seconds)
+
+    def _path(self, agent_id: str) -> Path | None:
+        if self._store.path is None:
+            return None
+        stem, _, end = agent_id.rpartition("-")
+        name = f"{_NOT_IN_NAMES.sub('_', stem)[:_LONGEST_NAME]}-{_NOT_IN_NAMES.sub('_', end)[:_LONGEST_NAME]}"
+        return agents_folder(self._store.path) / f"{name.lstrip('.')}.jsonl"
+
+    def _keep(self, agent_id: str, store: MemoryStore) -> None:
+        self._in_memory.pop(agent_id, None)
+        self._in_memory[agent_id] = store
+        if len(self._in_memory) > _MOST_IN_MEMORY:
+            del self._in_memory[next(iter(self._in_memory))]
+
+    def _note(self, kind: str, data: _Begun | _Ended) -> None:
+        self._recorder.custom(kind, msgspec.to_builtins(data))
+
+
+def call_line(call: ToolExecutionStart) -> str:
+    """What an agent does, in a line for people."""
+    subject = next((text for name in _SUBJECTS if isinstance(text := call.args.get(name), str)), "")
+    return f"{call.tool_name} {squeezed(subject)[:_MOST_SHOWN]}".rstrip()
