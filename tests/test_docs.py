@@ -18,6 +18,7 @@ from kaa.builtin import (
     budget_command,
     choice_commands,
     commands,
+    goal,
     session_commands,
     sharing_commands,
     tools,
@@ -207,6 +208,7 @@ def test_every_tool_and_slash_command_is_documented() -> None:
         budget_command,
         session_commands,
         sharing_commands,
+        goal,
     ):
         registry.load(module.__name__, module.extend)
     usage = _document("usage")
@@ -320,6 +322,7 @@ def test_every_slash_command_of_the_terminal_is_documented_and_there_is_no_other
         budget_command,
         session_commands,
         sharing_commands,
+        goal,
     ):
         registry.load(module.__name__, module.extend)
 

@@ -13,6 +13,7 @@ from kaa.builtin import (
     budget_command,
     choice_commands,
     commands,
+    goal,
     prompt,
     session_commands,
     sharing_commands,
@@ -54,6 +55,7 @@ _BUILT_IN = (
     sharing_commands,
     background,
     budget_command,
+    goal,
 )
 
 _UNPROTECTED = (
