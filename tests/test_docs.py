@@ -500,7 +500,7 @@ def test_the_page_on_rpc_mode_names_every_command_and_event() -> None:
     named = set(re.findall(r"`([a-z]+(?:_[a-z]+)*)`", page))
     assert commands - named == set()
     assert events - named == set()
-    assert len(commands) == 33
+    assert len(commands) == 37
 
 
 def test_the_page_on_rpc_mode_names_every_error_of_the_mode() -> None:

@@ -374,6 +374,28 @@ class TestSessions:
         assert tree["leafId"] == entries["leafId"] == entries["entries"][-1]["id"]
         assert state["sessionName"] == "a name"
 
+    def test_agents_can_be_watched_steered_and_stopped(self, kaa: Kaa, server: ModelServer) -> None:
+        look = call("agent", agent="explore", task="Find the door.")
+        server.begin([look, pausing("Look", "ing"), say("Done.")])
+
+        with rpc(kaa) as client:
+            client.ask("prompt", message="go")
+            server.wait_until_stalled()
+            [agent] = client.data("get_agents")["agents"]
+            told = client.data("get_agent_transcript", agentId=agent["agent"])["transcript"]
+            client.data("steer_agent", agentId=agent["agent"], message="The wall!")
+            client.data("stop_agent", agentId=agent["agent"])
+            client.event("agent_settled")
+            server.release()
+            [ended] = client.data("get_agents")["agents"]
+            refused = client.error("stop_agent", agentId=agent["agent"])
+
+        assert (agent["task"], agent["state"]) == ("Find the door.", "working")
+        assert "parent" not in agent
+        assert "Find the door." in told
+        assert ended["state"] == "aborted"
+        assert "is not at work" in refused
+
     def test_the_tree_has_all_branches_and_labels(self, kaa: Kaa, server: ModelServer) -> None:
         server.begin([say("One."), say("Two."), say("Three.")])
 

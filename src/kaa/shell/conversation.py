@@ -47,6 +47,7 @@ from kaa.workspace.file_index import FileIndex
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 
 if TYPE_CHECKING:
+    from kaa.ext.agents import AgentControl
     from kaa.shell.acting.messages import Unasked
     from kaa.shell.checkpoints.travel import FileTravel
     from kaa.shell.exporting import Exporting
@@ -395,6 +396,11 @@ class Conversation:
     def ports(self) -> SandboxPorts:
         """Ports and services between the sandbox and the user's machine."""
         return self.containment.ports
+
+    @property
+    def agents(self) -> "AgentControl":
+        """Those that work or have worked for the conversation."""
+        return self._registry.context.agents
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Pass every event to `subscriber`, after it has been recorded. Returns a function that ends this."""

@@ -1,4 +1,7 @@
-"""The commands of rpc mode, as pi 1.5.2 defines them (its `docs/rpc-commands.md` and `rpc-types.d.ts`)."""
+"""The commands of rpc mode, as pi 1.5.2 defines them (its `docs/rpc-commands.md` and `rpc-types.d.ts`).
+
+Those about agents are kaa's.
+"""
 
 from typing import Literal, TypeAlias
 
@@ -194,6 +197,29 @@ class GetCommands(Command, tag="get_commands", frozen=True):
     """The slash commands that `prompt` runs."""
 
 
+class GetAgents(Command, tag="get_agents", frozen=True):
+    """The agents that work or have worked for the conversation."""
+
+
+class GetAgentTranscript(Command, tag="get_agent_transcript", frozen=True):
+    """What an agent was told, said and did, as Markdown."""
+
+    agent_id: str
+
+
+class SteerAgent(Command, tag="steer_agent", frozen=True):
+    """Tell an agent at work something."""
+
+    agent_id: str
+    message: str
+
+
+class StopAgent(Command, tag="stop_agent", frozen=True):
+    """Stop an agent at work."""
+
+    agent_id: str
+
+
 AnyCommand: TypeAlias = (
     Prompt
     | Steer
@@ -228,6 +254,10 @@ AnyCommand: TypeAlias = (
     | SetSessionName
     | GetMessages
     | GetCommands
+    | GetAgents
+    | GetAgentTranscript
+    | SteerAgent
+    | StopAgent
 )
 
 # The answer to a question of kaa's; it is no command and gets no response unless it does not fit.

@@ -10,6 +10,7 @@ import msgspec
 from kaa.core.events import AgentEnd, AgentStart, AutoRetryEnd, AutoRetryStart, Event, MessageStart, UserCommandStart
 from kaa.core.messages import AssistantMessage, ToolResultMessage, UserMessage, user_message
 from kaa.core.provider import Model, ThinkingLevel
+from kaa.ext.agents import AgentError, AgentStatus
 from kaa.ext.commands import Command
 from kaa.ext.invocation import invocation_in
 from kaa.frontends.event_json import EventJson, entry_appended, message_json
@@ -251,7 +252,25 @@ class RpcSession:
             case rpc.GetCommands():
                 return {"commands": [self._command(one) for one in conversation.commands]}
             case _:
-                raise RpcError(f"Unknown command: {type(command).__name__}")
+                return self._agents(command)
+
+    def _agents(self, command: rpc.AnyCommand) -> object:
+        agents = self._conversation.agents
+        try:
+            match command:
+                case rpc.GetAgents():
+                    return {"agents": [_agent(one) for one in agents.list()]}
+                case rpc.GetAgentTranscript(agent_id=agent_id):
+                    return {"transcript": agents.transcript(agent_id)}
+                case rpc.SteerAgent(agent_id=agent_id, message=message):
+                    agents.steer(agent_id, message)
+                case rpc.StopAgent(agent_id=agent_id):
+                    agents.stop(agent_id)
+                case _:
+                    raise RpcError(f"Unknown command: {type(command).__name__}")
+        except AgentError as error:
+            raise RpcError(str(error)) from error
+        return None
 
     def _command(self, command: Command) -> dict[str, object]:
         author = self._conversation.author_of(command.name)
@@ -492,3 +511,18 @@ def _model(model: Model) -> dict[str, Any]:
     """A model in pi's form; prices that are not known are null."""
     described: dict[str, Any] = msgspec.to_builtins(model)
     return described | {"name": model.name or model.id}
+
+
+def _agent(status: AgentStatus) -> dict[str, object]:
+    fields = {"parent": status.parent, "sessionFile": status.session}
+    return {
+        "agent": status.agent,
+        "task": status.task,
+        "state": status.state,
+        "doing": status.doing,
+        "turns": status.used.turns,
+        "tokens": status.used.tokens,
+        "cost": status.used.cost,
+        "seconds": round(status.seconds, 1),
+        **{name: value for name, value in fields.items() if value is not None},
+    }
