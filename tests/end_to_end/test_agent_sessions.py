@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from kaa.builtin.agents.running import MOST_AT_ONCE
 from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.end_to_end.seat import Seat, enter, pausing
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_script import Answer, Fault
 from tests.support.model_server import ModelServer, call, say
+from tests.support.rpc_client import rpc
 
 _LOOK = call("agent", agent="explore", task="Find the door.")
 
@@ -143,3 +145,27 @@ def test_the_user_stops_one_at_work_and_the_run_goes_on(seat: Seat) -> None:
         terminal.wait_for("is not at work")
 
     assert "ended early (aborted)" in next(text for who, text in seat.heard() if who == "tool")
+
+
+def test_of_eight_at_once_one_is_stopped_and_all_are_killed_and_go_on(kaa: Kaa, server: ModelServer) -> None:
+    calls = [call("agent", agent="general", task=f"Task {number}.") for number in range(9)]
+    together = Answer(calls=tuple(one for each in calls for one in each.calls))
+    server.begin([together, *(pausing("Work", "ing") for _ in range(9)), say("never")])
+    with rpc(kaa) as client:
+        client.ask("prompt", message="go")
+        server.wait_for_requests(1 + MOST_AT_ONCE)
+        agents = client.data("get_agents")["agents"]
+        assert [one["state"] for one in agents] == ["working"] * MOST_AT_ONCE  # the ninth waits for one to end
+        client.data("stop_agent", agentId=agents[0]["agent"])
+        server.wait_for_requests(2 + MOST_AT_ONCE)
+        client.process.send_signal(signal.SIGKILL)
+        client.process.wait()
+    server.release()
+
+    states = re.findall(r"^  (\w+), ", kaa.run("-c", "-p", "/agents").out, re.MULTILINE)
+    assert states == ["aborted", *["interrupted"] * MOST_AT_ONCE]
+    server.begin([call("agent", agent=agents[3]["agent"], task="Finish."), say("Finished."), say("Done.")])
+    kaa.run("-c", "-p", "go on")
+    assert any("Finished." in text for _, text in conversation(server.requests[-1]))
+    results = [text for who, text in conversation(server.requests[0]) if who == "tool"]
+    assert len(results) == len(calls)
