@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kaa.core.messages import Json
 from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.extension_sources import write
@@ -191,3 +192,61 @@ def test_agents_of_one_reply_run_at_the_same_time(kaa: Kaa, server: ModelServer)
     assert len(server.requests) == 5
     assert sorted(text.split("\n")[0] for text in results(server)) == ["One.", "Three.", "Two."]
     assert "agent" not in tools(server, 1)
+
+
+@pytest.mark.parametrize(
+    ("tools", "made", "refused"),
+    [
+        (
+            "Bash(echo *), Bash(true)",
+            [("bash", {"command": "echo a && true"})],
+            [("bash", {"command": "echo a; touch b"}), ("bash", {"command": "echo $(touch b)"})],
+        ),
+        (
+            "Edit(docs/**), Write(docs/**)",
+            [("write", {"path": "docs/a.md", "content": "a"})],
+            [("write", {"path": "b", "content": "b"}), ("write", {"path": "docs/../b", "content": "b"})],
+        ),
+    ],
+)
+def test_it_is_held_to_the_patterns_of_its_definition(
+    kaa: Kaa,
+    server: ModelServer,
+    tools: str,
+    made: list[tuple[str, dict[str, Json]]],
+    refused: list[tuple[str, dict[str, Json]]],
+) -> None:
+    define(kaa, tools)
+    calls = [call(name, **arguments) for name, arguments in (*made, *refused)]
+    server.begin([call("agent", agent="scribe", task="Work."), *calls, say("Seen."), say("Done.")])
+
+    kaa.run("--approvals", "auto", "-p", "hi")
+
+    answers = [text for role, text in conversation(server.requests[len(calls) + 1]) if role == "tool"]
+    assert ["this agent may only make calls such as" in text for text in answers] == [
+        *[False] * len(made),
+        *[True] * len(refused),
+    ]
+    assert not (kaa.project / "b").exists()
+    assert "some of its calls were refused" in results(server)[0]
+
+
+def test_it_makes_no_calls_that_its_definition_denies(kaa: Kaa, server: ModelServer) -> None:
+    define(kaa, "Bash, Read", "disallowedTools: Bash(touch *)")
+    server.begin(
+        [call("agent", agent="scribe", task="Work."), call("bash", command="touch b"), say("Seen."), say("Done.")]
+    )
+
+    kaa.run("--approvals", "auto", "-p", "hi")
+
+    assert not (kaa.project / "b").exists()
+    assert "may not make calls such as 'bash: touch *'" in conversation(server.requests[2])[-1][1]
+
+
+def test_a_tool_with_a_pattern_that_cannot_be_held_is_left_out(kaa: Kaa, server: ModelServer) -> None:
+    define(kaa, "Bash(echo $HOME), Read")
+    server.begin([call("agent", agent="scribe", task="Work."), say("Seen."), say("Done.")])
+
+    kaa.run("-p", "hi")
+
+    assert tools(server, 1) == {"read"}

@@ -1,4 +1,4 @@
-"""What `allowed-tools` of a skill or command grants, as rules of kaa's approvals.
+"""What `allowed-tools` of a skill or command grants, and what calls an agent is held to, as rules of kaa's approvals.
 
 Source: "allowed-tools" in the documentation of Claude Code's skills, November 2026. `Bash(git add:*)` and `Bash(git add
 *)` are for commands that begin with these words, `Bash(git status)` is for this one.
@@ -37,6 +37,33 @@ def grants_in(allowed: Sequence[str]) -> Grants:
     if len(allowed) > _MOST:
         notes.append(f"only the first {_MOST} of `allowed-tools` are used")
     return Grants(tuple(dict.fromkeys(rules)), tuple(notes))
+
+
+class Limits(NamedTuple):
+    """What calls an agent is held to.
+
+    Attributes:
+        only: allow rules: of the tools that they are about, it makes no other calls.
+        denied: deny rules.
+        unlimited: tools that kaa's rules cannot hold to the patterns.
+    """
+
+    only: tuple[str, ...] = ()
+    denied: tuple[str, ...] = ()
+    unlimited: tuple[str, ...] = ()
+
+
+def limits_in(only: Sequence[ToolPattern], denied: Sequence[ToolPattern]) -> Limits:
+    """What patterns hold an agent to.
+
+    Args:
+        only: the calls that it may make, of the tools that they name.
+        denied: calls that it may not make.
+    """
+    rules = {pattern: _rule(pattern) for pattern in (*only, *denied)}
+    unlimited = dict.fromkeys(pattern.tool for pattern, rule in rules.items() if not rule or rule == "write")
+    kept = [[rules[one] or "" for one in some if one.tool not in unlimited] for some in (only, denied)]
+    return Limits(tuple(dict.fromkeys(kept[0])), tuple(dict.fromkeys(kept[1])), tuple(unlimited))
 
 
 def _rule(pattern: ToolPattern) -> str | None:

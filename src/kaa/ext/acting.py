@@ -323,6 +323,8 @@ class ConversationActions(Protocol):
         budget: "Budget | None" = None,
         asks: bool = True,
         resume: str | None = None,
+        only: Sequence[str] = (),
+        denied: Sequence[str] = (),
     ) -> "AgentResult":
         """Run an agent with a context of its own to its end. Cancelling the call stops it.
 
@@ -345,6 +347,9 @@ class ConversationActions(Protocol):
             budget: limits of its own, besides those of the conversation.
             asks: whether the user is asked about its calls; otherwise what would need a question is refused.
             resume: the id of an agent that ended: it goes on, with its context, and `prompt` is what it is told next.
+            only: allow rules of approvals (`bash: git *`, `write: docs/**`): of the tools that they are about, it may
+                make no other calls.
+            denied: deny rules of approvals, for this agent alone.
 
         Raises:
             ValueError: the task is empty.
@@ -358,7 +363,13 @@ class ConversationActions(Protocol):
             raise TypeError(f"the prompt of run_agent is {prompt!r}: use a text")
         if not prompt.strip():
             raise ValueError("the prompt of run_agent is empty: give the agent a task")
-        for argument, names in (("tools", tools), ("writable", writable), ("hosts", hosts)):
+        for argument, names in (
+            ("tools", tools),
+            ("writable", writable),
+            ("hosts", hosts),
+            ("only", only),
+            ("denied", denied),
+        ):
             if isinstance(names, str):
                 raise TypeError(f"{argument} of run_agent is the text {names!r}: use a list, [{names!r}]")
         if self._agents is None:
@@ -379,6 +390,8 @@ class ConversationActions(Protocol):
                     asks,
                     self._show_work,
                     resume,
+                    only,
+                    denied,
                 )
             )
 

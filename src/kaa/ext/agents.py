@@ -28,6 +28,8 @@ class AgentTask(msgspec.Struct, frozen=True):
     asks: bool
     update: Callable[[str], object] | None = None
     resume: str | None = None
+    only: Sequence[str] = ()
+    denied: Sequence[str] = ()
 
 
 class ToolTask(msgspec.Struct, frozen=True):

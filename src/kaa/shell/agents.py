@@ -34,6 +34,7 @@ from kaa.session.store import SessionStore
 from kaa.shell.active_tools import ActiveTools
 from kaa.shell.agent_building import AgentSpec, BuiltAgent, build_agent, nested_instructions
 from kaa.shell.agent_roster import AgentRoster, call_line
+from kaa.shell.approvals.rule_file import ApprovalsError, parse_rules
 from kaa.shell.checkpoints.turns import TurnCheckpoints
 from kaa.shell.compaction.compacting import Compacting
 from kaa.shell.compaction.summarizing import Summarizer
@@ -248,6 +249,11 @@ class AgentRuns:
         origin = self._origin
         runner = AgentRuns(origin, workspace, ledger.child, self._emit, self._depth + 1, agent_id, self.control)
         guard = self._guard(agent_id, workspace, runner, origin.asker if task.asks else _Refusing(origin.asker))
+        if task.only or task.denied:
+            try:
+                guard.gate.load().limit(parse_rules(task.only, task.denied, "the limits of the agent"))
+            except ApprovalsError as error:
+                raise AgentError(f"The agent was not run: {error}") from error
         spec = await self._spec(task, guard.registry, store)
         nested = nested_instructions(spec, workspace, lambda: agent.messages, origin.notify)
         hooks = self._hooks(guard, task.call_id or agent_id, nested)

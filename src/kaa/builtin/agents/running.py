@@ -9,6 +9,7 @@ from kaa.builtin.agents import AGENT_TOOL
 from kaa.builtin.agents.definitions import DEFINITIONS
 from kaa.builtin.agents.listing import used_in_short
 from kaa.components.agent_definition import AgentDefinition, ModelRole
+from kaa.components.allowed_tools import limits_in
 from kaa.components.tool_names import OWN_TOOLS
 from kaa.core.budget import Budget
 from kaa.core.tool import ToolError, ToolResult, text_result
@@ -67,6 +68,7 @@ async def run_definition(
     if not tools:
         raise ToolError(f"The agent {definition.name} cannot be run: none of the tools of its definition is there.")
     rights: Sequence[str] | None = () if definition.permission == "read-only" else None
+    limits = limits_in(definition.only, definition.denied)
     async with context.state(_Limit, _Limit):
         try:
             result = await context.run_agent(
@@ -81,6 +83,8 @@ async def run_definition(
                 budget=None if definition.max_turns is None else Budget(turns=definition.max_turns),
                 asks=definition.permission == "ask",
                 resume=resume,
+                only=limits.only,
+                denied=limits.denied,
             )
         except AgentError as error:
             if error.result is None:
@@ -92,7 +96,7 @@ async def run_definition(
 def tools_of(definition: AgentDefinition, active: Iterable[str], deferred: Iterable[str]) -> list[str]:
     """The tools that the agent of a definition gets.
 
-    A tool of which it may make only some calls is left out: nothing here judges calls. What only reads gets no tools of
+    A tool is left out whose calls kaa cannot hold to the patterns of the definition. What only reads gets no tools of
     servers and extensions, for which the limits of the workspace do not hold.
 
     Args:
@@ -100,8 +104,8 @@ def tools_of(definition: AgentDefinition, active: Iterable[str], deferred: Itera
         active: the tools that the conversation has.
         deferred: those that it could find; for definitions that name them.
     """
-    partly = {pattern.tool for pattern in (*definition.only, *definition.denied)}
-    without = [*definition.excluded_tools, *partly, *_OF_PERSONS]
+    unlimited = limits_in(definition.only, definition.denied).unlimited
+    without = [*definition.excluded_tools, *unlimited, *_OF_PERSONS]
     own = (name for name in active if name in OWN_TOOLS and name != AGENT_TOOL)
     found = own if definition.tools is None else (*active, *deferred)
     names = [name for name in found if not _fits(name, without) and _fits(name, definition.tools or ("*",))]

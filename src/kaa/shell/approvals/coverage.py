@@ -8,6 +8,7 @@ from kaa.ext.questions import JudgedPart
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.grammar import SimpleCommand
 from kaa.shell.approvals.programs import distrust
+from kaa.shell.approvals.rule_file import ApprovalRules
 from kaa.shell.approvals.rules import COMMAND_SUBJECT, Rule, RuleMatch
 
 
@@ -37,6 +38,17 @@ def forbidden(call: JudgedCall, rules: Sequence[Rule], root: str) -> tuple[RuleM
     """The deny rule that holds for a call, before one that may hold."""
     matches = [(match, rule) for rule in rules if (match := _forbids(rule, call, root)) is not RuleMatch.NO]
     return max(matches, key=lambda found: found[0].value, default=None)
+
+
+def beyond(call: JudgedCall, limits: ApprovalRules, root: str) -> str | None:
+    """Why a call is not within the limits of an agent; None if it is."""
+    if (found := forbidden(call, limits.deny, root)) is not None:
+        return f"may not make calls such as {found[1].text!r}"
+    subject = COMMAND_SUBJECT if call.risk == "command" else call.risk
+    rules = [rule for rule in limits.allow if rule.subject == subject]
+    if not rules or _is_covered(call, rules, root):
+        return None
+    return f"may only make calls such as {', '.join(repr(rule.text) for rule in rules)}"
 
 
 def judged_parts(call: JudgedCall, rules: Sequence[Rule]) -> tuple[JudgedPart, ...]:

@@ -37,7 +37,7 @@ from kaa.ext.tools import RegisteredTool
 from kaa.shell.approvals import wording
 from kaa.shell.approvals.blocks import blocked_in, escalations_for
 from kaa.shell.approvals.calls import JudgedCall, examine
-from kaa.shell.approvals.coverage import Permission, forbidden, judged_parts, permission
+from kaa.shell.approvals.coverage import Permission, beyond, forbidden, judged_parts, permission
 from kaa.shell.approvals.foresight import Need
 from kaa.shell.approvals.grammar import Words
 from kaa.shell.approvals.hosts import HostJudge
@@ -102,6 +102,7 @@ class Gate:
         self._sparing = sparing
         self._notify = notify
         self._granted = ApprovalRules()  # for the run that is under way
+        self._limits = ApprovalRules()  # what an agent is held to
         self._has_told = False
         self._preview = preview
         self._questions = QuestionTurns()
@@ -113,6 +114,10 @@ class Gate:
     def reload(self, configured: ApprovalRules) -> None:
         """Judge by other rules of the settings from the next call on. See `Memory.reload`."""
         self._memory.reload(configured)
+
+    def limit(self, limits: ApprovalRules) -> None:
+        """Refuse what deny rules forbid, and of the tools that allow rules are about all other calls."""
+        self._limits = limits
 
     @contextmanager
     def granting(self, rules: Sequence[Rule]) -> Iterator[None]:
@@ -137,6 +142,8 @@ class Gate:
         risk = examined.risk
         if self._sandbox.is_narrowed and risk != "outside" and examined.outside is not None:
             return Block(wording.narrowed(examined.outside), denied=True, advice=wording.ADVICE)
+        if (limit := beyond(examined, self._limits, self._sandbox.root)) is not None:
+            return Block(wording.limited(examined, limit), denied=True, advice=wording.ADVICE)
         verdict = self._judge(examined)
         request = self._take_request(call) if risk == "command" else None
         if request is not None and not isinstance(verdict, Denied) and not _leaves(verdict):

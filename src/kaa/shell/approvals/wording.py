@@ -18,6 +18,11 @@ def forbidden(call: JudgedCall, reason: str) -> str:
     return f"{call.tool} was not run: {reason}."
 
 
+def limited(call: JudgedCall, limit: str) -> str:
+    """The definition of the agent does not let it make this call."""
+    return f"{call.tool} was not run: this agent {limit}."
+
+
 def still_forbidden(rule: Rule) -> str:
     """Nobody can allow a call that was run to run again."""
     return f"This cannot be allowed: the rule {rule.text!r} forbids it."
