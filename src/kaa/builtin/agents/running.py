@@ -24,7 +24,7 @@ _REPORT = (
 )
 _CHANGING = ("edit", "write")
 # They are for conversations with a person.
-_OF_PERSONS = ("request_permission",)
+_OF_PERSONS = ("ask", "request_permission", "todo")
 _MOST_SHOWN = 20
 _MOST_NAME_CHARACTERS = 64
 
