@@ -209,6 +209,7 @@ def test_every_tool_and_slash_command_is_documented() -> None:
         session_commands,
         sharing_commands,
         goal,
+        tools,
     ):
         registry.load(module.__name__, module.extend)
     usage = _document("usage")
@@ -323,6 +324,7 @@ def test_every_slash_command_of_the_terminal_is_documented_and_there_is_no_other
         session_commands,
         sharing_commands,
         goal,
+        tools,
     ):
         registry.load(module.__name__, module.extend)
 

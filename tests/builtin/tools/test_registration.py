@@ -20,6 +20,8 @@ PARAMETERS = {
     "find": {"pattern", "path", "limit"},
     "ls": {"path", "limit"},
     "web_fetch": {"url", "offset"},
+    "ask": {"question", "options"},
+    "todo": {"items"},
     "tool_search": {"query"},
     "call_tools": {"program"},
 }
