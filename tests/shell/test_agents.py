@@ -11,6 +11,7 @@ import pytest
 from kaa.core.budget import Budget
 from kaa.core.events import AgentEnd, Event, MessageEnd, ToolExecutionEnd, ToolExecutionUpdate
 from kaa.core.messages import AssistantMessage, Json
+from kaa.ext.agents import AgentStatus
 from kaa.ext.questions import AllowOnce, Approval, Confirmed
 from kaa.shell.conversation import Conversation
 from kaa.shell.options import ConversationOptions
@@ -20,7 +21,7 @@ from tests.end_to_end.kaa_process import conversation as said_in
 from tests.support.agents import run
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.hosts import conversing
-from tests.support.model_script import Answer, Fault, call, say
+from tests.support.model_script import CONTEXT_OVERFLOW, Answer, Fault, ScriptItem, call, say
 from tests.support.person import Person
 from tests.support.stage import Stage
 
@@ -395,3 +396,32 @@ def test_an_agent_can_run_an_agent(stage: Stage) -> None:
     ]
     assert len({event.agent for event in replies}) == 2
     assert results(stage) == ["outer (3 requests)"]
+
+
+def test_the_roster_has_the_agents_of_agents_and_what_they_used(stage: Stage) -> None:
+    script = [call("delegate", task="outer", tools=["delegate"]), call("delegate", task="inner\nmore"), say("inner")]
+    stage.server.begin([*script, say("outer"), say("Done.")])
+
+    async def scene(conversation: Conversation) -> tuple[list[AgentStatus], str]:
+        await conversation.submit("work")
+        agents = list(conversation.agents.list())
+        return agents, conversation.agents.transcript(agents[-1].agent)
+
+    (outer, inner), transcript = stage.play(scene, ConversationOptions(model="m", approvals="auto"))
+
+    assert (outer.parent, inner.parent) == (None, outer.agent)
+    assert (outer.task, inner.task) == ("outer", "inner")
+    assert (outer.state, inner.state) == ("done", "done")
+    assert (outer.used.turns, inner.used.turns) == (3, 1)
+    assert "more" in transcript
+
+
+def test_an_agent_that_becomes_too_long_is_compacted(stage: Stage) -> None:
+    script: list[ScriptItem] = [call("delegate", task="look"), call("read", path="notes.txt"), CONTEXT_OVERFLOW]
+    stage.server.begin([*script, say("A summary."), say("milk"), say("Done.")])
+
+    end, _, _ = work(stage)
+
+    assert end.reason == "done"
+    assert results(stage) == ["milk (3 requests)"]
+    assert any("A summary." in text for _, text in said_in(stage.server.requests[4]))
