@@ -10,8 +10,9 @@ from kaa.core.messages import Json
 from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.extension_sources import write
-from tests.support.model_script import Answer
+from tests.support.model_script import Answer, Fault
 from tests.support.model_server import ModelServer, call, say
+from tests.support.patience import HANG_SECONDS
 from tests.support.trusting import trust
 
 _DEFINITION = """\
@@ -250,3 +251,72 @@ def test_a_tool_with_a_pattern_that_cannot_be_held_is_left_out(kaa: Kaa, server:
     kaa.run("-p", "hi")
 
     assert tools(server, 1) == {"read"}
+
+
+@pytest.mark.parametrize(
+    ("parent", "command", "has_bash"), [("Read, Agent", "true", False), ("Bash(echo *), Agent", "touch b", True)]
+)
+def test_agents_of_an_agent_are_held_to_its_limits(
+    kaa: Kaa, server: ModelServer, parent: str, command: str, has_bash: bool
+) -> None:
+    define(kaa, parent)
+    inner = call("agent", agent="general", task="Write.")
+    script = [call("agent", agent="scribe", task="Work."), inner, call("bash", command=command)]
+    server.begin([*script, say("Seen."), say("Over."), say("Done.")])
+
+    kaa.run("--approvals", "auto", "-p", "hi")
+
+    assert ("bash" in tools(server, 2)) == has_bash
+    assert not (kaa.project / "b").exists()
+    if has_bash:
+        assert "this agent may only make calls such as" in conversation(server.requests[3])[-1][1]
+
+
+def test_an_agent_that_may_start_certain_agents_starts_none(kaa: Kaa, server: ModelServer) -> None:
+    define(kaa, "Read, Agent(explore)")
+    server.begin([call("agent", agent="scribe", task="Work."), say("Seen."), say("Done.")])
+
+    kaa.run("-p", "hi")
+
+    assert tools(server, 1) == {"read"}
+
+
+def test_a_definition_with_the_name_of_kaa_s_own_can_do_no_more(kaa: Kaa, server: ModelServer) -> None:
+    write(kaa.home / "agents", {"explore.md": "---\nname: explore\ndescription: Searches\n---\nSearch.\n"})
+    script = [call("agent", agent="explore", task="Look."), call("bash", command="touch b"), say("Seen.")]
+    server.begin([*script, say("Done.")])
+
+    kaa.run("--approvals", "auto", "-p", "hi")
+
+    assert "Search." in conversation(server.requests[1])[0][1] or "Search." in str(request(server, 1)["messages"][0])
+    assert not (kaa.project / "b").exists()
+
+
+def test_agents_that_wait_for_agents_of_their_own_keep_no_place_from_them(kaa: Kaa, server: ModelServer) -> None:
+    define(kaa, "Read, Agent")
+    outer = [call("agent", agent="scribe", task=f"Task {number}.") for number in range(8)]
+    together = Answer(calls=tuple(one for each in outer for one in each.calls))
+    inner = Answer(calls=call("agent", agent="general", task="Look.").calls, fault=Fault("stall"))
+    server.begin([together, *[inner] * 8, *[say("Seen.")] * 16, say("Done.")])
+
+    with kaa.running("-p", "hi") as process:
+        server.wait_for_requests(9)
+        server.release()
+        out, _ = process.communicate(timeout=HANG_SECONDS)
+
+    assert "Done." in out
+    assert len(server.requests) == 26
+
+
+def test_thousands_of_definitions_make_no_large_requests(kaa: Kaa, server: ModelServer) -> None:
+    text = "---\nname: {name}\ndescription: {about}\n---\nWork.\n"
+    many = {f"a{one}.md": text.format(name=f"a{one}" + "x" * 50, about="Does things. " * 20) for one in range(900)}
+    write(kaa.home / "agents", many)
+    server.begin([call("agent", agent="a899" + "x" * 50, task="Work."), say("Seen."), say("Done.")])
+
+    kaa.run("-p", "hi")
+
+    [described] = [one["function"] for one in request(server, 0)["tools"] if one["function"]["name"] == "agent"]
+    assert len(json.dumps(described)) < 5_000
+    assert "more, which the user can name" in json.dumps(described)
+    assert results(server)[0].startswith("Seen.")

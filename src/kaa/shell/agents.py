@@ -34,7 +34,7 @@ from kaa.session.store import SessionStore
 from kaa.shell.active_tools import ActiveTools
 from kaa.shell.agent_building import AgentSpec, BuiltAgent, build_agent, nested_instructions
 from kaa.shell.agent_roster import AgentRoster, call_line
-from kaa.shell.approvals.rule_file import ApprovalsError, parse_rules
+from kaa.shell.approvals.rule_file import ApprovalRules, ApprovalsError, parse_rules
 from kaa.shell.checkpoints.turns import TurnCheckpoints
 from kaa.shell.compaction.compacting import Compacting
 from kaa.shell.compaction.summarizing import Summarizer
@@ -91,6 +91,27 @@ class _Guard(NamedTuple):
     gate: Gatekeeper
 
 
+class _Held(NamedTuple):
+    """What an agent is held to, and with it all agents within it. `tools`: None for all; all `limits` hold."""
+
+    tools: frozenset[str] | None = None
+    limits: tuple[ApprovalRules, ...] = ()
+
+    def within(self, task: AgentTask) -> "_Held":
+        """What an agent is held to that works on a task for this one.
+
+        Raises:
+            ApprovalsError: a rule of the task is none.
+        """
+        limits = (parse_rules(task.only, task.denied, "the limits of the agent"),) if task.only or task.denied else ()
+        tools = None if task.tools is None else frozenset(filter(self.permits, task.tools))
+        return _Held(self.tools if tools is None else tools, (*self.limits, *limits))
+
+    def permits(self, tool: str) -> bool:
+        """Whether it may have a tool."""
+        return self.tools is None or tool in self.tools
+
+
 class _Refusing:
     """Answers for the person, with no: what would need a question is not done.
 
@@ -123,6 +144,7 @@ class AgentRuns:
         emit: gets the events of agents, each with the agent's id.
         depth: how many agents it is within.
         caller: the agent whose calls these are; None for the conversation's own.
+        held: what the calls are held to.
 
     Attributes:
         control: the agents of the conversation.
@@ -137,6 +159,7 @@ class AgentRuns:
         depth: int = 0,
         caller: str | None = None,
         control: AgentRoster | None = None,
+        held: _Held = _Held(),  # noqa: B008 - it cannot change
     ) -> None:
         self._origin = origin
         self._workspace = workspace
@@ -144,6 +167,7 @@ class AgentRuns:
         self._emit = emit
         self._depth = depth
         self._caller = caller
+        self._held = held
         self.control = control or AgentRoster(origin.spec.store, origin.spec.recorder, workspace.root)
         self._callers: dict[str, _Guard] = {}
 
@@ -172,9 +196,8 @@ class AgentRuns:
         author = f"extension {task.extension}" if task.extension else _OWN
         call = ToolCall(secrets.token_hex(8), task.name, task.arguments)
         if (guard := self._callers.get(author)) is None:  # kept, with the answers that hold for the session
-            runner = AgentRuns(
-                self._origin, self._workspace, self._ledger, self._emit, self._depth + 1, self._caller, self.control
-            )
+            at = (self._origin, self._workspace, self._ledger, self._emit, self._depth + 1, self._caller, self.control)
+            runner = AgentRuns(*at, self._held)
             guard = self._callers[author] = self._guard(author, self._workspace, runner, self._origin.asker)
         if self._workspace.is_narrowed and guard.registry.risk_of(task.name) in _OWN_RIGHTS:
             raise AgentError(f"{task.name} was not run: the limits of this agent do not hold for it.")
@@ -247,13 +270,12 @@ class AgentRuns:
         self, task: AgentTask, agent_id: str, workspace: Workspace, ledger: Ledger, store: SessionStore
     ) -> Agent:
         origin = self._origin
-        runner = AgentRuns(origin, workspace, ledger.child, self._emit, self._depth + 1, agent_id, self.control)
+        try:
+            held = self._held.within(task)
+        except ApprovalsError as error:
+            raise AgentError(f"The agent was not run: {error}") from error
+        runner = AgentRuns(origin, workspace, ledger.child, self._emit, self._depth + 1, agent_id, self.control, held)
         guard = self._guard(agent_id, workspace, runner, origin.asker if task.asks else _Refusing(origin.asker))
-        if task.only or task.denied:
-            try:
-                guard.gate.load().limit(parse_rules(task.only, task.denied, "the limits of the agent"))
-            except ApprovalsError as error:
-                raise AgentError(f"The agent was not run: {error}") from error
         spec = await self._spec(task, guard.registry, store)
         nested = nested_instructions(spec, workspace, lambda: agent.messages, origin.notify)
         hooks = self._hooks(guard, task.call_id or agent_id, nested)
@@ -287,6 +309,8 @@ class AgentRuns:
             keeps=origin.checkpoints.keeps,
             notify=origin.notify,
         )
+        if runner._held.limits:
+            gate.load().limit(runner._held.limits)
         return _Guard(registry, gate)
 
     def _hooks(self, guard: _Guard, call_id: str, *nested: AfterTool) -> FixedHooks:
@@ -318,7 +342,10 @@ class AgentRuns:
         """That of the conversation's agent, with a session, a prompt, tools and a model of its own."""
         origin = self._origin
         try:
-            tools = registry.select_tools(self._tools() if task.tools is None else task.tools)
+            names = [one for one in (self._tools() if task.tools is None else task.tools) if self._held.permits(one)]
+            if task.tools and not names:
+                raise AgentError("The agent was not run: the one that called for it has none of its tools.")
+            tools = registry.select_tools(names)
             link = await self._link(task.model, task.thinking)
         except (RegistrationError, NoModelError, CredentialError, CommandError) as error:
             raise AgentError(f"The agent was not run: {error}") from error

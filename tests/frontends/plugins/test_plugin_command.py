@@ -6,6 +6,7 @@ import io
 import json
 import os
 import shutil
+import subprocess
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -280,6 +281,42 @@ def test_links_may_not_lead_out(world: World, target: str) -> None:
     assert (code == 0) == is_inside
     if not is_inside:
         assert "leads out of the plugin" in world.err
+
+
+def test_trees_of_equal_trees_are_refused_before_they_fill_the_memory(world: World, tmp_path: Path) -> None:
+    repository = tmp_path / "bomb"
+    commit(repository, FILES)
+
+    def git(*arguments: str, given: str = "") -> str:
+        words = ["git", "-c", "user.name=x", "-c", "user.email=x@example.com", *arguments]
+        done = subprocess.run(words, cwd=repository, input=given, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    tree = git("mktree", given=f"100644 blob {git('hash-object', '-w', '--stdin')}\tfile\n")
+    for _ in range(8):
+        tree = git("mktree", given="".join(f"040000 tree {tree}\td{one}\n" for one in range(10)))
+    git("update-ref", "HEAD", git("commit-tree", tree, "-m", "x"))
+
+    assert world.plugin("install", "--yes", f"file://{repository}") == 1
+
+    assert "has more than 20,000 files" in world.err
+
+
+def test_folders_within_folders_without_end_are_refused(world: World) -> None:
+    folder = world.market / "plugins" / "tools"
+    (folder / "/".join(["d" * 100] * 12)).mkdir(parents=True)
+
+    assert world.plugin("install", "--yes", str(folder)) == 1
+
+    assert "has a longer path than 1024 bytes" in world.err
+
+
+def test_an_address_as_ssh_has_it_is_no_name_of_a_marketplace(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_SSH_COMMAND", "false")
+
+    assert world.plugin("install", "--yes", "git@example.invalid:x/y.git") == 1
+
+    assert "git failed" in world.err
 
 
 def test_a_damaged_record_is_an_error_that_names_the_file(world: World) -> None:

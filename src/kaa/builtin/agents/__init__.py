@@ -40,10 +40,18 @@ def agents_extension(definitions: "Sequence[AgentDefinition]", models: "Mapping[
     named = {one.name: one for one in definitions}
     room = min(max(_ALL_CHARACTERS // max(len(named), 1), _LEAST_CHARACTERS), _MOST_CHARACTERS)
     about = {**BUILT_IN, **{one.name: one.description[:room] for one in definitions}}
+    told: list[str] = []
+    characters = 0
+    for name, text in about.items():
+        told.append(f"{name}: {text}")
+        characters += len(told[-1])
+        if characters > _ALL_CHARACTERS and len(told) < len(about):
+            told.append(f"and {len(about) - len(told)} more, which the user can name")
+            break
     arguments = msgspec.defstruct(
         "AgentArguments",
         [
-            ("agent", Annotated[str, Meta(description="; ".join(f"{name}: {text}" for name, text in about.items()))]),
+            ("agent", Annotated[str, Meta(description="; ".join(told))]),
             ("task", Annotated[str, Meta(description="All it needs: it sees nothing of this conversation")]),
         ],
         frozen=True,

@@ -1,14 +1,19 @@
 """Runs the agent of a definition: chooses its tools, its model and its rights, and puts its report together."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from fnmatch import fnmatchcase
 from typing import Final
+
+import msgspec
 
 from kaa.builtin.agents import AGENT_TOOL
 from kaa.builtin.agents.definitions import DEFINITIONS
 from kaa.builtin.agents.listing import used_in_short
 from kaa.components.agent_definition import AgentDefinition, ModelRole
+from kaa.components.agent_definition.permissions import narrower
 from kaa.components.allowed_tools import limits_in
 from kaa.components.tool_names import OWN_TOOLS
 from kaa.core.budget import Budget
@@ -17,6 +22,8 @@ from kaa.ext.agents import AgentError, AgentResult
 from kaa.ext.api import ToolContext
 
 MOST_AT_ONCE: Final = 8
+_MOST_IN_ALL = 64
+_DEPTH: ContextVar[int] = ContextVar("_DEPTH", default=0)  # how many agents a call is within
 
 _REPORT = (
     "You work for another agent. It gets only your last message: make that a short report of what you found or did,"
@@ -29,11 +36,34 @@ _MOST_SHOWN = 20
 _MOST_NAME_CHARACTERS = 64
 
 
-class _Limit(asyncio.Semaphore):
-    """How many agents of a conversation may work at once."""
+class _Places:
+    """How many agents of a conversation may work at once.
+
+    Those that wait for agents of their own keep no place from these: each depth has places of its own.
+    """
 
     def __init__(self) -> None:
-        super().__init__(MOST_AT_ONCE)
+        self._of_depth: dict[int, asyncio.Semaphore] = {}
+        self._taken = 0
+
+    @asynccontextmanager
+    async def one(self) -> AsyncIterator[None]:
+        """Wait for a place.
+
+        Raises:
+            ToolError: too many agents wait or work within each other.
+        """
+        if self._taken >= _MOST_IN_ALL:
+            raise ToolError(f"{_MOST_IN_ALL} agents work or wait already. Do this yourself, or later.")
+        depth = _DEPTH.get()
+        self._taken += 1
+        within = _DEPTH.set(depth + 1)
+        try:
+            async with self._of_depth.setdefault(depth, asyncio.Semaphore(MOST_AT_ONCE)):
+                yield
+        finally:
+            _DEPTH.reset(within)
+            self._taken -= 1
 
 
 async def run_definition(
@@ -55,7 +85,7 @@ async def run_definition(
     Raises:
         ToolError: there is no such definition, or the agent could not be run or did not finish.
     """
-    known = {**DEFINITIONS, **definitions}
+    known = {**DEFINITIONS, **{key: _no_wider(one) for key, one in definitions.items()}}
     definition, resume = known.get(name) or known.get(name.strip().lstrip("@")), None
     if definition is None:
         resume, named = name.strip(), name.strip().rpartition("-")[0]
@@ -69,7 +99,7 @@ async def run_definition(
         raise ToolError(f"The agent {definition.name} cannot be run: none of the tools of its definition is there.")
     rights: Sequence[str] | None = () if definition.permission == "read-only" else None
     limits = limits_in(definition.only, definition.denied)
-    async with context.state(_Limit, _Limit):
+    async with context.state(_Places, _Places).one():
         try:
             result = await context.run_agent(
                 f"{task}\n\n{_REPORT}",
@@ -106,12 +136,22 @@ def tools_of(definition: AgentDefinition, active: Iterable[str], deferred: Itera
     """
     unlimited = limits_in(definition.only, definition.denied).unlimited
     without = [*definition.excluded_tools, *unlimited, *_OF_PERSONS]
+    if definition.agents is not None:
+        without.append(AGENT_TOOL)  # nothing here holds it to certain agents
     own = (name for name in active if name in OWN_TOOLS and name != AGENT_TOOL)
     found = own if definition.tools is None else (*active, *deferred)
     names = [name for name in found if not _fits(name, without) and _fits(name, definition.tools or ("*",))]
     if definition.permission == "read-only":
         return [name for name in names if name in OWN_TOOLS and name not in _CHANGING]
     return names
+
+
+def _no_wider(definition: AgentDefinition) -> AgentDefinition:
+    """A definition that takes the place of one of kaa's own may do no more: people know what that can do."""
+    own = DEFINITIONS.get(definition.name)
+    if own is None:
+        return definition
+    return msgspec.structs.replace(definition, permission=narrower(definition.permission, own.permission))
 
 
 def _fits(name: str, patterns: Iterable[str]) -> bool:

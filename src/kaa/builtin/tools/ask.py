@@ -25,6 +25,7 @@ async def ask_user(question: str, options: Sequence[str], context: ToolContext) 
     """
     title, *details = question.strip().split("\n", 1)
     choices = list(dict.fromkeys(" ".join(option.split()) for option in options if option.strip()))
+    choices = [option for option in choices if option != _OTHER]
     if not title:
         raise ToolError("The question is empty.")
     if len(choices) > _MOST_OPTIONS:
@@ -38,7 +39,7 @@ async def ask_user(question: str, options: Sequence[str], context: ToolContext) 
             return text_result(_UNANSWERED)
         if chosen.option != _OTHER:
             return text_result(f"The user chose: {chosen.option}")
-    entered = await context.asker.ask(TextInput(title=title))
+    entered = await context.asker.ask(TextInput(title=" ".join(question.split())))
     if not isinstance(entered, Entered) or not entered.text.strip():
         return text_result(_UNANSWERED)
     return text_result(f"The user says: {entered.text.strip()}")

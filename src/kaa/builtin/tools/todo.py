@@ -7,7 +7,7 @@ from kaa.core.tool import ToolError, ToolResult, text_result
 from kaa.ext.api import CommandContext, ConversationContext, ToolContext
 
 _KIND = "todo"
-_MARKS = {"[ ]": "open", "[>]": "in work", "[x]": "done"}
+_MARKS = ("[ ]", "[>]", "[x]")  # open, in work, done
 _MOST_ITEMS = 50
 _MOST_CHARACTERS = 200
 _MOST_SHOWN = 7

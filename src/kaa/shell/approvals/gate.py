@@ -102,7 +102,7 @@ class Gate:
         self._sparing = sparing
         self._notify = notify
         self._granted = ApprovalRules()  # for the run that is under way
-        self._limits = ApprovalRules()  # what an agent is held to
+        self._limits: Sequence[ApprovalRules] = ()  # what an agent is held to
         self._has_told = False
         self._preview = preview
         self._questions = QuestionTurns()
@@ -115,8 +115,8 @@ class Gate:
         """Judge by other rules of the settings from the next call on. See `Memory.reload`."""
         self._memory.reload(configured)
 
-    def limit(self, limits: ApprovalRules) -> None:
-        """Refuse what deny rules forbid, and of the tools that allow rules are about all other calls."""
+    def limit(self, limits: Sequence[ApprovalRules]) -> None:
+        """Refuse what deny rules of any forbid, and of the tools that allow rules of one are about all other calls."""
         self._limits = limits
 
     @contextmanager
@@ -142,8 +142,9 @@ class Gate:
         risk = examined.risk
         if self._sandbox.is_narrowed and risk != "outside" and examined.outside is not None:
             return Block(wording.narrowed(examined.outside), denied=True, advice=wording.ADVICE)
-        if (limit := beyond(examined, self._limits, self._sandbox.root)) is not None:
-            return Block(wording.limited(examined, limit), denied=True, advice=wording.ADVICE)
+        for limits in self._limits:
+            if (limit := beyond(examined, limits, self._sandbox.root)) is not None:
+                return Block(wording.limited(examined, limit), denied=True, advice=wording.ADVICE)
         verdict = self._judge(examined)
         request = self._take_request(call) if risk == "command" else None
         if request is not None and not isinstance(verdict, Denied) and not _leaves(verdict):

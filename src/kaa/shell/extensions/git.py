@@ -8,7 +8,7 @@ import io
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -33,6 +33,7 @@ _OVERRIDES = {
 # What a hook of git that started kaa has set, or a project's environment could, would lead to another repository.
 _KEPT_VARIABLES = re.compile(r"GIT_(SSH|SSH_COMMAND|SSH_VARIANT|ASKPASS|SSL_.*|CONFIG_GLOBAL|CONFIG_SYSTEM|EXEC_PATH)")
 _TIMEOUT_SECONDS = 300.0
+_MOST_LISTED_BYTES = MAX_FILES * 1_200  # with the longest names that are taken
 
 
 class _Entry(NamedTuple):
@@ -98,11 +99,13 @@ class Repository:
     def _entries(self, commit: str, source: GitSource) -> Iterator[_Entry]:
         """The files and links of a commit; submodules are left out, as their commits are in other repositories."""
         try:
-            listed = self._run("ls-tree", "-r", "-z", "-l", "--full-tree", f"{commit}:{source.folder}")
+            listed = self._listed("ls-tree", "-r", "-z", "-l", "--full-tree", f"{commit}:{source.folder}")
         except InstallationError as error:
             raise InstallationError(
                 f"{source}: there is no folder {source.folder!r} in commit {commit[:12]}"
             ) from error
+        if len(listed) > _MOST_LISTED_BYTES:
+            raise InstallationError(f"{source} has more than {MAX_FILES:,} files")
         records = listed.split(b"\0")[:-1]
         if len(records) > MAX_FILES:
             raise InstallationError(f"{source} has more than {MAX_FILES:,} files")
@@ -126,12 +129,37 @@ class Repository:
             yield answer.read(int(length))
             answer.read(1)
 
-    def _run(self, *arguments: str, given: bytes = b"", repository: bool = True) -> bytes:
+    def _listed(self, *arguments: str) -> bytes:
+        """What git lists, up to the first byte that is too many: equal trees in trees take a repository no space."""
+        try:
+            process = subprocess.Popen(
+                self._words(arguments),
+                env=self._environ,
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError as error:
+            raise InstallationError(f"git cannot be started ({error.strerror})") from error
+        with process:
+            assert process.stdout is not None
+            listed = process.stdout.read(_MOST_LISTED_BYTES + 1)
+            if len(listed) > _MOST_LISTED_BYTES:
+                process.kill()
+            elif process.wait():
+                raise InstallationError(f"git failed: exit code {process.returncode}")
+        return listed
+
+    def _words(self, arguments: Sequence[str], *, repository: bool = True) -> list[str]:
         overrides = [word for key, value in _OVERRIDES.items() for word in ("-c", f"{key}={value}")]
         place = [f"--git-dir={self._folder}"] if repository else []
+        return [self._git, "--no-pager", *place, *overrides, *arguments]
+
+    def _run(self, *arguments: str, given: bytes = b"", repository: bool = True) -> bytes:
         try:
             done = subprocess.run(
-                [self._git, "--no-pager", *place, *overrides, *arguments],
+                self._words(arguments, repository=repository),
                 env=self._environ,
                 cwd=self._folder if repository else self._folder.parent,
                 input=given,

@@ -142,6 +142,8 @@ def _entries(source: Path, above: str = "") -> Iterator[tuple[str, str]]:
         if entry.name in _LEFT_OUT:
             continue
         name = f"{above}{entry.name}"
+        if len(os.fsencode(name)) > _MAX_NAME_BYTES:
+            raise InstallationError(f"{name[:80]!r}… has a longer path than {_MAX_NAME_BYTES} bytes")
         if entry.is_dir(follow_symlinks=False):
             yield from _entries(Path(entry.path), f"{name}/")
         else:

@@ -223,7 +223,7 @@ class PluginStore:
     def _chosen(self, text: str, records: Records) -> tuple[str, MarketplaceEntry] | None:
         """The entry that a text names, and of which marketplace; None if it names a source."""
         name, _, marketplace = text.partition("@")
-        if any(one in name for one in "/:~") or name.startswith("."):
+        if any(one in text for one in "/:~") or name.startswith("."):
             return None
         if marketplace:
             return marketplace, _entry(self.marketplace(marketplace), name)
