@@ -106,7 +106,7 @@ def test_what_a_plugin_would_run_is_shown_and_nothing_is_installed_without_a_yes
         "1 agent (the model runs them, with the rights of the conversation at most): one",
         "1 hook, run in the sandbox:",
         "PreToolUse Bash: command sh check.sh",
-        "MCP server tools-db: npx -y db@1, in a sandbox of its own that",
+        "MCP server tools-db: npx -y db@1 (with TOKEN=${DB_TOKEN}), in a sandbox of its own that",
         "gets your variables DB_TOKEN",
         "language server py, not started yet: pylsp",
     ):
@@ -410,3 +410,20 @@ def test_a_package_of_npm_is_unpacked_and_none_of_its_scripts_runs(
 
     assert (facts["name"], facts["pin"]) == ("some", "some-plugin 2.0.0")
     assert not list(world.home.plugins.rglob("ran"))
+
+
+def test_the_variables_of_a_server_are_shown_and_a_changed_one_is_told(world: World) -> None:
+    folder = world.market / "plugins" / "tools"
+
+    def serve(value: str) -> None:
+        server = {"command": "node", "args": ["ok.js"], "env": {"NODE_OPTIONS": value}}
+        write(folder, {".mcp.json": json.dumps({"mcpServers": {"s": server}})})
+
+    serve("--require ./one.js")
+    world.add()
+    assert world.plugin("install", "tools", "--yes") == 0
+    assert "(with NODE_OPTIONS=--require ./one.js)" in world.out
+    serve("--require ./two.js")
+    assert world.plugin("marketplace", "update") == 0
+    assert world.plugin("update", "tools", "--yes") == 0
+    assert "(with NODE_OPTIONS=--require ./two.js)" in world.out

@@ -13,6 +13,7 @@ from kaa.shell.mcp.config.dialects import FieldError
 from kaa.shell.mcp.config.entry import ConfiguredServer, Source
 from kaa.shell.mcp.config.reading import server_of
 from kaa.shell.mcp.config.variables import variables_in
+from kaa.shell.mcp.describing import variables_set
 from kaa.shell.mcp.rights import permissions_of
 from kaa.shell.plugins.records import InstalledPlugin
 from kaa.shell.plugins.store import PreparedPlugin
@@ -136,7 +137,9 @@ def _rights(server: ConfiguredServer) -> str:
     if entry.url:
         return f"{entry.url}, called by kaa itself{given}"
     asked = "; ".join(permissions_of(entry, "").sentences)
-    return f"{' '.join((entry.command, *entry.args))}, in a sandbox of its own that {asked or 'permits nothing'}{given}"
+    details = [*([f"in {entry.cwd}"] if entry.cwd else []), *(f"with {one}" for one in variables_set(entry))]
+    command = " ".join([entry.command, *entry.args, *(f"({one})" for one in details)])
+    return f"{command}, in a sandbox of its own that {asked or 'permits nothing'}{given}"
 
 
 def _changes(before: Plugin, now: Plugin) -> Iterator[str]:

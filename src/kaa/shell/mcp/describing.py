@@ -1,8 +1,15 @@
 """Describes servers, for the question before one of a project starts."""
 
-from kaa.shell.mcp.config.entry import ConfiguredServer
+from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry
 from kaa.shell.mcp.config.variables import variables_in
 from kaa.shell.mcp.rights import fetched_unpinned, permissions_of
+
+_MOST_OF_VALUE = 200
+
+
+def variables_set(entry: ServerEntry) -> list[str]:
+    """The variables that an entry sets, with their values as they are written: they can make a program run another."""
+    return [f"{name}={value[:_MOST_OF_VALUE]}" for name, value in sorted(entry.env.items())]
 
 
 def described(server: ConfiguredServer, project: str) -> str:
@@ -16,6 +23,7 @@ def described(server: ConfiguredServer, project: str) -> str:
     else:
         lines += [f"It runs the command: {' '.join((entry.command, *entry.args))}"]
         lines += [f"in the directory: {entry.cwd}"] if entry.cwd else []
+        lines += [f"with the variable: {one}" for one in variables_set(entry)]
         sentences = permissions_of(entry, project).sentences or ("read no file of yours and connect to nothing",)
         lines += [f"In a sandbox of its own, it may {sentence}." for sentence in sentences]
     names = sorted({name for text in entry.texts for name in variables_in(text)})
