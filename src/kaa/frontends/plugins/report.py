@@ -1,13 +1,13 @@
 """What `kaa plugin` prints about plugins, in lines: what a plugin would run and with which rights, and what changes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from kaa.builtin.amounts import counted
 from kaa.builtin.columns import aligned
 from kaa.components.plugins.manifest import Plugin, PluginFile
-from kaa.components.plugins.variables import PluginFolders
+from kaa.components.plugins.variables import PluginFolders, environment_for
 from kaa.core.messages import Json
 from kaa.shell.mcp.config.dialects import FieldError
 from kaa.shell.mcp.config.entry import ConfiguredServer, Source
@@ -120,24 +120,30 @@ def _hooks(plugin: Plugin) -> tuple[list[str], list[str]]:
 
 
 def _servers(plugin: Plugin) -> Iterator[tuple[str, str]]:
-    found = servers_of(plugin, PluginFolders(_ROOT, "", ""))
+    folders = PluginFolders(_ROOT, "", "")
+    found = servers_of(plugin, folders)
+    given = environment_for(plugin.dialect, folders, plugin.options)
     for name, fields in found.entries.items():
         try:
             server = server_of(name, fields, Source("", "plugin"), found.dialect)
         except (FieldError, ValueError) as error:  # which those of msgspec are
             yield name, f"not used: {error}"
         else:
-            yield name, _rights(server)
+            yield name, _rights(server, given)
 
 
-def _rights(server: ConfiguredServer) -> str:
+def _rights(server: ConfiguredServer, environment: Mapping[str, str]) -> str:
+    """What a server runs and may do. `environment`: what every server of the plugin gets."""
     entry = server.entry
     variables = sorted({name for text in entry.texts for name in variables_in(text)} - {"PLUGIN"})
     given = f"; gets your variables {', '.join(variables)}" if variables else ""
     if entry.url:
         return f"{entry.url}, called by kaa itself{given}"
     asked = "; ".join(permissions_of(entry, "").sentences)
-    details = [*([f"in {entry.cwd}"] if entry.cwd else []), *(f"with {one}" for one in variables_set(entry))]
+    details = [
+        *([f"in {entry.cwd}"] if entry.cwd else []),
+        *(f"with {one}" for one in variables_set(entry, environment)),
+    ]
     command = " ".join([entry.command, *entry.args, *(f"({one})" for one in details)])
     return f"{command}, in a sandbox of its own that {asked or 'permits nothing'}{given}"
 

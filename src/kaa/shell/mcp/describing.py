@@ -1,5 +1,7 @@
 """Describes servers, for the question before one of a project starts."""
 
+from collections.abc import Mapping
+
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry
 from kaa.shell.mcp.config.variables import variables_in
 from kaa.shell.mcp.rights import fetched_unpinned, permissions_of
@@ -7,9 +9,15 @@ from kaa.shell.mcp.rights import fetched_unpinned, permissions_of
 _MOST_OF_VALUE = 200
 
 
-def variables_set(entry: ServerEntry) -> list[str]:
-    """The variables that an entry sets, with their values as they are written: they can make a program run another."""
-    return [f"{name}={value[:_MOST_OF_VALUE]}" for name, value in sorted(entry.env.items())]
+def variables_set(entry: ServerEntry, known: Mapping[str, str] = {}) -> list[str]:
+    """The variables that an entry sets, with their values as they are written: they can make a program run another.
+
+    Args:
+        entry: the entry.
+        known: variables that need not be named.
+    """
+    env = {name: value for name, value in sorted(entry.env.items()) if known.get(name) != value}
+    return [f"{name}={value[:_MOST_OF_VALUE]}" for name, value in env.items()]
 
 
 def described(server: ConfiguredServer, project: str) -> str:
