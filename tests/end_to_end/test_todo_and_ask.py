@@ -1,4 +1,4 @@
-"""The tools `todo` and `ask`: a list of steps that is shown and survives, and questions of the model."""
+"""The tools `write_todos` and `ask_question`: a list of steps that is shown, and questions of the model."""
 
 import pytest
 
@@ -6,23 +6,23 @@ from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.end_to_end.seat import Seat, enter
 from tests.support.model_server import ModelServer, call, say
 
-_STEPS = call("todo", items=["[x] read it", "[>]  write   the test", "[ ] run it"])
-_QUESTION = call("ask", question="Which one?", options=["red", "blue", "red"])
+_STEPS = call("write_todos", items=["[x] read it", "[>]  write   the test", "[ ] run it"])
+_QUESTION = call("ask_question", question="Which one?", options=["red", "blue", "red"])
 
 
 def test_the_list_is_shown_until_all_is_done_and_when_the_session_is_resumed(seat: Seat) -> None:
-    done = call("todo", items=["[x] read it", "[X] write the test", "[x] run it"])
-    with seat.open("--tools", "+todo", script=[_STEPS, say("Begun.")]) as terminal:
+    done = call("write_todos", items=["[x] read it", "[X] write the test", "[x] run it"])
+    with seat.open("--tools", "+write_todos", script=[_STEPS, say("Begun.")]) as terminal:
         enter(terminal, "go")
         terminal.wait_for("Begun.")
         terminal.wait_for("[>] write the test")
         shown = terminal.screen.text().rpartition("Begun.")[2]
         assert "[ ] run it" in shown
-        assert ("todo", "1 of 3 done.") not in seat.heard()
+        assert ("write_todos", "1 of 3 done.") not in seat.heard()
 
-    with seat.open("--tools", "+todo", "-c", script=[done, say("All done.")]) as terminal:
+    with seat.open("--tools", "+write_todos", "-c", script=[done, say("All done.")]) as terminal:
         terminal.wait_for("[>] write the test")
-        enter(terminal, "/todo")
+        enter(terminal, "/todos")
         enter(terminal, "go on")
         terminal.wait_for("All done.")
         terminal.wait_for(lambda screen: "[x] run it" not in screen.text().rpartition("All done.")[2])
@@ -31,7 +31,7 @@ def test_the_list_is_shown_until_all_is_done_and_when_the_session_is_resumed(sea
 def test_the_list_goes_into_summaries(seat: Seat) -> None:
     seat.settings(compaction={"keepRecentTokens": 1})
     script = [say("Hello."), _STEPS, say("Begun."), say("The summary."), say("Gone on.")]
-    with seat.open("--tools", "+todo", script=script) as terminal:
+    with seat.open("--tools", "+write_todos", script=script) as terminal:
         enter(terminal, "hi")
         terminal.wait_for("Hello.")
         enter(terminal, "go")
@@ -45,7 +45,7 @@ def test_the_list_goes_into_summaries(seat: Seat) -> None:
 
 
 def test_the_list_goes_with_its_branch(seat: Seat) -> None:
-    with seat.open("--tools", "+todo", script=[say("Hello."), _STEPS, say("Begun.")]) as terminal:
+    with seat.open("--tools", "+write_todos", script=[say("Hello."), _STEPS, say("Begun.")]) as terminal:
         enter(terminal, "hi")
         terminal.wait_for("Hello.")
         enter(terminal, "go")
@@ -57,10 +57,10 @@ def test_the_list_goes_with_its_branch(seat: Seat) -> None:
 
 @pytest.mark.parametrize(("item", "error"), [("write", "is no item"), ("[x]", "is no item"), ("[?] a", "is no item")])
 def test_what_is_no_list_is_refused(kaa: Kaa, item: str, error: str) -> None:
-    with ModelServer([call("todo", items=["[ ] a", item]), say("Done.")]) as server:
+    with ModelServer([call("write_todos", items=["[ ] a", item]), say("Done.")]) as server:
         kaa.use(server, "openai-completions")
-        kaa.run("--tools", "+todo", "-p", "go")
-        shown = kaa.run("--tools", "+todo", "-c", "-p", "/todo").out
+        kaa.run("--tools", "+write_todos", "-p", "go")
+        shown = kaa.run("--tools", "+write_todos", "-c", "-p", "/todos").out
 
     assert error in conversation(server.requests[-1])[-1][1]
     assert "There is no list" in shown
@@ -71,12 +71,12 @@ def test_neither_tool_is_there_by_default(kaa: Kaa) -> None:
         kaa.use(server, "openai-completions")
         kaa.run("-p", "hi")
 
-    assert not {"todo", "ask"} & {tool["function"]["name"] for tool in server.requests[0].json["tools"]}
+    assert not {"write_todos", "ask_question"} & {tool["function"]["name"] for tool in server.requests[0].json["tools"]}
 
 
 def test_the_user_chooses_writes_something_else_or_does_not_answer(seat: Seat) -> None:
     script = [_QUESTION, say("First."), _QUESTION, say("Second."), _QUESTION, say("Third.")]
-    with seat.open("--tools", "+ask", script=script) as terminal:
+    with seat.open("--tools", "+ask_question", script=script) as terminal:
         for keys, reply in ((["enter"], "First."), (["down", "down", "enter"], "Second."), (["escape"], "Third.")):
             enter(terminal, "go")
             terminal.wait_for("Something else")
@@ -94,7 +94,7 @@ def test_the_user_chooses_writes_something_else_or_does_not_answer(seat: Seat) -
 def test_where_nobody_can_be_asked_the_model_goes_on(kaa: Kaa) -> None:
     with ModelServer([_QUESTION, say("Red, I take it.")]) as server:
         kaa.use(server, "openai-completions")
-        finished = kaa.run("--tools", "+ask", "-p", "go")
+        finished = kaa.run("--tools", "+ask_question", "-p", "go")
 
     assert finished.code == 0
     assert "Nobody can be asked" in conversation(server.requests[-1])[-1][1]

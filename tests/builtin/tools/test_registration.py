@@ -20,8 +20,8 @@ PARAMETERS = {
     "find": {"pattern", "path", "limit"},
     "ls": {"path", "limit"},
     "web_fetch": {"url", "offset"},
-    "ask": {"question", "options"},
-    "todo": {"items"},
+    "ask_question": {"question", "options"},
+    "write_todos": {"items"},
     "tool_search": {"query"},
     "call_tools": {"program"},
 }

@@ -31,7 +31,7 @@ _REPORT = (
 )
 _CHANGING = ("edit", "write")
 # They are for conversations with a person.
-_OF_PERSONS = ("ask", "request_permission", "todo")
+_OF_PERSONS = ("ask_question", "request_permission", "write_todos")
 _MOST_SHOWN = 20
 _MOST_NAME_CHARACTERS = 64
 

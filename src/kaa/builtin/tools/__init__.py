@@ -52,7 +52,7 @@ class ProgramArguments(msgspec.Struct, frozen=True):
     program: str
 
 
-TODO_TOOL: Final = "todo"
+TODO_TOOL: Final = "write_todos"
 _TODO = "Keep a list of steps in long tasks, and send it whole at each change: `[ ]` open, `[>]` in work, `[x]` done."
 
 
@@ -106,15 +106,15 @@ def extend(api: ExtensionAPI) -> None:
         exposure="deferred",
         risk="fetch",
     )
-    ask = TypedTool("ask", _ASK, AskArguments, _ask, sequential=True)
+    ask = TypedTool("ask_question", _ASK, AskArguments, _ask, sequential=True)
     api.register_tool(ask, snippet="ask the user", exposure="deferred", risk="read", title="{question}")
     todo = TypedTool(TODO_TOOL, _TODO, TodoArguments, _todo)
     api.register_tool(todo, snippet="keep a list of steps", exposure="deferred", risk="read")
-    api.carry_through_compaction(TODO_TOOL, _carried)
+    api.carry_through_compaction("todos", _carried)
     api.on_session_start(_show_todo)
     api.on_event(events.BranchChanged)(_show_todo_of_branch)
     about = "Show the model's list of steps"
-    api.register_command(TODO_TOOL, about, _list_todo, argument_hint=None, while_running=True)
+    api.register_command("todos", about, _list_todo, argument_hint=None, while_running=True)
     search = TypedTool(TOOL_SEARCH, _TOOL_SEARCH, SearchArguments, _search)
     api.register_tool(search, snippet="find more tools", exposure="deferred", risk="read")
     programs = TypedTool(CALL_TOOLS, _CALL_TOOLS, ProgramArguments, _call_tools)

@@ -6,7 +6,7 @@ from kaa.core.messages import Json
 from kaa.core.tool import ToolError, ToolResult, text_result
 from kaa.ext.api import CommandContext, ConversationContext, ToolContext
 
-_KIND = "todo"
+_KIND = "todos"
 _MARKS = ("[ ]", "[>]", "[x]")  # open, in work, done
 _MOST_ITEMS = 50
 _MOST_CHARACTERS = 200
@@ -63,7 +63,7 @@ def _window(items: Sequence[str]) -> list[str]:
     start = max(0, min(first - 1, len(items) - _MOST_SHOWN))
     shown = list(items[start : start + _MOST_SHOWN])
     left_out = len(items) - len(shown)
-    return [*shown, *([f"({_count(items)} done, {left_out} more: /todo)"] if left_out else [])]
+    return [*shown, *([f"({_count(items)} done, {left_out} more: /todos)"] if left_out else [])]
 
 
 def _is_over(items: Sequence[str]) -> bool:
