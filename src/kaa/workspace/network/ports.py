@@ -4,6 +4,7 @@ Nothing looks at the sandbox while it is idle: `look` is called when a command e
 started in the background.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from typing import TypeAlias
 
@@ -48,22 +49,26 @@ class Ports:
         self._listening = listening
         self._opens = opens
         self._noted: set[int] = set()
+        self._looking = asyncio.Lock()
 
     async def report(self) -> PortsReport:
         """What leads where."""
         return PortsReport(tuple(sorted(await self._servers())), self.forwards.active, self.services.admitted)
 
     async def look(self) -> tuple[str, ...]:
-        """What to tell the user of servers that were not seen before: how to reach each, in a sentence."""
-        servers = await self._servers()
-        fresh = sorted(servers - self._noted)
-        self._noted = servers  # one that was stopped and started again is news
-        forwarded = {forward.sandbox_port for forward in self.forwards.active}
-        unknown = [port for port in fresh if port not in forwarded]
-        told = [await self._introduce(port) for port in unknown[:_MOST_INTRODUCED]]
-        if more := len(unknown[_MOST_INTRODUCED:]):
-            told.append(f"Commands listen on {more} more ports of the sandbox: /ports lists all.")
-        return tuple(told)
+        """What to tell the user of servers that were not seen before: how to reach each, in a sentence.
+
+        Whoever looks while somebody else does waits for that: afterwards the servers seen by either can be reached.
+        """
+        async with self._looking:
+            servers = await self._servers()
+            forwarded = {forward.sandbox_port for forward in self.forwards.active}
+            unknown = sorted(servers - self._noted - forwarded)
+            told = [await self._introduce(port) for port in unknown[:_MOST_INTRODUCED]]
+            if more := len(unknown[_MOST_INTRODUCED:]):
+                told.append(f"Commands listen on {more} more ports of the sandbox: /ports lists all.")
+            self._noted = servers  # one that was stopped and started again is news
+            return tuple(told)
 
     async def close(self, name: str) -> bool:
         """Stop forwarding a port, by its number inside or outside, and withdraw a service. Whether there was any."""

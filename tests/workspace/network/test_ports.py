@@ -1,0 +1,42 @@
+"""What is told of servers inside and what is opened by itself. Here the inside is this machine as well."""
+
+import asyncio
+import socket
+from collections.abc import Collection
+
+from kaa.workspace.network.ports import Ports
+
+
+def test_whoever_looks_while_somebody_else_does_finds_the_server_opened() -> None:
+    """A command that ends may not run ahead of the look that was begun beside it."""
+    reached, admitted = asyncio.Event(), asyncio.Event()
+
+    async def inside(family: int) -> socket.socket:
+        reached.set()
+        await admitted.wait()
+        return socket.socket(family, socket.SOCK_STREAM)
+
+    async def scenario() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = int(server.getsockname()[1])
+
+            async def listening() -> Collection[int]:
+                return {port}
+
+            # The number is taken on this machine, by the server itself: what is told is that.
+            ports = Ports(inside, listening, lambda: True)
+            first = asyncio.create_task(ports.look())
+            await reached.wait()
+            second = asyncio.create_task(ports.look())
+            for _ in range(10):
+                await asyncio.sleep(0)
+            assert not second.done()
+
+            admitted.set()
+            told = await first
+            assert len(told) == 1
+            assert str(port) in told[0]
+            assert await second == ()
+            await ports.close_all()
+
+    asyncio.run(scenario())
