@@ -17,6 +17,7 @@ from kaa.mcp.stdio import StdioConnection
 from tests.support.loops import in_loop
 from tests.support.mcp_connection import MemoryConnection, Observed, PlainProgram, ScriptedQuestions, texts
 from tests.support.mcp_server import NAMESPACE, ScriptedServer, echo_tool
+from tests.support.patience import HANG_SECONDS
 
 
 async def connected(
@@ -263,13 +264,13 @@ class TestCalling:
     async def test_progress_extends_the_patience_and_is_told(self) -> None:
         client, connection, _ = await connected(ScriptedServer(fault="silent"))
         told: list[Progress] = []
-        call = asyncio.create_task(client.call("echo", {}, progress=told.append, patience=0.2))
+        call = asyncio.create_task(client.call("echo", {}, progress=told.append, patience=1.0))
         while connection.server.methods()[-1] != "tools/call":
             await asyncio.sleep(0)
         request = connection.server.received[-1]
         token = request["params"]["_meta"]["progressToken"]
         for number in range(4):
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.3)
             params = {"progressToken": token, "progress": number, "total": 4, "message": "step\x07"}
             connection.say({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
         connection.say({"jsonrpc": "2.0", "id": request["id"], "result": {"content": []}})
@@ -433,7 +434,7 @@ class TestPrograms:
             await started.wait()
             connecting.cancel()
             try:
-                await asyncio.wait({connecting}, timeout=5)
+                await asyncio.wait({connecting}, timeout=HANG_SECONDS)
                 assert connecting.done()
             finally:
                 process.kill()

@@ -71,7 +71,11 @@ async def run_closed(
         closing.callback(os.close, errors)
         closing.callback(os.close, their_errors)
         os.set_blocking(errors, False)
-        reader, writer = await asyncio.open_connection(sock=ours, limit=_MAX_LINE_BYTES)
+        try:
+            reader, writer = await asyncio.open_connection(sock=ours, limit=_MAX_LINE_BYTES)
+        except BaseException:
+            ours.close()
+            raise
         closing.callback(writer.close)
         rights = ProgramRights(
             name="call-tools",

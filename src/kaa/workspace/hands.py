@@ -242,7 +242,9 @@ class Hands:
             try:
                 granted = await server.wait(answer)
             except asyncio.CancelledError:
-                if not server.is_over:
+                if server.is_over:
+                    _abandon(answer)
+                else:
                     coming.appendleft(answer)  # for the next one who wants a slot
                 raise
             channel = Channel(granted.socket, f"The process for {_CALLED[kind]}")

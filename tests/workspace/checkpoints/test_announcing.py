@@ -1,10 +1,13 @@
 """Somebody is asked before the first checkpoint copies much."""
 
 import asyncio
+import gc
+import threading
 
 import pytest
 
 from kaa.workspace.checkpoints.contract import CheckpointLimits, CheckpointsDeclinedError
+from kaa.workspace.checkpoints.store import Store
 from tests.support.patience import HANG_SECONDS
 from tests.workspace.checkpoints.conftest import Play, Turns
 
@@ -77,3 +80,25 @@ def test_who_is_asked_may_take_the_time_and_the_project_may_be_closed_meanwhile(
             await waiting
 
     play(scene, _FILES, limits=CheckpointLimits(announce_megabytes=2))
+
+
+def test_closed_while_it_begins_it_leaves_no_slot(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slow(_: Store) -> dict[str, list[str]]:
+        begun.set()
+        may_end.wait(HANG_SECONDS)
+        return {}
+
+    async def scene(turns: Turns) -> None:
+        checkpoints = turns.workspace.checkpoints(str(turns.store), "three", turns.limits, turns._permit)
+        waiting = asyncio.ensure_future(checkpoints.ready())
+        await asyncio.to_thread(begun.wait, HANG_SECONDS)
+        await checkpoints.close()
+        may_end.set()
+        with pytest.raises((OSError, asyncio.CancelledError)):
+            await waiting
+
+    monkeypatch.setattr(Store, "killed_restores", slow)
+    play(scene)
+    gc.collect()  # warns of a socket that is left

@@ -148,11 +148,10 @@ class ChangeTracker:
                 await former.result()[0].close()
         store, self._known = await self._start()
         link = Link(await self._slots.take("checkpoints"), store.packs.add)
-        limits = {"max_files": MAX_FILES, "max_bytes": self._max_bytes}
-        self._leftovers = await asyncio.to_thread(store.killed_restores)
-        announce = {"announce_bytes": self._announce_bytes}
-        begin = {"op": "begin", **limits, **announce, "leftovers": self._leftovers}
         try:
+            self._leftovers = await asyncio.to_thread(store.killed_restores)
+            limits = {"max_files": MAX_FILES, "max_bytes": self._max_bytes, "announce_bytes": self._announce_bytes}
+            begin = {"op": "begin", **limits, "leftovers": self._leftovers}
             return link, await link.request(begin, self._known)
         except BaseException:
             await link.close()
