@@ -227,9 +227,11 @@ class WorkQueue:
 
     async def _do_idle_work(self) -> None:
         while self._idle and not (self._has_ended or self.is_busy or self._work):
+            waited = self._conversation.has_queued  # for the user's next message, as an abort leaves it
             await self._working(self._idle.popleft()())
             self._changed()
-            for message in [] if self._conversation.is_running else self._conversation.clear_queues():
+            said = [] if waited or self._conversation.is_running else self._conversation.clear_queues()
+            for message in said:
                 await self._say_unasked(message)
 
     async def _say_unasked(self, message: UserMessage) -> None:

@@ -254,6 +254,35 @@ def test_a_function_waits_until_the_agent_is_idle(stage: Stage) -> None:
     assert seen == ["2 requests, Notes"]
 
 
+def test_what_waits_after_a_stop_is_not_said_when_a_function_was_called(stage: Stage) -> None:
+    stage.server.begin([Answer(("Do", "ne."), fault=Fault("stall"))])
+    seen: list[str] = []
+
+    def extend(kaa: ExtensionAPI) -> None:
+        async def idle(_context: CommandContext) -> None:
+            seen.append("idle")
+
+        def follow(event: Event, context: ConversationContext) -> None:
+            if isinstance(event, AgentEnd):
+                context.when_idle(idle)
+
+        kaa.on_event(follow)
+
+    async def scene(hosted: HostedConversation) -> None:
+        run = asyncio.ensure_future(say_it(hosted))
+        await asyncio.to_thread(stage.server.wait_until_stalled)
+        await hosted.work.say(user_message("later"))
+        hosted.conversation.abort()
+        await run
+        await hosted.work.settled()
+        seen.extend(message.text for message in await hosted.work.take_unsaid())
+
+    play(stage, scene, extend)
+
+    assert seen == ["idle", "later"]
+    assert len(stage.server.requests) == 1
+
+
 def test_a_function_that_fails_is_reported(stage: Stage) -> None:
     async def broken(_context: CommandContext) -> None:
         raise ValueError("no idea")
