@@ -18,6 +18,8 @@ from tests.support.model_server import ModelServer, call, say
 from tests.support.patience import HANG_SECONDS
 from tests.support.rpc_client import Line, RpcClient, rpc
 
+_UNTIL_GO = "until test -e go; do sleep 0.02; done"
+
 
 @pytest.fixture
 def server(kaa: Kaa) -> Iterator[ModelServer]:
@@ -69,7 +71,7 @@ def test_the_state_names_model_session_and_queues(kaa: Kaa, server: ModelServer)
 
 
 def test_steering_and_follow_ups_reach_the_model(kaa: Kaa, server: ModelServer) -> None:
-    server.begin([call("bash", command="sleep 0.3"), say("One."), say("Two.")])
+    server.begin([call("bash", command=_UNTIL_GO), say("One."), say("Two.")])
 
     with rpc(kaa, "--approvals", "auto") as client:
         client.data("prompt", message="go")
@@ -78,6 +80,7 @@ def test_steering_and_follow_ups_reach_the_model(kaa: Kaa, server: ModelServer) 
         assert client.data("steer", message="faster") == {"disposition": "queued"}
         assert client.data("prompt", message="then stop", streamingBehavior="followUp") == {"disposition": "queued"}
         assert client.data("get_state")["pendingMessageCount"] == 2
+        (kaa.project / "go").touch()
         client.event("agent_settled")
 
     said = [text for who, text in conversation(server.requests[-1]) if who == "user"]
@@ -85,7 +88,7 @@ def test_steering_and_follow_ups_reach_the_model(kaa: Kaa, server: ModelServer) 
 
 
 def test_messages_that_wait_can_be_taken_back(kaa: Kaa, server: ModelServer) -> None:
-    server.begin([call("bash", command="sleep 0.3"), say("Done.")])
+    server.begin([call("bash", command=_UNTIL_GO), say("Done.")])
 
     with rpc(kaa, "--approvals", "auto") as client:
         client.data("prompt", message="go")
@@ -93,6 +96,7 @@ def test_messages_that_wait_can_be_taken_back(kaa: Kaa, server: ModelServer) -> 
         client.data("steer", message="one")
         client.data("follow_up", message="two")
         assert client.data("clear_queue") == {"steering": ["one"], "followUp": ["two"]}
+        (kaa.project / "go").touch()
         client.event("agent_settled")
 
 
@@ -654,8 +658,7 @@ def test_a_command_beside_a_prompt_is_told_apart_from_it(kaa: Kaa, server: Model
     with rpc(kaa) as client:
         lines = ({"id": "run", "type": "prompt", "message": "go"}, {"id": "cost", "type": "prompt", "message": "/cost"})
         client.send_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
-        client.event("agent_end")
-        client.data("get_state")
+        client.wait(lambda _: {"run", "cost"} <= {line.get("id") for line in client.seen})
         answers = {line["id"]: line["data"] for line in client.seen if line.get("id") in ("run", "cost")}
 
     assert answers == {"run": {"disposition": "started"}, "cost": {"disposition": "handled"}}
@@ -744,7 +747,7 @@ class TestTheEnd:
             client.process.send_signal(number)
             client.event("agent_end")
 
-            assert client.process.wait(60) == 128 + number
+            assert client.process.wait(HANG_SECONDS) == 128 + number
         assert "by the user before it" in kaa.session_text
 
     def test_the_end_of_the_input_stops_the_run_and_keeps_the_session(self, kaa: Kaa, server: ModelServer) -> None:
@@ -767,7 +770,7 @@ class TestTheEnd:
             client.send({"type": "prompt", "message": "go"})
             client.event("agent_start")
             client.process.terminate()
-            assert client.process.wait(60) in (128 + signal.SIGTERM, 0)
+            assert client.process.wait(HANG_SECONDS) in (128 + signal.SIGTERM, 0)
 
     def test_a_second_signal_ends_kaa_while_it_waits_for_the_client_to_read(
         self, kaa: Kaa, server: ModelServer

@@ -136,14 +136,14 @@ def test_the_theme_changes_and_is_kept(seat: Seat) -> None:
     with seat.open(script=[say("Hello.")]) as program:
         enter(program, "hi")
         program.wait_for("Hello.")
+        program.wait_for(is_idle)
         before = _colours(program.screen)
         enter(program, "/theme light")
+        program.wait_for(lambda _: json.loads((seat.home / "settings.json").read_text()).get("theme") == "light")
 
-        program.wait_for(lambda screen: _colours(screen) != before)
+        program.wait_for(lambda screen: is_idle(screen) and _colours(screen) != before)
         assert "Hello." in program.screen.text()
         assert program.screen.wipes == 0  # nothing of ours had left the screen
-
-    assert json.loads((seat.home / "settings.json").read_text())["theme"] == "light"
 
 
 def test_a_theme_can_be_tried_and_left(seat: Seat) -> None:

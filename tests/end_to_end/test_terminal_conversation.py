@@ -203,6 +203,7 @@ def test_own_commands_are_told_to_the_model_unless_they_are_private(seat: Seat) 
     with seat.open(script=[say("I see.")]) as program:
         enter(program, "!echo for $((40 + 2)) all")
         program.wait_for("for 42 all")
+        program.wait_for(is_idle)
         enter(program, "!!echo for $((40 + 3)) me")
         program.wait_for("for 43 me")
         program.wait_for(is_idle)

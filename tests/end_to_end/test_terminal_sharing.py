@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.seat import Seat, answer, enter
+from tests.end_to_end.seat import Seat, answer, enter, is_idle
 from tests.support.model_server import say
 from tests.support.sessions import HEADER, user_entry, write_session
 
@@ -30,6 +30,7 @@ def test_a_session_is_written_into_the_project(seat: Seat) -> None:
     with seat.open(script=[say("Hello.")]) as program:
         enter(program, "my key is ghp_0123456789abcdefghijklmnopqrstuvwxyzAB")
         program.wait_for("Hello.")
+        program.wait_for(is_idle)
         enter(program, "/export run.html")
         program.wait_for("wrote ")
         program.wait_for("GitHub token")
@@ -55,6 +56,7 @@ def test_nothing_is_shared_without_a_yes(seat: Seat, uploads: Path) -> None:
     with seat.open(script=[say("Hello.")]) as program:
         enter(program, "hi there")
         program.wait_for("Hello.")
+        program.wait_for(is_idle)
         enter(program, "/share")
         program.wait_for("Upload this as a secret gist?")
         program.wait_for("2 messages, 0 tool results")
@@ -68,6 +70,7 @@ def test_a_yes_shares_and_shows_the_address(seat: Seat, uploads: Path) -> None:
     with seat.open(script=[say("Hello.")]) as program:
         enter(program, "hi there")
         program.wait_for("Hello.")
+        program.wait_for(is_idle)
         enter(program, "/share")
         program.wait_for("secrets removed: none found")
         answer(program, "y")

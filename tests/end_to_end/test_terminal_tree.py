@@ -265,6 +265,7 @@ def test_a_file_that_somebody_else_changed_stays_and_is_named(seat: Seat) -> Non
     changed.write_text("old\n")
     with seat.open(script=_WRITING) as program:
         have_written(program)
+        program.wait_for(lambda _: f'"{CHECKPOINT}"' in seat.session_files[0].read_text())  # it is taken behind the run
         changed.write_text("by hand\n")
         enter(program, "/undo")
         program.wait_for("Files are unchanged")

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.end_to_end.kaa_process import Kaa, conversation
-from tests.end_to_end.seat import Seat, enter
+from tests.end_to_end.seat import Seat, enter, is_idle
 from tests.support.model_server import ModelServer, call, say
 
 _STEPS = call("write_todos", items=["[x] read it", "[>]  write   the test", "[ ] run it"])
@@ -36,6 +36,7 @@ def test_the_list_goes_into_summaries(seat: Seat) -> None:
         terminal.wait_for("Hello.")
         enter(terminal, "go")
         terminal.wait_for("Begun.")
+        terminal.wait_for(is_idle)
         enter(terminal, "/compact")
         terminal.wait_for("compacted")
         enter(terminal, "on")
@@ -51,6 +52,7 @@ def test_the_list_goes_with_its_branch(seat: Seat) -> None:
         enter(terminal, "go")
         terminal.wait_for("Begun.")
         terminal.wait_for("\n[>] write the test")
+        terminal.wait_for(is_idle)
         enter(terminal, "/undo --conversation")
         terminal.wait_for(lambda screen: "\n[>] write the test" not in screen.text())
 

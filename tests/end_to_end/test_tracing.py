@@ -70,7 +70,7 @@ def test_spans_go_where_the_environment_says(kaa: Kaa, collector: Collector) -> 
         done = kaa.run("-p", "secret plans")
 
     assert (done.code, done.out, done.err.count("\n")) == (0, "done\n", 2), done.err
-    assert collector.paths == ["/v1/traces"]
+    assert set(collector.paths) == {"/v1/traces"}  # more than one request if the run takes long
     assert sorted(collector.spans) == [
         "kaa: chat test-model",
         "kaa: chat test-model",

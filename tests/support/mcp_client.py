@@ -16,13 +16,13 @@ class ServeClient:
     """Speaks one of both generations.
 
     Args:
-        process: the server.
+        lines: what the server reads and writes.
         modern: whether each request names the revision, in place of `initialize`.
         forms: whether it says that it can show forms.
     """
 
-    def __init__(self, process: "subprocess.Popen[bytes]", *, modern: bool, forms: bool) -> None:
-        self.lines = RpcClient(process)
+    def __init__(self, lines: RpcClient, *, modern: bool, forms: bool) -> None:
+        self.lines = lines
         self._numbers = count(1)
         self._capabilities: Json = {"elicitation": {"form": {}}} if forms else {}
         self._modern = modern
@@ -92,10 +92,12 @@ def serving(kaa: Kaa, *arguments: str, modern: bool = True, forms: bool = False)
         stderr=subprocess.PIPE,
     )
     with process:
+        lines = RpcClient(process)
         try:
-            yield ServeClient(process, modern=modern, forms=forms)
+            yield ServeClient(lines, modern=modern, forms=forms)
         finally:
             process.kill()
+            lines.join()
 
 
 def text(result: Line) -> str:

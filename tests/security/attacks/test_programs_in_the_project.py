@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.end_to_end.kaa_process import SECRET
-from tests.end_to_end.seat import Seat, enter
+from tests.end_to_end.seat import Seat, enter, is_idle
 from tests.support.model_server import MODEL_ID, ModelServer, call, say
 
 pytestmark = pytest.mark.usefixtures("confined")
@@ -56,6 +56,7 @@ def test_share_does_not_execute_them(seat: Seat) -> None:
     with seat.open(sandbox="", script=[say("Hello.")]) as program:
         enter(program, "hi there")
         program.wait_for("Hello.")
+        program.wait_for(is_idle)
         enter(program, "/share")
         program.wait_for("kaa does not execute")
 
@@ -88,6 +89,7 @@ def test_the_clipboard_does_not_execute_them(seat: Seat, variable: str) -> None:
     with seat.open(sandbox="", script=[say("Hello.")]) as program:
         enter(program, "hi there")
         program.wait_for("Hello.")
+        program.wait_for(is_idle)
         enter(program, "/copy")
         program.wait_for("copied")
         program.press("ctrl+v")

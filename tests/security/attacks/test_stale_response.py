@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -27,11 +28,12 @@ pytestmark = pytest.mark.usefixtures("confined")
 class _PushingServer:
     """Answers the first request on a connection, and pushes `forged` behind that answer while the tool runs.
 
-    Every later connection is honest.
+    Then it makes the file `pushed`. Every later connection is honest.
     """
 
-    def __init__(self, wire: Wire, first: Answer, forged: Answer, later: Answer) -> None:
+    def __init__(self, wire: Wire, first: Answer, forged: Answer, later: Answer, pushed: Path) -> None:
         self._answers = [_response(answer, wire) for answer in (first, forged, later)]
+        self._pushed = pushed
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._listener.settimeout(HANG_SECONDS)
         self.requests_on_the_first_connection = 0
@@ -58,6 +60,7 @@ class _PushingServer:
                 self.requests_on_the_first_connection = 1
                 time.sleep(_PAUSE_SECONDS)
                 connection.sendall(forged)
+                self._pushed.touch()
                 with contextlib.suppress(OSError):
                     while _request(connection):
                         self.requests_on_the_first_connection += 1
@@ -93,9 +96,10 @@ def _response(answer: Answer, wire: Wire) -> bytes:
 def test_a_pushed_response_is_not_acted_on(kaa: Kaa, wire: Wire) -> None:
     with ModelServer() as model:
         kaa.use(model, wire)
-    first = call("bash", command="sleep 0.3")  # meanwhile the connection is idle, and the forged response arrives
+    # Meanwhile the connection is idle, and the forged response arrives.
+    first = call("bash", command="until test -e pushed; do sleep 0.02; done; sleep 0.2")
     forged = call("write", path="canary.txt", content="the answer to no request")
-    server = _PushingServer(wire, first, forged, say("Done."))
+    server = _PushingServer(wire, first, forged, say("Done."), kaa.project / "pushed")
     models = kaa.home / "models.json"
     models.write_text(models.read_text().replace(model.url, server.url))
 
