@@ -19,6 +19,7 @@ from kaa.builtin import (
     choice_commands,
     commands,
     goal,
+    plan,
     session_commands,
     sharing_commands,
     tools,
@@ -209,6 +210,7 @@ def test_every_tool_and_slash_command_is_documented() -> None:
         session_commands,
         sharing_commands,
         goal,
+        plan,
         tools,
     ):
         registry.load(module.__name__, module.extend)
@@ -324,6 +326,7 @@ def test_every_slash_command_of_the_terminal_is_documented_and_there_is_no_other
         session_commands,
         sharing_commands,
         goal,
+        plan,
         tools,
     ):
         registry.load(module.__name__, module.extend)

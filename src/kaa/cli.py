@@ -95,6 +95,12 @@ def _parser() -> argparse.ArgumentParser:
         default="text",
         help="print text or JSON events; rpc takes JSON commands on stdin",
     )
+    mode.add_argument(
+        "--plan",
+        metavar="FILE",
+        type=_given,
+        help="plan only, read-only, and write the plan to FILE; see `kaa plan run`",
+    )
     mode.add_argument("--plain", action="store_true", help="line by line, without drawing: for screen readers")
     mode.add_argument("--fullscreen", action="store_true", help="begin on the full screen")
     mode.add_argument("--verbose", action="store_true", help="show what tools print")
@@ -344,6 +350,30 @@ def _run_command(arguments: Sequence[str]) -> int | None:
     return None
 
 
+def _turn_into_plan_command(parsed: argparse.Namespace, *, runs: bool) -> None:
+    """Have `--plan FILE` and `kaa plan run FILE` do what `/plan` does.
+
+    Args:
+        parsed: the arguments.
+        runs: whether a plan is to be executed, which the only message names.
+
+    Raises:
+        _UsageError: it names none, or both are wanted.
+    """
+    if not runs and parsed.plan is None:
+        return
+    from shlex import quote  # lazy: few command lines have a plan
+
+    if not runs:
+        first, *rest = parsed.messages or [""]
+        parsed.messages = [f"/plan --to {quote(parsed.plan)} {first}".rstrip(), *rest]
+        return
+    if len(parsed.messages) != 1 or parsed.plan is not None:
+        raise _UsageError("plan run takes one file: kaa plan run FILE")
+    parsed.print = True
+    parsed.messages = [f"/plan run {quote(parsed.messages[0])}"]
+
+
 def _terminal(parsed: argparse.Namespace) -> "TerminalOptions":
     """How the terminal starts; what it does not need for the first frame is loaded later."""
     from kaa.frontends.interactive.boot import TerminalOptions
@@ -421,7 +451,12 @@ def run(arguments: Sequence[str]) -> int:
         return ended
     serves = arguments[:2] == ["mcp", "serve"]
     try:
-        parsed = _parsed(arguments[2:], _serving_parser()) if serves else _parsed(arguments, _parser())
+        if serves:
+            parsed = _parsed(arguments[2:], _serving_parser())
+        else:
+            runs_plan = arguments[:2] == ["plan", "run"]
+            parsed = _parsed(arguments[2:] if runs_plan else arguments, _parser())
+            _turn_into_plan_command(parsed, runs=runs_plan)
         if parsed.name and (parsed.no_session or parsed.view):
             other = "--no-session" if parsed.no_session else "--view"
             raise _UsageError(f"argument -n/--name: not allowed with argument {other}")

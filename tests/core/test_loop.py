@@ -22,7 +22,7 @@ from kaa.core.events import (
     TurnEnd,
     TurnStart,
 )
-from kaa.core.hooks import Continue, FixedHooks
+from kaa.core.hooks import Continue, FixedHooks, GiveUp
 from kaa.core.loop import RunLimits
 from kaa.core.messages import AssistantMessage, ToolResultMessage, UserMessage
 from kaa.core.provider import TextChunk
@@ -416,12 +416,12 @@ class TestBeforeTheEnd:
     """Hooks that do not let a run end yet."""
 
     @staticmethod
-    def scene(texts: Sequence[str], demands: Sequence[str | None]) -> Scene:
+    def scene(texts: Sequence[str], demands: Sequence[str | Continue | GiveUp | None]) -> Scene:
         wanted = list(demands)
 
-        async def demand(_reply: AssistantMessage) -> Continue | None:
-            reason = wanted.pop(0) if wanted else None
-            return None if reason is None else Continue(reason)
+        async def demand(_reply: AssistantMessage) -> Continue | GiveUp | None:
+            wants = wanted.pop(0) if wanted else None
+            return Continue(wants) if isinstance(wants, str) else wants
 
         return Scene([reply(text=text) for text in texts], hooks=FixedHooks(before_end=(demand,)))
 
@@ -444,6 +444,20 @@ class TestBeforeTheEnd:
             "stopped after hooks continued the run 10 times, the limit",
         )
         assert len(scene.provider.requests) == 11
+
+    def test_progress_counts_from_the_beginning(self) -> None:
+        scene = self.scene(["done"] * 30, [*[Continue("more")] * 10, Continue("next", progress=True), *["more"] * 20])
+
+        assert run(scene.agent.run(say("go"))).reason == "max_continuations"
+        assert len(scene.provider.requests) == 22
+
+    def test_hooks_can_give_up(self) -> None:
+        scene = self.scene(["done", "done"], ["the tests fail", GiveUp("they still fail"), "more"])
+
+        end = run(scene.agent.run(say("go")))
+
+        assert (end.reason, end.error) == ("unfinished", "they still fail")
+        assert len(scene.provider.requests) == 2
 
     def test_a_word_of_the_person_counts_from_the_beginning(self) -> None:
         scene = self.scene(["done"] * 20, [*["more"] * 9, *["more"] * 9, None])

@@ -46,8 +46,10 @@ def test_the_model_goes_on_until_the_commands_succeed(kaa: Kaa, server: ModelSer
 
 def test_without_progress_it_is_given_up_and_can_be_taken_up_again(kaa: Kaa, server: ModelServer) -> None:
     server.begin([say(f"Done {number}.") for number in range(9)])
-    kaa.run("-p", f"/goal Make the file --check {_CHECK}")
+    finished = kaa.run("-p", f"/goal Make the file --check {_CHECK}")
 
+    assert finished.code == 1
+    assert "given up" in finished.err
     assert len(server.requests) == 4
     state = kaa.run("-c", "-p", "/goal").out
     assert "given up: nothing changed in the last 3 turns" in state

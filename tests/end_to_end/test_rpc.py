@@ -598,7 +598,7 @@ def test_slash_commands_that_choose_ask_and_those_that_lead_elsewhere_do(kaa: Ka
         new = client.data("get_state")
 
     assert asked["method"] == "select"
-    assert set(asked["options"]) == {"read-only", "ask", "auto", "never", "step"}
+    assert set(asked["options"]) == {"plan", "read-only", "ask", "auto", "never", "step"}
     assert chosen["text"] == "approvals: step"
     assert before != copy["sessionId"] != new["sessionId"]
     assert [message["text"] for message in listed] == ["first"]

@@ -106,7 +106,7 @@ def test_shift_tab_cycles_what_tools_can_do(seat: Seat) -> None:
     with seat.open(script=script, sandbox="workspace-write", screen=Screen(columns=80, rows=24)) as program:
         program.wait_for("auto • net off")
         program.press("shift+tab")
-        program.wait_for("read-only • net off")
+        program.wait_for("plan • net off")
         enter(program, "make it")
         program.wait_for("Refused.")
         assert not (seat.project / "made").exists()

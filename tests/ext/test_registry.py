@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from kaa.core.events import AgentStart, CompactionEnd
-from kaa.core.hooks import Block, Continue
+from kaa.core.hooks import Block, Continue, GiveUp
 from kaa.core.messages import AssistantMessage, ToolCall, Usage, UserMessage, user_message
 from kaa.core.tool import ToolError, ToolResult, text_result
 from kaa.ext.api import (
@@ -514,7 +514,7 @@ class TestHooks:
         registry.api.before_end(unfinished)
         (hook,) = registry.run.before_end
 
-        async def demand() -> Continue | None:
+        async def demand() -> Continue | GiveUp | None:
             return await hook(AssistantMessage((), "api", "provider", "m", Usage(), "stop", 1))
 
         assert run(demand()) == Continue("the tests fail", source="extension mine")

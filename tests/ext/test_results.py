@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from kaa.core.hooks import Block, Continue, Refuse, ReplaceArguments, ReplaceMessages, RunAgain
+from kaa.core.hooks import Block, Continue, GiveUp, Refuse, ReplaceArguments, ReplaceMessages, RunAgain
 from kaa.core.messages import AssistantMessage, Json, TextContent, ToolCall, Usage, UserMessage
 from kaa.core.provider import Request, ToolSchema
 from kaa.core.tool import ToolError, ToolResult, text_result
@@ -86,13 +86,13 @@ def test_suggestions_that_are_no_text_complete_nothing(
     assert "Extension mine: completion of /odd returned Suggestion(text=5, description=6): expected" in reports[0]
 
 
-@pytest.mark.parametrize("demand", [Continue(7), Continue("")])  # type: ignore[arg-type]
-def test_what_would_continue_a_run_must_be_a_text(
-    registry: LoadedRegistry, reports: list[str], demand: Continue
+@pytest.mark.parametrize("demand", [Continue(7), Continue(""), GiveUp("")])  # type: ignore[arg-type]
+def test_what_would_continue_or_end_a_run_must_be_a_text(
+    registry: LoadedRegistry, reports: list[str], demand: Continue | GiveUp
 ) -> None:
     registry.api.before_end(returning(demand))
 
-    async def ask() -> Continue | None:
+    async def ask() -> Continue | GiveUp | None:
         return await registry.run.before_end[0](REPLY)
 
     assert run(ask()) is None

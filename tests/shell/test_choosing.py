@@ -55,7 +55,7 @@ def test_what_is_not_said_is_asked(stage: Stage) -> None:
     stage.play(scene, ConversationOptions(model="test/one"))
 
     assert all(isinstance(question, Choice) for question in person.questions)
-    assert person.questions[2].options == ("read-only", "ask", "auto", "never", "step")
+    assert person.questions[2].options == ("plan", "read-only", "ask", "auto", "never", "step")
 
 
 def test_where_nobody_can_be_asked_the_choices_are_listed(stage: Stage) -> None:
@@ -70,7 +70,7 @@ def test_where_nobody_can_be_asked_the_choices_are_listed(stage: Stage) -> None:
         assert await completed(conversation, "approvals", "a") == ["ask", "auto"]
         assert await told(conversation, "/approvals maybe") == (
             True,
-            "invalid approval mode 'maybe': use read-only, ask, auto, never, step",
+            "invalid approval mode 'maybe': use plan, read-only, ask, auto, never, step",
         )
         assert await told(conversation, "/thinking hard") == (
             True,

@@ -76,8 +76,8 @@ def test_the_mode_cycles_and_the_kernel_holds_read_only(folder: Path) -> None:
     async def scene(conversation: Conversation) -> None:
         approvals = conversation.approvals
         assert await approvals.cycle() == "auto"
-        assert await approvals.cycle() == "read-only"
-        assert (await conversation.status()).mode == "read-only"
+        assert await approvals.cycle() == "plan"
+        assert (await conversation.status()).mode == "plan"
         assert not await writes(conversation, "a")
         assert await approvals.cycle() == "ask"
         assert await writes(conversation, "a")
@@ -110,7 +110,7 @@ def test_read_only_says_what_can_still_write(folder: Path) -> None:
 def test_without_a_sandbox_read_only_is_skipped_and_explained(folder: Path) -> None:
     async def scene(conversation: Conversation) -> None:
         approvals = conversation.approvals
-        assert (await approvals.cycle()).startswith("auto\nread-only needs a sandbox")
+        assert (await approvals.cycle()).startswith("auto\nplan needs a sandbox")
         assert (await approvals.cycle()).startswith("ask\n")
         with pytest.raises(CommandError, match="full-access"):
             await approvals.choose("read-only")

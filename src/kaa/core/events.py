@@ -13,7 +13,16 @@ from kaa.core.messages import AssistantMessage, Json, Message, StopReason, ToolC
 from kaa.core.provider import ThinkingLevel
 
 RunEndReason = Literal[
-    "done", "error", "aborted", "denied", "length", "max_turns", "max_messages", "max_continuations", "budget"
+    "done",
+    "unfinished",
+    "error",
+    "aborted",
+    "denied",
+    "length",
+    "max_turns",
+    "max_messages",
+    "max_continuations",
+    "budget",
 ]
 
 

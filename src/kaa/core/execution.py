@@ -157,7 +157,9 @@ class ToolExecutor:
             if isinstance(final, ToolResult):
                 return final
             run.permit = final.permit or run.permit
-        return self._refused(call, text_result(f"{call.name} was run {_MAX_RUNS} times."), "It is not run once more.")
+        return self._refused(
+            call, text_result(f"{call.name} was run {_MAX_RUNS} times."), Refuse("It is not run once more.")
+        )
 
     async def _before(self, call: ToolCall, run: _Run) -> ToolCall | ToolResult:
         """The call as the hooks want it, or the result that one of them blocked it with."""
@@ -190,15 +192,16 @@ class ToolExecutor:
                     pass
                 case RunAgain():
                     return verdict
-                case Refuse(reason=reason, advice=advice):
-                    result = self._refused(call, result, reason, advice)
+                case Refuse():
+                    result = self._refused(call, result, verdict)
                 case _:
                     result = _checked(verdict)
         return result
 
-    def _refused(self, call: ToolCall, result: ToolResult, reason: str, advice: str = "") -> ToolResult:
-        self.denials.append(f"{call.name}: {reason}")
-        text = TextContent(f"{reason} {advice}".rstrip())
+    def _refused(self, call: ToolCall, result: ToolResult, refusal: Refuse) -> ToolResult:
+        if refusal.denied:
+            self.denials.append(f"{call.name}: {refusal.reason}")
+        text = TextContent(f"{refusal.reason} {refusal.advice}".rstrip())
         return ToolResult((*result.content, text), result.details, is_error=True)
 
     def _record(self, call: ToolCall, run: _Run, result: ToolResult) -> ToolResultMessage:

@@ -40,14 +40,16 @@ class RunAgain(msgspec.Struct, frozen=True):
 
 
 class Refuse(msgspec.Struct, frozen=True):
-    """What the tool wanted is not permitted: its result is an error and the run no success. The reason is appended.
+    """What the tool wanted is not permitted: its result is an error. The reason is appended.
 
     Attributes:
         advice: more for the model, which people are not shown.
+        denied: the run counts as not permitted.
     """
 
     reason: str
     advice: str = ""
+    denied: bool = True
 
 
 class ReplaceMessages(msgspec.Struct, frozen=True):
@@ -61,16 +63,24 @@ class Continue(msgspec.Struct, frozen=True):
 
     Attributes:
         source: who wants that, for people.
+        progress: a part of the work is done and the next one begins: the limit of continuations counts from here.
     """
 
     reason: str
     source: str = ""
+    progress: bool = False
+
+
+class GiveUp(msgspec.Struct, frozen=True):
+    """End the run as `unfinished`: the model stops, and what was asked for is not reached. `reason`: for people."""
+
+    reason: str
 
 
 BeforeRequest: TypeAlias = Callable[[Request], Awaitable[ReplaceMessages | None]]
 BeforeTool: TypeAlias = Callable[[ToolCall], Awaitable[Block | ReplaceArguments | Permit | None]]
 AfterTool: TypeAlias = Callable[[ToolCall, ToolResult], Awaitable[ToolResult | RunAgain | Refuse | None]]
-BeforeEnd: TypeAlias = Callable[[AssistantMessage], Awaitable[Continue | None]]
+BeforeEnd: TypeAlias = Callable[[AssistantMessage], Awaitable[Continue | GiveUp | None]]
 
 
 class Hooks(Protocol):

@@ -12,7 +12,7 @@ from kaa.core.budget import Allowance, BudgetExhaustedError
 from kaa.core.events import AgentEnd, AgentStart, Event, MessageEnd, MessageStart, RunEndReason, TurnEnd, TurnStart
 from kaa.core.execution import ToolExecutor
 from kaa.core.history import History
-from kaa.core.hooks import Continue, Hooks
+from kaa.core.hooks import Continue, GiveUp, Hooks
 from kaa.core.messages import AssistantMessage, Message, ToolResultMessage, UserMessage, user_message
 from kaa.core.model_caller import ModelCaller
 from kaa.core.queues import MessageQueue
@@ -78,6 +78,7 @@ class Loop:
         self._hooks = hooks
         self._continuations = 0
         self._continued_by = ""
+        self._given_up: str | None = None
         self._open_turn: _Turn | None = None
         history.begin_run()
 
@@ -154,11 +155,14 @@ class Loop:
             return said
         if demand is None:
             return ()
-        self._continuations += 1
+        if isinstance(demand, GiveUp):
+            self._given_up = demand.reason
+            return ()
+        self._continuations = 0 if demand.progress else self._continuations + 1
         self._continued_by = f" (last: {demand.source})" if demand.source else ""
         return (user_message(demand.reason, origin="hook"),) if self._outcome(reply)[0] == "done" else ()
 
-    async def _first_demand(self, reply: AssistantMessage) -> Continue | None:
+    async def _first_demand(self, reply: AssistantMessage) -> Continue | GiveUp | None:
         for hook in self._hooks.before_end:
             if (demand := await hook(reply)) is not None:
                 return demand
@@ -176,6 +180,8 @@ class Loop:
                 "max_continuations",
                 f"stopped after hooks continued the run {most} times, the limit{self._continued_by}",
             )
+        if self._given_up is not None:
+            return "unfinished", self._given_up
         return "done", None
 
     def _end(self, reason: RunEndReason, error: str | None = None) -> AgentEnd:

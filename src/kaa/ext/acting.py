@@ -83,6 +83,11 @@ class ConversationControl(Protocol):
         """See `ConversationActions.deactivate_tool`."""
         ...
 
+    @property
+    def approval_mode(self) -> str:
+        """See `ConversationActions.approval_mode`."""
+        ...
+
     def settings(self, extension: str, kind: "type[SettingsT]") -> "SettingsT":
         """See `ConversationActions.settings`."""
         ...
@@ -192,6 +197,11 @@ class ConversationActions(Protocol):
     def naming(self) -> "SessionNaming":
         """The name of the session."""
         return self._controlled().naming
+
+    @property
+    def approval_mode(self) -> str:
+        """The mode of approvals in force, such as `auto` or `plan`; see docs/approvals.md."""
+        return self._controlled().approval_mode
 
     @property
     def active_tools(self) -> tuple[str, ...]:

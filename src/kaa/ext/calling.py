@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from logging import ERROR
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from kaa.core.hooks import Continue
+from kaa.core.hooks import Continue, GiveUp
 from kaa.ext.asking import AnswerT, Asker
 from kaa.ext.commands import Submit
 from kaa.ext.context import ConversationContext
@@ -77,7 +77,7 @@ async def call(
 async def first_verdict(
     hooks: Iterable[tuple[Scope, Hook]],
     what: str,
-    verdict: type[VerdictT],
+    verdicts: tuple[type[VerdictT], ...],
     *seen: object,
     context: ConversationContext,
     report: Report,
@@ -88,7 +88,7 @@ async def first_verdict(
     Args:
         hooks: with their owners.
         what: the hooks, for messages.
-        verdict: the type of the verdict; `NoneType` for hooks that return nothing.
+        verdicts: the types that a verdict may have; none for hooks that return nothing.
         seen: what the hooks get before the context.
         context: of the conversation.
         report: told what went wrong.
@@ -102,10 +102,10 @@ async def first_verdict(
             answer = await call(scope, what, hook, *seen, context=context, seconds=seconds)
             if answer is None:
                 continue
-            if isinstance(answer, verdict):
+            if isinstance(answer, verdicts):
                 return scope, parsed(scope, what, answer)
-            expected = "None" if verdict is type(None) else f"{verdict.__name__} or None"
-            report(returned(scope, what, answer, expected))
+            expected = [*(verdict.__name__ for verdict in verdicts), "None"]
+            report(returned(scope, what, answer, " or ".join(expected)))
         except ExtensionFailedError as error:
             report(error)
     return None
@@ -182,7 +182,7 @@ def parsed(scope: Scope, what: str, value: ResultT) -> ResultT:
     except UnfitResultError as error:
         raise _counted(scope, what, f"returned {shortened(value)}: {error}") from error
     match result:
-        case Submit(text=text) | Continue(reason=text) if not text.strip():
+        case Submit(text=text) | Continue(reason=text) | GiveUp(reason=text) if not text.strip():
             raise returned(scope, what, value, f"{type(value).__name__} with a text that is not empty, or None")
         case _:
             return result

@@ -117,6 +117,14 @@ class SessionApprovals(Protocol):
         """
         ...
 
+    async def leave_plan(self) -> str:
+        """Set the mode that was in force before `plan` or `read-only`. Returns the mode.
+
+        Raises:
+            CommandError: it cannot be set.
+        """
+        ...
+
     @property
     def directories(self) -> Sequence[str]:
         """The directories that tools can write, the project first."""

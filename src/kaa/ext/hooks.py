@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from kaa.core.events import CompactionEnd, CompactionReason, Event
-from kaa.core.hooks import Block, Continue, Refuse, ReplaceArguments, ReplaceMessages, RunAgain
+from kaa.core.hooks import Block, Continue, GiveUp, Refuse, ReplaceArguments, ReplaceMessages, RunAgain
 from kaa.core.messages import AssistantMessage, Json, Message, ToolCall, UserMessage
 from kaa.core.provider import Request
 from kaa.core.tool import Permit, ToolResult
@@ -114,7 +114,7 @@ BeforeToolHook: TypeAlias = Callable[
 AfterToolHook: TypeAlias = Callable[
     [ToolCall, ToolResult, ConversationContext], Awaitable[ToolResult | RunAgain | Refuse | None]
 ]
-BeforeEndHook: TypeAlias = Callable[[AssistantMessage, ConversationContext], Awaitable[Continue | None]]
+BeforeEndHook: TypeAlias = Callable[[AssistantMessage, ConversationContext], Awaitable[Continue | GiveUp | None]]
 BeforeCompactionHook: TypeAlias = Callable[[CompactionRequest, ConversationContext], Awaitable[Block | None]]
 AfterCompactionHook: TypeAlias = Callable[[CompactionEnd, ConversationContext], Awaitable[None]]
 BeforeNavigationHook: TypeAlias = Callable[[NavigationRequest, ConversationContext], Awaitable[Block | None]]

@@ -60,6 +60,14 @@ class SessionNavigation(Protocol):
         """
         ...
 
+    async def restart(self) -> str:
+        """Go on before everything that was said: the model begins with an empty context, files stay as they are.
+
+        Returns:
+            What that did, in words.
+        """
+        ...
+
     async def undo(
         self,
         *,

@@ -1,6 +1,7 @@
 """The hooks that step into runs: before requests, around tool calls, before the end, and at the user's messages."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 import msgspec
 
@@ -11,6 +12,7 @@ from kaa.core.hooks import (
     BeforeTool,
     Block,
     Continue,
+    GiveUp,
     Refuse,
     ReplaceArguments,
     ReplaceMessages,
@@ -24,6 +26,8 @@ from kaa.ext.context import ConversationContext
 from kaa.ext.errors import ExtensionFailedError, MessageBlockedError
 from kaa.ext.hooks import AfterToolHook, BeforeRequestHook, BeforeToolHook
 from kaa.ext.scope import Scope
+
+_END_VERDICTS: Final[tuple[type[Continue | GiveUp], ...]] = (Continue, GiveUp)
 
 
 class RunHooks:
@@ -132,13 +136,15 @@ class RunHooks:
 
         return after
 
-    async def _demand(self, reply: AssistantMessage) -> Continue | None:
+    async def _demand(self, reply: AssistantMessage) -> Continue | GiveUp | None:
         """What the first hook wants that does not let the run end."""
         hooks = ((scope, hook) for scope in self._scopes() for hook in tuple(scope.before_ends))
         found = await first_verdict(
-            hooks, "before_end hook", Continue, reply, context=self._context, report=self._report
+            hooks, "before_end hook", _END_VERDICTS, reply, context=self._context, report=self._report
         )
         if found is None:
             return None
         scope, demand = found
+        if isinstance(demand, GiveUp):
+            return msgspec.structs.replace(demand, reason=named(scope, demand.reason))
         return msgspec.structs.replace(demand, source=f"extension {scope.extension}")

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from types import NoneType
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
@@ -152,12 +151,12 @@ class SessionHooks:
 
     async def _call_start(self, scope: Scope, start: SessionStart) -> None:
         hooks = [(scope, hook) for hook in scope.session_starts]
-        await self._first(hooks, "on_session_start hook", NoneType, start)
+        await self._first(hooks, "on_session_start hook", (), start)
 
     async def _call_end(self, scope: Scope, end: SessionEnd) -> None:
         hooks, context = [(scope, hook) for hook in scope.session_ends], self.context.asking(NOBODY)
         what = "on_session_end hook"
-        await first_verdict(hooks, what, NoneType, end, context=context, report=self.report, seconds=_END_SECONDS)
+        await first_verdict(hooks, what, (), end, context=context, report=self.report, seconds=_END_SECONDS)
 
     def _with_services(self) -> Iterable[Scope]:
         """The extensions whose services run."""
@@ -177,13 +176,13 @@ class SessionHooks:
     async def before_compaction(self, request: CompactionRequest) -> str | None:
         """Why the first hook that does not want a compaction does not want it; None if none objects."""
         hooks = self._hooks(lambda scope: scope.before_compactions)
-        found = await self._first(hooks, "before_compaction hook", Block, request)
+        found = await self._first(hooks, "before_compaction hook", (Block,), request)
         return None if found is None else named(found[0], found[1].reason)
 
     async def after_compaction(self, end: CompactionEnd) -> None:
         """Call the hooks after a compaction."""
         hooks = self._hooks(lambda scope: scope.after_compactions)
-        await self._first(hooks, "after_compaction hook", NoneType, end)
+        await self._first(hooks, "after_compaction hook", (), end)
 
     async def condense(self, request: CompactionRequest) -> CondensedText | None:
         """The summary of the first compactor that writes one; None if none does."""
@@ -226,7 +225,7 @@ class SessionHooks:
             NavigationBlockedError: one objects.
         """
         hooks = self._hooks(lambda scope: scope.before_navigations)
-        if (found := await self._first(hooks, "before_navigation hook", Block, wanted)) is not None:
+        if (found := await self._first(hooks, "before_navigation hook", (Block,), wanted)) is not None:
             raise NavigationBlockedError(named(found[0], found[1].reason))
 
     def _hooks(self, of: Callable[[Scope], Sequence[Hook]]) -> Iterator[tuple[Scope, Hook]]:
@@ -235,9 +234,9 @@ class SessionHooks:
                 yield scope, hook
 
     async def _first(
-        self, hooks: Iterable[tuple[Scope, Hook]], what: str, verdict: type[VerdictT], *seen: object
+        self, hooks: Iterable[tuple[Scope, Hook]], what: str, verdicts: tuple[type[VerdictT], ...], *seen: object
     ) -> tuple[Scope, VerdictT] | None:
-        return await first_verdict(hooks, what, verdict, *seen, context=self.context, report=self.report)
+        return await first_verdict(hooks, what, verdicts, *seen, context=self.context, report=self.report)
 
 
 class _AnnouncingAsker:

@@ -114,6 +114,19 @@ class SessionExporting(Protocol):
         """
         ...
 
+    async def write_text(self, name: str, text: str, *, force: bool = False) -> str:
+        """Write a text into a file that the user named, with the user's rights. Returns its path.
+
+        Args:
+            name: as the user wrote it; relative to the project.
+            text: all of it.
+            force: a file that is there is replaced.
+
+        Raises:
+            ExportError: it cannot be written.
+        """
+        ...
+
     async def import_file(self, name: str) -> "Imported":
         """Copy a session file into the library.
 

@@ -21,6 +21,7 @@ class ExitCode(IntEnum):
 
 _OF_REASON: dict[RunEndReason, ExitCode] = {
     "done": ExitCode.DONE,
+    "unfinished": ExitCode.FAILED,
     "error": ExitCode.FAILED,
     "aborted": ExitCode.INTERRUPTED,
     "denied": ExitCode.DENIED,

@@ -63,7 +63,7 @@ def custom_message(entry: CustomMessage) -> UserMessage:
         entry.content,
         unix_milliseconds(entry.timestamp),
         origin_of(entry.custom_type),
-        None if extension.startswith(_OWN_TYPE) else note,
+        None if extension.startswith(_OWN_TYPE) and not kind else note,
     )
 
 

@@ -146,7 +146,7 @@ class Conversation:
         self.naming = session.naming
         self.compaction = session.compaction
         self.unasked: Unasked | None = None
-        self.acting = cache(lambda: session.acting(lambda: self.unasked))
+        self.acting = cache(lambda: session.acting(lambda: self.unasked, lambda: self.approvals.policy))
         self.conversation_id = registry.context.conversation_id
         self.session_id = session.store.header.id
         self.asker = registry.context.asker

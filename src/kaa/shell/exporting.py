@@ -62,6 +62,26 @@ class Exporting:
         """
         return await asyncio.to_thread(self._export, request)
 
+    async def write_text(self, name: str, text: str, *, force: bool = False) -> str:
+        """Write a text into a file that the user named. Returns its path.
+
+        Args:
+            name: as the user wrote it; relative to the project.
+            text: all of it.
+            force: a file that is there is replaced.
+
+        Raises:
+            ExportError: it cannot be written.
+        """
+
+        def write() -> str:
+            target = Path(self._cwd, os.path.expanduser(name))
+            with _writing(target, force=force) as out:
+                out.write(text.encode("utf-8", "replace"))
+            return str(target)
+
+        return await asyncio.to_thread(write)
+
     async def import_file(self, name: str) -> "Imported":
         """Take a session file into the library.
 
@@ -134,7 +154,7 @@ def export_session(
         ExportError: the target cannot be used.
         SessionError: the session cannot be read.
     """
-    from kaa.session.export.request import Exported, ExportError
+    from kaa.session.export.request import Exported
     from kaa.session.export.selection import ExportSelection
 
     wanted = _format_of(request, cwd)
@@ -145,14 +165,9 @@ def export_session(
         redactor=redactor() if request.redact else None,
     )
     target = _target(request, wanted, source, selection, cwd)
-    try:
-        with _created(target, force=request.force) as out:
-            totals = write_session(source, selection, wanted, out)
-            size = out.tell()
-    except FileExistsError as error:
-        raise ExportError(f"{target} exists already; choose another name, or replace it with --force") from error
-    except OSError as error:
-        raise ExportError(f"cannot write {target}: {error.strerror or error}; choose another place") from error
+    with _writing(target, force=request.force) as out:
+        totals = write_session(source, selection, wanted, out)
+        size = out.tell()
     secrets = count_secrets(source, selection, redactor())
     removed, suspicious = (secrets, {}) if request.redact else ({}, secrets)
     return Exported(target, wanted, size, totals, removed, suspicious)
@@ -220,6 +235,24 @@ def export_name(source: "SessionSource", selection: "ExportSelection") -> str:
     title = _NOT_IN_NAMES.sub("-", title_of(source, selection)).strip("-.")[:_LONGEST_NAME].rstrip("-.")
     identity = _NOT_IN_NAMES.sub("-", source.header.id)[-8:]
     return f"{title or 'session'}-{identity}"
+
+
+@contextlib.contextmanager
+def _writing(target: Path, *, force: bool) -> "Iterator[BinaryIO]":
+    """A new file, as `_created`.
+
+    Raises:
+        ExportError: it cannot be written.
+    """
+    from kaa.session.export.request import ExportError
+
+    try:
+        with _created(target, force=force) as out:
+            yield out
+    except FileExistsError as error:
+        raise ExportError(f"{target} exists already; choose another name, or replace it with --force") from error
+    except OSError as error:
+        raise ExportError(f"cannot write {target}: {error.strerror or error}; choose another place") from error
 
 
 @contextlib.contextmanager

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, get_args
 
+import msgspec
+
 from kaa.core.hooks import Block, Refuse, RunAgain
 from kaa.core.messages import Json, ToolCall
 from kaa.core.tool import Permit, ToolResult
@@ -43,6 +45,9 @@ class Gatekeeper:
         chosen: rules of the settings.
         parse: reads them.
         build: makes the gate, which judges by the mode that the function gives.
+
+    Attributes:
+        plans: the agent plans: what it may not do is expected, and does not count against the run.
     """
 
     def __init__(
@@ -60,6 +65,7 @@ class Gatekeeper:
         self._build = build
         self._gate: Gate | None = None
         self._followed: Gatekeeper | None = None
+        self.plans = False
 
     @property
     def policy(self) -> ApprovalPolicy:
@@ -149,17 +155,23 @@ class Gatekeeper:
             ApprovalsError: the kept rules cannot be read; the rules stay as they were.
         """
         self._followed = other
-        self._choice = other.choice
+        self._choice, self.plans = other.choice, other.plans
         if other.chosen is not self._chosen:
             self.reload(other.chosen)
 
     async def before(self, call: ToolCall) -> Block | Permit | None:
         """The last hook before tools."""
-        return await self.load().before(call)
+        verdict = await self.load().before(call)
+        if isinstance(verdict, Block) and self.plans:
+            return msgspec.structs.replace(verdict, denied=False)
+        return verdict
 
     async def after(self, call: ToolCall, result: ToolResult) -> RunAgain | Refuse | None:
         """The first hook after tools."""
-        return await self.load().after(call, result)
+        verdict = await self.load().after(call, result)
+        if isinstance(verdict, Refuse) and self.plans:
+            return msgspec.structs.replace(verdict, denied=False)
+        return verdict
 
 
 def create_gatekeeper(

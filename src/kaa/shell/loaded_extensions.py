@@ -14,6 +14,7 @@ from kaa.builtin import (
     choice_commands,
     commands,
     goal,
+    plan,
     prompt,
     session_commands,
     sharing_commands,
@@ -56,6 +57,7 @@ _BUILT_IN = (
     background,
     budget_command,
     goal,
+    plan,
 )
 
 _UNPROTECTED = (

@@ -311,7 +311,20 @@ class Navigation:
             CommandError: there is no such entry, the agent works, files are to go along and cannot, or the system
                 refused to change one. The rest is as with `go`.
         """
-        destination = (await self.to(entry_id)).keeping_uncertain()
+        return await self._travel((await self.to(entry_id)).keeping_uncertain(), restore)
+
+    async def restart(self) -> str:
+        """Go on before everything that was said; files stay as they are. Returns what that did, in words.
+
+        Raises:
+            CommandError: the agent works. The rest is as with `go`.
+        """
+        said = next((node for node in self._store.tree.path() if node.type in SPEAKING), None)
+        if said is None:
+            return "nothing was said yet"
+        return await self._travel(await self._destination(said.parent, None), "conversation")
+
+    async def _travel(self, destination: NavigationTarget, restore: Along) -> str:
         try:
             return await self._go_along("tree", destination, restore, "only the conversation can go there")
         except AgentBusyError as error:

@@ -475,7 +475,7 @@ def _session_parts(
 
         return ExtensionControl(at.extensions, registry, spec.tools, lambda: reloading.settings, at.project_extensions)
 
-    def acting(unasked: "Callable[[], Unasked | None]") -> "Acting":
+    def acting(unasked: "Callable[[], Unasked | None]", approval_mode: Callable[[], str]) -> "Acting":
         from kaa.shell.acting.control import Acting, ActingParts
 
         on = ActingParts(
@@ -492,7 +492,7 @@ def _session_parts(
             at.home,
             at.workspace.root,
         )
-        return Acting(on, at.notify, unasked)
+        return Acting(on, at.notify, unasked, approval_mode)
 
     async def refresh_extensions() -> None:
         load, settings = at.extensions.refresh, reloading.settings

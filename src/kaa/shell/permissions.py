@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from kaa.shell.session_values import SessionValues
 
 _READ_ONLY: Final = "read-only"
-_CYCLE = (_READ_ONLY, "ask", "auto")
+_PLAN: Final = "plan"  # for the sandbox and the gate the same; the agent plans (`kaa.builtin.plan`)
+_CYCLE = (_PLAN, "ask", "auto")
 
 
 class SessionPermissions(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -37,6 +38,7 @@ class SessionPermissions(msgspec.Struct, rename="camel", omit_defaults=True, fro
         writable: directories that were added, absolute.
         git: whether `.git` may be written, but for what executes.
         ports: whether servers of commands are opened.
+        plans: whether read-only is the mode `plan`.
     """
 
     approvals: ApprovalPolicy | None = None
@@ -45,6 +47,7 @@ class SessionPermissions(msgspec.Struct, rename="camel", omit_defaults=True, fro
     writable: tuple[str, ...] = ()
     git: bool | None = None
     ports: PortsMode | None = None
+    plans: bool | None = None
 
 
 class Permissions:
@@ -71,16 +74,23 @@ class Permissions:
         self._initial = self._state
         self._saved: SessionPermissions | None = self._initial  # None: not what was kept last
         self._is_lent = False  # the mode in force is only that of one run
+        self._usual: ApprovalPolicy | None = None  # what was chosen before `plan` or `read-only`; None: the default
 
     @property
     def policy(self) -> str:
         """The mode in force."""
-        return _READ_ONLY if self._containment.mode == _READ_ONLY else self._gate.policy
+        if self._containment.mode != _READ_ONLY:
+            return self._gate.policy
+        return _PLAN if self._gate.plans else _READ_ONLY
 
     @property
     def policies(self) -> Mapping[str, str]:
         """All modes, each with what it means."""
-        return {_READ_ONLY: "commands can write only /tmp and caches; kaa asks nothing", **self._gate.policies}
+        return {
+            _PLAN: "as read-only, and kaa writes a plan for you to approve",
+            _READ_ONLY: "commands can write only /tmp and caches; kaa asks nothing",
+            **self._gate.policies,
+        }
 
     @property
     def explained(self) -> str | None:
@@ -98,7 +108,7 @@ class Permissions:
         return told
 
     async def cycle(self) -> str:
-        """Set the next mode of `read-only`, `ask` and `auto`; without a sandbox, of the last two. Returns as `choose`.
+        """Set the next mode of `plan`, `ask` and `auto`; without a sandbox, of the last two. Returns as `choose`.
 
         Raises:
             CommandError: it cannot be set.
@@ -109,7 +119,20 @@ class Permissions:
         before = self.policy
         after = modes[(modes.index(before) + 1) % len(modes)] if before in modes else "ask"
         told = await self.choose(after)
-        return told if holds else f"{told}\nread-only needs a sandbox, and none is in force: `kaa doctor` tells why"
+        return told if holds else f"{told}\nplan needs a sandbox, and none is in force: `kaa doctor` tells why"
+
+    async def leave_plan(self) -> str:
+        """Set the mode that was in force before `plan` or `read-only`. Returns the mode.
+
+        Raises:
+            CommandError: it cannot be set.
+        """
+        if self._containment.mode == _READ_ONLY:
+            await self.change(SandboxChange(mode="workspace-write"))
+            self._gate.restore(self._usual)
+            self._gate.plans = self._is_lent = False
+            self.keep()
+        return self.policy
 
     @asynccontextmanager
     async def reading_only(self) -> AsyncIterator[None]:
@@ -227,7 +250,8 @@ class Permissions:
             (f"{path} writable", SandboxChange(writable=(path,))) for path in chosen.writable
         ]
         if chosen.mode is not None and "mode" not in fixed:
-            changes.append((chosen.mode, SandboxChange(mode=chosen.mode)))
+            changes.append((_PLAN if chosen.plans else chosen.mode, SandboxChange(mode=chosen.mode)))
+            self._gate.plans = bool(chosen.plans)
         if chosen.git is not None:
             name = "git writable" if chosen.git else "git read-only"
             changes.append((name, SandboxChange(git_writable=chosen.git)))
@@ -252,7 +276,7 @@ class Permissions:
     def _restore_approvals(self, approvals: ApprovalPolicy) -> list[str]:
         """Returns what is to be told; `read-only` says it already."""
         self._gate.choose(approvals)
-        return [] if self.policy == _READ_ONLY else [f"approvals {approvals}"]
+        return [] if self._containment.mode == _READ_ONLY else [f"approvals {approvals}"]
 
     @property
     def _state(self) -> SessionPermissions:
@@ -260,19 +284,28 @@ class Permissions:
         mode = None if contained.mode == "full-access" else contained.mode
         chosen = contained.choices
         return SessionPermissions(
-            self._gate.choice, mode, contained.network, tuple(contained.added), chosen.git_writable, chosen.ports
+            self._gate.choice,
+            mode,
+            contained.network,
+            tuple(contained.added),
+            chosen.git_writable,
+            chosen.ports,
+            self.policy == _PLAN or None,
         )
 
     async def _choose(self, policy: str) -> str:
         if policy not in self.policies:
             raise CommandError(f"invalid approval mode {policy!r}: use {', '.join(self.policies)}")
         self._is_lent = False
-        if policy == _READ_ONLY:
+        if policy in (_READ_ONLY, _PLAN):
+            usual = self._gate.choice if self._containment.mode != _READ_ONLY else self._usual
             await self.change(SandboxChange(mode="read-only"))
             self._gate.choose("never")
-            return "\n".join(filter(None, (_READ_ONLY, self._still_running())))
+            self._usual, self._gate.plans = usual, policy == _PLAN
+            return "\n".join(filter(None, (policy, self._still_running())))
         if policy in _CYCLE and self._containment.mode == _READ_ONLY:
             await self.change(SandboxChange(mode="workspace-write"))
+            self._gate.plans = False
         self._gate.choose(policy)
         return self.policy
 

@@ -62,7 +62,8 @@ class SessionParts(msgspec.Struct, frozen=True):
         follow_extensions: loads extensions again that changed.
         refresh_extensions: loads new extensions, too, and drops removed ones.
         extensions: gives what reports on the user's extensions and switches them; loaded when it is used.
-        acting: makes what carries out what extensions do; it gets what starts runs for them, once that is there.
+        acting: makes what carries out what extensions do; it gets what starts runs for them, once that is there, and
+            what gives the mode of approvals.
     """
 
     store: SessionStore
@@ -79,4 +80,4 @@ class SessionParts(msgspec.Struct, frozen=True):
     follow_extensions: Callable[[], Awaitable[None]]
     refresh_extensions: Callable[[], Awaitable[None]]
     extensions: "Callable[[], ExtensionControl]"
-    acting: "Callable[[Callable[[], Unasked | None]], Acting]"
+    acting: "Callable[[Callable[[], Unasked | None], Callable[[], str]], Acting]"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from kaa.core.hooks import Continue
+from kaa.core.hooks import Continue, GiveUp
 from kaa.core.messages import AssistantMessage
 from kaa.ext.api import CommandAction, CommandContext, ConversationContext, ExtensionAPI, Suggestion
 
@@ -57,7 +57,7 @@ def _suggest(typed: str, _context: CommandContext) -> Sequence[Suggestion]:
     return [Suggestion(word) for word in ("go", "stop") if word.startswith(typed)]
 
 
-async def _check(reply: AssistantMessage, context: ConversationContext) -> Continue | None:
+async def _check(reply: AssistantMessage, context: ConversationContext) -> Continue | GiveUp | None:
     if context.state(Pursued, Pursued).goal is None:
         return None
     from kaa.builtin.goal.pursuing import check  # lazy, as above

@@ -1,17 +1,15 @@
 """Pursues a goal: checks it when the model would stop, and has the model go on as long as that changes something."""
 
-import re
 from collections.abc import Sequence
 from contextlib import suppress
-from hashlib import blake2b
 
 import msgspec
 
+from kaa.builtin.acceptance import run_checks
 from kaa.builtin.amounts import counted
 from kaa.builtin.goal import Goal, Pursued
-from kaa.core.hooks import Continue
+from kaa.core.hooks import Continue, GiveUp
 from kaa.core.messages import AssistantMessage, TextContent, UserMessage
-from kaa.core.tool import ToolError
 from kaa.ext.api import CommandAction, CommandContext, ConversationContext, Reply, Submit
 from kaa.ext.errors import CommandError
 
@@ -20,12 +18,9 @@ _MOST_TRIES = 10
 _MOST_STILL = 3
 _MOST_FAILURES = 3
 _MOST_CHECKS = 8
-_MOST_OUTPUT_CHARACTERS = 4_000
+_MOST_RESULT_CHARACTERS = 2_000
 _MOST_JUDGED_CHARACTERS = 12_000
-_CHECK_SECONDS = 600
 _KIND = "goal"
-# What differs although nothing has changed: how long something took, and where in memory it was.
-_VOLATILE = re.compile(r"\d+[.:]\d+[\d.:]*|\b\d+ ?(?:ns|us|µs|ms|s|sec|seconds?|min|minutes?)\b|0x[0-9a-f]+")
 
 _JUDGE = """\
 An agent pursues a goal of its user. Judge whether it is reached. Believe only what the work shows, not what the agent \
@@ -84,7 +79,7 @@ def goal_command(arguments: str, context: CommandContext) -> CommandAction:
     return Submit(_prompt(goal))
 
 
-async def check(reply: AssistantMessage, context: ConversationContext) -> Continue | None:
+async def check(reply: AssistantMessage, context: ConversationContext) -> Continue | GiveUp | None:
     """Check the goal, now that the model would stop, and have it go on unless the goal is reached or that is useless.
 
     Args:
@@ -95,7 +90,7 @@ async def check(reply: AssistantMessage, context: ConversationContext) -> Contin
     if goal is None or goal not in _all_kept(context):
         context.state(Pursued, Pursued).goal = None  # the user went back to before it
         return None
-    finding = await (_run_checks(goal, context) if goal.checks else _judge(goal, reply, context))
+    finding = await (_checked(goal, context) if goal.checks else _judge(goal, reply, context))
     changed = finding.seen != goal.seen
     goal = msgspec.structs.replace(
         goal,
@@ -107,9 +102,11 @@ async def check(reply: AssistantMessage, context: ConversationContext) -> Contin
     )
     goal.state = _state_after(goal)
     _keep(goal, context)
-    if goal.state != "pursued":
-        context.show.notice(_told(goal), "info" if goal.state == "reached" else "warning")
+    if goal.state == "reached":
+        context.show.notice(_told(goal))
         return None
+    if goal.state != "pursued":
+        return GiveUp(_told(goal))
     return Continue(f"The goal is not reached yet: {goal.text}\n\n{finding.missing}\n\nGo on.")
 
 
@@ -144,28 +141,9 @@ def _prompt(goal: Goal) -> str:
     )
 
 
-async def _run_checks(goal: Goal, context: ConversationContext) -> _Finding:
-    """Run all commands: with the sandbox and the approvals of the model's own."""
-    missing, failed = [], False
-    if "bash" not in context.active_tools:
-        return _Finding("The commands cannot be run: the tool bash is switched off.", failed=True)
-    for command in goal.checks:
-        try:
-            result = await context.call_tool("bash", {"command": command, "timeout": _CHECK_SECONDS})
-        except (CommandError, ToolError) as error:
-            missing.append(f"`{command}` could not be run: {error}")
-            failed = True
-            continue
-        if not result.is_error:
-            continue
-        was_run = isinstance(result.details, dict) and result.details.get("exitCode") is not None
-        failed = failed or not was_run
-        output = "".join(part.text for part in result.content if isinstance(part, TextContent)).strip()
-        cut = "…\n" if len(output) > _MOST_OUTPUT_CHARACTERS else ""
-        how = "fails" if was_run else "could not be run"
-        missing.append(f"`{command}` {how}:\n{cut}{output[-_MOST_OUTPUT_CHARACTERS:]}")
-    told = "\n\n".join(missing)
-    return _Finding(told, failed, _digest(_VOLATILE.sub("", told)))
+async def _checked(goal: Goal, context: ConversationContext) -> _Finding:
+    found = await run_checks(goal.checks, context)
+    return _Finding(found.missing, found.failed, found.digest)
 
 
 async def _judge(goal: Goal, reply: AssistantMessage, context: ConversationContext) -> _Finding:
@@ -193,7 +171,7 @@ def _line(message: object) -> str:
         case _:
             content = getattr(message, "content", ())
             text = "".join(part.text for part in content if isinstance(part, TextContent))
-            return f"result: {text[-_MOST_OUTPUT_CHARACTERS // 2 :]}"
+            return f"result: {text[-_MOST_RESULT_CHARACTERS:]}"
 
 
 def _keep(goal: Goal, context: CommandContext | ConversationContext) -> None:
@@ -236,7 +214,3 @@ def _told(goal: Goal) -> str:
     if goal.state not in ("pursued", "reached"):
         lines.append("/goal go pursues it again.")
     return "\n".join(lines)
-
-
-def _digest(text: str) -> str:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -98,8 +98,9 @@ class RunHookRegistrations(Registrar):
 
         The hook gets the last `AssistantMessage`. It returns `Continue(reason)`: the model gets the reason as the next
         message, and later hooks do not run. Messages that the user sends meanwhile come first. After ten continuations
-        without a message of the user, the run ends as `max_continuations`. Failure: counts as None. The hook does not
-        run if the run is aborted, fails, reaches a limit, or needed something that was not permitted.
+        without a message of the user, the run ends as `max_continuations`; `progress=True` counts from there. Or it
+        returns `GiveUp(reason)`: the run ends as `unfinished` with the reason. Failure: counts as None. The hook does
+        not run if the run is aborted, fails, reaches a limit, or needed something that was not permitted.
         """
         return self._add_hook(self._open_scope().before_ends.append, hook)
 

@@ -123,7 +123,7 @@ class Footer(Display):
         if state.unsafe:
             parts.append(_Part(state.unsafe, palette["error"], 0))
         if state.permissions:
-            parts.append(_Part(state.permissions, palette["dim"], 0))
+            parts.append(_Part(state.permissions, palette["accent" if state.permissions == "plan" else "dim"], 0))
         if state.network:
             parts.append(
                 _Part(f"net {one_line(state.network)}", palette["dim" if state.network == "off" else "warning"], 1)

@@ -24,7 +24,7 @@ _WORKING = ActionGroup(
         ),
         action("app.message.followUp", "alt+enter", "Send when the agent is done"),
         action("app.message.dequeue", "alt+up", "Take back queued messages"),
-        action("app.mode.cycle", "shift+tab", "Cycle what tools can do: read-only, ask, auto"),
+        action("app.mode.cycle", "shift+tab", "Cycle what tools can do: plan, ask, auto"),
         action("app.thinking.cycle", "alt+l", "Cycle the thinking level"),
         action("app.model.select", "ctrl+l", "Select the model"),
         action("app.model.cycleForward", "ctrl+p", "Switch to the next model"),

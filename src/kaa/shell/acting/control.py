@@ -68,16 +68,22 @@ class Acting:
         parts: what they act on.
         notify: told, in a sentence, of what fails and has no caller.
         unasked: gives what starts runs for extensions; None as long as nothing does.
+        approval_mode: gives the mode of approvals in force.
 
     Attributes:
         notify: the same.
     """
 
     def __init__(
-        self, parts: ActingParts, notify: Callable[[str], None], unasked: Callable[[], Unasked | None]
+        self,
+        parts: ActingParts,
+        notify: Callable[[str], None],
+        unasked: Callable[[], Unasked | None],
+        approval_mode: Callable[[], str],
     ) -> None:
         self._parts = parts
         self._unasked = unasked
+        self._approval_mode = approval_mode
         self.notify = notify
         self._messages = ExtensionMessages(parts.agent)
 
@@ -124,6 +130,11 @@ class Acting:
     def naming(self) -> Naming:
         """See `ConversationActions.naming`."""
         return self._parts.naming
+
+    @property
+    def approval_mode(self) -> str:
+        """See `ConversationActions.approval_mode`."""
+        return self._approval_mode()
 
     @property
     def active_tools(self) -> tuple[str, ...]:
