@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn
 
@@ -147,6 +148,13 @@ def _parser() -> argparse.ArgumentParser:
     session.add_argument("-n", "--name", metavar="NAME", type=_given, help="call the session so")
     session.add_argument(
         "--export", metavar="PATH|ID", type=_given, help="write this session as HTML; the file may follow, and exit"
+    )
+    session.add_argument(
+        "--worktree",
+        nargs="?",
+        const="",
+        metavar="NAME",
+        help="work in a copy of the project with this name, or in a new one; see `kaa worktrees`",
     )
     session.add_argument("--session-dir", metavar="DIR", type=_given, help="where sessions are kept")
 
@@ -298,6 +306,18 @@ def _directory() -> str:
     return directory
 
 
+# Commands that are about the current directory: each module has `main(arguments, directory)`.
+_IN_DIRECTORY = {
+    "doctor": "kaa.frontends.doctor",
+    "ext": "kaa.frontends.extensions.command",
+    "import": "kaa.frontends.import_command",
+    "mcp": "kaa.frontends.mcp.command",
+    "plugin": "kaa.frontends.plugins.command",
+    "sandbox": "kaa.frontends.sandbox_command",
+    "worktrees": "kaa.frontends.worktrees_command",
+}
+
+
 def _run_command(arguments: Sequence[str]) -> int | None:
     """Run a command that has a word of its own. Returns its exit code, None if the first argument is no such word."""
     match arguments[:1]:
@@ -305,10 +325,6 @@ def _run_command(arguments: Sequence[str]) -> int | None:
             from kaa import demo  # lazy, as the others: only this command needs it
 
             return demo.main(arguments[1:])
-        case ["sandbox"]:
-            from kaa.frontends import sandbox_command
-
-            return sandbox_command.main(arguments[1:], _directory())
         case ["login" | "logout" as word]:
             from kaa.frontends import login_command
 
@@ -317,26 +333,6 @@ def _run_command(arguments: Sequence[str]) -> int | None:
             from kaa.frontends import auth_command
 
             return auth_command.main(arguments[1:])
-        case ["doctor"]:
-            from kaa.frontends import doctor
-
-            return doctor.main(arguments[1:], _directory())
-        case ["ext"]:
-            from kaa.frontends.extensions import command as ext_command
-
-            return ext_command.main(arguments[1:], _directory())
-        case ["import"]:
-            from kaa.frontends import import_command
-
-            return import_command.main(arguments[1:], _directory())
-        case ["mcp"] if arguments[1:2] != ["serve"]:
-            from kaa.frontends.mcp import command as mcp_command
-
-            return mcp_command.main(arguments[1:], _directory())
-        case ["plugin"]:
-            from kaa.frontends.plugins import command as plugin_command
-
-            return plugin_command.main(arguments[1:], _directory())
         case ["models"]:
             from kaa.frontends import models_command
 
@@ -347,6 +343,31 @@ def _run_command(arguments: Sequence[str]) -> int | None:
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # reading all sessions may take long: end without a traceback
             main = sessions_command.main if word == "sessions" else stats_command.main
             return main(arguments[1:], _directory())
+        case [word] if word in _IN_DIRECTORY and arguments[:2] != ["mcp", "serve"]:
+            main_of_project: Callable[[Sequence[str], str], int] = import_module(_IN_DIRECTORY[word]).main
+            return main_of_project(arguments[1:], _directory())
+    return None
+
+
+def _parsed_command(arguments: Sequence[str], *, serves: bool) -> argparse.Namespace:
+    """The arguments of `kaa`, `kaa mcp serve` or `kaa plan run`."""
+    if serves:
+        return _parsed(arguments[2:], _serving_parser())
+    runs_plan = arguments[:2] == ["plan", "run"]
+    parsed = _parsed(arguments[2:] if runs_plan else arguments, _parser())
+    _turn_into_plan_command(parsed, runs=runs_plan)
+    return parsed
+
+
+def _enter_worktree(name: str) -> int | None:
+    """Go into a worktree. Returns the exit code if that is not possible."""
+    from kaa.frontends import worktrees_command  # lazy: few runs work in one
+
+    entered = worktrees_command.enter(name, _directory())
+    if isinstance(entered, int):
+        return entered
+    os.chdir(entered)
+    os.environ["PWD"] = entered
     return None
 
 
@@ -451,17 +472,14 @@ def run(arguments: Sequence[str]) -> int:
         return ended
     serves = arguments[:2] == ["mcp", "serve"]
     try:
-        if serves:
-            parsed = _parsed(arguments[2:], _serving_parser())
-        else:
-            runs_plan = arguments[:2] == ["plan", "run"]
-            parsed = _parsed(arguments[2:] if runs_plan else arguments, _parser())
-            _turn_into_plan_command(parsed, runs=runs_plan)
+        parsed = _parsed_command(arguments, serves=serves)
         if parsed.name and (parsed.no_session or parsed.view):
             other = "--no-session" if parsed.no_session else "--view"
             raise _UsageError(f"argument -n/--name: not allowed with argument {other}")
     except _UsageError as error:
         return _refuse(str(error), arguments)
+    if not serves and parsed.worktree is not None and (refused := _enter_worktree(parsed.worktree)) is not None:
+        return refused
     if parsed.list_models is not None:
         from kaa.frontends import models_command  # lazy: as all imports here, for a quick start
 

@@ -11,11 +11,11 @@ _OPTIONS = """
 from kaa.ext.api import Reply
 
 def extend(kaa):
-    kaa.flag("plan", "Plan first")
+    kaa.flag("draft", "Draft first")
     kaa.flag("lines", "How many lines", int, 10)
 
     async def show(arguments, context):
-        return Reply(f"plan {context.flag('plan')}, lines {context.flag('lines')}")
+        return Reply(f"draft {context.flag('plan')}, lines {context.flag('lines')}")
 
     kaa.register_command("show", "Show the options", show)
     # --unwritten is only a comment
@@ -34,9 +34,9 @@ def kaa_with_options(kaa: Kaa) -> Iterator[Kaa]:
 @pytest.mark.parametrize(
     ("options", "shown"),
     [
-        ([], "plan False, lines 10"),
-        (["--plan"], "plan True, lines 10"),
-        (["--lines=3", "--plan"], "plan True, lines 3"),
+        ([], "draft False, lines 10"),
+        (["--draft"], "draft True, lines 10"),
+        (["--lines=3", "--draft"], "draft True, lines 3"),
     ],
 )
 def test_the_extension_gets_the_value(kaa_with_options: Kaa, options: list[str], shown: str) -> None:
@@ -48,13 +48,13 @@ def test_the_extension_gets_the_value(kaa_with_options: Kaa, options: list[str],
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--plam"], "unrecognized arguments: --plam. See kaa --help."),
-        (["--plan", "--plam"], "unrecognized arguments: --plan --plam. See kaa --help."),
+        (["--drafd"], "unrecognized arguments: --drafd. See kaa --help."),
+        (["--draft", "--drafd"], "unrecognized arguments: --draft --drafd. See kaa --help."),
         (["--unwritten"], "unrecognized arguments: --unwritten. See kaa --help."),
         (["--lines=many"], "argument --lines: invalid int value: 'many'. See kaa --help."),
         (["--lines"], "argument --lines: expected a value: --lines=VALUE. See kaa --help."),
-        (["--plan=yes"], "argument --plan: takes no value, but has 'yes'. See kaa --help."),
-        (["--plan", "-ne"], "unrecognized arguments: --plan. See kaa --help."),
+        (["--draft=yes"], "argument --draft: takes no value, but has 'yes'. See kaa --help."),
+        (["--draft", "-ne"], "unrecognized arguments: --draft. See kaa --help."),
     ],
 )
 def test_what_no_extension_has_is_bad_usage(kaa_with_options: Kaa, options: list[str], message: str) -> None:

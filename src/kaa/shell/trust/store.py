@@ -136,6 +136,21 @@ class TrustStore:
         with self._rewriting() as records:
             records.pop(_key(configuration), None)
 
+    def carry_over(self, root: str, other: str) -> None:
+        """Decide about a copy of a project as the user decided about the project, file by file.
+
+        Args:
+            root: the directory of the project.
+            other: that of the copy.
+
+        Raises:
+            TrustError: that cannot be kept.
+        """
+        record = self._read().get(_text(root))
+        if record is not None:
+            with self._rewriting() as records:
+                records[_text(other)] = record
+
     def _read(self) -> dict[str, _Record]:
         try:
             return self._parse(self._file.read())
@@ -164,8 +179,12 @@ def _now() -> str:
 
 
 def _key(configuration: ProjectConfiguration) -> str:
+    return _text(configuration.root)
+
+
+def _text(directory: str) -> str:
     """The directory as JSON can say it: names may have bytes that are not UTF-8."""
-    return configuration.root.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return directory.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def _kept(configuration: ProjectConfiguration) -> Iterator[tuple[str, KnownFile]]:

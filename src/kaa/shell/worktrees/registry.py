@@ -1,0 +1,175 @@
+"""The worktrees of a project: where they are, and what is known of each."""
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
+_NOT_IN_FOLDERS = re.compile(r"[^A-Za-z0-9._-]+")
+_MOST_NAMES = 1000
+
+
+class WorktreeError(Exception):
+    """A worktree cannot be created, compared, merged or removed; the message says why."""
+
+
+class Merged(msgspec.Struct, frozen=True):
+    """The last merge: trees of the project before and after it, and of the worktree."""
+
+    before: str
+    after: str
+    theirs: str
+
+
+class Worktree(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
+    """A worktree.
+
+    Attributes:
+        name: of the worktree.
+        project: the directory that it was made of, absolute.
+        directory: its own.
+        base: the commit of the state in which it began.
+        created: ISO 8601, UTC.
+        start: the commit at which its branch began; empty for no branch.
+        store: the repository of kaa's own that has its states; empty if the project's has them.
+        merged: the last merge; None if there was none.
+    """
+
+    name: str
+    project: str
+    directory: str
+    base: str
+    created: str
+    start: str = ""
+    store: str = ""
+    merged: Merged | None = None
+
+    @property
+    def branch(self) -> str:
+        """Its branch in the repository of the project."""
+        return f"kaa/{self.name}"
+
+    @property
+    def git_directory(self) -> str:
+        """The repository that has its states."""
+        return self.store or os.path.join(self.project, ".git")
+
+    @property
+    def exists(self) -> bool:
+        """Whether its directory is there."""
+        return os.path.isdir(self.directory)
+
+
+class WorktreeRegistry:
+    """The worktrees of one project.
+
+    Args:
+        environ: has HOME and perhaps XDG_DATA_HOME.
+        project: the directory, absolute and real.
+
+    Attributes:
+        folder: of all that kaa keeps of these worktrees.
+    """
+
+    def __init__(self, environ: Mapping[str, str], project: str) -> None:
+        data = environ.get("XDG_DATA_HOME", "")
+        if not os.path.isabs(data):
+            data = os.path.join(environ.get("HOME", os.path.expanduser("~")), ".local", "share")
+        digest = hashlib.sha256(os.fsencode(project)).hexdigest()[:8]
+        name = _NOT_IN_FOLDERS.sub("-", os.path.basename(project)).strip("-.")[:40] or "project"
+        self.folder = Path(os.path.realpath(data), "kaa", "worktrees", f"{name}-{digest}")
+        self._project = project
+
+    def all(self) -> tuple[Worktree, ...]:
+        """All of them, by name; records that cannot be read are left out."""
+        names = sorted(path.name.removesuffix(".json") for path in self.folder.glob("*.json"))
+        found = (self._read(name) for name in names)
+        return tuple(worktree for worktree in found if worktree is not None)
+
+    def find(self, name: str) -> Worktree:
+        """The worktree of this name.
+
+        Raises:
+            WorktreeError: there is none.
+        """
+        worktree = self._read(checked(name))
+        if worktree is None:
+            known = ", ".join(one.name for one in self.all()) or "none"
+            raise WorktreeError(f"there is no worktree {name!r} of {self._project}. Worktrees: {known}")
+        return worktree
+
+    def free_name(self) -> str:
+        """A name that no worktree has."""
+        taken = {one.name for one in self.all()}
+        return next(name for number in range(1, _MOST_NAMES) if (name := f"w{number}") not in taken)
+
+    def directory(self, name: str) -> Path:
+        """The directory of a worktree of this name."""
+        return self.folder / name
+
+    def store(self, name: str) -> Path:
+        """The repository of kaa's own for it."""
+        return self.folder / f"{name}.git"
+
+    def save(self, worktree: Worktree) -> None:
+        """Keep what is known of a worktree.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        self.folder.mkdir(0o700, parents=True, exist_ok=True)
+        path = self._record(worktree.name)
+        beside = path.with_suffix(f".{os.getpid()}.part")
+        beside.write_bytes(msgspec.json.format(msgspec.json.encode(worktree), indent=2) + b"\n")
+        beside.replace(path)
+
+    def forget(self, name: str) -> None:
+        """Forget a worktree.
+
+        Raises:
+            OSError: its record cannot be removed.
+        """
+        self._record(name).unlink(missing_ok=True)
+
+    def _record(self, name: str) -> Path:
+        return self.folder / f"{name}.json"
+
+    def _read(self, name: str) -> Worktree | None:
+        try:
+            return msgspec.json.decode(self._record(name).read_bytes(), type=Worktree)
+        except (OSError, msgspec.DecodeError):
+            return None
+
+
+def checked(name: str) -> str:
+    """A name for a worktree, and for a branch.
+
+    Raises:
+        WorktreeError: it is none.
+    """
+    if not _NAME.fullmatch(name) or ".." in name or name.endswith((".lock", ".", ".git", ".json")):
+        raise WorktreeError(
+            f"invalid name {name!r} of a worktree: use letters, digits, '.', '_' and '-', at most 60 characters"
+        )
+    return name
+
+
+def project_of(directory: str, environ: Mapping[str, str]) -> str:
+    """The directory of which worktrees are made: the repository that a directory is in, or itself.
+
+    Args:
+        directory: absolute.
+        environ: may name directories above which no repository counts, as git's GIT_CEILING_DIRECTORIES.
+    """
+    real = os.path.realpath(directory)
+    ceilings = environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep)
+    above = real
+    while above not in ("/", *ceilings):
+        if os.path.lexists(os.path.join(above, ".git")):
+            return above
+        above = os.path.dirname(above)
+    return real

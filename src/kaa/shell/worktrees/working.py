@@ -1,0 +1,280 @@
+"""Creates, compares, merges and removes worktrees."""
+
+import os
+import shutil
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from kaa.shell.home import Home
+from kaa.shell.safety import SandboxFlags, start_workspace
+from kaa.shell.trust.store import TrustStore
+from kaa.shell.worktrees.registry import Merged, Worktree, WorktreeError, WorktreeRegistry, checked, project_of
+from kaa.shell.worktrees.states import States
+
+
+class Merge(NamedTuple):
+    """What a merge does to the project, or did.
+
+    Attributes:
+        summary: a line for each file; empty if there is nothing to merge.
+        conflicts: files that both changed; if there are any, nothing is merged.
+        before: the tree of the project.
+        after: the tree that it gets.
+        theirs: the tree of the worktree.
+    """
+
+    summary: str
+    conflicts: tuple[str, ...]
+    before: str
+    after: str
+    theirs: str
+
+
+class Worktrees:
+    """The worktrees of the project that a directory is in.
+
+    Args:
+        directory: absolute; it may be in a worktree itself.
+        home: the user's folder.
+        environ: the user's environment variables.
+
+    Attributes:
+        registry: knows them.
+        project: the directory of which they are made.
+    """
+
+    def __init__(self, directory: str, home: Home, environ: Mapping[str, str]) -> None:
+        inside = project_of(directory, environ)
+        owner = _owner(inside)
+        self.project = owner or inside
+        self.registry = WorktreeRegistry(environ, self.project)
+        self._below = os.path.relpath(os.path.realpath(directory), inside)
+        self._home = home
+        self._environ = environ
+
+    async def enter(self, name: str) -> tuple[Worktree, bool]:
+        """The worktree of a name, created if there is none; an empty name means a new one.
+
+        Returns:
+            The worktree, and whether it is new.
+
+        Raises:
+            WorktreeError: it cannot be created, or its directory is gone.
+        """
+        name = checked(name) if name else self.registry.free_name()
+        known = next((one for one in self.registry.all() if one.name == name), None)
+        if known is None:
+            return await self._create(name), True
+        if not known.exists:
+            raise WorktreeError(
+                f"the directory {known.directory} of the worktree {name} is gone:"
+                f" `kaa worktrees drop {name}` forgets it"
+            )
+        return known, False
+
+    def directory_in(self, worktree: Worktree) -> str:
+        """The directory in a worktree that corresponds to the one in which kaa was started."""
+        below = os.path.normpath(os.path.join(worktree.directory, self._below))
+        return below if os.path.isdir(below) else worktree.directory
+
+    async def difference(self, worktree: Worktree, *options: str) -> str:
+        """What changed in a worktree since it began, as git shows it.
+
+        Raises:
+            WorktreeError: it cannot be compared.
+        """
+        async with self._states(worktree) as states:
+            return await states.diff(worktree.base, await states.snapshot(worktree.directory), *options)
+
+    async def is_clean(self, worktree: Worktree) -> bool:
+        """Whether everything that changed in a worktree was merged.
+
+        Raises:
+            WorktreeError: it cannot be compared.
+        """
+        async with self._states(worktree) as states:
+            tree = await states.snapshot(worktree.directory)
+            merged = worktree.merged is not None and worktree.merged.theirs == tree
+            return merged or not await states.diff(worktree.base, tree, "--name-only")
+
+    async def foresee(self, worktree: Worktree, *, undo: bool = False) -> Merge:
+        """What merging a worktree into the project would do. Nothing is changed.
+
+        Args:
+            worktree: the worktree.
+            undo: take back its last merge instead; what changed since then stays.
+
+        Raises:
+            WorktreeError: it cannot be compared, or there was no merge.
+        """
+        async with self._states(worktree) as states:
+            return await _foreseen(states, worktree, self.project, undo=undo)
+
+    async def merge(self, worktree: Worktree, *, undo: bool = False) -> Merge:
+        """Merge a worktree into the files of the project; nothing is committed or staged.
+
+        Args:
+            worktree: the worktree.
+            undo: take back its last merge instead.
+
+        Raises:
+            WorktreeError: there are conflicts, a file cannot be written, or as `foresee`. The project stays as it was.
+        """
+        async with self._states(worktree) as states:
+            merge = await _foreseen(states, worktree, self.project, undo=undo)
+            if merge.conflicts:
+                raise WorktreeError(
+                    f"both changed {', '.join(merge.conflicts)}. Nothing was merged: make these files alike in one of"
+                    " both, and repeat it"
+                )
+            if merge.before == merge.after:
+                return merge
+            await states.apply(self.project, merge.before, merge.after)
+            done = None if undo else Merged(merge.before, merge.after, merge.theirs)
+            if done is not None:  # until another merge, git must not remove these states
+                parent = await states.commit(done.before, worktree.base, "before")
+                await states.keep(worktree.name, await states.commit(done.after, parent, "after"))
+        self.registry.save(msgspec.structs.replace(worktree, merged=done))
+        return merge
+
+    async def drop(self, worktree: Worktree, *, force: bool) -> str:
+        """Remove a worktree. Returns what stays, in a sentence; empty for nothing.
+
+        Args:
+            worktree: the worktree.
+            force: also if it has changes that were not merged.
+
+        Raises:
+            WorktreeError: somebody works in it, or it has such changes.
+        """
+        if worktree.exists:
+            if users := users_of(worktree.directory):
+                raise WorktreeError(f"the worktree {worktree.name} is in use by process {', '.join(map(str, users))}")
+            if not force and not await self.is_clean(worktree):
+                raise WorktreeError(
+                    f"the worktree {worktree.name} has changes that are not merged: `kaa worktrees diff"
+                    f" {worktree.name}` shows them, --force drops them"
+                )
+            shutil.rmtree(worktree.directory)
+        stays = ""
+        if worktree.store:
+            shutil.rmtree(worktree.store, ignore_errors=True)
+        else:
+            async with self._states(worktree) as states:
+                commit = await states.drop(worktree.name, worktree.branch, worktree.start)
+            if commit:
+                stays = f"its branch {worktree.branch} stays, because it has commits of its own"
+        self.registry.forget(worktree.name)
+        return stays
+
+    async def _create(self, name: str) -> Worktree:
+        is_repository = os.path.lexists(os.path.join(self.project, ".git"))
+        directory, store = self.registry.directory(name), self.registry.store(name)
+        begun = Worktree(
+            name,
+            self.project,
+            str(directory),
+            base="",
+            created=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            store="" if is_repository else str(store),
+        )
+        for folder in (directory, *([] if is_repository else [store])):
+            _make(folder)
+        try:
+            async with self._states(begun) as states:
+                worktree = await _created(states, begun)
+        except BaseException:
+            shutil.rmtree(directory, ignore_errors=True)
+            if begun.store:
+                shutil.rmtree(store, ignore_errors=True)
+            raise
+        self.registry.save(worktree)
+        TrustStore(self._home).carry_over(self.project, worktree.directory)
+        return worktree
+
+    @asynccontextmanager
+    async def _states(self, worktree: Worktree) -> AsyncIterator[States]:
+        """The states of the project and a worktree, in a sandbox that can write both."""
+        own = [path for path in (worktree.directory, worktree.store) if path and os.path.isdir(path)]
+        flags = SandboxFlags("workspace-write", "off", tuple(own))
+        try:
+            workspace = start_workspace(self.project, flags, self._home, self._environ)
+        except OSError as error:
+            raise WorktreeError(error.strerror or str(error)) from error
+        try:
+            yield States(workspace, worktree.git_directory)
+        finally:
+            await workspace.close()
+
+
+def users_of(directory: str) -> list[int]:
+    """The processes whose current directory is in a directory, as far as the user may know."""
+    below = os.path.realpath(directory)
+    found = []
+    for name in filter(str.isdecimal, os.listdir("/proc")) if os.path.isdir("/proc") else ():
+        try:
+            place = os.readlink(f"/proc/{name}/cwd")
+        except OSError:
+            continue
+        if place == below or place.startswith(f"{below}/"):
+            found.append(int(name))
+    return found
+
+
+async def _created(states: States, begun: Worktree) -> Worktree:
+    if begun.store:
+        await states.begin_store()
+    tree = await states.snapshot(begun.project)
+    head = "" if begun.store else await states.head()
+    base = await states.commit(tree, head, f"State of the project when the worktree {begun.name} began")
+    await states.keep(begun.name, base)
+    start = "" if begun.store else head or base
+    if begun.store:
+        await states.fill(begun.directory, tree)
+    else:
+        await states.add(begun.directory, begun.branch, start, tree)
+    await states.include(begun.project, begun.directory)
+    return msgspec.structs.replace(begun, base=base, start=start)
+
+
+async def _foreseen(states: States, worktree: Worktree, project: str, *, undo: bool) -> Merge:
+    mine = await states.snapshot(project)
+    if undo:
+        if worktree.merged is None:
+            raise WorktreeError(f"the worktree {worktree.name} was not merged")
+        base, theirs = await states.commit(worktree.merged.after, "", "after"), worktree.merged.before
+    else:
+        base, theirs = worktree.base, await states.snapshot(worktree.directory)
+        if worktree.merged is not None:  # what was merged already is in both
+            base = await states.commit(worktree.merged.theirs, "", "merged")
+    tree, conflicts = await states.merge(base, mine, theirs)
+    summary = await states.diff(mine, tree, "--stat=100")
+    return Merge(summary, conflicts, mine, tree, theirs)
+
+
+def _owner(directory: str) -> str:
+    """The project of the worktree that a directory is; empty if it is none of kaa's."""
+    path = Path(directory)
+    record = path.with_name(f"{path.name}.json")
+    if path.parent.parent.name != "worktrees" or path.parent.parent.parent.name != "kaa":
+        return ""
+    try:
+        worktree = msgspec.json.decode(record.read_bytes(), type=Worktree)
+    except (OSError, msgspec.DecodeError):
+        return ""
+    return worktree.project if worktree.directory == directory else ""
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.parent.mkdir(0o700, parents=True, exist_ok=True)
+        folder.mkdir(0o700)
+    except FileExistsError as error:
+        raise WorktreeError(f"{folder} exists already: choose another name, or remove it") from error
+    except OSError as error:
+        raise WorktreeError(f"{folder} cannot be created: {error.strerror}") from error
