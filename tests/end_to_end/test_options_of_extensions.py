@@ -15,7 +15,7 @@ def extend(kaa):
     kaa.flag("lines", "How many lines", int, 10)
 
     async def show(arguments, context):
-        return Reply(f"draft {context.flag('plan')}, lines {context.flag('lines')}")
+        return Reply(f"draft {context.flag('draft')}, lines {context.flag('lines')}")
 
     kaa.register_command("show", "Show the options", show)
     # --unwritten is only a comment

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -132,6 +133,7 @@ def test_an_interrupted_execution_goes_on(kaa: Kaa, server: ModelServer) -> None
     with kaa.running("-c", "-p", "/plan run") as process:
         while "Step 1 is done" not in kaa.session_text:
             assert process.poll() is None
+            time.sleep(0.01)
 
     server.begin([call("write", path="name.txt", content="world"), say("Done.")])
     finished = kaa.run("-c", "-p", "/plan run")

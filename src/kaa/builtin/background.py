@@ -6,6 +6,7 @@ import signal
 from kaa.builtin.truncate import keep_tail
 from kaa.core.terminal_text import plain_text
 from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply
+from kaa.ext.errors import CommandError, RegistrationError
 from kaa.workspace.protocol import BackgroundProcess, BackgroundProcesses
 
 _SHOWN_LINES = 50
@@ -17,6 +18,8 @@ def extend(api: ExtensionAPI) -> None:
 
     async def show(arguments: str, context: CommandContext) -> CommandAction:
         processes = context.workspace.processes
+        if arguments.strip() and not arguments.strip().isdecimal():
+            return Reply(await _begin_agent(arguments.strip(), context))
         return Reply(_output(processes, arguments) if arguments.strip() else _list(processes))
 
     async def cancel(arguments: str, context: CommandContext) -> CommandAction:
@@ -24,9 +27,9 @@ def extend(api: ExtensionAPI) -> None:
 
     api.register_command(
         "bg",
-        "List background processes, or show the output of one",
+        "Have an agent do a task in the background; list background processes, or show the output of one",
         show,
-        argument_hint="[NUMBER]",
+        argument_hint="[[@AGENT] TASK|NUMBER]",
         while_running=True,
     )
     api.register_command("bg-cancel", "Stop a background process", cancel, argument_hint="NUMBER", while_running=True)
@@ -86,6 +89,20 @@ def _output(processes: BackgroundProcesses, arguments: str) -> str:
     if process.log_path is not None:
         parts.append(f"Whole output: {process.log_path}")
     return "\n".join(parts)
+
+
+async def _begin_agent(typed: str, context: CommandContext) -> str:
+    """Have an agent do a task in the background. Returns what is to be told.
+
+    Raises:
+        CommandError: there is no such agent, or none can be run.
+    """
+    name, _, task = typed.removeprefix("@").partition(" ") if typed.startswith("@") else ("general", "", typed)
+    try:
+        await context.call_tool("agent", {"agent": name, "task": task.strip(), "background": True})
+    except RegistrationError as error:
+        raise CommandError("agents are switched off: the tool agent is not active") from error
+    return f"The agent {name} works in the background: /agents shows it."
 
 
 async def _cancel(processes: BackgroundProcesses, arguments: str) -> str:

@@ -1,6 +1,6 @@
 """What extensions can do with a conversation, from hooks, tools, handlers, commands and shortcuts alike."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, overload
@@ -37,6 +37,10 @@ class ConversationControl(Protocol):
 
     def when_idle(self, extension: str, work: IdleWork) -> None:
         """See `ConversationActions.when_idle`."""
+        ...
+
+    def run_beside(self, extension: str, work: Callable[[], Coroutine[None, None, None]]) -> None:
+        """See `ConversationActions.run_beside`."""
         ...
 
     def session(self, extension: str) -> "ConversationSession":
@@ -155,6 +159,17 @@ class ConversationActions(Protocol):
             CommandError: too many functions wait already.
         """
         self._controlled().when_idle(self.extension, work)
+
+    def run_beside(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
+        """Start an async function that goes on beside the conversation, while others run and the user types.
+
+        Print and JSON mode wait for it before they end. Stopping a run does not stop it; the end of the conversation
+        cancels it. A failure is reported to the user.
+
+        Raises:
+            CommandError: the conversation is not open.
+        """
+        self._controlled().run_beside(self.extension, work)
 
     def waiting(self) -> AbstractContextManager[None]:
         """The time within this context counts for no limit of a hook: for work that has a limit of its own."""

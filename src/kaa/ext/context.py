@@ -154,6 +154,13 @@ class ToolContext(ConversationContext):
         self.call_id = self._call_id = run.call_id
         self.update = self._show_work = run.update
 
+    def apart(self, show: Callable[[str], object] | None = None) -> "ToolContext":
+        """The same for work that outlives the call. `show`: gets what the card of the call would show."""
+        context = copy(self)
+        context.call_id = context._call_id = ""
+        context._show_work = show
+        return context
+
 
 class _InnerRun:
     """The run of a tool that an extension calls."""

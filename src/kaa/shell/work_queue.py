@@ -49,6 +49,7 @@ class WorkQueue:
         self._held: list[tuple[UserMessage, bool]] = []  # what extensions sent before the conversation began
         self._idle: deque[Callable[[], Awaitable[None]]] = deque()
         self._begun: set[asyncio.Task[None]] = set()  # what nobody waits for
+        self._beside: set[asyncio.Task[None]] = set()  # what no run and no message waits for
         self._begun_observers: list[Callable[[asyncio.Task[None]], None]] = []
         self._unasked_end: AgentEnd | None = None
         conversation.unasked = self
@@ -122,6 +123,15 @@ class WorkQueue:
         self._idle.append(partial(self._conversation.run_idle_work, extension, work))
         self._proceed()
 
+    def run_beside(self, work: Coroutine[None, None, None]) -> None:
+        """Do work beside runs and messages. The end of the conversation cancels it."""
+        if self._has_ended:
+            work.close()
+            return
+        task = asyncio.create_task(work)
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
     def refresh_extensions(self) -> None:
         """Load changed and new extensions as soon as nothing is under way."""
         if (refresh := self._conversation.refresh_extensions) not in self._idle:
@@ -129,15 +139,19 @@ class WorkQueue:
             self._proceed()
 
     async def settled(self) -> AgentEnd | None:
-        """Wait until all is done that extensions want done. Returns how the last run ended that they started."""
-        while self._begun:
-            await asyncio.wait(self._begun)
+        """Wait until all is done that extensions want done, also beside the conversation.
+
+        Returns how the last run ended that they started.
+        """
+        while waited := self._begun | self._beside:
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
         end, self._unasked_end = self._unasked_end, None
         return end
 
     async def submit(self, message: UserMessage) -> SubmitOutcome:
         """Do what the user asks, when extensions have nothing done. See `Conversation.submit`."""
-        await self.settled()
+        while self._begun:
+            await asyncio.wait(self._begun)
         self._is_saying = True
         try:
             return await self._submit(message)
@@ -190,6 +204,10 @@ class WorkQueue:
         self._idle.clear()
         self._unsaid += self._taken_back()
         self._conversation.abort()
+        for task in self._beside:
+            task.cancel()
+        while self._beside:
+            await asyncio.wait(self._beside)
         if others := (self._work | self._begun) - {asyncio.current_task()}:
             await asyncio.wait(others)
         unsaid, self._unsaid = self._unsaid, []

@@ -53,15 +53,21 @@ def agents_extension(definitions: "Sequence[AgentDefinition]", models: "Mapping[
         [
             ("agent", Annotated[str, Meta(description="; ".join(told))]),
             ("task", Annotated[str, Meta(description="All it needs: it sees nothing of this conversation")]),
+            ("background", Annotated[bool, Meta(description="Go on meanwhile: its report comes later")], False),
         ],
         frozen=True,
     )
 
     async def run(given: msgspec.Struct, context: ToolContext) -> ToolResult:
-        from kaa.builtin.agents.running import run_definition  # lazy: few conversations run agents
+        from kaa.builtin.agents.running import job_of, run_job  # lazy: few conversations run agents
 
-        fields: dict[str, str] = msgspec.structs.asdict(given)
-        return await run_definition(fields["agent"], fields["task"], named, models, context)
+        fields = msgspec.structs.asdict(given)
+        job = job_of(fields["agent"], fields["task"], named, context)
+        if not (fields["background"] or job.definition.background):
+            return await run_job(job, models, context)
+        from kaa.builtin.agents.beside import run_beside  # lazy, as above
+
+        return run_beside(job, models, context)
 
     async def show(arguments: str, context: CommandContext) -> Reply:
         from kaa.builtin.agents.listing import answer  # lazy, as above

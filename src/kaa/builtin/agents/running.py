@@ -66,24 +66,33 @@ class _Places:
             self._taken -= 1
 
 
-async def run_definition(
-    name: str,
-    task: str,
-    definitions: Mapping[str, AgentDefinition],
-    models: Mapping[ModelRole, str],
-    context: ToolContext,
-) -> ToolResult:
-    """Run an agent to its end. The result is its report, with what it used.
+class Job(msgspec.Struct, frozen=True):
+    """What an agent is to do.
+
+    Attributes:
+        definition: of the agent.
+        resume: the id of an agent that goes on; None for a new one.
+        task: for it.
+        tools: that it gets.
+    """
+
+    definition: AgentDefinition
+    resume: str | None
+    task: str
+    tools: Sequence[str]
+
+
+def job_of(name: str, task: str, definitions: Mapping[str, AgentDefinition], context: ToolContext) -> Job:
+    """What an agent is to do.
 
     Args:
         name: of the definition; or the id of an agent that ended, which goes on.
         task: for the agent.
         definitions: of the user and the project, by name.
-        models: the user's, by what they are for.
         context: of the call.
 
     Raises:
-        ToolError: there is no such definition, or the agent could not be run or did not finish.
+        ToolError: there is no such definition, none of its tools is there, or the task is empty.
     """
     known = {**DEFINITIONS, **{key: _no_wider(one) for key, one in definitions.items()}}
     definition, resume = known.get(name) or known.get(name.strip().lstrip("@")), None
@@ -97,22 +106,37 @@ async def run_definition(
     tools = tools_of(definition, context.active_tools, context.deferred_tools)
     if not tools:
         raise ToolError(f"The agent {definition.name} cannot be run: none of the tools of its definition is there.")
+    return Job(definition, resume, task, tools)
+
+
+async def run_job(job: Job, models: Mapping[ModelRole, str], context: ToolContext) -> ToolResult:
+    """Run an agent to its end. The result is its report, with what it used.
+
+    Args:
+        job: what it is to do.
+        models: the user's, by what they are for.
+        context: of the call.
+
+    Raises:
+        ToolError: the agent could not be run or did not finish.
+    """
+    definition = job.definition
     rights: Sequence[str] | None = () if definition.permission == "read-only" else None
     limits = limits_in(definition.only, definition.denied)
     async with context.state(_Places, _Places).one():
         try:
             result = await context.run_agent(
-                f"{task}\n\n{_REPORT}",
+                f"{job.task}\n\n{_REPORT}",
                 name=definition.name[:_MOST_NAME_CHARACTERS],
                 system_prompt=definition.prompt or None,
                 model=_models(definition, models),
                 thinking=definition.thinking,
-                tools=tools,
+                tools=job.tools,
                 writable=rights,
                 hosts=rights,
                 budget=None if definition.max_turns is None else Budget(turns=definition.max_turns),
                 asks=definition.permission == "ask",
-                resume=resume,
+                resume=job.resume,
                 only=limits.only,
                 denied=limits.denied,
             )

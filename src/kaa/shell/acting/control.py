@@ -1,6 +1,6 @@
 """Carries out what extensions ask of one conversation (`kaa.ext.acting.ConversationControl`)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,6 +10,7 @@ from kaa.ext.acting import IdleWork
 from kaa.ext.errors import CommandError
 from kaa.ext.scope import Scope
 from kaa.ext.tools import RegisteredTool
+from kaa.host.log import LOG
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
 from kaa.shell.acting.messages import ExtensionMessages, Unasked
@@ -96,6 +97,17 @@ class Acting:
         if not callable(work):
             raise CommandError(f"{work!r} is not a function: pass an async function, without calling it")
         self._queue().when_idle(extension, work)
+
+    def run_beside(self, extension: str, work: Callable[[], Coroutine[None, None, None]]) -> None:
+        """See `ConversationActions.run_beside`."""
+        self._queue().run_beside(self._reporting(extension, work))
+
+    async def _reporting(self, extension: str, work: Callable[[], Coroutine[None, None, None]]) -> None:
+        try:
+            await work()
+        except Exception as error:  # noqa: BLE001 isolation boundary: nobody waits for it
+            LOG.exception("work of extension %s beside the conversation failed", extension)
+            self.notify(f"work of extension {extension} failed: {error}")
 
     def session(self, extension: str) -> "ConversationSession":
         """See `ConversationActions.session`."""

@@ -1,5 +1,6 @@
 """Messages that extensions give the model: who wrote them, when the model gets them, and how many are too many."""
 
+from collections.abc import Coroutine
 from typing import Protocol
 
 from kaa.core.agent import Agent
@@ -21,6 +22,10 @@ class Unasked(Protocol):
 
     def when_idle(self, extension: str, work: IdleWork) -> None:
         """Call a function of an extension as soon as nothing is under way."""
+        ...
+
+    def run_beside(self, work: Coroutine[None, None, None]) -> None:
+        """Do work beside runs and messages. The end of the conversation cancels it."""
         ...
 
 

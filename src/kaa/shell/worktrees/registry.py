@@ -59,6 +59,11 @@ class Worktree(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
         return self.store or os.path.join(self.project, ".git")
 
     @property
+    def own_directories(self) -> list[str]:
+        """Those of its own that are there."""
+        return [path for path in (self.directory, self.store) if path and os.path.isdir(path)]
+
+    @property
     def exists(self) -> bool:
         """Whether its directory is there."""
         return os.path.isdir(self.directory)

@@ -12,7 +12,9 @@ _GIT = (
     ' -c advice.addEmbeddedRepo=false "$@"; }\n'
 )
 # Only what goes wrong is told of what is written to stderr; the answer must not mix with it.
-_RUN = 'errors=$(mktemp) && trap \'rm -f "$errors"\' 0 && sh -euc "$0" sh "$@" 2>"$errors" || { cat "$errors"; exit 1; }'
+_RUN = (
+    'errors=$(mktemp) && trap \'rm -f "$errors"\' 0 && sh -euc "$0" sh "$@" 2>"$errors" || { cat "$errors"; exit 1; }'
+)
 _IDENTITY = {
     "GIT_AUTHOR_NAME": "kaa",
     "GIT_AUTHOR_EMAIL": "kaa@localhost",

@@ -173,7 +173,7 @@ class Worktrees:
         return stays
 
     async def _create(self, name: str) -> Worktree:
-        is_repository = os.path.lexists(os.path.join(self.project, ".git"))
+        is_repository = _is_repository(self.project)
         directory, store = self.registry.directory(name), self.registry.store(name)
         begun = Worktree(
             name,
@@ -200,8 +200,7 @@ class Worktrees:
     @asynccontextmanager
     async def _states(self, worktree: Worktree) -> AsyncIterator[States]:
         """The states of the project and a worktree, in a sandbox that can write both."""
-        own = [path for path in (worktree.directory, worktree.store) if path and os.path.isdir(path)]
-        flags = SandboxFlags("workspace-write", "off", tuple(own))
+        flags = SandboxFlags("workspace-write", "off", tuple(worktree.own_directories))
         try:
             workspace = start_workspace(self.project, flags, self._home, self._environ)
         except OSError as error:
@@ -268,6 +267,10 @@ def _owner(directory: str) -> str:
     except (OSError, msgspec.DecodeError):
         return ""
     return worktree.project if worktree.directory == directory else ""
+
+
+def _is_repository(directory: str) -> bool:
+    return os.path.lexists(os.path.join(directory, ".git"))
 
 
 def _make(folder: Path) -> None:

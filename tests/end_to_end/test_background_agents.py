@@ -1,0 +1,135 @@
+"""Agents in the background: the conversation goes on meanwhile, and gets their reports when they end."""
+
+import re
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.kaa_process import Kaa, conversation
+from tests.end_to_end.seat import Seat, enter, is_idle, pausing
+from tests.support.elsewhere import folder_elsewhere
+from tests.support.model_server import ModelServer, Received, call, say
+
+_LOOK = call("agent", agent="explore", task="Find the door.", background=True)
+
+
+@pytest.fixture
+def kaa() -> Iterator[Kaa]:
+    """Elsewhere: the sandbox shows nothing of temporary directories."""
+    with folder_elsewhere() as folder:
+        yield Kaa(folder)
+
+
+@pytest.fixture
+def server(kaa: Kaa) -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        kaa.use(server, "openai-completions")
+        yield server
+
+
+def texts(request: Received) -> str:
+    return "\n".join(text for _, text in conversation(request))
+
+
+def of_agent(request: Received) -> bool:
+    """Whether an agent asks: its first message is its task."""
+    return conversation(request)[0][1].startswith("Find the door.")
+
+
+def test_print_mode_waits_for_the_report_and_the_model_gets_it(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([_LOOK, say("It looks for it."), say("It looks for it."), say("Behind the house, then.")])
+
+    finished = kaa.run("-p", "Where is the door?")
+
+    assert finished.code == 0, finished.err
+    assert len(server.requests) == 4
+    [agent] = [request for request in server.requests if of_agent(request)]
+    last = texts(server.requests[-1])
+    assert "works in the background" in last
+    assert re.search(r"\[agent explore-\w{6}\] It has finished its task: Find the door\.", last)
+    assert "It looks for it." in last
+    assert finished.out.endswith("Behind the house, then.\n")
+    assert "background" not in texts(agent)
+
+
+def test_one_that_does_not_exist_is_an_error_of_the_call(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([call("agent", agent="nobody", task="x", background=True), say("None.")])
+
+    kaa.run("-p", "hi")
+
+    assert "There is no agent 'nobody'" in texts(server.requests[1])
+
+
+def test_a_definition_can_say_that_it_works_in_the_background(kaa: Kaa, server: ModelServer) -> None:
+    definition = kaa.home / "agents" / "slow.md"
+    definition.parent.mkdir()
+    definition.write_text("---\ndescription: Slow.\nbackground: true\n---\nBe slow.\n")
+    server.begin([call("agent", agent="slow", task="Find the door."), say("One."), say("Two."), say("Three.")])
+
+    kaa.run("-p", "hi")
+
+    assert "has finished its task" in texts(server.requests[-1])
+
+
+def test_it_goes_on_while_the_conversation_does_and_can_be_stopped(tmp_path: Path) -> None:
+    with ModelServer() as model:
+        seat = Seat(tmp_path, model)
+        with seat.open(script=[pausing("Looking"), say("Hello.")]) as program:
+            enter(program, "/bg @explore Find the door.")
+            program.wait_for("works in the background")
+            program.wait_for(lambda _: len(model.requests) == 1)
+            enter(program, "hi there")
+            program.wait_for("Hello.")
+            program.wait_for(is_idle)
+            enter(program, "/agents")
+            program.wait_for(re.compile(r"explore-\w{6}: Find the door\.\s+working"))
+            enter(program, "/agents stop explore")
+            program.wait_for("did not finish")
+            program.wait_for(is_idle)
+
+    assert len(model.requests) == 2  # nobody asked for it: no run begins
+
+
+def test_leaving_kaa_stops_it_and_the_session_says_so(tmp_path: Path) -> None:
+    with ModelServer() as model:
+        seat = Seat(tmp_path, model)
+        with seat.open(script=[pausing("Looking")]) as program:
+            enter(program, "/bg @explore Find the door.")
+            program.wait_for("works in the background")
+            program.wait_for(lambda _: len(model.requests) == 1)
+            enter(program, "/quit")
+            program.wait_for_end()
+
+        model.begin([say("I see.")])
+        seat.run("-c", "-p", "and now?")
+        assert re.search(r"\[agent explore-\w{6}\] It was stopped, because kaa ended", texts(model.requests[-1]))
+
+
+def test_a_kill_leaves_one_that_can_go_on(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([_LOOK, pausing("Looking"), pausing("Waiting")])
+    with kaa.running("-p", "hi") as process:
+        while len(server.requests) < 3:
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+    shown = kaa.run("-c", "-p", "/agents").out
+
+    found = re.search(r"(explore-\w{6}): Find the door\.\n  interrupted", shown)
+    assert found is not None, shown
+    server.begin([call("agent", agent=found[1], task="Go on."), say("Found."), say("Good.")])
+    kaa.run("-c", "-p", "go on")
+    assert "Find the door." in texts(server.requests[1])
+
+
+def test_one_budget_holds_for_it(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([_LOOK, *[call("bash", command="true")] * 20])
+
+    finished = kaa.run("--max-tokens", "100", "-p", "hi")
+
+    assert finished.code == 6
+    assert len(server.requests) < 12
