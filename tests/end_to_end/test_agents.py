@@ -1,6 +1,7 @@
 """The tool `agent` in whole programs: what its agents get, what they may do, and what comes back."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -320,3 +321,64 @@ def test_thousands_of_definitions_make_no_large_requests(kaa: Kaa, server: Model
     assert len(json.dumps(described)) < 5_000
     assert "more, which the user can name" in json.dumps(described)
     assert results(server)[0].startswith("Seen.")
+
+
+class TestWorktrees:
+    """Agents that work in worktrees of their own."""
+
+    @pytest.fixture
+    def kaa(self) -> Iterator[Kaa]:
+        """Elsewhere: the sandbox shows nothing of temporary directories."""
+        with folder_elsewhere() as folder:
+            kaa = Kaa(folder)
+            kaa.setenv(GIT_CEILING_DIRECTORIES=str(folder))
+            (kaa.project / "file").write_text("old\n")
+            yield kaa
+
+    def test_its_changes_wait_in_its_worktree(self, kaa: Kaa) -> None:
+        script = [
+            call("agent", agent="general", task="Change it", worktree=True),
+            call("bash", command="pwd; echo new > file; echo x > more"),
+            call("write", path="more", content="y"),
+            say("Changed."),
+            say("Done."),
+        ]
+        with ModelServer(script) as server:
+            kaa.use(server, "openai-completions")
+            done = kaa.run("-p", "go")
+
+            assert done.code == 0, done.err
+            assert (kaa.project / "file").read_text() == "old\n"
+            told = conversation(server.requests[-1])[-1][1]
+            [name] = re.findall(r"its changes are in the worktree (general-\w{6})\]", told)
+            assert conversation(server.requests[2])[-1][1].endswith(f"/{name}")
+            merged = kaa.run("worktrees", "merge", "--yes", name)
+            assert merged.code == 0, merged.err
+            assert (kaa.project / "file").read_text() == "new\n"
+            assert (kaa.project / "more").read_text() == "y"
+
+    def test_one_that_changes_nothing_leaves_none(self, kaa: Kaa) -> None:
+        (kaa.home / "agents").mkdir()
+        definition = "---\ndescription: Looks.\nisolation: worktree\n---\nLook.\n"
+        (kaa.home / "agents" / "looker.md").write_text(definition)
+        script = [
+            call("agent", agent="looker", task="Look"),
+            call("bash", command="cat file"),
+            say("Old."),
+            say("Done."),
+        ]
+        with ModelServer(script) as server:
+            kaa.use(server, "openai-completions")
+            done = kaa.run("-p", "go")
+
+            assert done.code == 0, done.err
+            assert "worktree" not in conversation(server.requests[-1])[-1][1]
+            assert kaa.run("worktrees").out == ""
+
+    def test_there_is_none_where_nothing_may_be_written(self, kaa: Kaa) -> None:
+        script = [call("agent", agent="general", task="Change it", worktree=True), say("Not possible.")]
+        with ModelServer(script) as server:
+            kaa.use(server, "openai-completions")
+            kaa.run("-p", "/plan go")
+
+            assert "nothing can be written here" in conversation(server.requests[-1])[-1][1]

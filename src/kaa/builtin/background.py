@@ -1,11 +1,13 @@
-"""Background processes for the user: what runs, what it printed, and its end."""
+"""What goes on beside the conversation, for the user: background processes, agents, and prompts that are repeated."""
 
 import shlex
 import signal
+import sys
 
 from kaa.builtin.truncate import keep_tail
+from kaa.core.events import AgentEnd
 from kaa.core.terminal_text import plain_text
-from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply
+from kaa.ext.api import CommandAction, CommandContext, ConversationContext, ExtensionAPI, Reply
 from kaa.ext.errors import CommandError, RegistrationError
 from kaa.workspace.protocol import BackgroundProcess, BackgroundProcesses
 
@@ -14,7 +16,7 @@ _TITLE_CHARACTERS = 60
 
 
 def extend(api: ExtensionAPI) -> None:
-    """Register /bg and /bg-cancel."""
+    """Register /bg, /bg-cancel and /loop."""
 
     async def show(arguments: str, context: CommandContext) -> CommandAction:
         processes = context.workspace.processes
@@ -32,7 +34,23 @@ def extend(api: ExtensionAPI) -> None:
         argument_hint="[[@AGENT] TASK|NUMBER]",
         while_running=True,
     )
+    about = "Repeat a prompt while kaa is open, at an interval such as 5m"
+    api.register_command("loop", about, _loop, argument_hint="[INTERVAL PROMPT|stop]", while_running=True)
+    api.on_event(AgentEnd)(_observe)
     api.register_command("bg-cancel", "Stop a background process", cancel, argument_hint="NUMBER", while_running=True)
+
+
+async def _loop(arguments: str, context: CommandContext) -> CommandAction:
+    from kaa.builtin.looping import loop  # lazy: few conversations repeat anything
+
+    return await loop(arguments, context)
+
+
+def _observe(end: AgentEnd, context: ConversationContext) -> None:
+    if "kaa.builtin.looping" in sys.modules:
+        from kaa.builtin.looping import observe  # lazy, as above
+
+        observe(end, context)
 
 
 def title_of(process: BackgroundProcess) -> str:

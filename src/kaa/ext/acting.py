@@ -350,6 +350,7 @@ class ConversationActions(Protocol):
         resume: str | None = None,
         only: Sequence[str] = (),
         denied: Sequence[str] = (),
+        isolated: bool = False,
     ) -> "AgentResult":
         """Run an agent with a context of its own to its end. Cancelling the call stops it.
 
@@ -375,6 +376,8 @@ class ConversationActions(Protocol):
             only: allow rules of approvals (`bash: git *`, `write: docs/**`): of the tools that they are about, it may
                 make no other calls.
             denied: deny rules of approvals, for this agent alone.
+            isolated: whether it works in a worktree of its own, which stays if it changed something there; `writable`
+                and `hosts` are None then.
 
         Raises:
             ValueError: the task is empty.
@@ -417,6 +420,7 @@ class ConversationActions(Protocol):
                     resume,
                     only,
                     denied,
+                    isolated,
                 )
             )
 

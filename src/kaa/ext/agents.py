@@ -30,6 +30,7 @@ class AgentTask(msgspec.Struct, frozen=True):
     resume: str | None = None
     only: Sequence[str] = ()
     denied: Sequence[str] = ()
+    isolated: bool = False
 
 
 class ToolTask(msgspec.Struct, frozen=True):
@@ -59,6 +60,7 @@ class AgentResult(msgspec.Struct, frozen=True):
         used: by it and the agents that its tools ran.
         reason: why it ended.
         changed: the files that its tools `edit` and `write` changed.
+        worktree: the worktree that has its changes; empty if it worked in the project, or changed nothing.
     """
 
     agent: str
@@ -66,6 +68,7 @@ class AgentResult(msgspec.Struct, frozen=True):
     used: BudgetUsage
     reason: RunEndReason
     changed: tuple[str, ...] = ()
+    worktree: str = ""
 
 
 class AgentError(ToolError):

@@ -3,8 +3,9 @@
 An agent has a fresh context, a narrowed workspace, and the conversation's budget and models.
 """
 
+import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeVar, cast
 
@@ -50,6 +51,8 @@ from kaa.workspace.protocol import WiderError, Workspace
 _USAGE_KIND = "agent"
 _MAX_NAME_CHARACTERS = 64
 _MOST_NESTED = 5
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
+_MOST_WORKTREE_CHARACTERS = 50
 _OWN_RIGHTS = ("granted", "outside")
 _CHANGING = ("edit", "write")
 _UNASKED: Final = "the user is not asked for this agent. Do without it, and say so in your report"
@@ -69,6 +72,7 @@ class AgentOrigin(msgspec.Struct, frozen=True):
         gate: what approves its calls.
         checkpoints: keep what calls change.
         home: the user's folder.
+        environ: the user's environment variables.
         notify: told, in a sentence, of what is worth knowing.
         settings: gives those in force.
     """
@@ -80,6 +84,7 @@ class AgentOrigin(msgspec.Struct, frozen=True):
     gate: Gatekeeper
     checkpoints: TurnCheckpoints
     home: Home
+    environ: Mapping[str, str]
     notify: Callable[[str], None]
     settings: Callable[[], Settings]
 
@@ -179,16 +184,39 @@ class AgentRuns:
                 f" most {_MAX_NAME_CHARACTERS} printable characters."
             )
         self._check_depth("The agent", "A hook that runs an agent is called for the agent's calls, too.")
+        agent_id = task.resume or f"{task.name}-{secrets.token_hex(3)}"
+        if task.isolated:
+            return await self._run_isolated(task, agent_id)
         if task.writable is None and task.hosts is None:
-            return await self._run(task, self._workspace)
+            return await self._run(task, agent_id, self._workspace)
         try:
             workspace = self._workspace.narrowed(writable=task.writable, hosts=task.hosts)
         except (WiderError, OSError) as error:
             raise AgentError(f"The agent was not run: {error}") from error
         try:
-            return await self._run(task, workspace)
+            return await self._run(task, agent_id, workspace)
         finally:
             await workspace.close()
+
+    async def _run_isolated(self, task: AgentTask, agent_id: str) -> AgentResult:
+        from kaa.shell.worktrees.isolation import isolated  # lazy: few agents work in worktrees
+
+        if task.writable is not None or task.hosts is not None:
+            raise AgentError("The agent was not run: one with limits of its own cannot work in a worktree.")
+        name = _NOT_IN_NAMES.sub("-", agent_id)[-_MOST_WORKTREE_CHARACTERS:].lstrip("-._")
+        place = isolated(name, self._workspace, self._origin.home, self._origin.environ)
+        failure: AgentError | None = None
+        async with place as at:
+            try:
+                result = await self._run(task, agent_id, at.workspace)
+            except AgentError as error:
+                if error.result is None:
+                    raise
+                failure, result = error, error.result
+        result = msgspec.structs.replace(result, worktree=at.worktree)
+        if failure is not None:
+            raise AgentError(str(failure), result) from failure
+        return result
 
     async def call(self, task: ToolTask) -> ToolResult:
         """See `AgentRunner`."""
@@ -225,8 +253,7 @@ class AgentRuns:
                 f" limit is {_MOST_NESTED}. {why}"
             )
 
-    async def _run(self, task: AgentTask, workspace: Workspace) -> AgentResult:
-        agent_id = task.resume or f"{task.name}-{secrets.token_hex(3)}"
+    async def _run(self, task: AgentTask, agent_id: str, workspace: Workspace) -> AgentResult:
         try:
             store = self.control.open_session(agent_id, resume=task.resume is not None)
         except SessionError as error:
@@ -350,7 +377,8 @@ class AgentRuns:
         except (RegistrationError, NoModelError, CredentialError, CommandError) as error:
             raise AgentError(f"The agent was not run: {error}") from error
         prompt = origin.spec.tools.prompt
-        prompt = msgspec.structs.replace(prompt, custom=task.system_prompt or prompt.custom)
+        cwd = registry.context.workspace.root
+        prompt = msgspec.structs.replace(prompt, custom=task.system_prompt or prompt.custom, cwd=cwd)
         context = build_context(store)
         return msgspec.structs.replace(
             origin.spec,

@@ -257,6 +257,7 @@ async def open_conversation(
                 gate,
                 checkpoints,
                 at.home,
+                at.environ,
                 at.notify,
                 lambda: reloading.settings,
             )

@@ -54,6 +54,7 @@ def agents_extension(definitions: "Sequence[AgentDefinition]", models: "Mapping[
             ("agent", Annotated[str, Meta(description="; ".join(told))]),
             ("task", Annotated[str, Meta(description="All it needs: it sees nothing of this conversation")]),
             ("background", Annotated[bool, Meta(description="Go on meanwhile: its report comes later")], False),
+            ("worktree", Annotated[bool, Meta(description="It changes a copy of the project")], False),
         ],
         frozen=True,
     )
@@ -62,7 +63,7 @@ def agents_extension(definitions: "Sequence[AgentDefinition]", models: "Mapping[
         from kaa.builtin.agents.running import job_of, run_job  # lazy: few conversations run agents
 
         fields = msgspec.structs.asdict(given)
-        job = job_of(fields["agent"], fields["task"], named, context)
+        job = job_of(fields["agent"], fields["task"], named, context, isolated=fields["worktree"])
         if not (fields["background"] or job.definition.background):
             return await run_job(job, models, context)
         from kaa.builtin.agents.beside import run_beside  # lazy, as above

@@ -74,15 +74,19 @@ class Job(msgspec.Struct, frozen=True):
         resume: the id of an agent that goes on; None for a new one.
         task: for it.
         tools: that it gets.
+        isolated: it works in a worktree of its own.
     """
 
     definition: AgentDefinition
     resume: str | None
     task: str
     tools: Sequence[str]
+    isolated: bool = False
 
 
-def job_of(name: str, task: str, definitions: Mapping[str, AgentDefinition], context: ToolContext) -> Job:
+def job_of(
+    name: str, task: str, definitions: Mapping[str, AgentDefinition], context: ToolContext, *, isolated: bool = False
+) -> Job:
     """What an agent is to do.
 
     Args:
@@ -90,6 +94,7 @@ def job_of(name: str, task: str, definitions: Mapping[str, AgentDefinition], con
         task: for the agent.
         definitions: of the user and the project, by name.
         context: of the call.
+        isolated: whether it is to work in a worktree, whatever its definition says.
 
     Raises:
         ToolError: there is no such definition, none of its tools is there, or the task is empty.
@@ -106,7 +111,7 @@ def job_of(name: str, task: str, definitions: Mapping[str, AgentDefinition], con
     tools = tools_of(definition, context.active_tools, context.deferred_tools)
     if not tools:
         raise ToolError(f"The agent {definition.name} cannot be run: none of the tools of its definition is there.")
-    return Job(definition, resume, task, tools)
+    return Job(definition, resume, task, tools, isolated or definition.worktree)
 
 
 async def run_job(job: Job, models: Mapping[ModelRole, str], context: ToolContext) -> ToolResult:
@@ -139,6 +144,7 @@ async def run_job(job: Job, models: Mapping[ModelRole, str], context: ToolContex
                 resume=job.resume,
                 only=limits.only,
                 denied=limits.denied,
+                isolated=job.isolated and rights is None,  # what only reads needs no copy
             )
         except AgentError as error:
             if error.result is None:
@@ -193,5 +199,7 @@ def _report(result: AgentResult) -> str:
     changed = ", ".join(result.changed[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
     changes = f"; it edited {changed}" if changed else ""
     refused = "; some of its calls were refused" if result.reason == "denied" else ""
-    facts = f"{used_in_short(result.used)}{changes}{refused}"
-    return f"{result.text.strip() or '(it said nothing)'}\n\n[{result.agent} (this name has it go on): {facts}]"
+    place = f"; its changes are in the worktree {result.worktree}" if result.worktree else ""
+    merge = f"\nThe user merges them with `kaa worktrees merge {result.worktree}`." if result.worktree else ""
+    facts = f"{used_in_short(result.used)}{changes}{refused}{place}"
+    return f"{result.text.strip() or '(it said nothing)'}\n\n[{result.agent} (this name has it go on): {facts}]{merge}"

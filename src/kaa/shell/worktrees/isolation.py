@@ -1,0 +1,61 @@
+"""Gives an agent a worktree to work in, with a sandbox that can do no more than that of the conversation."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+
+from kaa.ext.agents import AgentError
+from kaa.shell.containment import contain
+from kaa.shell.home import Home
+from kaa.shell.safety import SandboxFlags, start_workspace
+from kaa.shell.settings import SettingsError
+from kaa.shell.worktrees.registry import WorktreeError
+from kaa.shell.worktrees.working import Worktrees
+from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.protocol import Workspace
+
+
+class Isolated:
+    """An agent's place of work.
+
+    Attributes:
+        workspace: of the worktree.
+        worktree: the name of the worktree, once the agent has ended and changed something there; empty before.
+    """
+
+    def __init__(self, workspace: LocalWorkspace) -> None:
+        self.workspace = workspace
+        self.worktree = ""
+
+
+@asynccontextmanager
+async def isolated(name: str, workspace: Workspace, home: Home, environ: Mapping[str, str]) -> AsyncIterator[Isolated]:
+    """A worktree of this name, which is removed at the end if nothing changed in it.
+
+    Args:
+        name: of the worktree; one that exists is used.
+        workspace: of the conversation.
+        home: the user's folder.
+        environ: the user's environment variables.
+
+    Raises:
+        AgentError: the conversation may not write, or there can be no worktree.
+    """
+    if not isinstance(workspace, LocalWorkspace) or workspace.is_narrowed or workspace.sandbox.mode == "read-only":
+        raise AgentError("The agent was not run: it would work in a worktree, and nothing can be written here.")
+    worktrees = Worktrees(workspace.root, home, environ)
+    flags = SandboxFlags(workspace.sandbox.mode, contain(workspace).network or None)
+    try:
+        worktree, _ = await worktrees.enter(name)
+        own = start_workspace(worktrees.directory_in(worktree), flags, home, environ)
+    except (WorktreeError, SettingsError, OSError) as error:
+        raise AgentError(f"The agent was not run: it has no worktree: {error}") from error
+    place = Isolated(own)
+    try:
+        yield place
+    finally:
+        await own.close()
+        place.worktree = name
+        with suppress(WorktreeError):  # then it stays, and `kaa worktrees` lists it
+            if await worktrees.is_clean(worktree):
+                await worktrees.drop(worktree, force=False)
+                place.worktree = ""
