@@ -428,3 +428,83 @@ def test_the_list_of_an_import_shows_hooks(kaa: Kaa) -> None:
 
     assert "hook settings.json: not used, because you have not trusted it" in listed.out
     assert "PreToolUse Bash: ./check.sh" in listed.out
+
+
+_REFUSING = """\
+hooks:
+  PreToolUse:
+    - matcher: Bash
+      hooks:
+        - type: command
+          command: "echo no shell here >&2; exit 2"
+          timeout: 30
+"""
+
+
+def test_hooks_of_a_skill_run_from_its_first_use_on(kaa: Kaa, server: ModelServer) -> None:
+    fields = f"---\nname: careful\ndescription: Be careful.\n{_REFUSING}---\nTake care.\n"
+    write(kaa.home / "skills" / "careful" / "SKILL.md", fields)
+    script = [
+        call("bash", command="echo one"),
+        call("skill", name="careful"),
+        call("bash", command="echo two"),
+        say("Done."),
+    ]
+    server.begin(script)
+
+    kaa.run("-p", "go")
+
+    assert "one" in results(server)[0]
+    assert "Take care." in results(server)[1]
+    assert "A hook refused bash: no shell here" in results(server)[2]
+    assert "PreToolUse Bash (with the skill careful): command" in kaa.run("-p", "/hooks").out
+
+
+def test_hooks_of_an_agent_run_while_it_works_and_look_at_its_end(kaa: Kaa, server: ModelServer) -> None:
+    stop = f"""\
+  Stop:
+    - hooks:
+        - type: command
+          command: "test -f {kaa.home}/asked || {{ touch {kaa.home}/asked; echo Name a line. >&2; exit 2; }}"
+          sandbox: false
+"""
+    fields = f"---\nname: careful\ndescription: Be careful.\n{_REFUSING}{stop}---\nTake care.\n"
+    write(kaa.home / "agents" / "careful.md", fields)
+    script = [
+        call("agent", agent="careful", task="Look"),
+        call("bash", command="echo one"),
+        say("Somewhere."),
+        say("At line 3."),
+        call("bash", command="echo two"),
+        say("Done."),
+    ]
+    server.begin(script)
+
+    finished = kaa.run("-p", "go")
+
+    assert len(server.requests) == 6, finished.err
+    assert "A hook refused bash: no shell here" in results_of(server, 2)[-1]
+    assert said(server)[-1] == "go"
+    assert conversation(server.requests[3])[-1] == ("user", "Name a line.")
+    assert "At line 3." in results(server)[0]
+    assert "two" in results(server)[1]
+
+
+def test_what_a_hook_leaves_in_the_background_holds_nothing_up(kaa: Kaa, server: ModelServer) -> None:
+    held = {"command": "sleep 600 & echo not now >&2; exit 2", "sandbox": False}
+    write(kaa.home / "hooks.json", hooks(("PreToolUse", "Bash", held)))
+    server.begin([call("bash", command="echo one"), say("Done.")])
+
+    done = kaa.run("-p", "go")
+
+    assert "A hook refused bash: not now" in results(server)[0], done.err
+
+
+def test_half_a_character_switches_off_no_hooks(kaa: Kaa, server: ModelServer) -> None:
+    refusing = hooks(("PreToolUse", "Bash", {"command": "echo no >&2; exit 2"}))
+    write(kaa.home / "hooks.json", refusing.replace("{", r'{"note": "\ud83d \ud83d\ude00 \\ud83d", ', 1))
+    server.begin([call("bash", command="echo one"), say("Done.")])
+
+    kaa.run("-p", "go")
+
+    assert "A hook refused bash: no" in results(server)[0]

@@ -28,6 +28,7 @@ _USED = frozenset(
         "user-invocable",
         "context",
         "paths",
+        "hooks",
     }
 )
 _UNUSED = {
@@ -35,7 +36,6 @@ _UNUSED = {
     "model": "the model of the conversation does it",
     "effort": "the thinking level of the conversation holds",
     "agent": "it has the tools of the conversation",
-    "hooks": "its hooks do not run",
     "background": "it does not run in the background",
     "shell": "its commands run in bash",
 }
@@ -58,6 +58,7 @@ class Skill(msgspec.Struct, frozen=True):
         forks: an agent of its own carries it out.
         allowed_tools: tools that the file wants to have approved, with their patterns.
         paths: globs; it is of use for such files only.
+        hooks: its hooks, as JSON; empty for none.
         notes: what kaa does not use or what the specification forbids, in sentences.
     """
 
@@ -71,6 +72,7 @@ class Skill(msgspec.Struct, frozen=True):
     forks: bool = False
     paths: tuple[str, ...] = ()
     allowed_tools: tuple[str, ...] = ()
+    hooks: str = ""
     notes: tuple[str, ...] = ()
 
 
@@ -115,8 +117,17 @@ def skill_in(document: Document, folder: str) -> Skill | Unusable:
         forks=text_of(fields.get("context")) == "fork",
         paths=names_of(fields.get("paths")),
         allowed_tools=names_of(fields.get("allowed-tools")),
+        hooks=_hooks(fields.get("hooks")),
         notes=tuple(map(_note, notes)),
     )
+
+
+def _hooks(value: object) -> str:
+    if not value:
+        return ""
+    from kaa.components.hooks.frontmatter import hooks_text  # lazy: few skills have hooks
+
+    return hooks_text(value)
 
 
 def problems(fields: dict[str, object], folder: str) -> list[str]:
@@ -175,6 +186,12 @@ def _first_paragraph(body: str) -> str:
         elif lines:
             break
     return " ".join(lines)[:MAX_DESCRIPTION]
+
+
+class UsedSkills(msgspec.Struct):
+    """The skills with hooks that a conversation has used, by name."""
+
+    names: set[str] = set()
 
 
 class SkillFile(msgspec.Struct, frozen=True):

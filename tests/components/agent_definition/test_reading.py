@@ -267,7 +267,6 @@ class TestNothingIsBroader:
         ("maxTurns: many", "`maxTurns: many` is no number from 1 to 10000: it is not used"),
         ("effort: huge", "`effort: huge` is unknown: the thinking level of the conversation holds"),
         ("isolation: docker", "`isolation: docker` is unknown: it works in a worktree of its own"),
-        ("hooks: {}", "`hooks` is not used: its hooks do not run"),
         ("flavour: x", "`flavour` is unknown"),
     ],
 )

@@ -3,7 +3,8 @@
 They can refuse more than kaa does, and never permit more: kaa's approvals judge each call after them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from kaa.builtin.agent_hooks.around_calls import CallHooks
 from kaa.builtin.agent_hooks.around_runs import RunHooks
@@ -12,9 +13,15 @@ from kaa.builtin.agent_hooks.listing import listing
 from kaa.components.hooks import TOOL_EVENTS, HookDefinition
 from kaa.ext.api import CommandContext, Extension, ExtensionAPI, Reply
 
+if TYPE_CHECKING:
+    from kaa.components.agent_definition import ModelRole
+
 
 def agent_hooks_extension(
-    hooks: Sequence[HookDefinition], problems: Sequence[str], users_rights: UsersRights
+    hooks: Sequence[HookDefinition],
+    problems: Sequence[str],
+    users_rights: UsersRights,
+    models: "Mapping[ModelRole, str] | None" = None,
 ) -> Extension:
     """The extension for the hooks of a conversation.
 
@@ -22,11 +29,12 @@ def agent_hooks_extension(
         hooks: those of the user and the project that are used.
         problems: what is not used and why, in sentences.
         users_rights: gives the project with the user's rights, for the user's own hooks.
+        models: the user's, by what they are for; prompts of hooks name them.
     """
     events = {hook.event for hook in hooks}
 
     def extend(api: ExtensionAPI) -> None:
-        handlers = Handlers(users_rights)
+        handlers = Handlers(users_rights, models or {})
         runs = RunHooks(hooks, handlers)
         api.on_session_start(runs.start)
         api.on_session_end(runs.end)

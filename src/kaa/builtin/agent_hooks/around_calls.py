@@ -46,7 +46,7 @@ class CallHooks:
             return Block(_HALTED.format(state.halted))
         arguments, root = normalized(call), context.workspace.root
         of_call = hooks_for(hooks, "PreToolUse", call.name, arguments, root)
-        found = [one for one in of_call if wanted(one.hook, state)]
+        found = [one for one in of_call if wanted(one.hook, state, context)]
         if not found:
             return None
         jobs = [(one.hook, input_of(one, call.id, base_input(one.hook, state, context))) for one in found]
@@ -85,7 +85,7 @@ class CallHooks:
         ]
         jobs: list[tuple[HookDefinition, dict[str, Any]]] = []
         for one in found:
-            if wanted(one.hook, state):
+            if wanted(one.hook, state, context):
                 given = input_of(one, call.id, base_input(one.hook, state, context))
                 jobs.append((one.hook, answered(one, given, call, arguments, result, root)))
         outcome = Outcome()

@@ -8,6 +8,7 @@ import msgspec
 
 from kaa.builtin.agent_hooks.handlers import Handlers, is_within_hook
 from kaa.builtin.agent_hooks.inputs import REASONS, SOURCES, HookState, base_input, wanted
+from kaa.builtin.agents import AgentEnds
 from kaa.components.hooks import HookDefinition, HookEvent
 from kaa.components.hooks.matching import matches
 from kaa.components.hooks.outputs import Outcome, merged
@@ -49,6 +50,7 @@ class RunHooks:
     async def start(self, start: SessionStart, context: ConversationContext) -> None:
         """SessionStart."""
         state = _state(context)
+        context.state(AgentEnds, AgentEnds).objection = self.agent_stop
         state.session_id, state.path = start.session_id, start.path or ""
         source = SOURCES.get(start.reason, "startup")
         outcome = await self._run("SessionStart", context, {"source": source}, source)
@@ -101,6 +103,21 @@ class RunHooks:
         state.stops += 1
         return Continue(outcome.reason or "A hook does not let you stop yet.")
 
+    async def agent_stop(self, agent: str, kind: str, text: str, context: ConversationContext) -> str:
+        """SubagentStop. Returns why an agent may not end yet; empty if it may.
+
+        Args:
+            agent: its id.
+            kind: the name of its definition.
+            text: its last message.
+            context: of the conversation.
+        """
+        given = {"agent_id": agent, "agent_type": kind, "last_assistant_message": text, "stop_hook_active": False}
+        outcome = await self._run("SubagentStop", context, given, kind)
+        if outcome.halts or outcome.decision != "deny":
+            return ""
+        return outcome.reason or "A hook does not let you stop yet."
+
     async def before_compaction(self, request: CompactionRequest, context: ConversationContext) -> Block | None:
         """PreCompact."""
         trigger = "manual" if request.reason == "manual" else "auto"
@@ -138,7 +155,9 @@ class RunHooks:
             return Outcome()
         state = _state(context)
         hooks = [
-            hook for hook in self._hooks if hook.event == event and matches(hook, subjects) and wanted(hook, state)
+            hook
+            for hook in self._hooks
+            if hook.event == event and matches(hook, subjects) and wanted(hook, state, context)
         ]
         if not hooks:
             return Outcome()

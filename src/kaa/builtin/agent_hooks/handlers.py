@@ -5,8 +5,9 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -17,13 +18,16 @@ from kaa.components.hooks.outputs import Ended, Outcome, answer_of, failed, outc
 from kaa.core.budget import Budget
 from kaa.core.tool import ToolError
 from kaa.ext.api import CommandError, ConversationContext, NetworkError, TextContent
+from kaa.ext.completions import CompletionError
 from kaa.ext.errors import RegistrationError
 from kaa.workspace.protocol import Workspace
+
+if TYPE_CHECKING:
+    from kaa.components.agent_definition import ModelRole
 
 _SECONDS: Final = {"UserPromptSubmit": 30.0}
 _USUAL_SECONDS: Final = {"claude": 600.0, "codex": 600.0, "gemini": 60.0}
 _AT_ONCE = 16
-_VARIABLE = re.compile(r"PROJECT_DIR|\bPWD\b")
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?")
 
 UsersRights = Callable[[Workspace], Workspace]
@@ -58,10 +62,12 @@ class Handlers:
 
     Args:
         users_rights: for the user's own hooks.
+        models: the user's, by what they are for.
     """
 
-    def __init__(self, users_rights: UsersRights) -> None:
+    def __init__(self, users_rights: UsersRights, models: "Mapping[ModelRole, str]") -> None:
         self._users_rights = users_rights
+        self._roles = models
         self._unawaited: set[asyncio.Task[Outcome]] = set()
 
     async def run(
@@ -139,11 +145,20 @@ class Handlers:
                     case "mcp_tool":
                         return await _tool(hook, text, context)
                     case "prompt":
-                        return await _prompt(hook, text, context)
+                        return await _prompt(hook, text, context, self._models(hook))
                     case "agent":
-                        return await _agent(hook, text, context)
+                        return await _agent(hook, text, context, self._models(hook))
         except TimeoutError:
             return failed(hook, f"took more than {seconds:g} seconds and was ended")
+
+    def _models(self, hook: HookDefinition) -> list[str]:
+        """What a hook wants to be answered by, the best first."""
+        if not hook.model:
+            return []
+        from kaa.components.agent_definition.models import model_choice  # lazy: few hooks name models
+
+        choice = model_choice(hook.model)
+        return [one for one in (choice.reference, self._roles.get(choice.role, "")) if one]
 
     async def _command(self, hook: HookDefinition, text: str, context: ConversationContext, seconds: float) -> Ended:
         workspace = context.workspace
@@ -236,21 +251,34 @@ async def _tool(hook: HookDefinition, text: str, context: ConversationContext) -
     return failed(hook, f"failed: {answer[:200]}") if result.is_error else answer_of(hook, answer)
 
 
-async def _prompt(hook: HookDefinition, text: str, context: ConversationContext) -> Outcome:
+async def _prompt(hook: HookDefinition, text: str, context: ConversationContext, models: Sequence[str]) -> Outcome:
     try:
-        answer = await context.complete(_filled(hook, text), system=_JUDGE, max_tokens=1024, schema=_Answer)
+        answer = await _completed(_filled(hook, text), models, context)
     except (CommandError, ToolError) as error:
         return failed(hook, f"was not answered: {error}")
     return Outcome() if answer.ok else Outcome("deny", answer.reason or "a prompt of a hook says no")
 
 
-async def _agent(hook: HookDefinition, text: str, context: ConversationContext) -> Outcome:
+async def _completed(prompt: str, models: Sequence[str], context: ConversationContext) -> _Answer:
+    """The answer of the first of some models that there is, or else of that in force.
+
+    Raises:
+        CompletionError: none answered.
+    """
+    for model in models:
+        with suppress(CompletionError):
+            return await context.complete(prompt, system=_JUDGE, model=model, max_tokens=1024, schema=_Answer)
+    return await context.complete(prompt, system=_JUDGE, max_tokens=1024, schema=_Answer)
+
+
+async def _agent(hook: HookDefinition, text: str, context: ConversationContext, models: Sequence[str]) -> Outcome:
     """Ask an agent that looks into the project, and changes nothing."""
     try:
         result = await context.run_agent(
             f"{_filled(hook, text)}\n\n{_VERDICT}",
             name="hook",
             system_prompt=_JUDGE,
+            model=list(models),
             tools=("read", "bash"),
             budget=Budget(turns=_MOST_TURNS),
             asks=False,

@@ -6,7 +6,9 @@ from typing import Any
 import msgspec
 
 from kaa.builtin.agent_hooks.rights import runs_sandboxed
+from kaa.builtin.agents import RUNNING_AGENT
 from kaa.components.hooks import HookDefinition
+from kaa.components.skill import UsedSkills
 from kaa.ext.api import ConversationContext
 
 # Why a session starts and ends, in the words of Claude Code. Gemini CLI says `exit` for the end of the program.
@@ -59,11 +61,20 @@ def base_input(hook: HookDefinition, state: HookState, context: ConversationCont
             return {**given, "permission_mode": "default"}
 
 
-def wanted(hook: HookDefinition, state: HookState) -> bool:
-    """Whether a hook still runs in this session; notes that it does."""
+def wanted(hook: HookDefinition, state: HookState, context: ConversationContext) -> bool:
+    """Whether a hook runs now, and still runs in this session; notes that it does."""
+    if hook.scope and not _is_in_scope(hook.scope, context):
+        return False
     if not hook.once:
         return True
     if hook in state.begun:
         return False
     state.begun.add(hook)
     return True
+
+
+def _is_in_scope(scope: str, context: ConversationContext) -> bool:
+    kind, _, name = scope.partition(" ")
+    if kind == "agent":
+        return RUNNING_AGENT.get() == name
+    return name in context.state(UsedSkills, UsedSkills).names

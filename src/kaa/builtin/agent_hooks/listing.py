@@ -17,7 +17,8 @@ async def listing(hooks: Sequence[HookDefinition], problems: Sequence[str], work
         lines += [f"{source} ({one.dialect}, {owner})"]
         for hook in of_file:
             matcher = f" {hook.matcher}" if hook.matcher else ""
-            lines.append(f"  {hook.named_event}{matcher}: {hook.handler} {hook.title[:200]}")
+            scope = f" (with the {hook.scope})" if hook.scope else ""
+            lines.append(f"  {hook.named_event}{matcher}{scope}: {hook.handler} {hook.title[:200]}")
             if hook.handler == "command":
                 held = runs_sandboxed(hook, workspace.root)
                 lines.append(f"    runs {'in the sandbox' if held else 'with your rights'}")

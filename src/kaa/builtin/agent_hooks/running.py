@@ -18,8 +18,9 @@ _MAX_ERRORS = 64 * 1024
 _REFUSES = 2  # the exit code
 _INPUT = "KAA_HOOK_INPUT"
 _PIECE = 30_000  # characters of a variable: Linux takes 128 KiB, and a character has at most four bytes
-# Workspaces give commands no stdin, and their output as one. `head` ends what prints too much by a closed pipe. The
-# command itself gets none of the descriptors and variables of this script. The braces keep the exit code of a subshell.
+# Workspaces give commands no stdin, and their output as one. What prints too much is ended by a closed pipe, as the
+# limit of files ends its `cat`. What the command leaves in the background may hold the pipes open: after its end, a
+# second has to do for the rest. The command itself gets none of the variables of this script.
 _SCRIPT = """\
 d=$(mktemp -d) || exit 125
 trap 'rm -rf "$d"' EXIT
@@ -29,10 +30,16 @@ while [ "$i" -lt "$1" ]; do eval "printf %s \\"\\$KAA_HOOK_INPUT_$i\\""; i=$((i+
 most_output=$2 most_errors=$3
 shift 3
 eval "unset $KAA_HOOK_NAMES KAA_HOOK_NAMES"
-{
-  { "$@" <"$d/in" 2>&3 3>&-; echo $? >"$d/code"; } | head -c "$most_output" >"$d/out"
-} 3>&1 | head -c "$most_errors" >"$d/err"
-echo "$(cat "$d/code") $(wc -c <"$d/out") $(wc -c <"$d/err")"
+mkfifo "$d/o" "$d/e"
+exec 2>/dev/null
+(ulimit -c 0; ulimit -f $((most_output / 512 + 1)); exec cat) <"$d/o" >"$d/out" & output=$!
+(ulimit -c 0; ulimit -f $((most_errors / 512 + 1)); exec cat) <"$d/e" >"$d/err" & errors=$!
+("$@") <"$d/in" >"$d/o" 2>"$d/e"
+code=$?
+(sleep 1 & s=$!; trap 'kill $s; exit' TERM; wait $s; kill "$output" "$errors") >/dev/null & late=$!
+wait "$output" "$errors"
+kill "$late"
+echo "$code $(wc -c <"$d/out") $(wc -c <"$d/err")"
 cat "$d/out" "$d/err"
 """
 _SHELLS = {"bash": "bash", "zsh": "zsh"}
@@ -59,7 +66,7 @@ async def run_command(
         ["sh", "-c", _SCRIPT, "kaa-hook", *limits, *argv],
         env={**variables, **inputs, "KAA_HOOK_NAMES": " ".join(inputs)},
         timeout=seconds,
-        tail_bytes=MAX_OUTPUT + _MAX_ERRORS + 1024,
+        tail_bytes=MAX_OUTPUT + _MAX_ERRORS + 4096,
         spill=False,
         carries_findings=False,
     )

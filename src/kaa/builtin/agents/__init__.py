@@ -1,13 +1,14 @@
 """The tool `agent`: another agent does a task in a context of its own, and its last message is the result."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 from msgspec import Meta
 
 from kaa.core.tool import ToolResult, TypedTool
-from kaa.ext.api import CommandContext, Extension, ExtensionAPI, Reply, ToolContext
+from kaa.ext.api import CommandContext, ConversationContext, Extension, ExtensionAPI, Reply, ToolContext
 
 if TYPE_CHECKING:
     from kaa.components.agent_definition import AgentDefinition, ModelRole
@@ -20,6 +21,21 @@ BUILT_IN: Final = {
     "review": "finds problems in changes",
 }
 """kaa's own agents, and what they are for; `kaa.builtin.agents.definitions` has the rest."""
+
+RUNNING_AGENT: Final[ContextVar[str]] = ContextVar("RUNNING_AGENT", default="")
+"""The name of the definition whose agent works; tasks inherit it."""
+
+
+class AgentEnds(msgspec.Struct):
+    """What looks at the end of agents.
+
+    Attributes:
+        objection: gets the id of an agent, the name of its definition, its last message and the conversation, and
+            returns why it may not end yet; empty if it may.
+    """
+
+    objection: Callable[[str, str, str, ConversationContext], Awaitable[str]] | None = None
+
 
 _DESCRIPTION = """\
 Have an agent do a search or side task; you get only its last message. Calls in one reply run at the same time.\

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from kaa.builtin.agents import AGENT_TOOL
+from kaa.builtin.agents import AGENT_TOOL, RUNNING_AGENT, AgentEnds
 from kaa.builtin.agents.definitions import DEFINITIONS
 from kaa.builtin.agents.listing import used_in_short
 from kaa.components.agent_definition import AgentDefinition, ModelRole
@@ -23,6 +23,7 @@ from kaa.ext.api import ToolContext
 
 MOST_AT_ONCE: Final = 8
 _MOST_IN_ALL = 64
+_MOST_OBJECTIONS = 8  # of hooks to the end of an agent, as in Claude Code
 _DEPTH: ContextVar[int] = ContextVar("_DEPTH", default=0)  # how many agents a call is within
 
 _REPORT = (
@@ -128,28 +129,43 @@ async def run_job(job: Job, models: Mapping[ModelRole, str], context: ToolContex
     definition = job.definition
     rights: Sequence[str] | None = () if definition.permission == "read-only" else None
     limits = limits_in(definition.only, definition.denied)
+
+    async def run(prompt: str, resume: str | None) -> AgentResult:
+        return await context.run_agent(
+            prompt,
+            name=definition.name[:_MOST_NAME_CHARACTERS],
+            system_prompt=definition.prompt or None,
+            model=_models(definition, models),
+            thinking=definition.thinking,
+            tools=job.tools,
+            writable=rights,
+            hosts=rights,
+            budget=None if definition.max_turns is None else Budget(turns=definition.max_turns),
+            asks=definition.permission == "ask",
+            resume=resume,
+            only=limits.only,
+            denied=limits.denied,
+            isolated=job.isolated and rights is None,  # what only reads needs no copy
+        )
+
+    ends = context.state(AgentEnds, AgentEnds)
     async with context.state(_Places, _Places).one():
+        within = RUNNING_AGENT.set(definition.name)
         try:
-            result = await context.run_agent(
-                f"{job.task}\n\n{_REPORT}",
-                name=definition.name[:_MOST_NAME_CHARACTERS],
-                system_prompt=definition.prompt or None,
-                model=_models(definition, models),
-                thinking=definition.thinking,
-                tools=job.tools,
-                writable=rights,
-                hosts=rights,
-                budget=None if definition.max_turns is None else Budget(turns=definition.max_turns),
-                asks=definition.permission == "ask",
-                resume=job.resume,
-                only=limits.only,
-                denied=limits.denied,
-                isolated=job.isolated and rights is None,  # what only reads needs no copy
-            )
+            result = await run(f"{job.task}\n\n{_REPORT}", job.resume)
+            for _ in range(_MOST_OBJECTIONS if ends.objection is not None else 0):
+                assert ends.objection is not None
+                if not (reason := await ends.objection(result.agent, definition.name, result.text, context)):
+                    break
+                before, result = result, await run(reason, result.agent)
+                changed = dict.fromkeys((*before.changed, *result.changed))
+                result = msgspec.structs.replace(result, changed=tuple(changed))
         except AgentError as error:
             if error.result is None:
                 raise
             raise ToolError(f"{error}\n\nIts last message:\n{_report(error.result)}") from error
+        finally:
+            RUNNING_AGENT.reset(within)
     return text_result(_report(result))
 
 

@@ -3,7 +3,7 @@
 import os
 import re
 
-from kaa.components.skill import SkillFile
+from kaa.components.skill import SkillFile, UsedSkills
 from kaa.ext.api import CommandContext, ConversationContext
 
 _MOST_NAMED = 20
@@ -19,6 +19,8 @@ async def instructions(file: SkillFile, arguments: str, context: ConversationCon
         arguments: what it is to work on.
         context: runs the commands in its text, with the rules for commands of the model.
     """
+    if file.skill.hooks:
+        context.state(UsedSkills, UsedSkills).names.add(file.skill.name)
     body, given = file.skill.body, f"\n\nARGUMENTS: {arguments}" if arguments else ""
     if file.is_claude:
         from kaa.builtin.expanding import expanded  # lazy: skills of the standard have no placeholders

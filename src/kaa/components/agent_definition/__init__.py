@@ -52,6 +52,7 @@ class AgentDefinition(msgspec.Struct, frozen=True):
         max_turns: after how many turns it ends; None: the definition has no limit.
         skills: names of skills that it has from the beginning.
         mcp_servers: names of the MCP servers that it wants.
+        hooks: its hooks, as JSON; empty for none.
         notes: what kaa does not use or understand of it, as the ends of sentences.
     """
 
@@ -72,4 +73,5 @@ class AgentDefinition(msgspec.Struct, frozen=True):
     max_turns: int | None = None
     skills: tuple[str, ...] = ()
     mcp_servers: tuple[str, ...] = ()
+    hooks: str = ""
     notes: tuple[str, ...] = ()

@@ -22,6 +22,7 @@ _CLAUDE: Final = {
     "background": "background",
     "effort": "thinking",
     "isolation": "isolation",
+    "hooks": "hooks",
 }
 FIELDS: Final[Mapping[ToolDialect, Mapping[str, str]]] = {
     "claude": _CLAUDE,

@@ -111,8 +111,17 @@ def _agent(name: str, document: Document, dialect: ToolDialect) -> AgentDefiniti
         max_turns=_max_turns(fields, called_there, notes),
         skills=tuple(shown(skill) for skill in names_of(fields.get("skills"))[:MOST_NAMES]),
         mcp_servers=_servers(fields, called_there, notes),
+        hooks=_hooks(fields.get("hooks")),
         notes=notes.all(),
     )
+
+
+def _hooks(value: object) -> str:
+    if not value:
+        return ""
+    from kaa.components.hooks.frontmatter import hooks_text  # lazy: few definitions have hooks
+
+    return hooks_text(value)
 
 
 class _Notes:

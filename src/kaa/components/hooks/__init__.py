@@ -21,6 +21,7 @@ HookEvent: TypeAlias = Literal[
     "SessionStart",
     "SessionEnd",
     "Stop",
+    "SubagentStop",
     "PreCompact",
     "PostCompact",
     "Notification",
@@ -61,6 +62,8 @@ class HookDefinition(msgspec.Struct, frozen=True):
         model: likewise; empty for the model in force.
         variables: added to the environment of a command.
         plugin: the name of the plugin that it is from; empty for others.
+        scope: `skill NAME`: it runs from the first use of that skill on; `agent NAME`: while that agent works; empty:
+            always.
         notes: what kaa does not use of it, in sentences.
     """
 
@@ -91,6 +94,7 @@ class HookDefinition(msgspec.Struct, frozen=True):
     model: str = ""
     variables: tuple[tuple[str, str], ...] = ()
     plugin: str = ""
+    scope: str = ""
     notes: tuple[str, ...] = ()
 
     @property

@@ -10,6 +10,11 @@ from kaa.components.hooks.reading import hooks_in
 
 # Comments of JSON as people write it: a string, or a comment.
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"?|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+# Escapes: two surrogates that are a pair, one that is alone and no character, and all others.
+_SURROGATE = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.",
+    re.DOTALL,
+)
 # Besides the hooks themselves, what says whether they run.
 _SWITCHES = ("disableAllHooks", "hooksConfig")
 
@@ -53,7 +58,7 @@ def hook_file(part: bytes, dialect: HookDialect, source: str, *, of_project: boo
 
 
 def _json(data: bytes) -> object:
-    text = data.decode("utf-8-sig", "replace")
+    text = _SURROGATE.sub(lambda found: r"\ufffd" if found["half"] else found[0], data.decode("utf-8-sig", "replace"))
     try:
         return msgspec.json.decode(text)
     except RecursionError as error:

@@ -22,7 +22,7 @@ _WORDS: dict[str, Decision] = {
     "block": "deny",
 }
 # Exit code 2, `decision: block` and a failure with `onFailure: block` prevent what these events announce.
-BLOCKABLE: frozenset[HookEvent] = frozenset({"PreToolUse", "UserPromptSubmit", "Stop", "PreCompact"})
+BLOCKABLE: frozenset[HookEvent] = frozenset({"PreToolUse", "UserPromptSubmit", "Stop", "SubagentStop", "PreCompact"})
 # What has happened cannot be prevented; the model gets the reason.
 _TOLD: frozenset[HookEvent] = frozenset({"PostToolUse", "PostToolUseFailure"})
 # Plain output of these is for the model.

@@ -77,6 +77,8 @@ class ComponentExtensions:
         for notice in (*own.notices, *_told(problems), *_relative(settings)):
             notify(notice)
         hooks, hook_problems = await self._hooks(root, files, places, plugins, notify)
+        own_hooks, own_problems = _hooks_of_components(components)
+        hooks, hook_problems = (*hooks, *own_hooks), (*hook_problems, *own_problems)
         parts = _Parts(
             tuple(skill for one in components if (skill := one.skill_file(root)) is not None),
             tuple(command for one in components if (command := _command(one)) is not None),
@@ -137,7 +139,7 @@ class _Parts(NamedTuple):
         if self.hooks:
             from kaa.builtin.agent_hooks import agent_hooks_extension  # lazy: many users have no hooks
 
-            agent_hooks_extension(self.hooks, self.hook_problems, _users_rights)(api)
+            agent_hooks_extension(self.hooks, self.hook_problems, _users_rights, dict(self.models))(api)
         if self.commands:
             from kaa.builtin.command_files import commands_extension  # lazy: many users have no commands
 
@@ -146,6 +148,27 @@ class _Parts(NamedTuple):
             from kaa.builtin.plugins_command import plugins_extension  # lazy: many users have no plugins
 
             plugins_extension(self.plugins)(api)
+
+
+def _hooks_of_components(
+    components: Sequence[Component],
+) -> "tuple[tuple[HookDefinition, ...], tuple[str, ...]]":
+    """The hooks of skills and agents that are used, and what is not used of them."""
+    hooks: list[HookDefinition] = []
+    notes: list[str] = []
+    for one in components:
+        kind = "skill" if isinstance(one.definition, Skill) else "agent"
+        definition = one.definition if isinstance(one.definition, Skill) else one.agent
+        if one.state != "used" or definition is None or not definition.hooks:
+            continue
+        from kaa.components.hooks.frontmatter import scoped_hooks  # lazy: few components have hooks
+
+        path, plugin = one.candidate.file.path, one.candidate.plugin
+        of_project = one.candidate.is_of_project or bool(plugin)
+        found = scoped_hooks(definition.hooks, f"{kind} {definition.name}", path, of_project=of_project, plugin=plugin)
+        hooks += found.hooks
+        notes += [f"{path}: {note}" for note in found.notes]
+    return tuple(hooks), tuple(notes)
 
 
 def _users_rights(workspace: Workspace) -> Workspace:

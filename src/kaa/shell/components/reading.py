@@ -89,8 +89,6 @@ class Component(NamedTuple):
         """What kaa does not use of it, in sentences."""
         if (agent := self.agent) is not None:
             fields = (
-                (agent.background, "background"),
-                (agent.worktree, "isolation"),
                 (agent.skills, "skills"),
                 (agent.mcp_servers, "mcp-servers"),
             )
