@@ -163,7 +163,7 @@ printf '"Expiration":"2099-01-01T00:00:00Z"}}'
     async def keys() -> list[str]:
         first = await authorizer.authorize(_REQUEST)
         again = await authorizer.authorize(_REQUEST)
-        renewed = await authorizer.renew()
+        renewed = await authorizer.renew(again)
         last = await authorizer.authorize(_REQUEST)
         assert renewed
         return [_parts(dict(request.headers))["key"] for request in (first, again, last)]
@@ -173,7 +173,7 @@ printf '"Expiration":"2099-01-01T00:00:00Z"}}'
 
 @pytest.mark.usefixtures("machine")
 def test_keys_that_were_given_are_not_worth_another_try() -> None:
-    assert asyncio.run(SigV4Authorizer(_REQUEST.url, _KEYS).renew()) is False
+    assert asyncio.run(SigV4Authorizer(_REQUEST.url, _KEYS).renew(_REQUEST)) is False
 
 
 @pytest.mark.usefixtures("machine")

@@ -53,7 +53,8 @@ def _token(number: int) -> Reply:
 def test_requests_get_a_token_that_is_kept_until_it_is_refused(login: Callable[[str], dict[str, str]]) -> None:
     async def ask(authorizer: GoogleAuthorizer) -> list[dict[str, str]]:
         both = await asyncio.gather(authorizer.authorize(_REQUEST), authorizer.authorize(_REQUEST))
-        assert await authorizer.renew()
+        assert await authorizer.renew(both[0])
+        assert await authorizer.renew(both[0])
         return [dict(request.headers) for request in (*both, await authorizer.authorize(_REQUEST))]
 
     with OAuthServer() as server:

@@ -46,7 +46,8 @@ class Tokens:
     async def authorize(self, request: HttpRequest) -> HttpRequest:
         return msgspec.structs.replace(request, headers=(("authorization", self.tokens[0]),))
 
-    async def renew(self) -> bool:
+    async def renew(self, refused: HttpRequest) -> bool:
+        assert dict(refused.headers)["authorization"] == self.tokens[0]
         self.tokens = self.tokens[1:] or self.tokens
         return True
 

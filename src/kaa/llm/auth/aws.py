@@ -60,7 +60,7 @@ class SigV4Authorizer:
         # Credentials may be read from files, from a metadata server, or asked of a program.
         return await asyncio.to_thread(self._signed, request)
 
-    async def renew(self) -> bool:
+    async def renew(self, refused: HttpRequest) -> bool:
         """Look for credentials anew, unless they are ones that do not change by themselves."""
         self._credentials = None
         return not self._given_keys

@@ -47,9 +47,11 @@ class GoogleAuthorizer:
         kept = tuple((name, value) for name, value in request.headers if name.lower() not in added)
         return msgspec.structs.replace(request, headers=(*kept, *added.items()))
 
-    async def renew(self) -> bool:
-        """Get another token: this one was refused."""
-        self._credentials = None
+    async def renew(self, refused: HttpRequest) -> bool:
+        """Get another token, unless there is another one already."""
+        sent = next((value for name, value in refused.headers if name.lower() == "authorization"), "")
+        if self._credentials is not None and sent == f"Bearer {self._credentials.token}":
+            self._credentials = None
         return True
 
     def _headers(self) -> dict[str, str]:

@@ -22,8 +22,13 @@ class Authorizer(Protocol):
         """
         ...
 
-    async def renew(self) -> bool:
-        """The last request was refused (401): get another token, if that may help. False if it cannot."""
+    async def renew(self, refused: HttpRequest) -> bool:
+        """Get another token, if that may help. False if it cannot.
+
+        Args:
+            refused: the request that was answered with 401, as `authorize` gave it: others may have led to another
+                token since then.
+        """
         ...
 
 
@@ -43,7 +48,7 @@ class AuthorizedTransport:
         let_in = await self._authorizer.authorize(request)
         try:
             async with self._transport.send(let_in) as response:
-                if response.status != _UNAUTHORIZED or not await self._authorizer.renew():
+                if response.status != _UNAUTHORIZED or not await self._authorizer.renew(let_in):
                     yield response
                     return
             let_in = await self._authorizer.authorize(request)

@@ -146,12 +146,12 @@ class McpAuthorizer:
         self._ended = None
         return authorized
 
-    async def renew(self) -> bool:
+    async def renew(self, refused: HttpRequest) -> bool:
         """See `Authorizer`."""
         if self._ended is not None:
             return False
         try:
-            return await self._authorizer.renew()
+            return await self._authorizer.renew(refused)
         except UnkeptLoginError as error:
             raise McpError(str(error)) from error
         except LoginError:

@@ -41,11 +41,11 @@ class OAuthAuthorizer:
         headers = (*others, ("authorization", f"Bearer {tokens.access}"))
         return msgspec.structs.replace(request, headers=headers)
 
-    async def renew(self) -> bool:
+    async def renew(self, refused: HttpRequest) -> bool:
         """See `Authorizer`."""
-        refused = self._tokens.access if self._tokens else ""
+        sent = next((value for name, value in refused.headers if name.lower() == "authorization"), "")
         try:
-            self._tokens = await self._renewed(refused)
+            self._tokens = await self._renewed(sent.partition(" ")[2])
         except _UnrenewableError:
             return False
         return True
