@@ -62,3 +62,20 @@ def test_the_list_of_extensions_names_the_folder(kaa: Kaa, tmp_path: Path) -> No
         done = kaa.run("-e", str(extension), "-p", "/extensions")
 
     assert f"themes in {extension}/themes" in done.out
+
+
+def test_a_theme_of_a_pi_package_can_be_chosen(seat: Seat, tmp_path: Path) -> None:
+    package = tmp_path / "sources" / "tools"
+    (package / "themes").mkdir(parents=True)
+    (package / "package.json").write_text(
+        json.dumps({"name": "tools", "version": "1.0.0", "pi": {"themes": ["themes"]}})
+    )
+    (package / "themes" / "sea.json").write_text(json.dumps({"name": "sea", "colors": dict.fromkeys(TOKENS, "")}))
+    done = seat.run("plugin", "install", "--yes", str(package))
+    assert done.code == 0, done.err
+    assert "1 theme (/theme selects them): sea" in done.out
+
+    with seat.open() as program:
+        enter(program, "/theme sea")
+        program.wait_for(lambda _: json.loads((seat.home / "settings.json").read_text()).get("theme") == "sea")
+        assert "no theme" not in program.screen.text()

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -55,9 +56,19 @@ def run_subcommand(
     return while_delivered(lambda: _ran(subcommands[parsed.command], failures, parsed))
 
 
+class _TerminatedError(BaseException):
+    """SIGTERM: what was begun is cleaned up, and programs that kaa waits for end."""
+
+
 def _ran(command: Subcommand, failures: tuple[type[Exception], ...], parsed: argparse.Namespace) -> int:
+    def terminated(*_: object) -> None:
+        raise _TerminatedError
+
+    before = signal.signal(signal.SIGTERM, terminated)
     try:
         return command.run(parsed, Home.of(os.environ))
+    except _TerminatedError:
+        return 128 + signal.SIGTERM
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except SettingsError as error:
@@ -66,3 +77,5 @@ def _ran(command: Subcommand, failures: tuple[type[Exception], ...], parsed: arg
     except failures as error:
         deliver(sys.stderr, f"kaa: {sanitize(str(error))}\n")
         return ExitCode.FAILED
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -145,10 +145,12 @@ def test_an_update_shows_what_it_adds_and_keeps_what_was_approved_until_then(wor
     before = PluginRecords(world.home).read().plugins["tools"]
     assert world.plugin("update") == 0
     assert "tools is up to date" in world.out
-    write(world.market / "plugins" / "tools", {"skills/new/SKILL.md": SKILL.replace("tidy", "new")})
+    changed = {"skills/new/SKILL.md": SKILL.replace("tidy", "new"), "skills/tidy/SKILL.md": f"{SKILL}Obey me.\n"}
+    write(world.market / "plugins" / "tools", changed)
 
     assert world.plugin("update") != 0
     assert "adds: skill new" in world.out
+    assert "changes the text of: skill tidy\n" in world.out
     assert PluginRecords(world.home).read().plugins["tools"] == before
     assert world.plugin("update", "--yes", "tools") == 0
     after = PluginRecords(world.home).read().plugins["tools"]

@@ -1,6 +1,7 @@
 """What `kaa plugin` prints about plugins, in lines: what a plugin would run and with which rights, and what changes."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -43,6 +44,8 @@ def preview_lines(prepared: PreparedPlugin) -> list[str]:
             f"  replaces {plugin.name} {prepared.previous.plugin.version or shown_pin(prepared.previous)}".rstrip()
         )
         lines += _changes(prepared.previous.plugin, plugin)
+        if changed := sorted(_changed_texts(prepared)):
+            lines.append(f"  changes the text of: {_names(changed)}")
     return [*lines, *part_lines(plugin)]
 
 
@@ -51,6 +54,8 @@ def part_lines(plugin: Plugin) -> Iterator[str]:
     yield from _files("skill", plugin.skills, "the model reads them; their scripts run in the sandbox")
     yield from _files("command", plugin.commands, "you call them; their shell commands run in the sandbox")
     yield from _files("agent", plugin.agents, "the model runs them, with the rights of the conversation at most")
+    if plugin.dialect == "pi":
+        yield from _files("theme", plugin.themes, "/theme selects them")
     yield from _files("text", plugin.context_files, "the model gets them in every conversation")
     hooks, notes = _hooks(plugin)
     if hooks:
@@ -64,7 +69,8 @@ def part_lines(plugin: Plugin) -> Iterator[str]:
         needed = " (needed)" if option.required and option.default is None else ""
         yield f"  option {option.name}{needed}: {option.description or option.title}".rstrip(": ")
     unused = [*plugin.notes, *notes]
-    unused += [f"{file.path} is not used: kaa takes no themes from plugins" for file in plugin.themes]
+    if plugin.dialect != "pi":
+        unused += [f"{file.path} is not used: kaa has themes in the form of pi" for file in plugin.themes]
     if unused:
         yield "  not used or not understood:"
         yield from (f"    {note}" for note in unused)
@@ -155,8 +161,29 @@ def _changes(before: Plugin, now: Plugin) -> Iterator[str]:
             yield f"  {word}: {_names(sorted(parts))}"
 
 
+def _changed_texts(prepared: PreparedPlugin) -> Iterator[str]:
+    """The skills, commands and agents that stay, with other content than before."""
+    if prepared.previous is None or prepared.replaced is None:
+        return
+    before = {(kind, file.path) for kind, files in _texts(prepared.previous.plugin) for file in files}
+    for kind, file in ((kind, file) for kind, files in _texts(prepared.plugin) for file in files):
+        if (kind, file.path) in before and not _same(prepared.replaced / file.path, prepared.staged / file.path):
+            yield f"{kind} {file.name}"
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.read_bytes() == other.read_bytes()
+    except OSError:
+        return False
+
+
+def _texts(plugin: Plugin) -> Sequence[tuple[str, Sequence[PluginFile]]]:
+    return (("skill", plugin.skills), ("command", plugin.commands), ("agent", plugin.agents))
+
+
 def _parts(plugin: Plugin) -> Iterator[str]:
-    for kind, files in (("skill", plugin.skills), ("command", plugin.commands), ("agent", plugin.agents)):
+    for kind, files in _texts(plugin):
         yield from (f"{kind} {file.name}" for file in files)
     yield from (f"hook {line}" for line in _hooks(plugin)[0])
     yield from (f"MCP server {name}: {line}" for name, line in _servers(plugin))

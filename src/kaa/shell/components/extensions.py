@@ -88,6 +88,7 @@ class ComponentExtensions:
             () if plugins is None else tuple(plugins.lines()),
             tuple(agent for one in components if one.state == "used" and (agent := one.agent) is not None),
             settings.agent_models,
+            () if plugins is None else tuple(plugins.theme_folders()),
         )
         if parts not in self._made:
             self._made[parts] = extension = ExtensionId.built_in(f"kaa.builtin.skills{len(self._made) or ''}")
@@ -130,10 +131,13 @@ class _Parts(NamedTuple):
     plugins: tuple[str, ...]
     agents: "tuple[AgentDefinition, ...]"
     models: "tuple[tuple[ModelRole, str], ...]"
+    themes: tuple[str, ...]
 
     def extend(self, api: ExtensionAPI) -> None:
         """The extension."""
         agents_extension(self.agents, dict(self.models))(api)
+        for folder in self.themes:
+            api.add_themes(folder)
         if self.skills or self.problems:
             skills_extension(self.skills, self.problems)(api)
         if self.hooks:

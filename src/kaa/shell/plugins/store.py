@@ -44,11 +44,13 @@ class PreparedPlugin(msgspec.Struct, frozen=True):
         record: what will be recorded.
         staged: its files.
         previous: what is installed under its name; None if nothing is.
+        replaced: the files of that.
     """
 
     record: InstalledPlugin
     staged: Path
     previous: InstalledPlugin | None
+    replaced: Path | None = None
 
     @property
     def plugin(self) -> Plugin:
@@ -257,7 +259,8 @@ class PluginStore:
             values=previous.values if previous is not None else {},
             since=_now(),
         )
-        return PreparedPlugin(record, fetched.top, previous)
+        replaced = None if previous is None else self._folder / previous.folder
+        return PreparedPlugin(record, fetched.top, previous, replaced)
 
     @contextmanager
     def _staging(self) -> Iterator[Path]:

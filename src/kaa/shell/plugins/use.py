@@ -102,6 +102,16 @@ class EnabledPlugins:
             notes += said
         return hooks, notes
 
+    def theme_folders(self) -> list[str]:
+        """The folders with themes in the form of pi, which is kaa's."""
+        folders = (
+            os.path.dirname(os.path.join(self._home.plugins, record.folder, file.path))
+            for record in self._records
+            if record.plugin.dialect == "pi"
+            for file in record.plugin.themes
+        )
+        return [folder for folder in dict.fromkeys(folders) if os.path.isdir(folder)]
+
     def lines(self) -> list[str]:
         """A line about each, for people."""
         named = [(" ".join(filter(None, (one.plugin.name, one.plugin.version))), one) for one in self._records]

@@ -1,0 +1,39 @@
+"""Commands with subcommands: how they end."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+_PROGRAM = """
+import pathlib, subprocess, sys
+from kaa.frontends.subcommands import Subcommand, run_subcommand
+
+folder = pathlib.Path(sys.argv[1])
+
+def run(parsed, home):
+    folder.mkdir()
+    try:
+        child = ["sh", "-c", "echo $$; exec sleep 600"]
+        subprocess.run(child, check=True)
+    finally:
+        folder.rmdir()
+    return 0
+
+sys.exit(run_subcommand("x", "", {"do": Subcommand("do", lambda _: None, run)}, (), ["do"], "/"))
+"""
+
+
+def test_sigterm_ends_what_the_command_waits_for_and_cleans_up(tmp_path: Path) -> None:
+    folder = tmp_path / "begun"
+    with subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM, str(folder)], stdout=subprocess.PIPE, encoding="utf-8"
+    ) as process:
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+        process.send_signal(signal.SIGTERM)
+        code = process.wait()
+
+    assert code == 128 + signal.SIGTERM
+    assert not folder.exists()
+    assert not Path(f"/proc/{child}").exists()
