@@ -308,6 +308,7 @@ def _directory() -> str:
 
 # Commands that are about the current directory: each module has `main(arguments, directory)`.
 _IN_DIRECTORY = {
+    "agents": "kaa.frontends.agents_command",
     "doctor": "kaa.frontends.doctor",
     "ext": "kaa.frontends.extensions.command",
     "import": "kaa.frontends.import_command",

@@ -327,6 +327,17 @@ class TestPaths:
 
         assert editor.text == "cat ~/notes.txt "
 
+    def test_what_can_follow_a_single_one_is_asked_for_at_once(self, editor: Editor, directory: _Directory) -> None:
+        type_text(editor, "cat ~/no\t")
+
+        directory.answer("~/notes/")
+
+        assert editor.text == "cat ~/notes/"
+        assert not _menu(editor)
+        assert directory.asked == ["~/no", "~/notes/"]
+        directory.answer("~/notes/a.md", "~/notes/b.md")
+        assert _menu(editor) == ["› a.md", "  b.md"]
+
     def test_names_of_files_cannot_act_on_the_terminal(self, editor: Editor, directory: _Directory) -> None:
         type_text(editor, "cat ./\t")
 

@@ -27,18 +27,26 @@ def lock(descriptor: int, path: Path) -> None:
             raise SessionWriteError.because(path, error) from error
 
 
-def _holder(descriptor: int) -> int | None:
-    """The process that has the lock, as Linux lists it (proc_locks(5)); None on other systems."""
-    inode = str(os.fstat(descriptor).st_ino)
+def holders() -> dict[int, int]:
+    """The processes that have locks of this kind, by the inodes of their files; empty on other systems than Linux.
+
+    Inodes of different file systems can be equal. Source: proc_locks(5).
+    """
     try:
         table = _LOCKS.read_text()
     except OSError:
-        return None
+        return {}
+    found: dict[int, int] = {}
     for line in table.splitlines():
         # 1: FLOCK  ADVISORY  WRITE 4711 fe:00:262164 0 EOF; waiting processes have an arrow in second place.
         match line.split():
-            case [_, "FLOCK", _, _, pid, place, *_] if place.rpartition(":")[2] == inode and pid.isdecimal():
-                return int(pid)
+            case [_, "FLOCK", _, _, pid, place, *_] if pid.isdecimal() and place.rpartition(":")[2].isdecimal():
+                found.setdefault(int(place.rpartition(":")[2]), int(pid))
             case _:
                 continue
-    return None
+    return found
+
+
+def _holder(descriptor: int) -> int | None:
+    """The process that has the lock; None if the system does not tell."""
+    return holders().get(os.fstat(descriptor).st_ino)

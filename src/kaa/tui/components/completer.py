@@ -78,6 +78,7 @@ class Completer:
         if self._takes_single and offer and len(offer.items) == 1:
             self._takes_single = False
             self._take()
+            self.follow()  # the offer may have come later than the key, after which nobody else asks anew
 
     def _take_and_submit(self) -> None:
         chosen, before = self.menu.chosen, self._buffer.text
