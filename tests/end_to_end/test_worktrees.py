@@ -62,7 +62,7 @@ def repository(kaa: Kaa) -> Kaa:
 
 
 def directory_of(kaa: Kaa, name: str) -> Path:
-    (found,) = kaa.project.parent.glob(f".local/share/kaa/worktrees/*/{name}")
+    (found,) = Path(kaa.environ["HOME"]).glob(f".local/share/kaa/worktrees/*/{name}")
     return found
 
 
@@ -198,6 +198,23 @@ def test_a_repository_without_commits_has_worktrees_too(kaa: Kaa, server: ModelS
     (kaa.project / "same").write_text("same\n")
 
     assert contents(worked(kaa, server, "true")) == {"same": "same\n"}
+
+
+def test_a_worktree_can_be_made_of_another_and_merged_into_it(repository: Kaa, server: ModelServer) -> None:
+    outer = worked(repository, server, "echo outer >> same", name="outer")
+    project, repository.project = repository.project, outer
+    inner = worked(repository, server, "cat same; echo inner > new", name="inner")
+
+    assert (inner / "same").read_text() == "same\nouter\n"
+    assert "cannot be merged into itself" in repository.run("worktrees", "merge", "--yes", "outer").err
+    merged = repository.run("worktrees", "merge", "--yes", "inner")
+    assert merged.code == 0, merged.err
+    assert (outer / "new").read_text() == "inner\n"
+    assert not (project / "new").exists()
+    repository.project = project
+    assert "was not merged here" in repository.run("worktrees", "merge", "--undo", "--yes", "inner").err
+    assert repository.run("worktrees", "merge", "--yes", "outer").code == 0
+    assert (project / "new").read_text() == "inner\n"
 
 
 def test_kaa_starts_in_the_same_folder_of_the_worktree(repository: Kaa, server: ModelServer) -> None:

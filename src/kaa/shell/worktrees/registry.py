@@ -18,8 +18,9 @@ class WorktreeError(Exception):
 
 
 class Merged(msgspec.Struct, frozen=True):
-    """The last merge: trees of the project before and after it, and of the worktree."""
+    """The last merge: trees of a directory before and after it, and of the worktree. `into`: that directory."""
 
+    into: str
     before: str
     after: str
     theirs: str

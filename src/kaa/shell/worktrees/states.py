@@ -35,7 +35,7 @@ git add -A --ignore-errors . || :
 git write-tree
 """
 _COMMIT = 'git commit-tree "$1" ${2:+-p "$2"} -m "$3"'
-_HEAD = 'git rev-parse --verify --quiet "HEAD^{commit}" || :'
+_HEAD = 'env -u GIT_DIR git -C "$1" rev-parse --verify --quiet "HEAD^{commit}" || :'
 _KEEP = 'git update-ref "refs/kaa/worktrees/$1" "$2"'
 _BEGIN_STORE = 'test -e "$GIT_DIR/HEAD" || git init -q --bare "$GIT_DIR"'
 _FILL = """\
@@ -92,9 +92,9 @@ class States:
         """The tree of a directory as it is now, without what git ignores."""
         return await self._run(_SNAPSHOT, directory)
 
-    async def head(self) -> str:
-        """The commit that is checked out in the repository; empty for none."""
-        return await self._run(_HEAD)
+    async def head(self, directory: str) -> str:
+        """The commit that is checked out in a directory; empty for none."""
+        return await self._run(_HEAD, directory)
 
     async def commit(self, tree: str, parent: str, message: str) -> str:
         """A commit of a tree, on no branch. `parent`: empty for none."""

@@ -39,19 +39,19 @@ class Worktrees:
     """The worktrees of the project that a directory is in.
 
     Args:
-        directory: absolute; it may be in a worktree itself.
+        directory: absolute; it may be in a worktree itself, which then is what is copied and merged into.
         home: the user's folder.
         environ: the user's environment variables.
 
     Attributes:
         registry: knows them.
         project: the directory of which they are made.
+        place: the same, or the worktree that the directory is in.
     """
 
     def __init__(self, directory: str, home: Home, environ: Mapping[str, str]) -> None:
-        inside = project_of(directory, environ)
-        owner = _owner(inside)
-        self.project = owner or inside
+        self.place = inside = project_of(directory, environ)
+        self.project = _owner(inside) or inside
         self.registry = WorktreeRegistry(environ, self.project)
         self._below = os.path.relpath(os.path.realpath(directory), inside)
         self._home = home
@@ -103,7 +103,7 @@ class Worktrees:
             return merged or not await states.diff(worktree.base, tree, "--name-only")
 
     async def foresee(self, worktree: Worktree, *, undo: bool = False) -> Merge:
-        """What merging a worktree into the project would do. Nothing is changed.
+        """What merging a worktree into the place would do. Nothing is changed.
 
         Args:
             worktree: the worktree.
@@ -113,20 +113,20 @@ class Worktrees:
             WorktreeError: it cannot be compared, or there was no merge.
         """
         async with self._states(worktree) as states:
-            return await _foreseen(states, worktree, self.project, undo=undo)
+            return await _foreseen(states, worktree, self.place, undo=undo)
 
     async def merge(self, worktree: Worktree, *, undo: bool = False) -> Merge:
-        """Merge a worktree into the files of the project; nothing is committed or staged.
+        """Merge a worktree into the files of the place; nothing is committed or staged.
 
         Args:
             worktree: the worktree.
             undo: take back its last merge instead.
 
         Raises:
-            WorktreeError: there are conflicts, a file cannot be written, or as `foresee`. The project stays as it was.
+            WorktreeError: there are conflicts, a file cannot be written, or as `foresee`. The place stays as it was.
         """
         async with self._states(worktree) as states:
-            merge = await _foreseen(states, worktree, self.project, undo=undo)
+            merge = await _foreseen(states, worktree, self.place, undo=undo)
             if merge.conflicts:
                 raise WorktreeError(
                     f"both changed {', '.join(merge.conflicts)}. Nothing was merged: make these files alike in one of"
@@ -134,8 +134,8 @@ class Worktrees:
                 )
             if merge.before == merge.after:
                 return merge
-            await states.apply(self.project, merge.before, merge.after)
-            done = None if undo else Merged(merge.before, merge.after, merge.theirs)
+            await states.apply(self.place, merge.before, merge.after)
+            done = None if undo else Merged(self.place, merge.before, merge.after, merge.theirs)
             if done is not None:  # until another merge, git must not remove these states
                 parent = await states.commit(done.before, worktree.base, "before")
                 await states.keep(worktree.name, await states.commit(done.after, parent, "after"))
@@ -187,22 +187,22 @@ class Worktrees:
             _make(folder)
         try:
             async with self._states(begun) as states:
-                worktree = await _created(states, begun)
+                worktree = await _created(states, begun, self.place)
         except BaseException:
             shutil.rmtree(directory, ignore_errors=True)
             if begun.store:
                 shutil.rmtree(store, ignore_errors=True)
             raise
         self.registry.save(worktree)
-        TrustStore(self._home).carry_over(self.project, worktree.directory)
+        TrustStore(self._home).carry_over(self.place, worktree.directory)
         return worktree
 
     @asynccontextmanager
     async def _states(self, worktree: Worktree) -> AsyncIterator[States]:
-        """The states of the project and a worktree, in a sandbox that can write both."""
+        """The states of the place and a worktree, in a sandbox that can write both."""
         flags = SandboxFlags("workspace-write", "off", tuple(worktree.own_directories))
         try:
-            workspace = start_workspace(self.project, flags, self._home, self._environ)
+            workspace = start_workspace(self.place, flags, self._home, self._environ)
         except OSError as error:
             raise WorktreeError(error.strerror or str(error)) from error
         try:
@@ -225,11 +225,11 @@ def users_of(directory: str) -> list[int]:
     return found
 
 
-async def _created(states: States, begun: Worktree) -> Worktree:
+async def _created(states: States, begun: Worktree, place: str) -> Worktree:
     if begun.store:
         await states.begin_store()
-    tree = await states.snapshot(begun.project)
-    head = "" if begun.store else await states.head()
+    tree = await states.snapshot(place)
+    head = "" if begun.store else await states.head(place)
     base = await states.commit(tree, head, f"State of the project when the worktree {begun.name} began")
     await states.keep(begun.name, base)
     start = "" if begun.store else head or base
@@ -237,20 +237,23 @@ async def _created(states: States, begun: Worktree) -> Worktree:
         await states.fill(begun.directory, tree)
     else:
         await states.add(begun.directory, begun.branch, start, tree)
-    await states.include(begun.project, begun.directory)
+    await states.include(place, begun.directory)
     return msgspec.structs.replace(begun, base=base, start=start)
 
 
-async def _foreseen(states: States, worktree: Worktree, project: str, *, undo: bool) -> Merge:
-    mine = await states.snapshot(project)
+async def _foreseen(states: States, worktree: Worktree, place: str, *, undo: bool) -> Merge:
+    if place == worktree.directory:
+        raise WorktreeError(f"the worktree {worktree.name} cannot be merged into itself: do that in {worktree.project}")
+    mine = await states.snapshot(place)
+    merged = worktree.merged if worktree.merged is not None and worktree.merged.into == place else None
     if undo:
-        if worktree.merged is None:
-            raise WorktreeError(f"the worktree {worktree.name} was not merged")
-        base, theirs = await states.commit(worktree.merged.after, "", "after"), worktree.merged.before
+        if merged is None:
+            raise WorktreeError(f"the worktree {worktree.name} was not merged here last")
+        base, theirs = await states.commit(merged.after, "", "after"), merged.before
     else:
         base, theirs = worktree.base, await states.snapshot(worktree.directory)
-        if worktree.merged is not None:  # what was merged already is in both
-            base = await states.commit(worktree.merged.theirs, "", "merged")
+        if merged is not None:  # what was merged already is in both
+            base = await states.commit(merged.theirs, "", "merged")
     tree, conflicts = await states.merge(base, mine, theirs)
     summary = await states.diff(mine, tree, "--stat=100")
     return Merge(summary, conflicts, mine, tree, theirs)
