@@ -67,6 +67,7 @@ _NOT_A_PROJECTS = {
     "prompt": ({"profile": "full"}, "what the model is told of kaa's own rules is not the project's"),
     "compaction": ({"model": "dear/model"}, "it names a model and what its requests hold"),
     "branchSummary": ({"skipPrompt": True}, "it decides whether the user is asked"),
+    "features": ({"completionCheck": "off"}, "how well the model is led is the user's choice"),
     "fallbackModels": (["dear/model"], "the conversation would go to a vendor that the user did not choose"),
     "budget": ({"run": {"cost": 10_000}}, "the user's limits would not hold"),
     "otel": ({"enabled": True}, "what is done would be told to others"),
@@ -94,6 +95,7 @@ _A_PROJECTS = {
     "enabledModels",
     "steeringMode",
     "followUpMode",
+    "verify",  # commands, which run with the sandbox and the approvals of the model's own
     "approvals",  # only to deny more: tests/shell/test_approvals_in_a_project.py
 }
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kaa.ext.command_context import CommandContext
     from kaa.ext.completions import Completion, CompletionTask
     from kaa.ext.conversation_session import ConversationSession
+    from kaa.ext.features import Features
     from kaa.ext.flags import FlagValue
     from kaa.ext.registration.settings import SettingsT
     from kaa.ext.scope import Scope
@@ -90,6 +91,16 @@ class ConversationControl(Protocol):
     @property
     def approval_mode(self) -> str:
         """See `ConversationActions.approval_mode`."""
+        ...
+
+    @property
+    def features(self) -> "Features":
+        """See `ConversationActions.features`."""
+        ...
+
+    @property
+    def verify_commands(self) -> tuple[str, ...]:
+        """See `ConversationActions.verify_commands`."""
         ...
 
     def settings(self, extension: str, kind: "type[SettingsT]") -> "SettingsT":
@@ -194,6 +205,16 @@ class ConversationActions(Protocol):
             CommandError: settings.json has a wrong value; the message names the file and the key.
         """
         return self._controlled().settings(self.extension, kind)
+
+    @property
+    def features(self) -> "Features":
+        """The measures that are in force for the model of the conversation (`features` in settings.json)."""
+        return self._controlled().features
+
+    @property
+    def verify_commands(self) -> tuple[str, ...]:
+        """The commands that the user or the trusted project verifies work with (`verify` in settings.json)."""
+        return self._controlled().verify_commands
 
     def flag(self, name: str) -> "FlagValue | None":
         """The value of an option of the command line that `ExtensionAPI.flag` added.

@@ -17,6 +17,7 @@ from kaa.core.provider import ThinkingLevel
 from kaa.core.queues import DrainMode
 from kaa.core.retry import RetryPolicy
 from kaa.core.stream_timeouts import StreamTimeouts
+from kaa.ext.features import Features
 from kaa.hands.policy import Mode
 from kaa.host.regular_files import read_regular
 from kaa.llm import jsonc
@@ -28,8 +29,9 @@ from kaa.shell.ignored_settings import ignored_settings, misspelled_settings, un
 if TYPE_CHECKING:
     from kaa.components.agent_definition import ModelRole
 
-# What a project's settings may override: which models and tools, and the order of messages. Never where requests go
-# and through what, what they cost, how long and how often they are tried, who is told of them, nor what is allowed.
+# What a project's settings may override: which models and tools, the order of messages, and which commands of the
+# sandbox verify the work. Never where requests go and through what, what they cost, how long and how often they are
+# tried, who is told of them, nor what is allowed.
 _PROJECT_KEYS = frozenset(
     {
         "defaultModel",
@@ -39,6 +41,7 @@ _PROJECT_KEYS = frozenset(
         "enabledModels",
         "followUpMode",
         "steeringMode",
+        "verify",
     }
 )
 
@@ -253,6 +256,8 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     follow_up_mode: DrainMode = "one-at-a-time"
     retry: RetrySettings = RetrySettings()
     prompt: PromptSettings = PromptSettings()
+    features: Features = Features()
+    verify: Annotated[tuple[str, ...], msgspec.Meta(max_length=8)] = ()
     compaction: CompactionSettings = CompactionSettings()
     branch_summary: BranchSummarySettings = BranchSummarySettings()
     fallback_models: tuple[str, ...] = ()

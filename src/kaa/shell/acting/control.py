@@ -8,6 +8,7 @@ import msgspec
 from kaa.core.agent import Agent
 from kaa.ext.acting import IdleWork
 from kaa.ext.errors import CommandError
+from kaa.ext.features import Features
 from kaa.ext.scope import Scope
 from kaa.ext.tools import RegisteredTool
 from kaa.host.log import LOG
@@ -128,6 +129,17 @@ class Acting:
         from kaa.shell.acting.settings import converted
 
         return converted(kind, extension, self._parts.settings().extension_settings, self._parts.home.settings)
+
+    @property
+    def features(self) -> Features:
+        """See `ConversationActions.features`."""
+        model = self._parts.agent.model
+        return self._parts.settings().features.for_model(model.provider, model.id)
+
+    @property
+    def verify_commands(self) -> tuple[str, ...]:
+        """See `ConversationActions.verify_commands`."""
+        return self._parts.settings().verify
 
     def flag(self, extension: str, name: str) -> "FlagValue | None":
         """See `ConversationActions.flag`."""

@@ -1,0 +1,64 @@
+"""Which measures that help models succeed are in force: `features` in settings.json, for all models or for some."""
+
+from fnmatch import fnmatchcase
+from typing import Annotated, Literal
+
+import msgspec
+
+from kaa.core.messages import Json
+
+_MODELS = "models"
+
+
+class Features(msgspec.Struct, rename="camel", frozen=True):
+    """The measures, each with its switch. What each does and costs is in docs/effectiveness.md.
+
+    Attributes:
+        completion_check: before a run ends, is what was edited executed? `light`: only declared commands are run;
+            `auto`: as the model needs it.
+        briefing: the model is told at the start what there is in the project and on the machine, and how much is left.
+        loop_detection: calls that lead nowhere are told to the model, then to the user, and stopped.
+        result_masking: old results of tools are replaced by a line before anything is summarized.
+        diagnostics: new errors follow the result of an edit; `syntax`: without linters and language servers.
+        condensed_output: of the output of known test runners and compilers, the errors come first.
+        edit_tool: how files are edited; `auto`: as the model was trained.
+        adaptive_thinking: think hard where plans are made and work is checked, and less in between.
+        models: other values for some models, by patterns of `provider/id` such as `openai/gpt-5*`; the last one that
+            fits a model takes precedence.
+    """
+
+    completion_check: Literal["auto", "full", "light", "off"] = "auto"
+    briefing: bool = True
+    loop_detection: bool = True
+    result_masking: bool = True
+    diagnostics: Literal["full", "syntax", "off"] = "full"
+    condensed_output: bool = True
+    edit_tool: Literal["auto", "edit", "apply_patch"] = "auto"
+    adaptive_thinking: bool = False
+    models: Annotated[dict[str, dict[str, Json]], msgspec.Meta(max_length=100)] = {}
+
+    def __post_init__(self) -> None:
+        """Check the values for some models.
+
+        Raises:
+            ValueError: one is wrong, or there is no such measure.
+        """
+        known = {field.encode_name for field in msgspec.structs.fields(Features)} - {_MODELS}
+        for pattern, values in self.models.items():
+            if unknown := values.keys() - known:
+                raise ValueError(f"unknown feature {min(unknown)!r} for {pattern!r}: use {', '.join(sorted(known))}")
+            try:
+                msgspec.convert(values, Features)
+            except msgspec.ValidationError as error:
+                raise ValueError(f"{error} - for {pattern!r}") from error
+
+    def for_model(self, provider: str, model: str) -> "Features":
+        """What is in force for a model."""
+        name = f"{provider}/{model}"
+        fitting = [values for pattern, values in self.models.items() if fnmatchcase(name, pattern)]
+        if not fitting:
+            return self
+        merged = msgspec.to_builtins(self)
+        for values in fitting:
+            merged |= values
+        return msgspec.convert(merged, Features)
