@@ -1,0 +1,125 @@
+"""What the files of a project say of it: its languages, the programs that build it, and the commands of its tests."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from kaa.workspace.protocol import Workspace
+
+_MOST_BYTES = 256 * 1024
+_MAKE_TEST = re.compile(rb"^(test|check)\s*:(?!=)", re.MULTILINE)
+_JUST_TEST = re.compile(rb"^(test)\b[^=\n]*:(?!=)", re.MULTILINE)
+_NO_TEST = "no test specified"  # what `npm init` writes
+
+
+class ProjectFacts(msgspec.Struct, frozen=True):
+    """What is known of a project.
+
+    Attributes:
+        languages: each with its package manager in brackets, if that is known.
+        tests: commands that run all tests, the most general first.
+    """
+
+    languages: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+
+
+# The files that say something, and for each language the files of its package managers.
+_LOCKS: Final[dict[str, dict[str, str]]] = {
+    "Python": {"uv.lock": "uv", "poetry.lock": "poetry", "pdm.lock": "pdm", "Pipfile.lock": "pipenv"},
+    "JavaScript": {
+        "pnpm-lock.yaml": "pnpm",
+        "yarn.lock": "yarn",
+        "bun.lock": "bun",
+        "bun.lockb": "bun",
+        "package-lock.json": "npm",
+    },
+}
+_LANGUAGES: Final[dict[str, tuple[str, ...]]] = {
+    "Python": ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "tox.ini", "pytest.ini"),
+    "JavaScript": ("package.json",),
+    "TypeScript": ("tsconfig.json",),
+    "Rust": ("Cargo.toml",),
+    "Go": ("go.mod",),
+    "Java": ("pom.xml", "build.gradle", "build.gradle.kts"),
+    "C or C++": ("CMakeLists.txt", "meson.build", "configure.ac"),
+    "Ruby": ("Gemfile",),
+    "PHP": ("composer.json",),
+    "Elixir": ("mix.exs",),
+    "C#": ("global.json", "Directory.Build.props"),
+}
+_RUNNERS: Final = ("Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", "conftest.py", "tests/conftest.py")
+_FILES: Final = (
+    *_RUNNERS,
+    *(name for names in _LANGUAGES.values() for name in names),
+    *(name for locks in _LOCKS.values() for name in locks),
+)
+
+
+async def facts_of(workspace: Workspace) -> ProjectFacts:
+    """Read the few files at the root of the project that say something, in one request."""
+    found = await workspace.read_existing(_FILES, _MOST_BYTES)
+    found = {name: data for name, data in found.items() if name in _FILES}
+    languages = tuple(_with_manager(one, found) for one, names in _LANGUAGES.items() if any(n in found for n in names))
+    return ProjectFacts(languages, tuple(dict.fromkeys(_tests(found))))
+
+
+def _with_manager(language: str, found: Mapping[str, bytes]) -> str:
+    manager = next((name for lock, name in _LOCKS.get(language, {}).items() if lock in found), "")
+    return f"{language} ({manager})" if manager else language
+
+
+def _tests(found: Mapping[str, bytes]) -> Iterator[str]:
+    for name in ("Makefile", "makefile", "GNUmakefile"):
+        if match := _MAKE_TEST.search(found.get(name, b"")):
+            yield f"make {match[1].decode()}"
+            break
+    if _JUST_TEST.search(found.get("justfile", found.get("Justfile", b""))):
+        yield "just test"
+    for is_there, command in _BY_LANGUAGE:
+        if is_there(found):
+            yield command(found)
+
+
+def _has_pytest(found: Mapping[str, bytes]) -> bool:
+    if "pytest.ini" in found or "conftest.py" in found or "tests/conftest.py" in found:
+        return True
+    return any(b"pytest" in found.get(name, b"") for name in _LANGUAGES["Python"])
+
+
+def _pytest(found: Mapping[str, bytes]) -> str:
+    return next((f"{name} run pytest" for lock, name in _LOCKS["Python"].items() if lock in found), "pytest")
+
+
+def _has_script(found: Mapping[str, bytes]) -> bool:
+    try:
+        scripts = msgspec.json.decode(found.get("package.json", b"{}"), type=dict[str, msgspec.Raw]).get("scripts")
+        test = msgspec.json.decode(scripts, type=dict[str, str]).get("test", "") if scripts is not None else ""
+    except (msgspec.DecodeError, ValueError):
+        return False
+    return bool(test) and _NO_TEST not in test
+
+
+def _npm(found: Mapping[str, bytes]) -> str:
+    return f"{next((name for lock, name in _LOCKS['JavaScript'].items() if lock in found), 'npm')} test"
+
+
+def _any_of(*names: str) -> Callable[[Mapping[str, bytes]], bool]:
+    return lambda found: any(name in found for name in names)
+
+
+def _always(command: str) -> Callable[[Mapping[str, bytes]], str]:
+    return lambda _found: command
+
+
+_BY_LANGUAGE: Final[tuple[tuple[Callable[[Mapping[str, bytes]], bool], Callable[[Mapping[str, bytes]], str]], ...]] = (
+    (_has_pytest, _pytest),
+    (_has_script, _npm),
+    (_any_of("Cargo.toml"), _always("cargo test")),
+    (_any_of("go.mod"), _always("go test ./...")),
+    (_any_of("pom.xml"), _always("mvn test")),
+    (_any_of("build.gradle", "build.gradle.kts"), _always("gradle test")),
+    (_any_of("mix.exs"), _always("mix test")),
+)

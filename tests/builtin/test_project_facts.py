@@ -1,0 +1,49 @@
+import asyncio
+
+import pytest
+
+from kaa.builtin.project_facts import ProjectFacts, facts_of
+from kaa.workspace.memory import MemoryWorkspace
+
+
+def facts(files: dict[str, str]) -> ProjectFacts:
+    workspace = MemoryWorkspace({name: text.encode() for name, text in files.items()})
+    return asyncio.run(facts_of(workspace))
+
+
+@pytest.mark.parametrize(
+    ("files", "languages", "tests"),
+    [
+        ({}, (), ()),
+        ({"notes.txt": ""}, (), ()),
+        ({"pyproject.toml": "[tool.pytest.ini_options]"}, ("Python",), ("pytest",)),
+        ({"setup.py": "", "tests/conftest.py": ""}, ("Python",), ("pytest",)),
+        ({"pyproject.toml": "pytest", "uv.lock": ""}, ("Python (uv)",), ("uv run pytest",)),
+        ({"requirements.txt": "requests"}, ("Python",), ()),
+        ({"package.json": '{"scripts": {"test": "vitest"}}'}, ("JavaScript",), ("npm test",)),
+        (
+            {"package.json": '{"scripts": {"test": "jest"}}', "pnpm-lock.yaml": "", "tsconfig.json": "{}"},
+            ("JavaScript (pnpm)", "TypeScript"),
+            ("pnpm test",),
+        ),
+        ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\""}}'}, ("JavaScript",), ()),
+        ({"Cargo.toml": ""}, ("Rust",), ("cargo test",)),
+        (
+            {"go.mod": "", "Makefile": "build:\n\ntest: build\n\tgo test ./...\n"},
+            ("Go",),
+            ("make test", "go test ./..."),
+        ),
+        ({"Makefile": "check:\n\t./run\n"}, (), ("make check",)),
+        ({"Makefile": "test := 1\ntests:\n"}, (), ()),
+        ({"justfile": "test *args:\n  pytest\n"}, (), ("just test",)),
+    ],
+)
+def test_manifests_say_what_a_project_is(
+    files: dict[str, str], languages: tuple[str, ...], tests: tuple[str, ...]
+) -> None:
+    assert facts(files) == ProjectFacts(languages, tests)
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"scripts": 5}', '{"scripts": {"test": 5}}', "{", '{"scripts": null}'])
+def test_a_broken_manifest_says_nothing_of_tests(content: str) -> None:
+    assert facts({"package.json": content}) == ProjectFacts(("JavaScript",), ())
