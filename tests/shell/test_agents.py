@@ -110,6 +110,50 @@ def test_its_events_carry_its_id_and_those_of_the_conversation_none(stage: Stage
     assert isinstance(events[-1], AgentEnd)
 
 
+def test_hooks_know_who_makes_a_call(stage: Stage) -> None:
+    stage.install(
+        """
+from kaa.ext.api import text_result
+
+def extend(api):
+    async def look(call, result, context):
+        return text_result(f"called by {context.caller.partition('-')[0] or 'the model'}")
+    api.after_tool(look)
+""",
+        "callers",
+    )
+    stage.server.begin([call("delegate", task="look"), call("read", path="notes.txt"), say("milk"), say("Done.")])
+
+    work(stage)
+
+    agent = [text for who, text in said_in(stage.server.requests[2]) if who == "tool"]
+    assert agent == ["called by helper"]
+    assert results(stage) == ["called by the model"]
+
+
+def test_limits_are_those_of_the_next_run_and_of_the_session(stage: Stage) -> None:
+    stage.install(
+        """
+async def tell(message, context):
+    context.session.add_message("; ".join(limit.text for limit in context.limits))
+
+def extend(api):
+    api.on_user_message(tell)
+""",
+        "limits",
+    )
+    stage.server.begin([say("Hello."), say("Again.")])
+
+    async def scene(conversation: Conversation) -> None:
+        await conversation.submit("hello")
+        await conversation.submit("hello")
+
+    stage.play(scene, ConversationOptions(model="m", budget=Budget(turns=3)))
+
+    said = [text for who, text in said_in(stage.server.requests[-1]) if who == "user" and text != "hello"]
+    assert said == ["0 requests of the 3 requests for this run"] * 2
+
+
 def test_what_it_uses_is_counted_and_noted_with_its_id(stage: Stage) -> None:
     stage.server.begin([call("delegate", task="look"), say("milk"), say("Done.")])
 

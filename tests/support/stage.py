@@ -37,11 +37,11 @@ class Stage:
         """What the project's commands do: as `commands` says at the moment; without it all are missing."""
         return self.commands(command) if self.commands is not None else CommandResult(127, None, b"", 0, 0)
 
-    def install(self, source: str) -> None:
+    def install(self, source: str, name: str = "mine") -> None:
         """Install an extension of the user's."""
         folder = self.home / "extensions"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "mine.py").write_text(source)
+        (folder / f"{name}.py").write_text(source)
 
     def host(self) -> Host:
         """A process of kaa."""

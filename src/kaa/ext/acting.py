@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, overload
 
 if TYPE_CHECKING:
-    from kaa.core.budget import Budget
+    from kaa.core.budget import Budget, LimitUsage
     from kaa.core.messages import Json, Message
     from kaa.core.provider import ThinkingLevel
     from kaa.core.tool import ToolResult
@@ -101,6 +101,11 @@ class ConversationControl(Protocol):
     @property
     def verify_commands(self) -> tuple[str, ...]:
         """See `ConversationActions.verify_commands`."""
+        ...
+
+    @property
+    def limits(self) -> "Sequence[LimitUsage]":
+        """See `ConversationActions.limits`."""
         ...
 
     def settings(self, extension: str, kind: "type[SettingsT]") -> "SettingsT":
@@ -215,6 +220,11 @@ class ConversationActions(Protocol):
     def verify_commands(self) -> tuple[str, ...]:
         """The commands that the user or the trusted project verifies work with (`verify` in settings.json)."""
         return self._controlled().verify_commands
+
+    @property
+    def limits(self) -> "Sequence[LimitUsage]":
+        """How much is used of each limit that the user set for the run under way and for the session."""
+        return self._controlled().limits
 
     def flag(self, name: str) -> "FlagValue | None":
         """The value of an option of the command line that `ExtensionAPI.flag` added.

@@ -43,12 +43,15 @@ class ConversationContext(ConversationActions):
         workspace: the project; files and commands go through this and nothing else.
         asker: asks the person (`kaa.ext.asking`, `kaa.ext.questions`).
         conversation_id: the id of the conversation, as questions and notices carry it.
+        caller: who makes the calls that a hook sees: empty for the model of the conversation; the id of an agent; or
+            `kaa` or an extension, for `call_tool`. The state of the conversation is the same for all of them.
     """
 
     def __init__(self, workspace: Workspace, asker: Asker, conversation_id: str = "") -> None:
         self.workspace = workspace
         self.asker = asker
         self.conversation_id = conversation_id
+        self.caller = ""
         self.extension = ""
         self._control: Callable[[], ConversationControl] | None = None
         self._agents: Callable[[], AgentRunner] | None = None
@@ -101,11 +104,11 @@ class ConversationContext(ConversationActions):
         return context
 
     def of_agent(
-        self, workspace: Workspace, asker: Asker, agents: "Callable[[], AgentRunner]"
+        self, workspace: Workspace, asker: Asker, agents: "Callable[[], AgentRunner]", caller: str
     ) -> "ConversationContext":
-        """The same conversation for an agent that a tool runs."""
+        """The same conversation for an agent that a tool runs, or for calls of an extension."""
         context = self.asking(asker)
-        context.workspace, context._agents = workspace, agents
+        context.workspace, context._agents, context.caller = workspace, agents, caller
         return context
 
     def of_call(self, run: ToolRun) -> "ToolContext":

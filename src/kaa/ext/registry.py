@@ -77,15 +77,18 @@ class Registry:
         """The hooks and commands that run now."""
         return self._context.state(RunningWork, RunningWork)
 
-    def of_agent(self, workspace: Workspace, asker: Asker, agents: "Callable[[], AgentRunner]") -> "Registry":
+    def of_agent(
+        self, workspace: Workspace, asker: Asker, agents: "Callable[[], AgentRunner]", caller: str
+    ) -> "Registry":
         """The same extensions for an agent that a tool runs.
 
         Args:
             workspace: its project.
             asker: asks the person.
             agents: gives what runs agents for its tool calls.
+            caller: who makes the calls (`ConversationContext.caller`).
         """
-        context = self._context.of_agent(workspace, asker, agents)
+        context = self._context.of_agent(workspace, asker, agents, caller)
         return Registry(self._extensions, context, self._unannounced, self._names)
 
     @property

@@ -323,7 +323,7 @@ class AgentRuns:
         """
         origin = self._origin
         attributing = AttributingAsker(asker, agent=None if author == _OWN else author)
-        registry = origin.registry.of_agent(workspace, attributing, lambda: runner)
+        registry = origin.registry.of_agent(workspace, attributing, lambda: runner, author)
         gate = create_gatekeeper(
             origin.gate.choice,
             origin.gate.chosen,

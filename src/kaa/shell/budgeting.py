@@ -76,6 +76,11 @@ class Budgeting:
         """What the run, or the last one, used; or the session."""
         return self._ledger(scope).used
 
+    def standings(self) -> list[LimitUsage]:
+        """How much is used of each limit of the run, or of the next one if none is under way, and of the session."""
+        run = self._run if self._is_running else self._session.child(self._run_budget)
+        return run.standings()
+
     def set_limit(self, scope: BudgetScope, measure: Measure, limit: float | None) -> None:
         """Change a limit, for the run under way and all later ones, or for the session. None takes it away."""
         if scope == "run":

@@ -484,6 +484,7 @@ def _session_parts(
             built.models,
             spec.tools,
             naming,
+            built.budgeting,
             store,
             recorder,
             summarizer,

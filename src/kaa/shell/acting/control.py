@@ -1,11 +1,12 @@
 """Carries out what extensions ask of one conversation (`kaa.ext.acting.ConversationControl`)."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from kaa.core.agent import Agent
+from kaa.core.budget import LimitUsage
 from kaa.ext.acting import IdleWork
 from kaa.ext.errors import CommandError
 from kaa.ext.features import Features
@@ -16,6 +17,7 @@ from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
 from kaa.shell.acting.messages import ExtensionMessages, Unasked
 from kaa.shell.active_tools import ActiveTools
+from kaa.shell.budgeting import Budgeting
 from kaa.shell.home import Home
 from kaa.shell.models.switching import Models
 from kaa.shell.naming import Naming
@@ -39,6 +41,7 @@ class ActingParts(msgspec.Struct, frozen=True):
         models: which model answers.
         tools: which tools it may call.
         naming: names the session.
+        budgeting: knows its limits.
         store: the session.
         recorder: writes into it.
         summarizer: asks models beside the conversation.
@@ -53,6 +56,7 @@ class ActingParts(msgspec.Struct, frozen=True):
     models: Models
     tools: ActiveTools
     naming: Naming
+    budgeting: Budgeting
     store: SessionStore
     recorder: SessionRecorder
     summarizer: "Summarizer"
@@ -140,6 +144,11 @@ class Acting:
     def verify_commands(self) -> tuple[str, ...]:
         """See `ConversationActions.verify_commands`."""
         return self._parts.settings().verify
+
+    @property
+    def limits(self) -> Sequence[LimitUsage]:
+        """See `ConversationActions.limits`."""
+        return self._parts.budgeting.standings()
 
     def flag(self, extension: str, name: str) -> "FlagValue | None":
         """See `ConversationActions.flag`."""

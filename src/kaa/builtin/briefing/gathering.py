@@ -1,0 +1,79 @@
+"""Gathers the briefing in a moment; what takes longer is left out."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import TypeVar
+
+from kaa.builtin.amounts import counted
+from kaa.builtin.project_facts import ProjectFacts, facts_of
+from kaa.core.budget import amount
+from kaa.ext.api import CommandRequest, ConversationContext
+from kaa.workspace.git import Git
+from kaa.workspace.protocol import Workspace
+
+# A person does not notice it before a request that takes seconds; git needs longer in huge repositories only.
+_SECONDS = 0.4
+_MOST_FILES = 1000
+_MOST_CHARACTERS = 470  # less than 120 tokens
+_MOST_TESTS = 3
+_SYSTEM = '. /etc/os-release 2>/dev/null; echo "${PRETTY_NAME:-$(uname -s)} $(uname -m)"; for p in "$@"; do\n'
+_PROGRAMS = (
+    *("python3", "uv", "node", "npm", "pnpm", "go", "cargo", "java", "ruby", "php"),
+    *("gcc", "clang", "make", "cmake", "git", "rg", "jq", "docker"),
+)
+_SCRIPT = f'{_SYSTEM}command -v "$p" >/dev/null && echo "$p"; done; true'
+
+_ResultT = TypeVar("_ResultT")
+
+
+async def briefing_of(context: ConversationContext) -> str:
+    """The briefing; empty where neither the project nor a limit gives anything to say."""
+    workspace = context.workspace
+    facts, git, system = await asyncio.gather(
+        _in_time(facts_of(workspace)), _in_time(_git(workspace)), _in_time(_system(workspace))
+    )
+    limits = ", ".join(f"{amount(one.measure, one.limit)} for this {one.scope}" for one in context.limits)
+    known = [*_project(facts or ProjectFacts()), git or "", limits and f"Limits: {limits}"]
+    if not any(known):
+        return ""
+    return "\n".join(["[briefing by kaa]", *(line for line in (system, *known) if line)])[:_MOST_CHARACTERS]
+
+
+async def _in_time(work: Coroutine[object, object, _ResultT]) -> _ResultT | None:
+    """What the work gives; None if it fails or takes too long, because nothing depends on it."""
+    try:
+        return await asyncio.wait_for(work, _SECONDS)
+    except (TimeoutError, OSError):
+        return None
+
+
+def _project(facts: ProjectFacts) -> list[str]:
+    languages = f"Project: {', '.join(facts.languages)}" if facts.languages else ""
+    tests = " or ".join(f"`{command}`" for command in facts.tests[:_MOST_TESTS])
+    return [languages, tests and f"Tests: {tests}"]
+
+
+async def _git(workspace: Workspace) -> str:
+    git = Git(workspace)
+    head = await git.head()
+    if head is None:
+        return ""
+    where = f"commit {head.name[:12]}, no branch" if head.detached else f"branch {head.name[:80]}"
+    changed = await git.changed_files(_MOST_FILES, untracked=True)
+    if changed is None:
+        return f"Git: {where}"
+    more = "more than " if changed.more else ""
+    state = f"{more}{counted(len(changed.paths), 'file')} not committed" if changed.paths else "nothing to commit"
+    return f"Git: {where}, {state}"
+
+
+async def _system(workspace: Workspace) -> str:
+    """The system, and the programs there that people build software with."""
+    request = CommandRequest(
+        ["sh", "-c", _SCRIPT, "sh", *_PROGRAMS], timeout=_SECONDS, spill=False, carries_findings=False
+    )
+    result = await workspace.run(request)
+    if result.exit_code != 0:
+        return ""
+    name, *programs = result.tail.decode("utf-8", "replace").splitlines()
+    return f"System: {name[:60]}; {' '.join(programs)}"
