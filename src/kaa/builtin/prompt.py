@@ -51,6 +51,7 @@ def _identity(context: PromptContext) -> str:
 
 
 def _tools(context: PromptContext) -> str | None:
+    """What extensions say of their tools; kaa's own say all in their descriptions."""
     if context.profile == "short":
         return None
     lines = [f"- {tool.name}: {tool.snippet}" for tool in context.tools if tool.snippet]

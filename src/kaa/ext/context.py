@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 StateT = TypeVar("StateT")
 
+# Who makes calls that no model makes. No agent has such a name: those end with a random number.
+OWN_CALLER = "kaa"
+EXTENSION_CALLER = "extension "
+
 
 class WorkspacePermit(Permit, frozen=True):
     """Lets one call use another workspace. Both are of the same project and share their background processes."""
@@ -61,6 +65,11 @@ class ConversationContext(ConversationActions):
         self._call_id = ""
         self._show_work: Callable[[str], object] | None = None
         self._kept: dict[type[Any], Any] = {}  # any: each class maps to its own object
+
+    @property
+    def model_calls(self) -> bool:
+        """Whether a model makes the calls that a hook sees, that of the conversation or an agent, and no extension."""
+        return self.caller != OWN_CALLER and not self.caller.startswith(EXTENSION_CALLER)
 
     def state(self, kind: type[StateT], make: Callable[[], StateT]) -> StateT:
         """The object of this class that the conversation keeps until it is closed; made where there is none yet."""

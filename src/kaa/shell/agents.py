@@ -21,6 +21,7 @@ from kaa.core.provider import ThinkingLevel
 from kaa.core.tool import Permit, ToolResult
 from kaa.ext.agents import AgentError, AgentResult, AgentTask, ToolTask
 from kaa.ext.asking import Asker, AttributingAsker
+from kaa.ext.context import EXTENSION_CALLER, OWN_CALLER
 from kaa.ext.errors import CommandError, RegistrationError
 from kaa.ext.questions import Approval, Deny, Dismissed, Question
 from kaa.ext.registry import Registry
@@ -58,7 +59,6 @@ _CHANGING = ("edit", "write")
 _UNASKED: Final = "the user is not asked for this agent. Do without it, and say so in your report"
 
 AnswerT = TypeVar("AnswerT")
-_OWN = "kaa"  # calls for its own tools: no agent has this name, as those end with a random number
 
 
 class AgentOrigin(msgspec.Struct, frozen=True):
@@ -221,7 +221,7 @@ class AgentRuns:
     async def call(self, task: ToolTask) -> ToolResult:
         """See `AgentRunner`."""
         self._check_depth(task.name, "A tool or hook that calls a tool is called for that call, too.")
-        author = f"extension {task.extension}" if task.extension else _OWN
+        author = f"{EXTENSION_CALLER}{task.extension}" if task.extension else OWN_CALLER
         call = ToolCall(secrets.token_hex(8), task.name, task.arguments)
         if (guard := self._callers.get(author)) is None:  # kept, with the answers that hold for the session
             at = (self._origin, self._workspace, self._ledger, self._emit, self._depth + 1, self._caller, self.control)
@@ -322,7 +322,7 @@ class AgentRuns:
             asker: asks about them.
         """
         origin = self._origin
-        attributing = AttributingAsker(asker, agent=None if author == _OWN else author)
+        attributing = AttributingAsker(asker, agent=None if author == OWN_CALLER else author)
         registry = origin.registry.of_agent(workspace, attributing, lambda: runner, author)
         gate = create_gatekeeper(
             origin.gate.choice,

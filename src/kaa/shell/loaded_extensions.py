@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kaa.builtin import (
     background,
+    briefing,
     budget_command,
     choice_commands,
     commands,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 _BUILT_IN = (
     prompt,
     tools,
+    briefing,
     commands,
     choice_commands,
     usage_reports,

@@ -1,35 +1,68 @@
-"""The briefing: what the model would look up first in each project, and how much of a limit is left."""
+"""The briefing: what models look up first in each project, and how much of a limit is used.
 
-from kaa.core.messages import UserMessage
+It follows the first result of a tool, so that a question that needs no tool costs nothing, and nothing waits for it
+before the first request; the prompt never changes.
+"""
+
+import msgspec
+
+from kaa.core import events
+from kaa.core.messages import ToolResultMessage
 from kaa.core.tool import ToolResult
-from kaa.ext.api import ConversationContext, ExtensionAPI, ToolCall
+from kaa.ext.api import ConversationContext, ExtensionAPI, TextContent, ToolCall
 
-_KIND = "briefing"
+HEADING = "[briefing by kaa]"
+
+
+class _Briefed(msgspec.Struct):
+    """Who has the briefing.
+
+    Attributes:
+        agents: their ids; the model of the conversation is "".
+        known: whether it has is known of the model of the conversation, since it last moved in the session.
+    """
+
+    agents: set[str] = msgspec.field(default_factory=set)
+    known: bool = False
 
 
 def extend(api: ExtensionAPI) -> None:
     """Register the hooks."""
-    api.on_user_message(_brief)
+    api.after_tool(_brief)
     api.after_tool(_tell_limits)
+    api.on_event(events.BranchChanged)(_forget)
+    api.on_event(events.CompactionEnd)(_forget)
 
 
-async def _brief(_message: UserMessage, context: ConversationContext) -> None:
-    """Add the briefing before the first message of the conversation, and of what a compaction left of it."""
-    if not context.features.briefing or any(map(_is_briefing, context.session.messages)):
-        return
+async def _brief(_call: ToolCall, result: ToolResult, context: ConversationContext) -> ToolResult | None:
+    if not context.model_calls or not context.features.briefing or _has_briefing(context):
+        return None
+    context.state(_Briefed, _Briefed).agents.add(context.caller)  # before the others of this reply ask
     from kaa.builtin.briefing.gathering import briefing_of  # lazy: once in a conversation
 
-    if text := await briefing_of(context):
-        context.session.add_message(text, _KIND, display=False)
+    text = await briefing_of(context)
+    return msgspec.structs.replace(result, content=(*result.content, TextContent(text))) if text else None
 
 
-def _is_briefing(message: object) -> bool:
-    return isinstance(message, UserMessage) and message.note is not None and message.note.kind == _KIND
+def _has_briefing(context: ConversationContext) -> bool:
+    state = context.state(_Briefed, _Briefed)
+    if not context.caller and not state.known:
+        state.known = True
+        results = (one for one in context.session.messages if isinstance(one, ToolResultMessage))
+        if any(HEADING in result.text for result in results):
+            state.agents.add("")
+    return context.caller in state.agents
+
+
+def _forget(_event: object, context: ConversationContext) -> None:
+    state = context.state(_Briefed, _Briefed)
+    state.known = False
+    state.agents.discard("")
 
 
 async def _tell_limits(_call: ToolCall, result: ToolResult, context: ConversationContext) -> ToolResult | None:
     """Add a line to the result where half of a limit is used, and again at 80 %."""
-    if not context.limits or not context.features.briefing:
+    if not context.model_calls or not context.limits or not context.features.briefing:
         return None
     from kaa.builtin.briefing.limits import told  # lazy: few runs have limits
 

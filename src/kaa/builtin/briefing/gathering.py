@@ -5,13 +5,14 @@ from collections.abc import Coroutine
 from typing import TypeVar
 
 from kaa.builtin.amounts import counted
+from kaa.builtin.briefing import HEADING
 from kaa.builtin.project_facts import ProjectFacts, facts_of
 from kaa.core.budget import amount
 from kaa.ext.api import CommandRequest, ConversationContext
 from kaa.workspace.git import Git
 from kaa.workspace.protocol import Workspace
 
-# A person does not notice it before a request that takes seconds; git needs longer in huge repositories only.
+# Commands take a few milliseconds by then; git needs longer than this in huge repositories only.
 _SECONDS = 0.4
 _MOST_FILES = 1000
 _MOST_CHARACTERS = 470  # less than 120 tokens
@@ -36,7 +37,7 @@ async def briefing_of(context: ConversationContext) -> str:
     known = [*_project(facts or ProjectFacts()), git or "", limits and f"Limits: {limits}"]
     if not any(known):
         return ""
-    return "\n".join(["[briefing by kaa]", *(line for line in (system, *known) if line)])[:_MOST_CHARACTERS]
+    return "\n".join([HEADING, *(line for line in (system, *known) if line)])[:_MOST_CHARACTERS]
 
 
 async def _in_time(work: Coroutine[object, object, _ResultT]) -> _ResultT | None:

@@ -87,38 +87,36 @@ class PermissionArguments(msgspec.Struct, rename="camel", frozen=True):
 def extend(api: ExtensionAPI) -> None:
     """Register the tools; the model has the deferred ones only if the user wants them."""
     locks = FileLocks()
-    api.register_tool(read_tool(), snippet="look into files", risk="read")
-    api.register_tool(bash_tool(), snippet="run commands: search, test, build, git", risk="command")
-    api.register_tool(edit_tool(locks), snippet="change parts of a file", risk="write")
-    api.register_tool(write_tool(locks), snippet="new files, or whole rewrites", risk="write")
-    api.register_tool(process_tool(), snippet="see and stop what runs in the background", risk="read")
+    api.register_tool(read_tool(), risk="read")
+    api.register_tool(bash_tool(), risk="command")
+    api.register_tool(edit_tool(locks), risk="write")
+    api.register_tool(write_tool(locks), risk="write")
+    api.register_tool(process_tool(), risk="read")
     api.register_tool(
         TypedTool(REQUEST_TOOL, _REQUEST, PermissionArguments, _permitted),
-        snippet="ask for what the sandbox blocks",
         risk="read",
     )
-    api.register_tool(grep_tool(), snippet="search contents", exposure="deferred", risk="read")
-    api.register_tool(find_tool(), snippet="find files by name", exposure="deferred", risk="read")
-    api.register_tool(ls_tool(), snippet="list a directory", exposure="deferred", risk="read")
+    api.register_tool(grep_tool(), exposure="deferred", risk="read")
+    api.register_tool(find_tool(), exposure="deferred", risk="read")
+    api.register_tool(ls_tool(), exposure="deferred", risk="read")
     api.register_tool(
         TypedTool("web_fetch", _WEB_FETCH, WebFetchArguments, _web_fetch),
-        snippet="web pages",
         exposure="deferred",
         risk="fetch",
     )
     ask = TypedTool("ask_question", _ASK, AskArguments, _ask, sequential=True)
-    api.register_tool(ask, snippet="ask the user", exposure="deferred", risk="read", title="{question}")
+    api.register_tool(ask, exposure="deferred", risk="read", title="{question}")
     todo = TypedTool(TODO_TOOL, _TODO, TodoArguments, _todo)
-    api.register_tool(todo, snippet="keep a list of steps", exposure="deferred", risk="read")
+    api.register_tool(todo, exposure="deferred", risk="read")
     api.carry_through_compaction("todos", _carried)
     api.on_session_start(_show_todo)
     api.on_event(events.BranchChanged)(_show_todo_of_branch)
     about = "Show the model's list of steps"
     api.register_command("todos", about, _list_todo, argument_hint=None, while_running=True)
     search = TypedTool(TOOL_SEARCH, _TOOL_SEARCH, SearchArguments, _search)
-    api.register_tool(search, snippet="find more tools", exposure="deferred", risk="read")
+    api.register_tool(search, exposure="deferred", risk="read")
     programs = TypedTool(CALL_TOOLS, _CALL_TOOLS, ProgramArguments, _call_tools)
-    api.register_tool(programs, snippet="many calls of tools at once, by a program", exposure="deferred", risk="read")
+    api.register_tool(programs, exposure="deferred", risk="read")
 
 
 async def _web_fetch(arguments: WebFetchArguments, context: ToolContext) -> ToolResult:

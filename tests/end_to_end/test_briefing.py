@@ -1,0 +1,118 @@
+"""What the model is told of the project with its first tool result, and of limits while it uses them."""
+
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from tests.end_to_end.kaa_process import Kaa, conversation
+from tests.support.elsewhere import folder_elsewhere
+from tests.support.model_server import ModelServer, Received, call, say
+
+
+@pytest.fixture
+def kaa() -> Iterator[Kaa]:
+    """Elsewhere: the sandbox shows nothing of temporary directories."""
+    with folder_elsewhere() as folder:
+        yield Kaa(folder)
+
+
+@pytest.fixture
+def server(kaa: Kaa) -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        kaa.use(server, "openai-completions")
+        yield server
+
+
+@pytest.fixture
+def project(kaa: Kaa) -> Kaa:
+    """A project of Python's in a repository of git's."""
+    (kaa.project / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+    (kaa.project / "uv.lock").write_text("")
+    subprocess.run(["git", "init", "-q", "-b", "main"], cwd=kaa.project, check=True)
+    return kaa
+
+
+def results(request: Received) -> list[str]:
+    return [text for who, text in conversation(request) if who == "tool"]
+
+
+def test_the_first_result_of_a_tool_brings_the_briefing_and_no_later_one(project: Kaa, server: ModelServer) -> None:
+    server.begin([call("bash", command="echo one"), call("bash", command="echo two"), say("Done.")])
+
+    project.run("-p", "--max-tokens", "50000", "Go")
+
+    first, second = results(server.requests[2])
+    output, _, briefing = first.partition("[briefing by kaa]\n")
+    assert output.strip() == "one"
+    lines = briefing.splitlines()
+    assert lines[0].startswith("System: ")
+    assert "git" in lines[0].split()
+    assert lines[1:] == [
+        "Project: Python (uv)",
+        "Tests: `uv run pytest`",
+        "Git: branch main, 2 files not committed",
+        "Limits: 50,000 tokens for this run",
+    ]
+    assert len(briefing) / 4 < 120
+    assert second.strip() == "two"
+
+
+def test_a_resumed_session_has_it_already(project: Kaa, server: ModelServer) -> None:
+    server.begin([call("bash", command="true"), say("Done."), call("bash", command="true"), say("Done.")])
+
+    project.run("-p", "Go")
+    project.run("-c", "-p", "Go on")
+
+    assert ["[briefing by kaa]" in text for text in results(server.requests[3])] == [True, False]
+
+
+def test_a_question_that_needs_no_tool_costs_nothing(project: Kaa, server: ModelServer) -> None:
+    server.begin([say("Hello.")])
+
+    project.run("-p", "Hello")
+
+    assert b"briefing" not in server.requests[0].body
+
+
+def test_a_folder_without_a_project_has_no_briefing(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([call("bash", command="true"), say("Done.")])
+
+    kaa.run("-p", "Go")
+
+    assert b"briefing" not in server.requests[1].body
+
+
+def test_it_can_be_switched_off_for_a_model(project: Kaa, server: ModelServer) -> None:
+    project.settings(features={"models": {"test/*": {"briefing": False}}})
+    server.begin([call("bash", command="true"), say("Done.")])
+
+    project.run("-p", "--max-turns", "3", "Go")
+
+    assert b"briefing" not in server.requests[1].body
+    assert b"[limit]" not in server.requests[1].body
+
+
+def test_an_agent_gets_its_own(project: Kaa, server: ModelServer) -> None:
+    task = call("agent", agent="general", task="Look")
+    server.begin([task, call("bash", command="true"), say("Seen."), call("bash", command="true"), say("Done.")])
+
+    project.run("-p", "Go")
+
+    assert ["[briefing by kaa]" in text for text in results(server.requests[2])] == [True]
+    assert ["[briefing by kaa]" in text for text in results(server.requests[4])] == [True, False]
+
+
+def test_the_model_is_told_of_half_of_a_limit_and_of_most_of_it(kaa: Kaa, server: ModelServer) -> None:
+    kaa.settings(budget={"run": {"turns": 5}})
+    server.begin([*(call("bash", command=f"echo {number}") for number in range(4)), say("Done.")])
+
+    kaa.run("-p", "Go")
+
+    told = [text.partition("[limit] ")[2] for text in results(server.requests[4])]
+    assert told == [
+        "",
+        "",
+        "3 requests of the 5 requests for this run are used.",
+        "4 requests of the 5 requests for this run are used. Finish what matters most.",
+    ]
