@@ -57,6 +57,7 @@ class Model(msgspec.Struct, rename="camel", frozen=True):
         cost: None when the prices are not known.
         defers_tools: its server loads definitions of tools when a search names them, so that requests carry deferred
             ones without paying for them.
+        edits_by_patch: it was trained to change files by patches.
     """
 
     id: str
@@ -69,6 +70,7 @@ class Model(msgspec.Struct, rename="camel", frozen=True):
     max_tokens: int = 16_384
     cost: ModelRates | None = None
     defers_tools: bool = False
+    edits_by_patch: bool = False
 
     @property
     def qualified_id(self) -> str:

@@ -72,6 +72,10 @@ class ConversationControl(Protocol):
         """See `ConversationActions.deferred_tools`."""
         ...
 
+    def can_call(self, name: str) -> bool:
+        """Whether extensions can call the tool, between hooks and approvals: the model has it, had it, or could."""
+        ...
+
     def hidden_tool(self, name: str) -> "tuple[RegisteredTool, Scope]":
         """The tool of this name that only extensions call, and its extension.
 

@@ -130,7 +130,7 @@ class ConversationContext(ConversationActions):
     ) -> ToolResult:
         """See `ConversationActions`."""
         control = self._controlled()
-        if self._agents is not None and (name in control.active_tools or name in control.deferred_tools):
+        if self._agents is not None and control.can_call(name):
             from kaa.ext.agents import ToolTask  # lazy: few extensions call tools
 
             own = self._scope is not None and self._scope.built_in

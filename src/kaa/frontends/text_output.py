@@ -24,6 +24,7 @@ from kaa.core.messages import AssistantMessage, TextContent
 from kaa.frontends import getting_started
 from kaa.frontends.delivery import deliver
 from kaa.llm.models.registry import NoModelError
+from kaa.session.changed_paths import PATCH_TOOL, changed_paths
 from kaa.shell.conversation import Conversation
 from kaa.shell.host import HostNotice
 from kaa.tui.sanitize import sanitize
@@ -147,6 +148,8 @@ class TextOutput:
             from kaa.ext.call_titles import filled_title  # lazy: few extensions give titles
 
             return _shorten(filled_title(titles[call.tool_name], call.args))
+        if call.tool_name == PATCH_TOOL:
+            return _shorten(", ".join(changed_paths(call.tool_name, call.args)))
         telling = next((call.args[name] for name in _TELLING if name in call.args), None)
         return _shorten(str(telling)) if telling is not None else ""
 

@@ -77,6 +77,7 @@ class Compat(msgspec.Struct, rename="camel", frozen=True):
         truncates_silently: cuts off what does not fit the window and answers all the same.
         supports_cache_control_on_tools: (Anthropic) takes cache marks on tools.
         supports_tool_search: (Anthropic, Responses) loads definitions of tools when the result of a search names them.
+        supports_apply_patch: the model was trained to change files by patches. A field of kaa's.
         force_adaptive_thinking: (Anthropic) the model decides how long it thinks; None: by the model's name.
         allow_empty_signature: (Anthropic) reasoning without a signature is sent back as reasoning.
     """
@@ -122,6 +123,7 @@ class Compat(msgspec.Struct, rename="camel", frozen=True):
     inline_thinking: bool = False
     truncates_silently: bool = False
     supports_tool_search: bool = False
+    supports_apply_patch: bool = False
     force_adaptive_thinking: bool | None = None
     allow_empty_signature: bool = False
 
@@ -202,6 +204,9 @@ _NOT_KEPT_FOR_A_DAY = ("-mini", "-nano")
 # https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool
 _ANTHROPIC_WITHOUT_SEARCH = ("claude-2", "claude-3", "claude-instant")
 # "Only gpt-5.4 and later models support tool_search": https://developers.openai.com/api/docs/guides/tools-tool-search
+# OpenAI's prompting guides for GPT-4.1 and GPT-5 say that these were trained on patches, whoever serves them; models of
+# others fail at more than half of them (`apply_patch` in docs/effectiveness.md).
+_PATCHING = re.compile(r"(?:^|/)(?:openai[./])?(?:gpt-4\.1|gpt-5|codex-)(?!.*-chat)")
 _OPENAI_WITH_SEARCH = re.compile(r"gpt-(?:5\.(?:[4-9]|\d\d)|[6-9]|\d\d)(?!\d)")
 
 
@@ -226,6 +231,8 @@ def compat_for(base_url: str, model_id: str = "", overrides: Mapping[str, Json] 
         known["supportsLongCacheRetention"] = True
     if _searches_tools(host, model_id):
         known["supportsToolSearch"] = True
+    if _PATCHING.search(model_id):
+        known["supportsApplyPatch"] = True
     return msgspec.convert({**known, **(overrides or {})}, Compat)
 
 

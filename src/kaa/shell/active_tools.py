@@ -33,6 +33,7 @@ class ActiveTools:
     Attributes:
         prompt: what the system prompt is made from, besides the tools.
         sections: the system prompt, each section with its name.
+        deactivated: names of tools that an extension took from the model.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class ActiveTools:
         self._select = select
         self._names = [tool.name for tool in select()]
         self._excluded = frozenset(excluded)
-        self._deactivated: set[str] = set()
+        self.deactivated: set[str] = set()
         self.prompt = prompt
         self.sections = self._made_sections()
 
@@ -87,7 +88,7 @@ class ActiveTools:
         if name in self._excluded:
             raise RegistrationError(f"the user excluded the tool {name}: leave it inactive")
         self._registry.select_tools([name])
-        self._deactivated.discard(name)
+        self.deactivated.discard(name)
         if name not in self._names:
             self._names.append(name)
             self.refresh(agent)
@@ -96,7 +97,7 @@ class ActiveTools:
         """Take a tool from the model. It does not come back when extensions change."""
         if name in self._names:
             self._names.remove(name)
-            self._deactivated.add(name)
+            self.deactivated.add(name)
             self.refresh(agent)
 
     def instruct(self, files: tuple[ContextFile, ...], agent: Agent) -> None:
@@ -110,7 +111,7 @@ class ActiveTools:
         A section that fails is reported, and stays as it is.
         """
         with suppress(RegistrationError):  # a tool that the user chose is unloaded: nothing new is active
-            known = self._deactivated.union(self._names)
+            known = self.deactivated.union(self._names)
             self._names += [tool.name for tool in self._select() if tool.name not in known]
         agent.set_tools(self.bound())
         self.sections = self._made_sections()

@@ -19,6 +19,7 @@ from kaa.core.budget import BudgetUsage, Ledger
 from kaa.core.events import AgentEnd, Event, ToolExecutionStart
 from kaa.core.messages import user_message
 from kaa.ext.agents import AgentError, AgentStatus
+from kaa.session.changed_paths import changed_paths
 from kaa.session.entries import Custom
 from kaa.session.errors import SessionError
 from kaa.session.file.file_store import FileStore, agents_folder
@@ -237,5 +238,6 @@ class AgentRoster:
 
 def call_line(call: ToolExecutionStart) -> str:
     """What an agent does, in a line for people."""
-    subject = next((text for name in _SUBJECTS if isinstance(text := call.args.get(name), str)), "")
+    named = (text for name in _SUBJECTS if isinstance(text := call.args.get(name), str))
+    subject = next(named, "") or ", ".join(changed_paths(call.tool_name, call.args))
     return f"{call.tool_name} {squeezed(subject)[:_MOST_SHOWN]}".rstrip()

@@ -28,6 +28,7 @@ from kaa.ext.registry import Registry
 from kaa.llm.auth.errors import CredentialError
 from kaa.llm.models.registry import NoModelError
 from kaa.llm.thinking_levels import nearest_level
+from kaa.session.changed_paths import changed_paths
 from kaa.session.context import build_context
 from kaa.session.entries import RequestUsage
 from kaa.session.errors import SessionError
@@ -55,7 +56,6 @@ _MOST_NESTED = 5
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 _MOST_WORKTREE_CHARACTERS = 50
 _OWN_RIGHTS = ("granted", "outside")
-_CHANGING = ("edit", "write")
 _UNASKED: Final = "the user is not asked for this agent. Do without it, and say so in your report"
 
 AnswerT = TypeVar("AnswerT")
@@ -425,7 +425,7 @@ class AgentRuns:
 
 
 def _changed(end: AgentEnd) -> tuple[str, ...]:
-    """The files that calls of `edit` and `write` changed."""
+    """The files that calls of file tools changed."""
     failed = {one.tool_call_id for one in end.messages if isinstance(one, ToolResultMessage) and one.is_error}
     calls = (
         call
@@ -434,8 +434,7 @@ def _changed(end: AgentEnd) -> tuple[str, ...]:
         for call in one.tool_calls
         if call.id not in failed
     )
-    paths = (call.arguments.get("path") for call in calls if call.name in _CHANGING)
-    return tuple(dict.fromkeys(path for path in paths if isinstance(path, str)))
+    return tuple(dict.fromkeys(path for call in calls for path in changed_paths(call.name, call.arguments)))
 
 
 def _last_reply(end: AgentEnd) -> str:

@@ -14,6 +14,7 @@ from kaa.builtin import (
     budget_command,
     choice_commands,
     commands,
+    edit_format,
     goal,
     plan,
     prompt,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 _BUILT_IN = (
     prompt,
     tools,
+    edit_format,
     briefing,
     commands,
     choice_commands,

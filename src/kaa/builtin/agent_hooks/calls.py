@@ -10,6 +10,7 @@ from kaa.components.hooks.matching import fulfils, matches
 from kaa.components.hooks.tools import ForeignCall, foreign_calls, own_arguments, response_of
 from kaa.core.messages import Json
 from kaa.ext.api import TextContent, ToolCall, ToolResult
+from kaa.session.changed_paths import PATCH_TOOL
 
 _WITH_PATH = ("read", "write", "ls", "find", "grep")
 
@@ -47,6 +48,8 @@ def hooks_for(
         arguments: from `normalized`.
         root: the project's directory.
     """
+    if name == PATCH_TOOL:  # its parts are calls of `edit`, `write` and `bash`
+        return
     for hook in hooks:
         if hook.event != event:
             continue

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -20,6 +21,7 @@ from kaa.core.budget import Budget
 from kaa.core.tool import ToolError, ToolResult, text_result
 from kaa.ext.agents import AgentError, AgentResult
 from kaa.ext.api import ToolContext
+from kaa.session.changed_paths import PATCH_TOOL
 
 MOST_AT_ONCE: Final = 8
 _MOST_IN_ALL = 64
@@ -184,12 +186,18 @@ def tools_of(definition: AgentDefinition, active: Iterable[str], deferred: Itera
     without = [*definition.excluded_tools, *unlimited, *_OF_PERSONS]
     if definition.agents is not None:
         without.append(AGENT_TOOL)  # nothing here holds it to certain agents
+    active = _with_edits(active)
     own = (name for name in active if name in OWN_TOOLS and name != AGENT_TOOL)
     found = own if definition.tools is None else (*active, *deferred)
     names = [name for name in found if not _fits(name, without) and _fits(name, definition.tools or ("*",))]
     if definition.permission == "read-only":
         return [name for name in names if name in OWN_TOOLS and name not in _CHANGING]
     return names
+
+
+def _with_edits(active: Iterable[str]) -> tuple[str, ...]:
+    """The tools of the conversation, with those for which its model has patches: an agent may have another model."""
+    return tuple(chain.from_iterable(_CHANGING if name == PATCH_TOOL else (name,) for name in active))
 
 
 def _no_wider(definition: AgentDefinition) -> AgentDefinition:

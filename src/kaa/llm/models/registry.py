@@ -446,7 +446,8 @@ class ModelRegistry:
             endpoint = at_azure(endpoint, known.model.id, self._keys.variables(provider))
         level = nearest_level(thinking, known.model, known.thinking_levels)
         defers = endpoint.compat.supports_tool_search and known.model.api in _SEARCHING_APIS
-        model = msgspec.structs.replace(known.model, defers_tools=True) if defers else known.model
+        patches = endpoint.compat.supports_apply_patch
+        model = msgspec.structs.replace(known.model, defers_tools=defers, edits_by_patch=patches)
         return ResolvedModel(model, endpoint, level, provider.provided)
 
     def _authorizer(

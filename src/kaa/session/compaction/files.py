@@ -1,17 +1,15 @@
 """Which files a conversation has read and changed, as far as its tool calls say so."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
-from kaa.core.messages import AssistantMessage, Json, ToolCall, ToolResultMessage
+from kaa.core.messages import AssistantMessage, Json, ToolResultMessage
+from kaa.session.changed_paths import changed_paths, named_path
 from kaa.session.compaction.steps import PathStep
 from kaa.session.entries import BranchSummary, Compaction
 
-_READING = frozenset({"read"})
-_CHANGING = frozenset({"write", "edit"})
-# `path` is its name in kaa and pi; some models use the other, which kaa's tools take too.
-_PATH_NAMES = ("path", "file_path")
+_READING = "read"
 
 
 class TouchedFiles(msgspec.Struct, frozen=True):
@@ -39,8 +37,8 @@ def touched_files(steps: Sequence[PathStep], previous: Compaction | None = None)
             read, modified = read | more_read, modified | more_modified
         if isinstance(step.message, AssistantMessage):
             calls = [call for call in step.message.tool_calls if call.id not in failed]
-            read |= _paths(calls, _READING)
-            modified |= _paths(calls, _CHANGING)
+            read |= {path for call in calls if call.name == _READING for path in named_path(call.arguments)}
+            modified |= {path for call in calls for path in changed_paths(call.name, call.arguments)}
     return TouchedFiles(tuple(sorted(read - modified)), tuple(sorted(modified)))
 
 
@@ -53,12 +51,3 @@ def _told_by(summary: Compaction | BranchSummary | None) -> tuple[set[str], set[
 
 def _strings(value: Json) -> set[str]:
     return {item for item in value if isinstance(item, str)} if isinstance(value, list) else set()
-
-
-def _paths(calls: Iterable[ToolCall], names: frozenset[str]) -> set[str]:
-    return {path for call in calls if call.name in names and (path := _path(call)) is not None}
-
-
-def _path(call: ToolCall) -> str | None:
-    values = (call.arguments.get(name) for name in _PATH_NAMES)
-    return next((value for value in values if isinstance(value, str) and value), None)

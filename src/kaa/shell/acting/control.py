@@ -179,6 +179,11 @@ class Acting:
         """See `ConversationActions.deferred_tools`."""
         return self._parts.tools.deferred()
 
+    def can_call(self, name: str) -> bool:
+        """See `ConversationControl`."""
+        tools = self._parts.tools
+        return name in self._parts.agent.tool_names or name in tools.deactivated or name in tools.deferred()
+
     def hidden_tool(self, name: str) -> tuple[RegisteredTool, Scope]:
         """See `ConversationControl`."""
         return self._parts.tools.hidden(name)

@@ -14,10 +14,12 @@ from kaa.frontends.interactive.transcript.tools.renderer import (
     error_lines,
     first_lines,
     live_lines,
+    named,
 )
 from kaa.frontends.interactive.transcript.tools.search import FindRenderer, GrepRenderer, LsRenderer
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.frontends.json_text import encoded
+from kaa.session.changed_paths import PATCH_TOOL, changed_paths
 from kaa.tui.components.text import harmless
 from kaa.tui.style import Span
 
@@ -103,7 +105,16 @@ class ServerRenderer(GenericRenderer):
         return text if said is None else said.text
 
 
+class PatchRenderer(GenericRenderer):
+    """A patch of several files."""
+
+    def title(self, call: ShownCall) -> Sequence[Span]:
+        """The files."""
+        return named(self._view, call.name, ", ".join(changed_paths(PATCH_TOOL, call.arguments)))
+
+
 _RENDERERS: Mapping[str, Callable[[ViewOptions], CallRenderer]] = {
+    PATCH_TOOL: PatchRenderer,
     "bash": BashRenderer,
     "call_tools": ProgramRenderer,
     "edit": EditRenderer,

@@ -1,0 +1,103 @@
+"""The tool apply_patch: several files changed by one patch, for models that were trained to write such patches.
+
+It changes nothing itself: each change is a call of the tools that other models have, so that hooks, approvals,
+checkpoints and rules treat it as they treat those, and bytes outside of the patched lines stay as they are.
+"""
+
+import asyncio
+import posixpath
+import shlex
+
+import msgspec
+
+from kaa.builtin.encoding import detect_encoding
+from kaa.builtin.file_paths import explained, locate, locate_file
+from kaa.builtin.patch_edits import replacements
+from kaa.builtin.patch_text import AddFile, DeleteFile, FileChange, UpdateFile, parse_patch
+from kaa.builtin.replacement import EditError
+from kaa.core.messages import Json, TextContent
+from kaa.core.tool import ToolError, ToolResult
+from kaa.ext.context import ToolContext
+
+_MAX_FILE_BYTES = 32 * 1024 * 1024
+
+
+class _Step(msgspec.Struct, frozen=True):
+    """A call that makes a part of the patch. `done`: what it did, for the model; empty if its result says that."""
+
+    tool: str
+    arguments: dict[str, Json]
+    done: str = ""
+
+
+async def apply_patch(patch: str, context: ToolContext) -> ToolResult:
+    """Apply a patch: all of it is understood and found in the files before anything is changed.
+
+    Raises:
+        ToolError: it cannot be read or does not fit; nothing was changed.
+    """
+    try:
+        changes = parse_patch(patch)
+        steps = [step for change in changes for step in await _steps(change, context)]
+    except EditError as error:
+        raise ToolError(f"Nothing was changed: {error}") from error
+    done: list[str] = []
+    for step in steps:
+        result = await context.call_tool(step.tool, step.arguments)
+        text = "\n".join(block.text for block in result.content if isinstance(block, TextContent))
+        if result.is_error:
+            until = "Changed before that:" if done else "Nothing was changed."
+            return ToolResult((TextContent("\n".join([text, until, *done])),), None, True, result.denials)
+        done.append(step.done or text)
+    return ToolResult((TextContent("\n".join(done)),), {"display": [{"type": "diff", "text": patch}]})
+
+
+async def _steps(change: FileChange, context: ToolContext) -> list[_Step]:
+    match change:
+        case AddFile(path=path, content=content):
+            return [_Step("write", {"path": path, "content": content})]
+        case DeleteFile(path=path):
+            found = await locate_file(context.workspace, path)
+            return [_Step("bash", {"command": f"rm -- {shlex.quote(found.path)}"}, f"Deleted {found.path}.")]
+        case UpdateFile():
+            return await _updates(change, context)
+
+
+async def _updates(change: UpdateFile, context: ToolContext) -> list[_Step]:
+    workspace = context.workspace
+    file = await locate_file(workspace, change.path)
+    steps: list[_Step] = []
+    if change.hunks:
+        if file.info.size > _MAX_FILE_BYTES:
+            raise EditError(f"{file.path} is too large to be patched. Change it by a command.")
+        try:
+            data = (await workspace.read(file.path)).data
+        except OSError as error:
+            raise await explained(workspace, file.path, error) from error
+        if data:
+            edits = await asyncio.to_thread(_edits, data, change)
+            steps.append(_Step("edit", {"path": file.path, "edits": edits}))
+        else:
+            added = "".join(f"{line}\n" for hunk in change.hunks for sign, line in hunk.lines if sign == "+")
+            steps.append(_Step("write", {"path": file.path, "content": added}))
+    if change.target:
+        if await locate(workspace, change.target) is not None:
+            raise EditError(f"{change.target} exists already, so {file.path} cannot be moved there.")
+        steps.append(
+            _Step("bash", {"command": _move(file.path, change.target)}, f"Moved {file.path} to {change.target}.")
+        )
+    return steps
+
+
+def _edits(data: bytes, change: UpdateFile) -> list[Json]:
+    try:
+        found = replacements(detect_encoding(data).decode(data), change.hunks)
+    except EditError as error:
+        raise EditError(f"{change.path}: {error}") from error
+    return [{"oldText": one.old_text, "newText": one.new_text} for one in found]
+
+
+def _move(path: str, target: str) -> str:
+    folder = posixpath.dirname(target)
+    made = f"mkdir -p -- {shlex.quote(folder)} && " if folder else ""
+    return f"{made}mv -n -- {shlex.quote(path)} {shlex.quote(target)}"

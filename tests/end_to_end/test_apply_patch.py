@@ -1,0 +1,159 @@
+"""`apply_patch`, for models that were trained to write patches: what it changes, and who may keep it from that."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.end_to_end.kaa_process import Kaa, conversation
+from tests.support.elsewhere import folder_elsewhere
+from tests.support.model_server import ModelServer, Received, call, say
+
+_PATCH = """\
+*** Begin Patch
+*** Update File: app.py
+@@ def total(items):
+-    return 0
++    return sum(items)
+*** Add File: docs/note.md
++# Note
+*** Delete File: old.txt
+*** Update File: name.py
+*** Move to: lib/names.py
+@@
+-NAME = 1
++NAME = 2
+*** End Patch"""
+
+
+@pytest.fixture
+def kaa() -> Iterator[Kaa]:
+    """Elsewhere: the sandbox shows nothing of temporary directories."""
+    with folder_elsewhere() as folder:
+        kaa = Kaa(folder)
+        (kaa.project / "app.py").write_bytes(
+            b"# caf\xe9\r\ndef first():\r\n    return 0\r\n\r\ndef total(items):\r\n    return 0\r\n"
+        )
+        (kaa.project / "old.txt").write_text("old\n")
+        (kaa.project / "name.py").write_text("NAME = 1\n")
+        yield kaa
+
+
+@pytest.fixture
+def server(kaa: Kaa) -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        kaa.use(server, "openai-completions")
+        kaa.settings(features={"editTool": "apply_patch"})
+        yield server
+
+
+def tools(request: Received) -> set[str]:
+    return {tool["function"]["name"] for tool in request.json["tools"]}
+
+
+def results(request: Received) -> list[str]:
+    return [text for who, text in conversation(request) if who == "tool"]
+
+
+def test_a_patch_changes_several_files_byte_by_byte(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([call("apply_patch", input=_PATCH), say("Done.")])
+
+    finished = kaa.run("-p", "Go")
+
+    assert finished.code == 0
+    assert {"apply_patch", "bash", "read"} <= tools(server.requests[0])
+    assert not {"edit", "write"} & tools(server.requests[0])
+    app = (kaa.project / "app.py").read_bytes()
+    assert app == b"# caf\xe9\r\ndef first():\r\n    return 0\r\n\r\ndef total(items):\r\n    return sum(items)\r\n"
+    assert (kaa.project / "docs/note.md").read_text() == "# Note\n"
+    assert not (kaa.project / "old.txt").exists()
+    assert not (kaa.project / "name.py").exists()
+    assert (kaa.project / "lib/names.py").read_text() == "NAME = 2\n"
+    [told] = results(server.requests[1])
+    assert told.splitlines()[:2] == ["Edited app.py in line 6.", "Created docs/note.md (7 bytes)."]
+    assert "Deleted old.txt." in told
+    assert "Moved name.py to lib/names.py." in told
+
+
+def test_undo_takes_the_whole_patch_back(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([call("apply_patch", input=_PATCH), say("Done.")])
+    before = {path.name: path.read_bytes() for path in kaa.project.iterdir()}
+
+    kaa.run("-p", "Go")
+    kaa.run("-c", "-p", "/undo")
+
+    assert {path.name: path.read_bytes() for path in kaa.project.iterdir() if path.is_file()} == before
+
+
+def test_a_patch_that_does_not_fit_changes_nothing(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([call("apply_patch", input=_PATCH.replace("-NAME = 1", "-NAME = 3")), say("Hm.")])
+
+    kaa.run("-p", "Go")
+
+    assert results(server.requests[1])[0].startswith(
+        "Nothing was changed: name.py: the file has no such lines:\nNAME = 3"
+    )
+    assert (kaa.project / "old.txt").exists()
+    assert b"sum" not in (kaa.project / "app.py").read_bytes()
+
+
+def test_rules_about_edits_hold_for_patches(kaa: Kaa, server: ModelServer) -> None:
+    kaa.settings(features={"editTool": "apply_patch"}, approvals={"deny": ["write: app.py"]})
+    server.begin([call("apply_patch", input=_PATCH), say("Hm.")])
+
+    finished = kaa.run("-p", "Go")
+
+    assert finished.code == 3
+    assert "Nothing was changed." in results(server.requests[1])[0]
+    assert (kaa.project / "old.txt").exists()
+
+
+def test_a_read_only_project_stays_as_it_is(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([call("apply_patch", input=_PATCH), say("Hm.")])
+
+    kaa.run("--sandbox", "read-only", "-p", "Go")
+
+    assert (kaa.project / "old.txt").exists()
+    assert b"sum" not in (kaa.project / "app.py").read_bytes()
+
+
+@pytest.mark.parametrize(("model", "patches"), [("gpt-5.5", True), ("openai/gpt-4.1-mini", True), ("m-1", False)])
+def test_models_that_were_trained_on_patches_get_the_tool(model: str, patches: bool) -> None:
+    with folder_elsewhere() as folder, ModelServer([say("Hello.")]) as server:
+        kaa = Kaa(folder)
+        kaa.use(server, "openai-completions", id=model)
+
+        kaa.run("--model", f"test/{model}", "-p", "Hello")
+
+        assert ("apply_patch" in tools(server.requests[0])) is patches
+        assert ("edit" in tools(server.requests[0])) is not patches
+
+
+def test_the_tools_follow_the_model(kaa: Kaa, server: ModelServer) -> None:
+    kaa.settings(features={"models": {"test/*": {"editTool": "apply_patch"}}})
+    server.begin([say("Hello."), say("Hello.")])
+
+    kaa.run("-p", "--exclude-tools", "apply_patch", "Hello")
+
+    assert {"edit", "write"} <= tools(server.requests[0])
+
+
+def test_hooks_see_the_parts_of_a_patch_as_edits_and_writes(kaa: Kaa, server: ModelServer) -> None:
+    (kaa.home / "hooks.json").write_text(
+        '{"hooks": {"PreToolUse": [{"matcher": "Edit|Write|apply_patch", "hooks": [{"type": "command", '
+        '"command": "python3 -c \'import json,sys; i=json.load(sys.stdin); print(i[\\"tool_name\\"], '
+        'i[\\"tool_input\\"][\\"file_path\\"].rpartition(\\"/\\")[2])\' >> seen.txt"}]}]}}'
+    )
+    server.begin([call("apply_patch", input=_PATCH), say("Done.")])
+
+    kaa.run("-p", "Go")
+
+    assert (kaa.project / "seen.txt").read_text().split("\n")[:-1] == ["Edit app.py", "Write note.md", "Edit name.py"]
+
+
+def test_agents_have_edit_and_write(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([call("agent", agent="general", task="Look"), say("Seen."), say("Done.")])
+
+    kaa.run("-p", "Go")
+
+    assert {"edit", "write"} <= tools(server.requests[1])
+    assert "apply_patch" not in tools(server.requests[1])
