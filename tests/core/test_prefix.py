@@ -112,15 +112,16 @@ def test_what_happened_to_tools_is_told() -> None:
 
 
 def test_the_system_prompt_and_the_thinking_level_count() -> None:
-    harder = msgspec.structs.replace(request(), thinking="high")
+    before = request(model=Model("m", "p", "anthropic-messages"))
+    harder = msgspec.structs.replace(before, thinking="high")
 
-    system, level = compare(request(), request(system="t")), compare(request(), harder)
+    system, level = compare(request(), request(system="t")), compare(before, harder)
 
     assert system is not None
     assert system.segment == "system_prompt"
     assert level is not None
     assert (level.segment, level.detail) == ("thinking", "the thinking level was switched from off to high")
-    assert compare(request(), harder, thinking=False) is None
+    assert compare(request(), msgspec.structs.replace(request(), thinking="high")) is None
 
 
 def test_messages_that_both_requests_hold_are_not_looked_into() -> None:

@@ -6,7 +6,7 @@ from typing import Protocol, TypeAlias
 import msgspec
 
 from kaa.core.messages import AssistantMessage, Json, Message, ToolCall
-from kaa.core.provider import Request
+from kaa.core.provider import Request, ThinkingLevel
 from kaa.core.tool import Permit, ToolResult
 
 
@@ -58,6 +58,12 @@ class ReplaceMessages(msgspec.Struct, frozen=True):
     messages: tuple[Message, ...]
 
 
+class UseThinking(msgspec.Struct, frozen=True):
+    """Send this request with this thinking level, one that the model has. The level of the conversation stays."""
+
+    level: ThinkingLevel
+
+
 class Continue(msgspec.Struct, frozen=True):
     """Do not end the run. The reason goes to the model as the next message.
 
@@ -77,7 +83,7 @@ class GiveUp(msgspec.Struct, frozen=True):
     reason: str
 
 
-BeforeRequest: TypeAlias = Callable[[Request], Awaitable[ReplaceMessages | None]]
+BeforeRequest: TypeAlias = Callable[[Request], Awaitable[ReplaceMessages | UseThinking | None]]
 BeforeTool: TypeAlias = Callable[[ToolCall], Awaitable[Block | ReplaceArguments | Permit | None]]
 AfterTool: TypeAlias = Callable[[ToolCall, ToolResult], Awaitable[ToolResult | RunAgain | Refuse | None]]
 BeforeEnd: TypeAlias = Callable[[AssistantMessage], Awaitable[Continue | GiveUp | None]]

@@ -14,7 +14,7 @@ from kaa.core.budget import Allowance, BudgetExhaustedError
 from kaa.core.errors import ContextOverflowError, HookError, MalformedStreamError, ProviderError
 from kaa.core.events import AutoRetryEnd, AutoRetryStart, Event, MessageEnd, MessageStart, MessageUpdate, ReplyFailed
 from kaa.core.history import repair
-from kaa.core.hooks import BeforeRequest, Hooks
+from kaa.core.hooks import BeforeRequest, Hooks, ReplaceMessages, UseThinking
 from kaa.core.messages import AssistantMessage
 from kaa.core.provider import Provider, Request, StreamEvent
 from kaa.core.recovery import ContextLimiter, Fallback, worth_another_model
@@ -188,8 +188,13 @@ async def _changed(request: Request, hooks: Sequence[BeforeRequest]) -> Request:
             change = await hook(request)
         except Exception as error:  # isolation boundary: a broken hook must not end the conversation
             raise HookError(f"The request was not sent: {error}") from error
-        if change is not None:
-            request = msgspec.structs.replace(request, messages=tuple(repair(change.messages)))
+        match change:
+            case ReplaceMessages(messages=messages):
+                request = msgspec.structs.replace(request, messages=tuple(repair(messages)))
+            case UseThinking(level=level):
+                request = msgspec.structs.replace(request, thinking=level)
+            case None:
+                pass
     if not request.messages:
         raise HookError("The request was not sent: hooks of extensions left no message in it.")
     return request

@@ -11,11 +11,14 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from kaa.core.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
-from kaa.core.provider import Request, ToolSchema
+from kaa.core.provider import Model, Request, ToolSchema
 from kaa.core.usage import context_parts, estimate
 
 Segment: TypeAlias = Literal["model", "tools", "system_prompt", "thinking", "message"]
 
+# Wire formats in which the thinking parameters belong to what is kept.
+# https://platform.claude.com/docs/en/build-with-claude/prompt-caching
+_THINKING_IS_KEPT = frozenset({"anthropic-messages", "anthropic-vertex"})
 # How many tools are named; more are counted.
 _NAMED_TOOLS = 3
 
@@ -27,13 +30,17 @@ class PrefixChange(msgspec.Struct, frozen=True):
     detail: str
 
 
-def compare(previous: Request, current: Request, *, thinking: bool = True) -> PrefixChange | None:
+def keeps_thinking(model: Model) -> bool:
+    """Whether another thinking level makes the provider forget what it kept of a prompt."""
+    return model.api in _THINKING_IS_KEPT
+
+
+def compare(previous: Request, current: Request) -> PrefixChange | None:
     """Why `current` does not begin with all of `previous`; None if it does, or is a part of it.
 
     Args:
         previous: a request.
         current: a later one.
-        thinking: whether the thinking level is part of what the provider keeps.
     """
     before, after = previous.model, current.model
     if (before.provider, before.id) != (after.provider, after.id):
@@ -42,7 +49,7 @@ def compare(previous: Request, current: Request, *, thinking: bool = True) -> Pr
         return PrefixChange("tools", detail)
     if previous.system != current.system:
         return PrefixChange("system_prompt", "the system prompt changed")
-    if thinking and previous.thinking != current.thinking:
+    if keeps_thinking(after) and previous.thinking != current.thinking:
         return PrefixChange(
             "thinking", f"the thinking level was switched from {previous.thinking} to {current.thinking}"
         )

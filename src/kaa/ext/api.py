@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from kaa.core import events
 from kaa.core.budget import Budget
 from kaa.core.errors import NetworkError, ProviderError
-from kaa.core.hooks import Block, Continue, GiveUp, Refuse, ReplaceArguments, ReplaceMessages, RunAgain
+from kaa.core.hooks import Block, Continue, GiveUp, Refuse, ReplaceArguments, ReplaceMessages, RunAgain, UseThinking
 from kaa.core.messages import (
     AssistantMessage,
     ImageContent,
@@ -177,6 +177,7 @@ __all__ = [
     "ToolResultMessage",
     "TypedTool",
     "Usage",
+    "UseThinking",
     "UserMessage",
     "WorkspacePermit",
     "YesNoField",

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from kaa.core.events import CompactionEnd, CompactionReason, Event
-from kaa.core.hooks import Block, Continue, GiveUp, Refuse, ReplaceArguments, ReplaceMessages, RunAgain
+from kaa.core.hooks import Block, Continue, GiveUp, Refuse, ReplaceArguments, ReplaceMessages, RunAgain, UseThinking
 from kaa.core.messages import AssistantMessage, Json, Message, ToolCall, UserMessage
 from kaa.core.provider import Request
 from kaa.core.tool import Permit, ToolResult
@@ -107,7 +107,7 @@ Service: TypeAlias = Callable[[ConversationContext], Awaitable[None]]
 SessionEndHook: TypeAlias = Callable[[SessionEnd, ConversationContext], Awaitable[None]]
 UserMessageHook: TypeAlias = Callable[[UserMessage, ConversationContext], Awaitable[UserMessage | Block | None]]
 InputTransformer: TypeAlias = Callable[[str, ConversationContext], Awaitable[str | None]]
-BeforeRequestHook: TypeAlias = Callable[[Request, ConversationContext], Awaitable[ReplaceMessages | None]]
+BeforeRequestHook: TypeAlias = Callable[[Request, ConversationContext], Awaitable[ReplaceMessages | UseThinking | None]]
 BeforeToolHook: TypeAlias = Callable[
     [ToolCall, ConversationContext], Awaitable[Block | ReplaceArguments | Permit | None]
 ]

@@ -17,6 +17,7 @@ from kaa.core.hooks import (
     ReplaceArguments,
     ReplaceMessages,
     RunAgain,
+    UseThinking,
 )
 from kaa.core.messages import AssistantMessage, ToolCall, UserMessage
 from kaa.core.provider import Request
@@ -86,12 +87,12 @@ class RunHooks:
         return message
 
     def _before_request(self, scope: Scope, hook: BeforeRequestHook) -> BeforeRequest:
-        async def before(request: Request) -> ReplaceMessages | None:
+        async def before(request: Request) -> ReplaceMessages | UseThinking | None:
             what = "before_request hook"
             change = await call(scope, what, hook, request, context=self._context)
-            if isinstance(change, ReplaceMessages | None):
+            if isinstance(change, ReplaceMessages | UseThinking | None):
                 return parsed(scope, what, change)
-            raise returned(scope, what, change, "ReplaceMessages with messages, or None")
+            raise returned(scope, what, change, "ReplaceMessages with messages, UseThinking, or None")
 
         return before
 

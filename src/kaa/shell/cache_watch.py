@@ -11,7 +11,7 @@ import msgspec
 from kaa.core.agent import Agent
 from kaa.core.events import BranchChanged, CacheMiss, CacheMissCause, CompactionEnd, Event, MessageEnd
 from kaa.core.messages import AssistantMessage, Message, ThinkingContent, Usage, UserMessage, now_ms
-from kaa.core.prefix import PrefixChange, compare, repeated
+from kaa.core.prefix import PrefixChange, compare, keeps_thinking, repeated
 from kaa.core.provider import ModelRates, Request
 from kaa.core.usage import prompt_tokens
 from kaa.session.entries import Custom
@@ -25,9 +25,6 @@ _SMALLEST_TOKENS = 1024
 _SURELY_KEPT_TOKENS = 4096
 # How far an estimate from lengths may be off before a difference means something.
 _ESTIMATE_ERROR = 0.15
-# Wire formats in which the thinking parameters belong to what is kept.
-# https://platform.claude.com/docs/en/build-with-claude/prompt-caching
-_THINKING_IS_KEPT = frozenset({"anthropic-messages", "anthropic-vertex"})
 
 
 # What holds for every request to a server.
@@ -150,7 +147,7 @@ class CacheWatch:
             return "expired", f"{_minutes(idle)} passed since the last request; servers keep a prompt for {kept}"
         if before.request is None:
             return "first_request", "the session was reopened; its instructions or tools may have changed"
-        if model.api in _THINKING_IS_KEPT and _forgets_thinking(before.request, asked.request):
+        if keeps_thinking(model) and _forgets_thinking(before.request, asked.request):
             return "thinking", "with your message the server leaves out what the model thought before it"
         return "unknown", "nothing changed: the server dropped its cache"
 
@@ -168,7 +165,7 @@ class CacheWatch:
 
 def _change(before: _Before, request: Request) -> PrefixChange | None:
     if before.request is not None:
-        return compare(before.request, request, thinking=request.model.api in _THINKING_IS_KEPT)
+        return compare(before.request, request)
     provider, model = before.model
     if before.model == (request.model.provider, request.model.id):
         return None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from kaa.builtin import (
+    adaptive_thinking,
     background,
     briefing,
     budget_command,
@@ -52,6 +53,7 @@ _BUILT_IN = (
     prompt,
     tools,
     edit_format,
+    adaptive_thinking,
     briefing,
     commands,
     choice_commands,

@@ -55,9 +55,10 @@ class RunHookRegistrations(Registrar):
         """Run before each request of a run, including retries, after compaction.
 
         The hook gets the `Request`: model, system prompt, messages, tools. It returns `ReplaceMessages(messages)`: this
-        request has these messages, and the next hook gets them; the conversation and the session do not change. kaa
-        drops results without a call and adds a result to calls without one. Messages from the first difference to the
-        request before are not read from the provider's cache. Failure: the request is not sent, and the run ends with
+        request has these messages, and the next hook gets them; the conversation and the session do not change. Or it
+        returns `UseThinking(level)`: this request has another level of `context.models.current.levels`. kaa drops
+        results without a call and adds a result to calls without one. Messages from the first difference to the request
+        before are not read from the provider's cache. Failure: the request is not sent, and the run ends with
         the error. The hook does not see requests for summaries and titles.
         """
         return self._add_hook(self._open_scope().before_requests.append, hook)
