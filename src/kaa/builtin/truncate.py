@@ -7,6 +7,9 @@ import msgspec
 
 MAX_LINES = 2000
 MAX_BYTES = 50 * 1024
+# Of the end of an output, where something else that matters comes before it.
+SHORT_END_LINES = 60
+SHORT_END_BYTES = 6 * 1024
 
 
 class TruncatedText(msgspec.Struct, frozen=True):

@@ -10,7 +10,16 @@ from msgspec import Meta
 from kaa.builtin.background import signal_name
 from kaa.builtin.live_output import StreamedOutput
 from kaa.builtin.tools.process import ModelView, model_view
-from kaa.builtin.truncate import MAX_BYTES, MAX_LINES, TruncatedText, TruncationDetails, format_size, keep_tail
+from kaa.builtin.truncate import (
+    MAX_BYTES,
+    MAX_LINES,
+    SHORT_END_BYTES,
+    SHORT_END_LINES,
+    TruncatedText,
+    TruncationDetails,
+    format_size,
+    keep_tail,
+)
 from kaa.core.terminal_text import plain_text
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
 from kaa.ext.context import ToolContext
@@ -90,7 +99,16 @@ async def _bash(arguments: BashArguments, context: ToolContext) -> ToolResult:
         raise ToolError(note(details.blocked), msgspec.to_builtins(details)) from error
     except OSError as error:
         raise ToolError(f"The command could not be run: {error}") from error
-    return _report(result, timeout, view)
+    return _report(result, timeout, view, await _failures(arguments.command, result, context))
+
+
+async def _failures(command: str, result: CommandResult, context: ToolContext) -> str | None:
+    """What failed, for the long output of a known test runner or compiler."""
+    if result.log_path is None:
+        return None
+    from kaa.builtin.condensing.failures import failures_in  # lazy: few outputs are that long
+
+    return await failures_in(command, result, context)
 
 
 def _check(arguments: BashArguments) -> None:
@@ -140,10 +158,14 @@ async def find_shell(workspace: Workspace) -> str:
     return "/bin/sh"
 
 
-def _report(result: CommandResult, timeout: float | None, view: ModelView) -> ToolResult:
-    """What the model learns of a command that has ended."""
+def _report(result: CommandResult, timeout: float | None, view: ModelView, failures: str | None = None) -> ToolResult:
+    """What the model learns of a command that has ended. `failures` come before a shorter end of the output."""
     kept = kept_output(result)
+    if failures is not None:
+        kept = shorter_end(kept)
     parts = [kept.text if kept.text.strip("\n") else "(no output)"]
+    if failures is not None:
+        parts[0] = f"{failures}\n{parts[0]}"
     truncation = None
     if kept.cut_by is not None:
         parts.append(_truncation_note(result, kept))
@@ -197,6 +219,12 @@ def kept_output(result: CommandResult) -> TruncatedText:
         return TruncatedText((end,), len(end), "bytes", partial=True)
     kept = keep_tail(lines[1:])
     return TruncatedText(kept.lines, kept.size, kept.cut_by or "bytes", kept.partial)
+
+
+def shorter_end(kept: TruncatedText) -> TruncatedText:
+    """Less of the end of an output, where what failed comes before it."""
+    end = keep_tail(kept.lines, SHORT_END_LINES, SHORT_END_BYTES)
+    return TruncatedText(end.lines, end.size, end.cut_by or kept.cut_by, end.partial or kept.partial)
 
 
 def _truncation_note(result: CommandResult, kept: TruncatedText) -> str:

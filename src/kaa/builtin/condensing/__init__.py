@@ -1,0 +1,1 @@
+"""What matters in the long outputs of tests, compilers and linters: what failed comes first."""
