@@ -1,6 +1,9 @@
 """`/cost`, `/context` and `/session`: everything is counted once, by branch, model and purpose."""
 
+import json
+
 from kaa.core.spending import Spending
+from kaa.core.usage import tokens_in
 from kaa.shell.conversation import CommandReply, Conversation
 from kaa.shell.options import ContinueSession, ConversationOptions
 from tests.support.model_script import Answer, Call, Tokens
@@ -177,6 +180,48 @@ class TestContext:
         lines = rows(report)
         assert ["100", str(stage.home / "AGENTS.md")] in lines
         assert any(line[1:] == ["read", "big.txt"] for line in lines)
+
+    def test_adds_up_what_each_tool_takes(self, stage: Stage) -> None:
+        stage.files["big.txt"] = b"line\n" * 400
+        read, odd = Call("read", '{"path": "big.txt"}'), Call("made\nup" + "!" * 100)
+        stage.server.begin([Answer(calls=(read, read)), Answer(calls=(odd,)), measured(1_000)])
+
+        async def scene(conversation: Conversation) -> str:
+            await conversation.submit("read it")
+            return await reported(conversation, "/context")
+
+        lines = rows(stage.play(scene))
+
+        assert ["by", "tool", "calls", "call", "tokens", "result", "tokens"] in lines
+        assert ["read", "2", "12", "1,000"] in lines
+        assert [line[:2] for line in lines if "made" in line] == [["made", "up" + "!" * 33]]
+
+    def test_tells_what_shortened_results_save(self, stage: Stage) -> None:
+        stage.home.mkdir()
+        rates = {"input": 1, "output": 1, "cacheRead": 1, "cacheWrite": 0}
+        (stage.home / "models.json").write_text(
+            json.dumps({"providers": {"openai": {"models": [{"id": "m", "cost": rates}]}}})
+        )
+        features = {"maskingTurns": 1, "maskingTokens": 400}
+        (stage.home / "settings.json").write_text(json.dumps({"features": features}))
+        stage.files["big.txt"] = b"line\n" * 400
+        read = Answer(calls=(Call("read", '{"path": "big.txt"}'),))
+        stage.server.begin([read, read, measured(1_000)])
+
+        async def scene(conversation: Conversation) -> str:
+            await conversation.submit("read it")
+            return await reported(conversation, "/context")
+
+        report = stage.play(scene)
+
+        saved = 500 - tokens_in(
+            "[Old result of read big.txt left out: 400 lines, 2.0 KB. "
+            "Call read again with the same arguments if you need it.]"
+        )
+        assert (
+            f"1 old result is shortened for the model: about {saved} tokens less in each request, {saved} so far."
+            in report.splitlines()
+        )
 
     def test_tells_how_far_it_is_to_a_compaction(self, stage: Stage) -> None:
         stage.server.begin([measured(1_000)])

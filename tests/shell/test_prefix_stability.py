@@ -58,7 +58,13 @@ def _set_up(stage: Stage, wire: Wire) -> None:
     stage.home.mkdir(parents=True, exist_ok=True)
     (stage.home / "models.json").write_text(json.dumps({"providers": providers}))
     (stage.home / "settings.json").write_text(
-        json.dumps({"retry": {"baseDelayMs": 1}, "compaction": {"enabled": False}})
+        json.dumps(
+            {
+                "retry": {"baseDelayMs": 1},
+                "compaction": {"enabled": False},
+                "features": {"resultMasking": False},  # it and compaction are what may change what was sent
+            }
+        )
     )
     stage.environ = {}
     stage.install(_LATE_TOOL)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from kaa.builtin.amounts import counted, dollars
 from kaa.builtin.columns import aligned
@@ -11,6 +12,10 @@ from kaa.core.spending import Purpose, Spending
 from kaa.core.usage import Spent, prompt_tokens
 from kaa.ext.api import CommandAction, CommandContext, ExtensionAPI, Reply, Suggestion
 from kaa.ext.errors import CommandError
+
+if TYPE_CHECKING:
+    from kaa.core.largest import ToolShare
+    from kaa.session.edits import Shortened
 
 _ROWS = (
     ("system_prompt", "system prompt"),
@@ -24,6 +29,8 @@ _ROWS = (
 )
 # What is smaller is not worth a line.
 _NAMED_TOKENS = 100
+_MOST_TOOLS = 12
+_NAME_LENGTH = 40
 _ASIDE: Mapping[Purpose, str] = {
     "summary": "summaries",
     "title": "names",
@@ -100,11 +107,45 @@ async def _context(_arguments: str, context: CommandContext) -> CommandAction:
     lines += [_sized(name, size, width, use.window) for name, size in sizes if size or name != "images"]
     lines.append(_sized("free", free, width, use.window))
     accounts = context.accounting
+    lines += _by_tool(accounts.by_tool())
+    lines += _shorter(await accounts.shortened())
     large = [item for item in accounts.largest_items() if item.tokens >= _NAMED_TOKENS]
     for title, items in (("system prompt:", accounts.prompt_items()), ("largest messages and results:", large)):
         lines += ["", title] if items else []
         lines += [f"  {item.tokens:>{width},}  {item.label}" for item in items]
     return Reply("\n".join(lines))
+
+
+def _by_tool(shares: "Sequence[ToolShare]") -> list[str]:
+    """What each tool takes of the window."""
+    if not shares:
+        return []
+    rows = [("by tool", "calls", "call tokens", "result tokens")]
+    rows += [_tool_row(_on_one_line(share.name), [share]) for share in shares[:_MOST_TOOLS]]
+    if more := shares[_MOST_TOOLS:]:
+        rows.append(_tool_row(f"{len(more)} more", more))
+    return ["", *aligned(rows)]
+
+
+def _tool_row(name: str, shares: "Sequence[ToolShare]") -> tuple[str, str, str, str]:
+    calls, called, given = zip(*((one.calls, one.call_tokens, one.result_tokens) for one in shares), strict=True)
+    return f"  {name}", f"{sum(calls):,}", f"{sum(called):,}", f"{sum(given):,}"
+
+
+def _on_one_line(name: str) -> str:
+    """A name that a model made up may be anything."""
+    return " ".join(name[:_NAME_LENGTH].split())
+
+
+def _shorter(shortened: "Shortened") -> list[str]:
+    if not shortened.results:
+        return []
+    results = "1 old result is" if shortened.results == 1 else f"{shortened.results:,} old results are"
+    return [
+        "",
+        f"{results} shortened for the model: about {shortened.tokens_saved:,} tokens less in each request, "
+        f"{shortened.tokens_saved_since:,} so far.",
+    ]
 
 
 def _sized(name: str, size: int, width: int, window: int) -> str:

@@ -325,6 +325,26 @@ class CompactionEnd(_Event, tag="compaction_end", frozen=True):
     first_kept_entry_id: str = ""
 
 
+class ResultsShortened(_Event, tag="results_shortened", frozen=True):
+    """The model sees some results of tools in a shorter form from the next request on. The session has the whole ones.
+
+    Attributes:
+        reason: why, in words.
+        results: how many.
+        tokens_saved: in each request, estimated.
+    """
+
+    reason: str
+    results: int
+    tokens_saved: int
+
+    @property
+    def sentence(self) -> str:
+        """What happened, for people."""
+        results = "1 result" if self.results == 1 else f"{self.results:,} results"
+        return f"{self.reason}: {results}, about {self.tokens_saved:,} tokens less in each request"
+
+
 class AgentEnd(_Event, tag="agent_end", frozen=True):
     """The run is over. Any reason but `done` means that the task was not finished; `error` says why.
 
@@ -518,6 +538,7 @@ Event: TypeAlias = (
     | BudgetUpdate
     | CompactionStart
     | CompactionEnd
+    | ResultsShortened
     | AgentEnd
     | ModelChanged
     | ThinkingLevelChanged

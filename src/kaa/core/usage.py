@@ -226,7 +226,7 @@ def _parts_of(message: Message) -> ContextParts:
             return ContextParts(
                 replies=sum(tokens_in(block.text) for block in said if isinstance(block, TextContent)),
                 thinking=sum(tokens_in(block.thinking) for block in said if isinstance(block, ThinkingContent)),
-                tool_calls=sum(_size_of_call(block) for block in said if isinstance(block, ToolCall)),
+                tool_calls=sum(size_of_call(block) for block in said if isinstance(block, ToolCall)),
             )
 
 
@@ -238,7 +238,8 @@ def _image_tokens(content: Iterable[UserContent | ToolResultContent]) -> int:
     return sum(_IMAGE_TOKENS for block in content if isinstance(block, ImageContent))
 
 
-def _size_of_call(call: ToolCall) -> int:
+def size_of_call(call: ToolCall) -> int:
+    """About how many tokens a call of a tool has."""
     return tokens_in(call.name) + tokens_in(msgspec.json.encode(call.arguments).decode())
 
 

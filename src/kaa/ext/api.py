@@ -50,8 +50,10 @@ from kaa.ext.hooks import (
     CondensedText,
     NavigationRequest,
     Notification,
+    ResultsRequest,
     SessionEnd,
     SessionStart,
+    ShortenResults,
 )
 from kaa.ext.prompt_sections import ContextFile, PromptContext
 from kaa.ext.providers import ProviderAccess
@@ -151,10 +153,12 @@ __all__ = [
     "Reply",
     "ReplyInfo",
     "Request",
+    "ResultsRequest",
     "Risk",
     "RunAgain",
     "SessionEnd",
     "SessionStart",
+    "ShortenResults",
     "Store",
     "StoreError",
     "StoreScope",

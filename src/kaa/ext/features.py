@@ -19,6 +19,8 @@ class Features(msgspec.Struct, rename="camel", frozen=True):
         briefing: the model is told at the start what there is in the project and on the machine, and how much is left.
         loop_detection: calls that lead nowhere are told to the model, then to the user, and stopped.
         result_masking: old results of tools are replaced by a line before anything is summarized.
+        masking_turns: the results of so many replies, the newest ones, are not old.
+        masking_tokens: old results are replaced when that saves at least so many tokens in each request.
         diagnostics: new errors follow the result of an edit; `syntax`: without linters and language servers.
         condensed_output: of the output of known test runners and compilers, the errors come first.
         edit_tool: how files are edited; `auto`: as the model was trained.
@@ -31,6 +33,8 @@ class Features(msgspec.Struct, rename="camel", frozen=True):
     briefing: bool = True
     loop_detection: bool = True
     result_masking: bool = True
+    masking_turns: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 8
+    masking_tokens: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 4000
     diagnostics: Literal["full", "syntax", "off"] = "full"
     condensed_output: bool = True
     edit_tool: Literal["auto", "edit", "apply_patch"] = "auto"

@@ -7,8 +7,8 @@ import msgspec
 
 from kaa.core.events import CompactionEnd, CompactionReason, Event
 from kaa.core.hooks import Block, Continue, GiveUp, Refuse, ReplaceArguments, ReplaceMessages, RunAgain, UseThinking
-from kaa.core.messages import AssistantMessage, Json, Message, ToolCall, UserMessage
-from kaa.core.provider import Request
+from kaa.core.messages import AssistantMessage, Json, Message, ToolCall, ToolResultMessage, UserMessage
+from kaa.core.provider import Model, Request
 from kaa.core.tool import Permit, ToolResult
 from kaa.ext.context import ConversationContext
 
@@ -102,6 +102,32 @@ class CondensedText(msgspec.Struct, frozen=True):
     details: Json = None
 
 
+class ResultsRequest(msgspec.Struct, frozen=True):
+    """The conversation before a request, for hooks that shorten old results.
+
+    Attributes:
+        model: the one that gets the request.
+        messages: as it sees them. All but the newest ones were sent before.
+        lasting: names of the tools whose results stay as they are (`lasting` of `register_tool`).
+    """
+
+    model: Model
+    messages: tuple[Message, ...]
+    lasting: frozenset[str]
+
+
+class ShortenResults(msgspec.Struct, frozen=True):
+    """The model sees these results in this form from now on.
+
+    Attributes:
+        results: messages of the `ResultsRequest`, with another `content`.
+        reason: why, for people: a clause such as `old results were left out`.
+    """
+
+    results: tuple[ToolResultMessage, ...]
+    reason: str
+
+
 SessionStartHook: TypeAlias = Callable[[SessionStart, ConversationContext], Awaitable[None]]
 Service: TypeAlias = Callable[[ConversationContext], Awaitable[None]]
 SessionEndHook: TypeAlias = Callable[[SessionEnd, ConversationContext], Awaitable[None]]
@@ -117,6 +143,7 @@ AfterToolHook: TypeAlias = Callable[
 BeforeEndHook: TypeAlias = Callable[[AssistantMessage, ConversationContext], Awaitable[Continue | GiveUp | None]]
 BeforeCompactionHook: TypeAlias = Callable[[CompactionRequest, ConversationContext], Awaitable[Block | None]]
 AfterCompactionHook: TypeAlias = Callable[[CompactionEnd, ConversationContext], Awaitable[None]]
+ShortenResultsHook: TypeAlias = Callable[[ResultsRequest, ConversationContext], Awaitable[ShortenResults | None]]
 BeforeNavigationHook: TypeAlias = Callable[[NavigationRequest, ConversationContext], Awaitable[Block | None]]
 Compactor: TypeAlias = Callable[[CompactionRequest], Awaitable[CondensedText | None]]
 CarriedSection: TypeAlias = Callable[[ConversationContext], str | None]

@@ -22,6 +22,7 @@ from kaa.ext.hooks import (
     Service,
     SessionEndHook,
     SessionStartHook,
+    ShortenResultsHook,
     UserMessageHook,
 )
 from kaa.ext.places import ExtensionId
@@ -68,6 +69,7 @@ class Scope:
         self.before_requests: list[BeforeRequestHook] = []
         self.before_compactions: list[BeforeCompactionHook] = []
         self.after_compactions: list[AfterCompactionHook] = []
+        self.result_shorteners: list[ShortenResultsHook] = []
         self.before_navigations: list[BeforeNavigationHook] = []
         self.notification_handlers: list[NotificationHandler] = []
         self.before_tools: list[BeforeToolHook] = []
@@ -109,8 +111,9 @@ class Scope:
         for hooks in (
             *(self.session_starts, self.session_ends, self.message_hooks, self.before_requests),
             *(self.before_tools, self.after_tools, self.before_ends),
-            *(self.before_compactions, self.after_compactions, self.compactors, self.before_navigations),
-            *(self.handlers, self.notification_handlers, self.services, self.theme_folders, self.mention_completers),
+            *(self.before_compactions, self.after_compactions, self.compactors, self.result_shorteners),
+            *(self.before_navigations, self.handlers, self.notification_handlers, self.services),
+            *(self.theme_folders, self.mention_completers),
         ):
             hooks.clear()
         closers, self.closers = self.closers[::-1], []

@@ -17,8 +17,10 @@ from kaa.ext.hooks import (
     CondensedText,
     NavigationRequest,
     Notification,
+    ResultsRequest,
     SessionEnd,
     SessionStart,
+    ShortenResults,
 )
 from kaa.ext.running import RunningWork
 from kaa.ext.scope import Scope
@@ -201,6 +203,17 @@ class SessionHooks:
                 if condensed is not None:
                     self.report(returned(scope, "compactor", condensed, "CondensedText or None"))
         return None
+
+    @property
+    def shortens_results(self) -> bool:
+        """Whether a hook may."""
+        return any(scope.result_shorteners for scope in self._scopes())
+
+    async def shorten_results(self, request: ResultsRequest) -> ShortenResults | None:
+        """What the first hook that shortens results wants; None if none does."""
+        hooks = self._hooks(lambda scope: scope.result_shorteners)
+        found = await self._first(hooks, "shorten_results hook", (ShortenResults,), request)
+        return None if found is None else found[1]
 
     def carried(self) -> dict[str, str]:
         """The texts that extensions carry through a compaction now, by name."""

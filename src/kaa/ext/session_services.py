@@ -7,7 +7,8 @@ from kaa.core.events import CompactionEnd
 from kaa.core.spending import Spending
 
 if TYPE_CHECKING:
-    from kaa.core.largest import ContextItem
+    from kaa.core.largest import ContextItem, ToolShare
+    from kaa.session.edits import Shortened
     from kaa.session.export.draft import Draft
     from kaa.session.export.request import Exported, ExportRequest
     from kaa.session.figures import SessionFigures
@@ -29,6 +30,14 @@ class SessionAccounts(Protocol):
 
     def largest_items(self) -> "tuple[ContextItem, ...]":
         """The single messages and results that take the most of the window, the largest first."""
+        ...
+
+    def by_tool(self) -> "tuple[ToolShare, ...]":
+        """What each tool takes of the window, the one that takes most first."""
+        ...
+
+    async def shortened(self) -> "Shortened":
+        """The results of tools that the model sees in a shorter form, and what that saves."""
         ...
 
     def prompt_items(self) -> "tuple[ContextItem, ...]":

@@ -55,6 +55,7 @@ class RegisteredTool(msgspec.Struct, frozen=True):
         output_schema: JSON Schema of `details` in its results; None if they have no certain structure.
         title: what its calls are titled, as a template of its parameters (`kaa.ext.call_titles`); may be empty.
         server: where its calls go; None if the extension does what they ask.
+        lasting: its results are never shortened: they instruct the model, or hold words of the person.
     """
 
     tool: Tool[ToolContext]
@@ -65,6 +66,7 @@ class RegisteredTool(msgspec.Struct, frozen=True):
     output_schema: dict[str, Json] | None = None
     title: str = ""
     server: ToolServer | None = None
+    lasting: bool = False
 
     @property
     def built_in(self) -> bool:

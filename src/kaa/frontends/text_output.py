@@ -13,6 +13,7 @@ from kaa.core.events import (
     MessageEnd,
     MessageUpdate,
     ModelFallback,
+    ResultsShortened,
     TextDelta,
     ToolArgumentsReplaced,
     ToolExecutionEnd,
@@ -81,19 +82,10 @@ class TextOutput:
                 seconds = ceil(event.delay_ms / 1000)
                 retry = f"retry {event.attempt} of {event.max_attempts} in {seconds} s"
                 self.progress(f"  {event.error_message} ({retry})")
-            case ModelFallback():
-                self.progress(f"  {event.error_message}")
-                self.progress(f"  {event.from_model} was abandoned; {event.to_model} continues")
-            case BudgetUpdate(state=state, message=message) if state != "reached":  # the end of the run says that
-                self.progress(f"  budget: {message}")
-            case CompactionEnd(reason="threshold" | "overflow"):
-                self._tell_compaction(event)
-            case WorkStart():
-                self.progress(f"  {event.text} is still running")
             case AgentEnd():
                 self._tell_end(event)
             case _:
-                pass
+                self._tell_aside(event)
 
     def begin(self, conversation: Conversation) -> None:
         """Show what happens in a conversation from now on."""
@@ -162,6 +154,23 @@ class TextOutput:
         for line in end.result.text.splitlines():
             if line.startswith(_BLOCKED):
                 self.progress(f"  {line}")
+
+    def _tell_aside(self, event: Event) -> None:
+        """Say what happens beside the conversation."""
+        match event:
+            case ModelFallback():
+                self.progress(f"  {event.error_message}")
+                self.progress(f"  {event.from_model} was abandoned; {event.to_model} continues")
+            case BudgetUpdate(state=state, message=message) if state != "reached":  # the end of the run says that
+                self.progress(f"  budget: {message}")
+            case CompactionEnd(reason="threshold" | "overflow"):
+                self._tell_compaction(event)
+            case ResultsShortened():
+                self.progress(f"  {event.sentence}")
+            case WorkStart():
+                self.progress(f"  {event.text} is still running")
+            case _:
+                pass
 
     def _tell_compaction(self, end: CompactionEnd) -> None:
         if end.error is not None:

@@ -1,6 +1,6 @@
 """What the model is told of an entry, with the later entries that edit it for the model."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -13,6 +13,7 @@ from kaa.core.messages import (
     ToolResultMessage,
     UserMessage,
 )
+from kaa.core.usage import estimate
 from kaa.session.as_user_message import branch_summary_message, command_message, custom_message
 from kaa.session.entries import (
     AnyEntry,
@@ -41,6 +42,45 @@ def read_edits(store: SessionStore, nodes: Iterable[Node]) -> Edits:
     """
     entries = (read_entry(store, node) for node in nodes if node.type == "context_edit")
     return {entry.target_id: entry.replacement for entry in entries if isinstance(entry, ContextEdit)}
+
+
+class Shortened(msgspec.Struct, frozen=True):
+    """Results of tools that the model sees in a shorter form.
+
+    Attributes:
+        results: how many.
+        tokens_saved: in each request, estimated.
+        tokens_saved_since: in all requests since they were shortened.
+    """
+
+    results: int = 0
+    tokens_saved: int = 0
+    tokens_saved_since: int = 0
+
+
+def shortened(store: SessionStore, nodes: Sequence[Node]) -> Shortened:
+    """What edits among `nodes`, which the model sees, save.
+
+    Raises:
+        SessionReadError: the disk failed.
+    """
+    edits = read_edits(store, nodes)
+    saved: dict[str, int] = {}
+    replies, since = 0, dict[str, int]()  # replies before the last edit of each result
+    for node in nodes:
+        entry = read_entry(store, node) if node.type in ("message", "context_edit") else None
+        match entry:
+            case MessageEntry(message=ToolResultMessage() as whole) if node.id in edits:
+                told = message_of(entry, node.id, edits)
+                saved[node.id] = estimate(whole) - (0 if told is None else estimate(told))
+            case MessageEntry(message=AssistantMessage()):
+                replies += 1
+            case ContextEdit(target_id=target_id):
+                since[target_id] = replies
+            case _:
+                pass
+    in_all = sum(tokens * (replies - since[target_id]) for target_id, tokens in saved.items())
+    return Shortened(len(saved), sum(saved.values()), in_all)
 
 
 def message_of(entry: AnyEntry, entry_id: str, edits: Edits) -> Message | None:

@@ -1,5 +1,6 @@
 """Turns the events of a conversation into the entries of its session."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 
 from kaa.core.events import (
@@ -100,6 +101,15 @@ class SessionRecorder:
         (entry_id,) = self._store.append(draft)
         self._store.request_sync()
         return entry_id
+
+    def note_all(self, drafts: Iterable[Entry]) -> None:
+        """The same for several entries, in one write.
+
+        Raises:
+            SessionWriteError: the session cannot be written; it has none of them.
+        """
+        self._store.append(*drafts)
+        self._store.request_sync()
 
     def custom(self, custom_type: str, data: Json) -> None:
         """Note the state of a part of kaa's; the model is never told of it.

@@ -23,7 +23,8 @@ from kaa.shell.cache_watch import CacheWatch
 from kaa.shell.models.switching import Models
 
 if TYPE_CHECKING:
-    from kaa.core.largest import ContextItem
+    from kaa.core.largest import ContextItem, ToolShare
+    from kaa.session.edits import Shortened
     from kaa.session.figures import SessionFigures
 
 
@@ -74,6 +75,24 @@ class Accounting:
         from kaa.core.largest import largest  # lazy: only for who asks
 
         return largest(self._agent.messages)
+
+    def by_tool(self) -> "tuple[ToolShare, ...]":
+        """What each tool takes of the window, the one that takes most first."""
+        from kaa.core.largest import by_tool  # lazy, as above
+
+        return by_tool(self._agent.messages)
+
+    async def shortened(self) -> "Shortened":
+        """The results that the model sees in a shorter form. Reads all that it sees.
+
+        Raises:
+            SessionReadError: the session cannot be read.
+        """
+        from kaa.session.context import visible_path  # lazy, as above
+        from kaa.session.edits import shortened
+
+        path = self._store.tree.path()
+        return await asyncio.to_thread(lambda: shortened(self._store, visible_path(self._store, path)[1]))
 
     def prompt_items(self) -> "tuple[ContextItem, ...]":
         """What the system prompt consists of."""

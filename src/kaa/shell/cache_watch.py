@@ -9,7 +9,15 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from kaa.core.agent import Agent
-from kaa.core.events import BranchChanged, CacheMiss, CacheMissCause, CompactionEnd, Event, MessageEnd
+from kaa.core.events import (
+    BranchChanged,
+    CacheMiss,
+    CacheMissCause,
+    CompactionEnd,
+    Event,
+    MessageEnd,
+    ResultsShortened,
+)
 from kaa.core.messages import AssistantMessage, Message, ThinkingContent, Usage, UserMessage, now_ms
 from kaa.core.prefix import PrefixChange, compare, keeps_thinking, repeated
 from kaa.core.provider import ModelRates, Request
@@ -99,6 +107,8 @@ class CacheWatch:
                 self._broken_by = "the conversation continued from another entry of the session"
             case CompactionEnd(error=None, aborted=False):
                 self._broken_by = "the conversation was compacted"
+            case ResultsShortened(reason=reason):
+                self._broken_by = reason
             case _:
                 pass
         miss, self._waiting = self._waiting, None

@@ -17,6 +17,7 @@ from kaa.builtin import (
     commands,
     edit_format,
     goal,
+    masking,
     plan,
     prompt,
     session_commands,
@@ -64,6 +65,7 @@ _BUILT_IN = (
     budget_command,
     goal,
     plan,
+    masking,
 )
 
 _UNPROTECTED = (

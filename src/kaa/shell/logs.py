@@ -24,6 +24,7 @@ from kaa.core.events import (
     MessageEnd,
     ModelChanged,
     ModelFallback,
+    ResultsShortened,
     ToolExecutionEnd,
     ToolExecutionStart,
     UserCommandEnd,
@@ -227,6 +228,8 @@ def _change_text(event: Event) -> str | None:
         case CompactionEnd():
             state = event.error or ("aborted" if event.aborted else "done")
             return f"compaction: {state}, {event.tokens_before} to {event.tokens_after} tokens"
+        case ResultsShortened():
+            return event.sentence
         case BranchChanged():
             return f"conversation continues after entry {event.leaf_id}"
         case _:

@@ -96,6 +96,7 @@ def agents_extension(definitions: "Sequence[AgentDefinition]", models: "Mapping[
             TypedTool(AGENT_TOOL, _DESCRIPTION, arguments, run),
             risk="read",
             title="{agent}: {task}",
+            lasting=True,
         )
         api.register_command(
             "agents",

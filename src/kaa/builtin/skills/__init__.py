@@ -24,7 +24,7 @@ def skills_extension(files: Sequence[SkillFile], problems: Sequence[str] = ()) -
     def extend(api: ExtensionAPI) -> None:
         index = SkillIndex([file.skill for file in for_model.values()])
         if for_model:
-            api.register_tool(skill_tool(for_model), risk="read", title="{name}")
+            api.register_tool(skill_tool(for_model), risk="read", title="{name}", lasting=True)
             api.add_prompt_section("skills", index.section)
         api.replace_commands((), [skill_command(file) for file in for_user.values()])
         api.on_user_message(SkillMentions(for_user).attach)

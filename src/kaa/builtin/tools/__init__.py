@@ -122,16 +122,16 @@ def extend(api: ExtensionAPI) -> None:
         risk="fetch",
     )
     ask = TypedTool("ask_question", _ASK, AskArguments, _ask, sequential=True)
-    api.register_tool(ask, exposure="deferred", risk="read", title="{question}")
+    api.register_tool(ask, exposure="deferred", risk="read", title="{question}", lasting=True)
     todo = TypedTool(TODO_TOOL, _TODO, TodoArguments, _todo)
-    api.register_tool(todo, exposure="deferred", risk="read")
+    api.register_tool(todo, exposure="deferred", risk="read", lasting=True)
     api.carry_through_compaction("todos", _carried)
     api.on_session_start(_show_todo)
     api.on_event(events.BranchChanged)(_show_todo_of_branch)
     about = "Show the model's list of steps"
     api.register_command("todos", about, _list_todo, argument_hint=None, while_running=True)
     search = TypedTool(TOOL_SEARCH, _TOOL_SEARCH, SearchArguments, _search)
-    api.register_tool(search, exposure="deferred", risk="read")
+    api.register_tool(search, exposure="deferred", risk="read", lasting=True)
     programs = TypedTool(CALL_TOOLS, _CALL_TOOLS, ProgramArguments, _call_tools)
     api.register_tool(programs, exposure="deferred", risk="read")
 

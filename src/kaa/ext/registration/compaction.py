@@ -4,17 +4,35 @@ from collections.abc import Callable
 from typing import TypeVar, overload
 
 from kaa.ext.errors import RegistrationError
-from kaa.ext.hooks import AfterCompactionHook, BeforeCompactionHook, CarriedSection, Compactor
+from kaa.ext.hooks import (
+    AfterCompactionHook,
+    BeforeCompactionHook,
+    CarriedSection,
+    Compactor,
+    ShortenResultsHook,
+)
 from kaa.ext.registration.base import NAME, Registrar, require_function
 
 AfterCompactionT = TypeVar("AfterCompactionT", bound=AfterCompactionHook)
 BeforeCompactionT = TypeVar("BeforeCompactionT", bound=BeforeCompactionHook)
 CarriedSectionT = TypeVar("CarriedSectionT", bound=CarriedSection)
 CompactorT = TypeVar("CompactorT", bound=Compactor)
+ShortenResultsT = TypeVar("ShortenResultsT", bound=ShortenResultsHook)
 
 
 class CompactionRegistrations(Registrar):
-    """Compaction."""
+    """Compaction, and what shortens a conversation before it."""
+
+    def shorten_results(self, hook: ShortenResultsT) -> ShortenResultsT:
+        """Run before each request of a run, before kaa looks whether the conversation must be compacted.
+
+        The hook gets a `ResultsRequest`. It returns `ShortenResults(results, reason)`: from this request on the model
+        sees these results with their new content, and later hooks do not run. kaa records that in the session, so it
+        lasts; going back to an entry before it restores the results. Results of tools that are registered as `lasting`
+        stay. What was sent is then no longer read from the provider's cache from the first changed result on, so
+        shorten many results at once, and rarely. Failure: counts as None.
+        """
+        return self._add_hook(self._open_scope().result_shorteners.append, hook)
 
     def before_compaction(self, hook: BeforeCompactionT) -> BeforeCompactionT:
         """Run before each compaction, before all compactors.

@@ -38,6 +38,7 @@ class ToolRegistrations(Registrar):
         exposure: Exposure = "default",
         risk: Risk = "outside",
         sequential: bool = False,
+        lasting: bool = False,
         output_schema: dict[str, Json] | None = None,
     ) -> Callable[[ToolFunctionT], ToolFunctionT]: ...
 
@@ -53,6 +54,7 @@ class ToolRegistrations(Registrar):
         exposure: Exposure = "default",
         risk: Risk = "outside",
         sequential: bool = False,
+        lasting: bool = False,
         output_schema: dict[str, Json] | None = None,
     ) -> ToolFunctionT | Callable[[ToolFunctionT], ToolFunctionT]:
         """Add an async function as a tool: `@kaa.tool` or `@kaa.tool(risk="read")`.
@@ -70,6 +72,7 @@ class ToolRegistrations(Registrar):
             exposure: likewise.
             risk: likewise.
             sequential: the calls of a reply that contains a call of this tool run one after another.
+            lasting: as for `register_tool`.
             output_schema: JSON Schema of a structured result; None for that of the annotated type.
 
         Raises:
@@ -89,6 +92,7 @@ class ToolRegistrations(Registrar):
                 title=title,
                 exposure=exposure,
                 risk=risk,
+                lasting=lasting,
                 output_schema=made.output_schema if output_schema is None else output_schema,
             )
             return function
@@ -103,6 +107,7 @@ class ToolRegistrations(Registrar):
         title: str = "",
         exposure: Exposure = "default",
         risk: Risk = "outside",
+        lasting: bool = False,
         output_schema: dict[str, Json] | None = None,
     ) -> None:
         """Add a tool for the model, at any time; it is there from the next request on.
@@ -116,13 +121,17 @@ class ToolRegistrations(Registrar):
                 it. `hidden`: only extensions can call it.
             risk: the most that a call can do. It decides when kaa asks the user, so it must be true: the sandbox
                 confines what goes through the workspace, not the tool's own code.
+            lasting: its results stay as they are where kaa shortens old results: they instruct the model, or hold
+                words of the user.
             output_schema: JSON Schema of `details` in its results, for other extensions; the model does not get it.
 
         Raises:
             RegistrationError: the name is taken or invalid, the risk or the exposure is unknown, `title` names
                 no parameter, or `tool` is not a tool.
         """
-        self.replace_tools((), [RegisteredTool(tool, snippet, exposure, "", risk, output_schema, title)])
+        self.replace_tools(
+            (), [RegisteredTool(tool, snippet, exposure, "", risk, output_schema, title, lasting=lasting)]
+        )
 
     def unregister_tool(self, name: str) -> None:
         """Take back a tool of this extension; the model does not have it from the next request on.

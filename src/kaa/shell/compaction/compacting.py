@@ -27,6 +27,7 @@ from kaa.shell.settings import CompactionSettings
 
 if TYPE_CHECKING:
     from kaa.shell.compaction.condensing import Condensing, Prepared, Written
+    from kaa.shell.compaction.shortening import ResultShortening
 
 
 class Compacting:
@@ -70,7 +71,9 @@ class Compacting:
         return self._budget().threshold if self._settings().enabled and not self._guard.is_held else None
 
     async def before_request(self) -> None:
-        """Condense the conversation if it has become long."""
+        """Condense the conversation if it is long even with the results that extensions shorten."""
+        if len(self._agent.messages) > 2 and self._registry.session.shortens_results:  # there may be results
+            await self._shortening.before_request()
         threshold = self.threshold
         if threshold is not None and not self._guard.is_shut and self._tokens() > threshold:
             await self._automatic("threshold")
@@ -140,6 +143,12 @@ class Compacting:
                 "conversation is not longer"
             )
         return await self._condense(prepared, "manual", instructions)
+
+    @cached_property
+    def _shortening(self) -> "ResultShortening":
+        from kaa.shell.compaction.shortening import ResultShortening  # lazy: many runs call no tool
+
+        return ResultShortening(self._agent, self._store, self._recorder, self._registry)
 
     @cached_property
     def _condensing(self) -> "Condensing":

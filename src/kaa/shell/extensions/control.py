@@ -23,6 +23,7 @@ _HOOKS = {
     "before_ends": "before_end hook",
     "before_compactions": "before_compaction hook",
     "after_compactions": "after_compaction hook",
+    "result_shorteners": "shorten_results hook",
     "before_navigations": "before_navigation hook",
     "compactors": "compactor",
     "handlers": "on_event handler",

@@ -16,6 +16,7 @@ from kaa.core.events import (
     MessageStart,
     MessageUpdate,
     ModelFallback,
+    ResultsShortened,
     ToolArgumentsReplaced,
     ToolExecutionEnd,
     ToolExecutionStart,
@@ -227,6 +228,8 @@ class TranscriptView:
                 self._add_extension_block(ExtensionNote(extension, kind, details={"display": display}))
             case CompactionEnd():
                 self._show_compaction(event)
+            case ResultsShortened():
+                self.notice(f"{event.sentence[:1].upper()}{event.sentence[1:]}.", "info")
             case ModelFallback():
                 self.add(model_fallback(self._view, event))
             case BudgetUpdate() if event.state != "reached":  # that is asked about, or told at the end
