@@ -6,7 +6,6 @@ That an agent began, and how it ended, stands in the session of the conversation
 """
 
 import io
-import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,49 +14,29 @@ from pathlib import Path
 import msgspec
 
 from kaa.core.agent import Agent
-from kaa.core.budget import BudgetUsage, Ledger
+from kaa.core.budget import Ledger
 from kaa.core.events import AgentEnd, Event, ToolExecutionStart
 from kaa.core.messages import user_message
 from kaa.ext.agents import AgentError, AgentStatus
+from kaa.session.agents import BEGUN, ENDED, AgentBegun, AgentEnded, AgentNotes, agent_path
 from kaa.session.changed_paths import changed_paths
 from kaa.session.entries import Custom
 from kaa.session.errors import SessionError
-from kaa.session.file.file_store import FileStore, agents_folder
+from kaa.session.file.file_store import FileStore
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import MemoryStore, SessionStore, new_header, read_entry
 from kaa.tui.sanitize import squeezed
 
-_BEGUN, _ENDED = "agent", "agent_end"
 _MOST_IN_MEMORY = 50  # sessions without a file that can be continued
 _MOST_SHOWN = 200
 # What tells most about a call, if it has it.
 _SUBJECTS = ("command", "path", "pattern", "url", "task", "name")
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]")
-_LONGEST_NAME = 100
-
-
-class _Begun(msgspec.Struct, frozen=True):
-    """What is noted of an agent that begins. `parent`: the agent that called for it; None: the conversation's own."""
-
-    agent: str
-    task: str
-    call: str = ""
-    parent: str | None = None
-
-
-class _Ended(msgspec.Struct, frozen=True):
-    """What is noted of an agent that ended."""
-
-    agent: str
-    reason: str
-    seconds: float = 0.0
-    used: BudgetUsage = BudgetUsage()
 
 
 class _Live:
     """An agent at work."""
 
-    def __init__(self, begun: _Begun, agent: Agent, ledger: Ledger) -> None:
+    def __init__(self, begun: AgentBegun, agent: Agent, ledger: Ledger) -> None:
         self.begun = begun
         self.agent = agent
         self.ledger = ledger
@@ -139,9 +118,9 @@ class AgentRoster:
             SessionWriteError: the session of the conversation cannot be written.
         """
         live = _Live(
-            _Begun(agent_id, squeezed(task.strip().partition("\n")[0])[:_MOST_SHOWN], call, parent), agent, ledger
+            AgentBegun(agent_id, squeezed(task.strip().partition("\n")[0])[:_MOST_SHOWN], call, parent), agent, ledger
         )
-        self._note(_BEGUN, live.begun)
+        self._note(BEGUN, live.begun)
         unsubscribe = agent.subscribe(live.observe)
         self._live[agent_id], self._open[agent_id] = live, store
         try:
@@ -151,28 +130,16 @@ class AgentRoster:
             del self._live[agent_id], self._open[agent_id]
             if isinstance(store, MemoryStore):
                 self._keep(agent_id, store)
-            self._note(_ENDED, _Ended(agent_id, live.reason, round(live.seconds, 1), ledger.used))
+            self._note(ENDED, AgentEnded(agent_id, live.reason, round(live.seconds, 1), ledger.used))
 
     def list(self) -> Sequence[AgentStatus]:
         """See `AgentControl`."""
-        begun: dict[str, _Begun] = {}
-        ended: dict[str, _Ended] = {}
+        notes = AgentNotes()
         for node in self._store.tree.nodes:
             entry = read_entry(self._store, node) if node.type == "custom" else None
-            try:
-                match entry:
-                    case Custom(custom_type="agent", data=data):
-                        one = msgspec.convert(data, _Begun)
-                        begun.setdefault(one.agent, one)
-                        ended.pop(one.agent, None)
-                    case Custom(custom_type="agent_end", data=data):
-                        end = msgspec.convert(data, _Ended)
-                        ended[end.agent] = end
-                    case _:
-                        pass
-            except msgspec.ValidationError:
-                continue  # written by something else
-        return [self._status(one, ended.get(one.agent)) for one in begun.values()]
+            if isinstance(entry, Custom):
+                notes.add(entry.custom_type, entry.data)
+        return [self._status(one.begun[0], one.ended) for one in notes.agents.values()]
 
     def steer(self, agent_id: str, text: str) -> None:
         """See `AgentControl`."""
@@ -209,7 +176,7 @@ class AgentRoster:
             raise AgentError(f"The agent {agent_id} is not at work. At work: {at_work}.")
         return live
 
-    def _status(self, begun: _Begun, ended: _Ended | None) -> AgentStatus:
+    def _status(self, begun: AgentBegun, ended: AgentEnded | None) -> AgentStatus:
         path = self._path(begun.agent)
         session = str(path) if path is not None and begun.agent not in self._in_memory else None
         fixed = (begun.agent, begun.parent, begun.task, session)
@@ -220,11 +187,7 @@ class AgentRoster:
         return AgentStatus(*fixed, ended.reason, "", ended.used, ended.seconds)
 
     def _path(self, agent_id: str) -> Path | None:
-        if self._store.path is None:
-            return None
-        stem, _, end = agent_id.rpartition("-")
-        name = f"{_NOT_IN_NAMES.sub('_', stem)[:_LONGEST_NAME]}-{_NOT_IN_NAMES.sub('_', end)[:_LONGEST_NAME]}"
-        return agents_folder(self._store.path) / f"{name.lstrip('.')}.jsonl"
+        return None if self._store.path is None else agent_path(self._store.path, agent_id)
 
     def _keep(self, agent_id: str, store: MemoryStore) -> None:
         self._in_memory.pop(agent_id, None)
@@ -232,7 +195,7 @@ class AgentRoster:
         if len(self._in_memory) > _MOST_IN_MEMORY:
             del self._in_memory[next(iter(self._in_memory))]
 
-    def _note(self, kind: str, data: _Begun | _Ended) -> None:
+    def _note(self, kind: str, data: AgentBegun | AgentEnded) -> None:
         self._recorder.custom(kind, msgspec.to_builtins(data))
 
 

@@ -7,13 +7,15 @@ import asyncio
 import contextlib
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from kaa.session.file.append_file import PRIVATE_FILE
+from kaa.session.file.append_file import PRIVATE_FILE, create_private_folders
+from kaa.session.file.file_store import agents_folder
 from kaa.session.naming import folder_name
 from kaa.session.store import SessionStore
 from kaa.shell.home import Home
@@ -154,6 +156,7 @@ def export_session(
         ExportError: the target cannot be used.
         SessionError: the session cannot be read.
     """
+    from kaa.session.export.agents import problems_of_agents
     from kaa.session.export.request import Exported
     from kaa.session.export.selection import ExportSelection
 
@@ -168,17 +171,50 @@ def export_session(
     with _writing(target, force=request.force) as out:
         totals = write_session(source, selection, wanted, out)
         size = out.tell()
+        if wanted == "jsonl":
+            _write_agents(source, selection, target, totals, force=request.force)
     secrets = count_secrets(source, selection, redactor())
     removed, suspicious = (secrets, {}) if request.redact else ({}, secrets)
-    return Exported(target, wanted, size, totals, removed, suspicious)
+    return Exported(target, wanted, size, totals, removed, suspicious, problems_of_agents(source, selection))
+
+
+def _write_agents(
+    source: "SessionSource", selection: "ExportSelection", target: Path, totals: "Totals", *, force: bool
+) -> None:
+    """Write the sessions of agents into the folder beside the file, where an import finds them."""
+    from kaa.session.export.lines import write_agent_lines
+    from kaa.session.export.request import ExportError
+
+    folder = agents_folder(target)
+    is_new = not os.path.lexists(folder)
+    if not is_new and not force:
+        raise ExportError(f"{folder} exists already; choose another name, or replace it with --force")
+
+    def create(name: str) -> "contextlib.AbstractContextManager[BinaryIO]":
+        create_private_folders(folder)
+        return _writing(folder / name, force=force)
+
+    try:
+        for counted in write_agent_lines(source, selection, create):
+            totals.add_agent(counted)
+    except BaseException:
+        if is_new:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def count_secrets(source: "SessionSource", selection: "ExportSelection", redactor: "Redactor") -> Mapping[str, int]:
     """How many secrets of which kind are in what is selected. Each counts once, however often a format repeats it."""
+    from kaa.session.export.agents import agent_session, agents_in
     from kaa.session.export.selection import pick
 
-    for _ in pick(source, msgspec.structs.replace(selection, redactor=redactor)):
+    searched = msgspec.structs.replace(selection, redactor=redactor)
+    for _ in pick(source, searched):
         pass
+    for agent in agents_in(source, searched):
+        with agent_session(source, agent.id) as (session, _):
+            for _ in pick(session, searched) if session is not None else ():
+                pass
     return dict(redactor.kinds)
 
 

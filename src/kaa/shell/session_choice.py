@@ -1,10 +1,11 @@
 """The session a conversation goes on in: the user's choice, made into an open store."""
 
 import contextlib
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from kaa.session.file.file_store import FileStore
+from kaa.session.file.file_store import FileStore, agents_folder
 from kaa.session.library.finding import SessionLibrary, pi_sessions
 from kaa.session.store import MemoryStore, SessionStore
 from kaa.shell.home import Home
@@ -65,6 +66,7 @@ def discard_copy(choice: SessionChoice, store: SessionStore) -> None:
     if isinstance(choice, ForkSession | CloneSession) and store.path is not None:
         with contextlib.suppress(OSError):
             store.path.unlink(missing_ok=True)
+            shutil.rmtree(agents_folder(store.path), ignore_errors=True)
 
 
 def name_session(choice: SessionChoice, naming: Naming) -> None:

@@ -115,6 +115,7 @@ class Sharing:
             images=totals.images,
             all_branches=selection.all_branches,
             removed=removed,
+            agents=totals.agents,
         )
 
     async def _run(self, arguments: Sequence[str], seconds: float) -> tuple[int, str, str]:

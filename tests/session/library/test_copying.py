@@ -9,10 +9,11 @@ from hypothesis import example, given, settings
 
 from kaa.session.entries import Label, MessageEntry
 from kaa.session.errors import EntryNotFoundError, NotASessionError, SessionReadError
-from kaa.session.file.file_store import FileStore
+from kaa.session.file.file_store import FileStore, agents_folder
 from kaa.session.library.finding import SessionLibrary
 from kaa.session.store import session_name
 from tests.session.damaged_lines import CLAIMS, TORN_ENDS, Claim, session_of
+from tests.support.agent_sessions import LEAD, SCOUT, write_with_agents
 from tests.support.agents import run, say
 from tests.support.sessions import HEADER, JsonObject, entry, opened, texts, user_entry, write_session
 
@@ -221,3 +222,14 @@ def test_whatever_is_wrong_with_the_source_a_copy_says_the_same(claims: list[Cla
         for copy in (whole, branch):
             copy.release()
         assert path.read_bytes() == session_of(claims, end)
+
+
+def test_agents_that_began_in_what_is_copied_come_along(tmp_path: Path) -> None:
+    source = write_with_agents(tmp_path)
+
+    whole, start = library(tmp_path).fork(source), library(tmp_path).fork_path(source, "r")
+
+    run(whole.close())
+    run(start.close())
+    assert sorted(path.stem for path in agents_folder(whole.path).iterdir()) == [LEAD, SCOUT]
+    assert not agents_folder(start.path).exists()

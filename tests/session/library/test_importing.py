@@ -7,6 +7,7 @@ import pytest
 
 from kaa.session.errors import NotASessionError, SessionReadError, SessionWriteError
 from kaa.session.library.importing import Imported, import_session
+from tests.support.agent_sessions import LEAD, SCOUT, write_with_agents
 from tests.support.sessions import HEADER, JsonObject, opened, texts, user_entry, write_session
 
 
@@ -161,3 +162,24 @@ def test_a_library_that_cannot_be_written_is_named(tmp_path: Path, library: Libr
 
     with pytest.raises(SessionWriteError, match="sessions"):
         library.take(elsewhere(tmp_path))
+
+
+def test_its_agents_come_along_and_what_is_missing_is_counted(tmp_path: Path, library: Library) -> None:
+    source = write_with_agents(tmp_path)
+    lost = source.with_name(f"{source.name}.agents") / f"{SCOUT}.jsonl"
+    kept = lost.rename(tmp_path / "kept.jsonl")
+
+    imported = library.take(source)
+
+    agent = imported.path.with_name(f"{imported.path.name}.agents") / f"{LEAD}.jsonl"
+    with opened(agent) as store:
+        assert texts(store)[-1] == "The lead is done."
+        assert (store.header.cwd, store.header.parent_session) == (str(library.cwd), str(imported.path))
+    assert (agent.stat().st_mode & 0o777, agent.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert "the work of an agent is not there" in imported.report
+
+    kept.rename(lost)
+    again = library.take(source)
+
+    assert (again.was_there, again.missing_agents) == (True, 0)
+    assert agent.with_name(lost.name).exists()

@@ -32,12 +32,14 @@ class Draft(msgspec.Struct, frozen=True):
     images: int
     all_branches: bool
     removed: Mapping[str, int]
+    agents: int = 0
 
     @property
     def description(self) -> str:
         """What would go out, in lines for people."""
         branches = "all branches" if self.all_branches else "this branch only"
-        inside = [counted(self.messages, "message"), counted(self.tool_results, "tool result")]
+        inside = [counted(self.agents, "agent")] if self.agents else []
+        inside += [counted(self.messages, "message"), counted(self.tool_results, "tool result")]
         inside += [f"{counted(self.thinking_blocks, 'block')} of thinking", counted(self.images, "image")]
         lines = [f"{file.name} ({size_text(file.size)})" for file in self.files]
         lines.append(f"{', '.join(inside)}; {branches}")

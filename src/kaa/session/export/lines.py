@@ -1,11 +1,13 @@
 """A session as lines of JSON, for other programs: pi and kaa open what this writes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import BinaryIO
 
 import msgspec
 
 from kaa.session.entries import SessionHeader
+from kaa.session.export.agents import agent_session, agents_in
 from kaa.session.export.selection import ExportSelection, pick, picked, redacted_object, remarks, selected_nodes
 from kaa.session.export.source import SessionSource
 from kaa.session.export.totals import Totals
@@ -34,6 +36,30 @@ def write_lines(source: SessionSource, selection: ExportSelection, out: BinaryIO
         elif (chosen := picked(source, node, selection)) is not None:
             out.write(encode_object({**chosen.fields, "parentId": parent}))
     return totals
+
+
+def write_agent_lines(
+    source: SessionSource, selection: ExportSelection, create: Callable[[str], AbstractContextManager[BinaryIO]]
+) -> tuple[Totals, ...]:
+    """Write the sessions of the agents of a session, each as a file of its own, as `agents_folder` has them.
+
+    Args:
+        source: the session.
+        selection: what goes in; the whole of each agent that began in the selected entries.
+        create: makes a file of a name.
+
+    Raises:
+        OSError: a file cannot be written.
+        SessionError: a session cannot be read any more.
+    """
+    whole = msgspec.structs.replace(selection, all_branches=True)
+    totals = []
+    for agent in agents_in(source, selection):
+        with agent_session(source, agent.id) as (session, _):
+            if session is not None:
+                with create(session.path.name) as out:
+                    totals.append(write_lines(session, whole, out))
+    return tuple(totals)
 
 
 def _header_line(header: SessionHeader, selection: ExportSelection) -> bytes:

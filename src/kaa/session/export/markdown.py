@@ -12,6 +12,7 @@ from kaa.core.messages import Json
 from kaa.core.terminal_text import plain_text
 from kaa.session.as_user_message import label_of
 from kaa.session.compaction import undoing
+from kaa.session.export.agents import MOST_NESTED, ExportedAgent, agent_session, agents_in, redacted
 from kaa.session.export.page import title_of
 from kaa.session.export.selection import ExportSelection, Picked, pick, picked
 from kaa.session.export.source import SessionSource
@@ -31,11 +32,119 @@ def write_markdown(source: SessionSource, selection: ExportSelection, out: Binar
     branch = msgspec.structs.replace(selection, all_branches=False)
     totals = Totals()
     out.write(f"# {_one_line(title_of(source, branch))}\n".encode("utf-8", "replace"))
-    results = _Results(source, branch)
-    for entry in pick(source, branch):
-        totals.add(entry.fields)
-        out.writelines(f"\n{part}\n".encode("utf-8", "replace") for part in _parts(entry, branch, results))
+    agents = _Agents(source, branch, totals)
+    for part in _Talk(source, branch, agents, totals).parts():
+        out.write(f"\n{part}\n".encode("utf-8", "replace"))
     return totals
+
+
+class _Talk:
+    """The conversation of a session, or of an agent.
+
+    Args:
+        source: the session.
+        selection: what goes in.
+        agents: those of the conversation.
+        totals: counts what goes in.
+        agent: the id of the agent whose session it is; None for the conversation's own.
+    """
+
+    def __init__(
+        self,
+        source: SessionSource,
+        selection: ExportSelection,
+        agents: "_Agents",
+        totals: Totals,
+        agent: str | None = None,
+    ) -> None:
+        self._source = source
+        self._selection = selection
+        self._agents = agents
+        self._agent = agent
+        self._totals = totals
+        self._results = _Results(source, selection)
+
+    def parts(self) -> Iterator[str]:
+        """Its entries, as paragraphs."""
+        for entry in pick(self._source, self._selection):
+            self._totals.add(entry.fields)
+            yield from self._parts(entry)
+
+    def _parts(self, entry: Picked) -> Iterator[str]:
+        match entry.fields:
+            case {"type": "message", "message": {"role": "assistant"} as message}:
+                yield f"## {_one_line(message.get('model') or 'Assistant')}"
+                for block in _blocks(message.get("content")):
+                    yield from self._block(block, str(entry.fields.get("timestamp")))
+                if message.get("stopReason") in ("error", "aborted"):
+                    yield f"> {_one_line(message.get('errorMessage') or 'Stopped.')}"
+            case {"type": "custom", "customType": "agent"}:
+                yield from self._agents.begun_at(entry.node)
+            case fields:
+                yield from _parts(fields, self._selection)
+
+    def _block(self, block: Mapping[str, Json], since: str) -> Iterator[str]:
+        match block:
+            case {"type": "text", "text": str() as text} if text.strip():
+                yield text.strip()
+            case {"type": "thinking", "thinking": str() as thinking} if thinking.strip():
+                yield _folded("Thinking", thinking.strip())
+            case {"type": "toolCall", "id": call_id}:
+                result, until = self._results.take(str(call_id))
+                yield _call(block, result, self._agents.begun_by(self._agent, str(call_id), since, until))
+            case _:
+                return
+
+
+class _Agents:
+    """The agents of a conversation, each told once: under the call that began it, or where it began without one.
+
+    Args:
+        source: the session of the conversation.
+        selection: what goes in.
+        totals: counts what goes in.
+    """
+
+    def __init__(self, source: SessionSource, selection: ExportSelection, totals: Totals) -> None:
+        self._source = source
+        self._selection = selection
+        self._totals = totals
+        self._depth = 0
+        self._waiting = {agent.id: agent for agent in agents_in(source, selection)}
+
+    def begun_by(self, caller: str | None, call_id: str, since: str, until: str) -> Iterator[str]:
+        """Those that a call began. Some providers repeat the ids of calls, so its time counts, too.
+
+        Args:
+            caller: whose call it is; None for the conversation's own.
+            call_id: its id.
+            since: when it was made, as entries have it.
+            until: when it ended, likewise; empty if it did not.
+        """
+        for agent in list(self._waiting.values()) if self._depth < MOST_NESTED else ():
+            _, begun, timestamp = agent.beginnings[0]
+            is_then = since <= timestamp and (not until or timestamp <= until)
+            if is_then and begun.call == call_id and begun.parent == caller:
+                yield self._told(agent)
+
+    def begun_at(self, node: Node) -> Iterator[str]:
+        """The one whose beginning this entry notes, if no call told of it."""
+        for agent in list(self._waiting.values()):
+            if agent.beginnings[0].node is node:
+                yield self._told(agent)
+
+    def _told(self, agent: ExportedAgent) -> str:
+        del self._waiting[agent.id]
+        counted = Totals()
+        self._depth += 1
+        task = _one_line(redacted(agent.beginnings[0].begun.task, self._selection))
+        with agent_session(self._source, agent.id) as (source, problem):
+            parts = [f"*{problem}*"] if problem else []
+            if source is not None:
+                parts += _Talk(source, self._selection, self, counted, agent.id).parts()
+        self._depth -= 1
+        self._totals.add_agent(counted)
+        return _folded(f"Agent {agent.id}: {task} ({agent.outcome})", "\n\n".join(parts))
 
 
 class _Results:
@@ -50,21 +159,24 @@ class _Results:
             if isinstance(message, dict) and message.get("role") == "toolResult":
                 self._nodes.setdefault(str(message.get("toolCallId")), deque()).append(entry.node)
 
-    def take(self, call_id: str) -> Mapping[str, Json] | None:
-        """The next result of a call with this id, which with some providers there are several of."""
+    def take(self, call_id: str) -> tuple[Mapping[str, Json] | None, str]:
+        """The next result of a call with this id, which with some providers there are several of; and its time."""
         waiting = self._nodes.get(call_id)
-        if not waiting:
-            return None
-        node = waiting.popleft()
-        entry = picked(self._source, node, self._selection)
+        entry = picked(self._source, waiting.popleft(), self._selection) if waiting else None
         message = entry.fields.get("message") if entry is not None else None
-        return message if isinstance(message, dict) else None
+        if entry is None or not isinstance(message, dict):
+            return None, ""
+        return message, str(entry.fields.get("timestamp"))
 
 
-def _parts(entry: Picked, selection: ExportSelection, results: _Results) -> Iterator[str]:
-    match entry.fields:
-        case {"type": "message", "message": dict() as message}:
-            yield from _message(message, selection, results)
+def _parts(fields: Mapping[str, Json], selection: ExportSelection) -> Iterator[str]:
+    """Those of an entry that is not a reply."""
+    match fields:
+        case {"type": "message", "message": {"role": "user"} as message}:
+            yield f"## You\n\n{_said(message.get('content'))}"
+        case {"type": "message", "message": {"role": "bashExecution"} as message}:
+            output = _fenced(plain_text(str(message.get("output", "")))) if selection.tools else ""
+            yield f"## You ran\n\n{_fenced(str(message.get('command', '')), 'sh')}\n\n{output}".rstrip()
         case {"type": "compaction", "summary": undoing.WHOLE}:
             return  # a compaction was taken back, and here nothing is left out anyway
         case {"type": "compaction", "summary": str() as summary}:
@@ -79,36 +191,7 @@ def _parts(entry: Picked, selection: ExportSelection, results: _Results) -> Iter
             return
 
 
-def _message(message: Mapping[str, Json], selection: ExportSelection, results: _Results) -> Iterator[str]:
-    match message.get("role"):
-        case "user":
-            yield f"## You\n\n{_said(message.get('content'))}"
-        case "assistant":
-            yield f"## {_one_line(message.get('model') or 'Assistant')}"
-            for block in _blocks(message.get("content")):
-                yield from _block(block, results)
-            if message.get("stopReason") in ("error", "aborted"):
-                yield f"> {_one_line(message.get('errorMessage') or 'Stopped.')}"
-        case "bashExecution":
-            output = _fenced(plain_text(str(message.get("output", "")))) if selection.tools else ""
-            yield f"## You ran\n\n{_fenced(str(message.get('command', '')), 'sh')}\n\n{output}".rstrip()
-        case _:
-            return
-
-
-def _block(block: Mapping[str, Json], results: _Results) -> Iterator[str]:
-    match block:
-        case {"type": "text", "text": str() as text} if text.strip():
-            yield text.strip()
-        case {"type": "thinking", "thinking": str() as thinking} if thinking.strip():
-            yield _folded("Thinking", thinking.strip())
-        case {"type": "toolCall", "id": call_id}:
-            yield _call(block, results.take(str(call_id)))
-        case _:
-            return
-
-
-def _call(call: Mapping[str, Json], result: Mapping[str, Json] | None) -> str:
+def _call(call: Mapping[str, Json], result: Mapping[str, Json] | None, agents: Iterable[str]) -> str:
     arguments = call.get("arguments")
     subject = ""
     given = arguments if isinstance(arguments, dict) else {}
@@ -124,6 +207,7 @@ def _call(call: Mapping[str, Json], result: Mapping[str, Json] | None) -> str:
         if isinstance(details, dict) and isinstance(diff := details.get("diff"), str):
             parts.append(_fenced(diff, "diff"))
         parts.append(_displayed(details) or _result(result))
+    parts += agents
     return _folded(f"{call.get('name')}{subject}{state}", "\n\n".join(part for part in parts if part))
 
 

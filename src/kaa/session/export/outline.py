@@ -21,9 +21,9 @@ class ExportRow(NamedTuple):
 
     Attributes:
         kind: what it is, for icons and filters: `user`, `assistant`, `tool`, `command`, `compaction`, `branch`,
-            `custom`, `setting`, `remark` (a name or a label) or `other`.
+            `custom`, `agent` (it began), `setting`, `remark` (a name or a label) or `other`.
         preview: its beginning in one line.
-        calls: of a reply the ids of its tool calls, of a tool's result that of the call.
+        calls: of a reply the ids of its tool calls, of a tool's result or an agent that of the call.
     """
 
     kind: str
@@ -45,6 +45,12 @@ def row_of(fields: Mapping[str, Json]) -> ExportRow:
             return ExportRow("custom" if fields.get("display", True) else "other", _line(text))
         case {"type": "custom", "display": list(values)} if shown := stored_values(values):
             return ExportRow("custom", _line(" ".join(plain_lines(shown))))
+        case {
+            "type": "custom",
+            "customType": "agent",
+            "data": {"agent": str() as agent, "task": str() as task} as data,
+        }:
+            return ExportRow("agent", _line(f"{agent}: {task}"), (str(data.get("call")),))
         case {"type": "model_change"}:
             return ExportRow("setting", _line(f"{fields.get('provider')}/{fields.get('modelId')}"))
         case {"type": "thinking_level_change"}:

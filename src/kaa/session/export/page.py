@@ -10,6 +10,7 @@ The entries come in pieces, each an element of its own: a piece is parsed when s
 import base64
 import hashlib
 import html
+import itertools
 from importlib.resources import files
 from typing import BinaryIO
 
@@ -18,6 +19,7 @@ import msgspec
 from kaa import __version__
 from kaa.core.messages import Json
 from kaa.session.entries import SessionHeader
+from kaa.session.export.agents import Beginning, ExportedAgent, agent_session, agents_in, redacted
 from kaa.session.export.outline import ExportRow, row_of
 from kaa.session.export.selection import ExportSelection, Picked, pick, picked, redacted_object, remarks
 from kaa.session.export.source import SessionSource
@@ -37,6 +39,7 @@ _SCRIPTS = (
     "markdown.js",
     "tools.js",
     "display.js",
+    "agents.js",
     "entries.js",
     "transcript.js",
     "tree.js",
@@ -61,6 +64,7 @@ _ESCAPES = (
 class PageRow(msgspec.Struct, array_like=True):
     """An entry in the index. `parent` and `owner` are positions, -1 for none; `time` is in Unix milliseconds.
 
+    `parent`: of the first entry of the agent with the number n, -2 - n.
     `owner`: of a tool's result, the reply that called the tool.
     """
 
@@ -70,6 +74,27 @@ class PageRow(msgspec.Struct, array_like=True):
     preview: str
     time: int
     owner: int
+
+
+class PageAgent(msgspec.Struct, rename="camel"):
+    """An agent. Its entries follow those of the conversation.
+
+    Attributes:
+        outcome: how it ended.
+        problem: what is missing of its session.
+        first: the position of its first entry; that of the next agent's if it has none.
+        leaf: the position of its last entry, -1 if there are none.
+        begun: where it began or went on: positions of entries, and ids of calls in them; without a call, of the entry
+            that says so.
+    """
+
+    id: str
+    task: str
+    outcome: str
+    problem: str
+    first: int
+    leaf: int = -1
+    begun: list[tuple[int, str]] = msgspec.field(default_factory=list)
 
 
 class PageIndex(msgspec.Struct, rename="camel"):
@@ -89,6 +114,7 @@ class PageIndex(msgspec.Struct, rename="camel"):
     rows: list[PageRow] = msgspec.field(default_factory=list)
     starts: list[int] = msgspec.field(default_factory=list)
     labels: dict[str, str] = msgspec.field(default_factory=dict)
+    agents: list[PageAgent] = msgspec.field(default_factory=list)
 
 
 def write_page(source: SessionSource, selection: ExportSelection, out: BinaryIO) -> Totals:
@@ -140,20 +166,27 @@ class _Indexer:
 
     def __init__(self, index: PageIndex) -> None:
         self._index = index
+        self._calls: list[tuple[str, ...]] = []
+        self.begin(-1, index.totals)
+
+    def begin(self, root: int, totals: Totals) -> None:
+        """The entries of another session follow. `root`: what stands for the parent of its first ones."""
+        self._root = root
+        self._totals = totals
         self._positions: dict[int, int] = {}  # by identity of the node: damaged files have ids twice
         self._by_id: dict[str, int] = {}
-        self._calls: list[tuple[str, ...]] = []
 
     def add(self, entry: Picked) -> None:
         """Note the next entry."""
         row = row_of(entry.fields)
         parent = self.nearest(entry.node.parent)
-        owner = self._owner(row, parent) if row.kind == "tool" else -1
+        owner = self.owner(row.calls[0], parent) if row.kind == "tool" else -1
         time = unix_milliseconds(str(entry.fields.get("timestamp")))
         self._positions[id(entry.node)] = self._by_id[entry.node.id] = len(self._index.rows)
-        self._index.rows.append(PageRow(entry.node.id, parent, row.kind, row.preview, time, owner))
+        above = parent if parent >= 0 else self._root
+        self._index.rows.append(PageRow(entry.node.id, above, row.kind, row.preview, time, owner))
         self._calls.append(row.calls)
-        self._index.totals.add(entry.fields)
+        self._totals.add(entry.fields)
         self.label(entry.fields)
 
     def nearest(self, node: Node | None) -> int:
@@ -164,11 +197,20 @@ class _Indexer:
             node = node.parent
         return -1
 
-    def _owner(self, result: ExportRow, position: int) -> int:
-        """Results follow their reply, with other results and settings between. Ids of calls repeat in a session."""
-        while position >= 0 and self._index.rows[position].kind in ("tool", "setting", "remark"):
+    def owner(self, call_id: str, position: int) -> int:
+        """Results follow their reply, with other results, agents and settings between. Ids of calls repeat."""
+        while position >= 0 and self._index.rows[position].kind in ("tool", "setting", "remark", "agent", "other"):
             position = self._index.rows[position].parent
-        return position if position >= 0 and result.calls[0] in self._calls[position] else -1
+        return position if position >= 0 and call_id in self._calls[position] else -1
+
+    def caller(self, agent: PageAgent, end: int, call_id: str, time: int) -> int:
+        """The position of the last reply of an agent until a time that has this call; -1 if there is none."""
+        found = -1
+        for position in range(agent.first, end):
+            row = self._index.rows[position]
+            if row.kind == "assistant" and row.time <= time and call_id in self._calls[position]:
+                found = position
+        return found
 
     def label(self, fields: dict[str, Json]) -> None:
         """Note a label, if this is one."""
@@ -181,26 +223,89 @@ class _Indexer:
             self._index.labels[position] = label
 
 
-def _write_entries(source: SessionSource, selection: ExportSelection, out: BinaryIO, index: PageIndex) -> None:
-    indexer = _Indexer(index)
-    piece: list[bytes] = []
-    size = 0
-    for position, entry in enumerate(pick(source, selection)):
-        indexer.add(entry)
+class _Pieces:
+    """Writes entries into pieces."""
+
+    def __init__(self, out: BinaryIO, index: PageIndex) -> None:
+        self._out = out
+        self._index = index
+        self._piece: list[bytes] = []
+        self._size = 0
+        self._count = 0
+
+    def add(self, entry: Picked) -> None:
+        """Write the next entry, soon."""
         encoded = embed(_encode(entry.fields))
-        if piece and size + len(encoded) > _PIECE_BYTES:
-            _write_piece(out, piece)
-            piece, size = [], 0
-        if not piece:
-            index.starts.append(position)
-        piece.append(encoded)
-        size += len(encoded)
-    if piece:
-        _write_piece(out, piece)
+        if self._piece and self._size + len(encoded) > _PIECE_BYTES:
+            self.flush()
+        if not self._piece:
+            self._index.starts.append(self._count)
+        self._piece.append(encoded)
+        self._size += len(encoded)
+        self._count += 1
+
+    def flush(self) -> None:
+        """Write what was added."""
+        if self._piece:
+            _write_piece(self._out, self._piece)
+        self._piece, self._size = [], 0
+
+
+def _write_entries(source: SessionSource, selection: ExportSelection, out: BinaryIO, index: PageIndex) -> None:
+    indexer, pieces = _Indexer(index), _Pieces(out, index)
+    for entry in pick(source, selection):
+        indexer.add(entry)
+        pieces.add(entry)
     index.leaf = indexer.nearest(source.tree.leaf)
     for node in () if selection.all_branches else remarks(source, source.tree.path()):
         if (remark := picked(source, node, selection)) is not None:
             indexer.label(remark.fields)
+    agents = agents_in(source, selection)
+    begun = [[indexer.nearest(beginning.node) for beginning in agent.beginnings] for agent in agents]
+    for agent in agents:
+        _write_agent(source, selection, agent, indexer, pieces, index)
+    pieces.flush()
+    for agent, page_agent, positions in zip(agents, index.agents, begun, strict=True):
+        page_agent.begun = [
+            _begun_at(beginning, position, indexer, index)
+            for beginning, position in zip(agent.beginnings, positions, strict=True)
+        ]
+
+
+def _write_agent(
+    source: SessionSource,
+    selection: ExportSelection,
+    agent: ExportedAgent,
+    indexer: _Indexer,
+    pieces: _Pieces,
+    index: PageIndex,
+) -> None:
+    branch = msgspec.structs.replace(selection, all_branches=False)
+    totals = Totals()
+    task = redacted(agent.beginnings[0].begun.task, selection)
+    indexer.begin(-2 - len(index.agents), totals)
+    with agent_session(source, agent.id) as (session, problem):
+        shown = PageAgent(agent.id, task, agent.outcome, problem, len(index.rows))
+        index.agents.append(shown)
+        for entry in pick(session, branch) if session is not None else ():
+            indexer.add(entry)
+            pieces.add(entry)
+            shown.leaf = len(index.rows) - 1
+    index.totals.add_agent(totals)
+
+
+def _begun_at(beginning: Beginning, position: int, indexer: _Indexer, index: PageIndex) -> tuple[int, str]:
+    """Where an agent is shown: the entry with the call that began it; else the one that says that it began."""
+    begun = beginning.begun
+    owner = -1
+    if begun.call and begun.parent is None:
+        owner = indexer.owner(begun.call, position)
+    elif begun.call:
+        for agent, following in itertools.pairwise((*index.agents, None)):
+            if agent is not None and agent.id == begun.parent:
+                end = len(index.rows) if following is None else following.first
+                owner = indexer.caller(agent, end, begun.call, unix_milliseconds(beginning.timestamp))
+    return (owner, begun.call) if owner >= 0 else (position, "")
 
 
 def _write_piece(out: BinaryIO, piece: list[bytes]) -> None:

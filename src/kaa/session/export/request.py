@@ -1,6 +1,6 @@
 """What somebody wants exported, and what came of it. Light: the commands that ask are known at the start."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -55,6 +55,7 @@ class Exported(msgspec.Struct, frozen=True):
         size: in bytes.
         removed: secrets that were taken out, by kind.
         suspicious: what looks like secrets and is still in it, by kind.
+        problems: what is missing of the sessions of agents, in sentences.
     """
 
     path: Path
@@ -63,11 +64,17 @@ class Exported(msgspec.Struct, frozen=True):
     totals: Totals
     removed: Mapping[str, int]
     suspicious: Mapping[str, int]
+    problems: Sequence[str] = ()
 
     @property
     def report(self) -> str:
         """What was done, in some lines for people."""
-        lines = [f"wrote {self.path} ({size_text(self.size)}, {counted(self.totals.messages, 'message')})"]
+        agents = self.totals.agents
+        with_agents = f" with those of {counted(agents, 'agent')}" if agents else ""
+        lines = [f"wrote {self.path} ({size_text(self.size)}, {counted(self.totals.messages, 'message')}{with_agents})"]
+        if agents and self.format == "jsonl":
+            lines.append(f"the sessions of agents are in the folder {self.path.name}.agents beside it")
+        lines += self.problems
         if self.removed:
             lines.append(f"secrets removed: {kinds_text(self.removed)}")
         if self.suspicious:

@@ -66,7 +66,7 @@ def pick(source: SessionSource, selection: ExportSelection) -> Iterator[Picked]:
 
 def picked(source: SessionSource, node: Node, selection: ExportSelection) -> Picked | None:
     """An entry as it goes in; None if its line is not a JSON object."""
-    fields = _decode(source.line(node))
+    fields = fields_of(source.line(node))
     if fields is None:
         return None
     match fields:
@@ -79,6 +79,8 @@ def picked(source: SessionSource, node: Node, selection: ExportSelection) -> Pic
             fields["content"] = _filtered_blocks(content, selection)
         case {"type": "compaction", "systemMessage": _} if not selection.tools:
             del fields["systemMessage"]
+        case {"type": "custom", "customType": "agent", "data": dict() as begun} if not selection.tools:
+            begun.pop("task", None)  # an argument of the call
         case _:
             pass
     return Picked(node, fields if selection.redactor is None else redacted_object(fields, selection.redactor))
@@ -130,7 +132,8 @@ def _redacted(value: Json, redactor: TextFilter) -> Json:
             return value
 
 
-def _decode(line: bytes) -> dict[str, Json] | None:
+def fields_of(line: bytes) -> dict[str, Json] | None:
+    """The JSON object of a line; None if it is none."""
     try:
         value = msgspec.json.decode(line)
     except UNREADABLE:
@@ -141,7 +144,7 @@ def _decode(line: bytes) -> dict[str, Json] | None:
 def _target_role(source: SessionSource, target_id: Json) -> str:
     """Whose content an edit replaces: the role of a message, the type of another entry. Unknown: a tool's."""
     node = source.tree.get(target_id) if isinstance(target_id, str) else None
-    fields = _decode(source.line(node)) if node is not None else None
+    fields = fields_of(source.line(node)) if node is not None else None
     match fields:
         case {"message": {"role": str() as role}} | {"type": str() as role}:
             return role

@@ -23,6 +23,11 @@ class SessionSource(Protocol):
     """What can be exported: a `SnapshotFile`, or a session in use (`SessionStore`)."""
 
     @property
+    def path(self) -> Path | None:
+        """Its file; None if it has none. The sessions of its agents are beside it."""
+        ...
+
+    @property
     def header(self) -> SessionHeader:
         """Id, directory and time of creation."""
         ...
@@ -38,14 +43,20 @@ class SessionSource(Protocol):
 
 
 class SnapshotFile:
-    """A session file as it was when it was opened; another process may go on writing it. Use `open`."""
+    """A session file as it was when it was opened; another process may go on writing it. Use `open`.
+
+    Attributes:
+        path: of the file.
+        is_torn: its last line is not whole: it is being written, or whoever wrote it was killed.
+    """
 
     def __init__(
         self, path: Path, header: SessionHeader, tree: SessionTree, descriptor: int, migrated: bytes = b""
     ) -> None:
         self.header = header
         self.tree = tree
-        self._path = path
+        self.path = path
+        self.is_torn = False
         self._descriptor = descriptor
         self._migrated = migrated
 
@@ -66,6 +77,8 @@ class SnapshotFile:
         try:
             try:
                 snapshot = cls._load(path, descriptor)
+                size = os.fstat(descriptor).st_size
+                snapshot.is_torn = os.pread(descriptor, 1, size - 1) != b"\n"
             except OSError as error:
                 raise SessionReadError(path, error) from error
             yield snapshot
@@ -101,4 +114,4 @@ class SnapshotFile:
         try:
             return os.pread(self._descriptor, node.length, node.offset)
         except OSError as error:
-            raise SessionReadError(self._path, error) from error
+            raise SessionReadError(self.path, error) from error

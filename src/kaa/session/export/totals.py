@@ -40,12 +40,14 @@ class Totals(msgspec.Struct, rename="camel"):
     Attributes:
         models: what replies used, by `provider/id`.
         aside: what summaries and tools used; the file does not say of which model.
+        agents: whose messages are counted with the others; what they used is in the conversation's own entries.
     """
 
     messages: int = 0
     tool_results: int = 0
     thinking_blocks: int = 0
     images: int = 0
+    agents: int = 0
     models: dict[str, ModelTotal] = msgspec.field(default_factory=dict)
     aside: ModelTotal = msgspec.field(default_factory=ModelTotal)
 
@@ -68,6 +70,14 @@ class Totals(msgspec.Struct, rename="camel"):
                 self._add_aside(message)
             case _:
                 pass
+
+    def add_agent(self, agent: "Totals") -> None:
+        """Count the session of an agent."""
+        self.agents += 1
+        self.messages += agent.messages
+        self.tool_results += agent.tool_results
+        self.thinking_blocks += agent.thinking_blocks
+        self.images += agent.images
 
     def _add_blocks(self, content: Json) -> None:
         for block in content if isinstance(content, list) else ():

@@ -63,11 +63,14 @@ class SessionLibrary:
         Raises:
             SessionError: the source cannot be read, or the copy cannot be written.
         """
-        from kaa.session.library.copying import copy_everything  # lazy: few sessions are copies
+        from kaa.session.library.agents import copy_agents  # lazy, both: few sessions are copies
+        from kaa.session.library.copying import copy_everything
 
         header = new_header(self._cwd, str(source.absolute()))
-        copy_everything(source, header, self._path(header))
-        return FileStore.open(self._path(header))
+        path = self._path(header)
+        copy_everything(source, header, path)
+        copy_agents(source, path)
+        return FileStore.open(path)
 
     def fork_path(self, source: Path, entry_id: str | None = None, *, inclusive: bool = True) -> FileStore:
         """Go on in a copy of what leads to an entry, made for this project. See `copy_path`.
@@ -75,12 +78,16 @@ class SessionLibrary:
         Raises:
             SessionError: the source cannot be read or has no such entry, or the copy cannot be written.
         """
-        from kaa.session.library.copying import copy_path  # lazy, as above
+        from kaa.session.library.agents import copy_agents  # lazy, as above
+        from kaa.session.library.copying import copy_path
 
         header = new_header(self._cwd, str(source.absolute()))
         path = self._path(header)
         is_copied = copy_path(source, header, path, entry_id, inclusive=inclusive)
-        return FileStore.open(path) if is_copied else FileStore.create(path, header)
+        if not is_copied:
+            return FileStore.create(path, header)
+        copy_agents(source, path)
+        return FileStore.open(path)
 
     def most_recent(self) -> Path | None:
         """The session of this project that was written last; None if there is none."""

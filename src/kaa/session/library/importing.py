@@ -13,6 +13,7 @@ from kaa.session.errors import SessionWriteError
 from kaa.session.export.source import SnapshotFile
 from kaa.session.file.append_file import PRIVATE_FILE, create_private_folders
 from kaa.session.file.jsonl import encode_line
+from kaa.session.library.agents import copy_agents
 from kaa.session.naming import file_name, is_session_id, iso_timestamp, new_session_id, unix_milliseconds
 
 
@@ -22,14 +23,16 @@ class Imported(msgspec.Struct, frozen=True):
     Attributes:
         path: of its file there.
         header: of that file.
-        was_there: this very session was in the library before; nothing was done.
+        was_there: this very session was in the library before; at most agents were added that were missing.
         moved_from: the directory it was about, where that does not exist on this machine.
+        missing_agents: of how many of its agents there are no sessions beside the file.
     """
 
     path: Path
     header: SessionHeader
     was_there: bool = False
     moved_from: str | None = None
+    missing_agents: int = 0
 
     @property
     def report(self) -> str:
@@ -37,6 +40,9 @@ class Imported(msgspec.Struct, frozen=True):
         lines = [f"{'was there already' if self.was_there else 'imported'}: {self.path}"]
         if self.moved_from is not None:
             lines.append(f"its directory {self.moved_from} is not on this machine; it is about {self.header.cwd} now")
+        if self.missing_agents:
+            agents = "an agent" if self.missing_agents == 1 else f"{self.missing_agents} agents"
+            lines.append(f"the work of {agents} is not there: it belongs into the folder FILE.agents beside the file")
         return "\n".join(lines)
 
 
@@ -74,7 +80,7 @@ def import_session(source: Path, folder_of: Callable[[str], Path], cwd: str) -> 
             _copy(snapshot, header, copy)
             if path.exists():
                 if _same(copy, path):
-                    return Imported(path, header, was_there=True)
+                    return Imported(path, header, was_there=True, missing_agents=copy_agents(source, path))
                 header = msgspec.structs.replace(header, id=new_session_id())
                 path = _place(folder, header)
                 _copy(snapshot, header, copy)
@@ -84,7 +90,7 @@ def import_session(source: Path, folder_of: Callable[[str], Path], cwd: str) -> 
         finally:
             with contextlib.suppress(OSError):
                 copy.unlink(missing_ok=True)
-    return Imported(path, header, moved_from=moved_from)
+    return Imported(path, header, moved_from=moved_from, missing_agents=copy_agents(source, path))
 
 
 def _place(folder: Path, header: SessionHeader) -> Path:

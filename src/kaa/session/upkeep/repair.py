@@ -16,6 +16,7 @@ from kaa.session.errors import SessionWriteError
 from kaa.session.file.append_file import PRIVATE_FILE, AppendFile
 from kaa.session.file.decoding import read_head
 from kaa.session.file.jsonl import encode_object, lenient_object
+from kaa.session.library.agents import copy_agents
 from kaa.session.library.copying import write_session
 from kaa.session.naming import file_name, iso_timestamp, new_entry_id, new_session_id, session_id_in
 from kaa.session.store import new_header
@@ -78,6 +79,7 @@ def _repaired(surveyed: Survey, file: AppendFile, *, in_place: bool) -> Repaired
     write_session(target, header, mending.lines())
     damaged = _keep_damaged(surveyed, file)
     if not in_place:
+        copy_agents(path, target)
         return Repaired(target, path, damaged, mending.count)
     return Repaired(path, _swap(path, target), damaged, mending.count)
 

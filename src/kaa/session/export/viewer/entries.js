@@ -27,6 +27,7 @@ function partsOf(entry, position, isOpen, resultFor) {
       if (entry.display === false) return null;
       return extensionParts(entry, isOpen);
     case "custom":
+      if (rows[position][KIND] === "agent") return agentParts(position, isOpen);
       return displayed(entry.display) ? extensionParts({ ...entry, details: entry }, isOpen) : null;
     case "model_change":
       return noteParts(`Model: ${asText(entry.provider)}/${asText(entry.modelId)}`);
@@ -64,6 +65,10 @@ function messageParts(message, position, isOpen, resultFor) {
     default:
       return null;
   }
+}
+
+function agentParts(position, isOpen) {
+  return { kind: "custom", name: "Agent", body: agentsBegunAt(position, "").map((number) => agentView(number, isOpen)) };
 }
 
 function extensionParts(message, isOpen) {

@@ -111,6 +111,7 @@ function about() {
     ["Started", Number.isNaN(Date.parse(header.timestamp)) ? "" : dateFormat.format(Date.parse(header.timestamp))],
     ["Session", asText(header.id)],
     ["Messages", `${count(totals.messages, "message")}, ${count(totals.toolResults, "tool result")}`],
+    ["Agents", totals.agents ? `${totals.agents.toLocaleString()}, with their messages above` : ""],
     ...Object.entries(totals.models).map(([model, used]) => [
       model,
       `${count(used.replies, "reply", "replies")} · ${totalText(used)}`,

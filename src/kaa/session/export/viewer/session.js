@@ -21,6 +21,27 @@ function childrenOf(position) {
   return children.get(position) || [];
 }
 
+// The entries of agents follow those of the conversation. An agent is shown where it began: at a call of an entry, or
+// at the entry that says so, which is the empty call.
+const agents = index.agents;
+const agentsFirst = agents.length ? agents[0].first : rows.length;
+const begunAt = new Map();
+agents.forEach((agent, number) => {
+  for (const [position, call] of agent.begun) {
+    const key = `${position} ${call}`;
+    if (!begunAt.has(key)) begunAt.set(key, new Set());
+    begunAt.get(key).add(number);
+  }
+});
+
+function agentsBegunAt(position, call) {
+  return [...(begunAt.get(`${position} ${call}`) || [])];
+}
+
+function agentOf(position) {
+  return agents.findLastIndex((agent) => agent.first <= position);
+}
+
 function pieceOf(position) {
   let low = 0, high = index.starts.length - 1;
   while (low < high) {
@@ -56,6 +77,7 @@ const pathOfLeaf = new Set(pathTo(index.leaf));
 // Where the branch through an entry ends: at the session's leaf if it is on the way there, else with the newest entries.
 function tipOf(position) {
   if (pathOfLeaf.has(position)) return index.leaf;
+  if (position >= agentsFirst) return agents[agentOf(position)].leaf;
   let tip = position;
   for (let below = childrenOf(tip); below.length; below = childrenOf(tip)) tip = below[below.length - 1];
   return tip;

@@ -58,6 +58,7 @@ function toolCard(call, result, position, isOpen) {
   outcome.append(...images(result ? result.message.content : []));
   if (outcome.childNodes.length) card.append(outcome);
   if (result) outcome.dataset.position = result.position;
+  card.append(...agentsBegunAt(position, asText(call.id)).map((number) => agentView(number, isOpen)));
   return card;
 }
 

@@ -50,21 +50,25 @@ function showBranch(tip) {
   path = pathTo(tip);
   currentPath = new Set(path);
   resultsOf = new Map();
-  for (const position of path) {
-    const owner = rows[position][OWNER];
-    if (owner < 0) continue;
-    if (resultsOf.has(owner)) resultsOf.get(owner).push(position);
-    else resultsOf.set(owner, [position]);
-  }
+  noteResults(path);
   shown = path.filter(isShown);
   watcher.disconnect();
   sectionOf = new Map();
   sections = [];
   for (let at = 0; at < shown.length; at += SECTION_ENTRIES) addSection(shown.slice(at, at + SECTION_ENTRIES));
   holder.replaceChildren(...sections.map((section) => section.element));
-  document.getElementById("end").textContent = endText();
+  document.getElementById("end").replaceChildren(...ending());
   current = -1;
   if (shown.length <= SMALL) sections.forEach(fill);
+}
+
+function noteResults(positions) {
+  for (const position of positions) {
+    const owner = rows[position][OWNER];
+    if (owner < 0) continue;
+    if (resultsOf.has(owner)) resultsOf.get(owner).add(position);
+    else resultsOf.set(owner, new Set([position]));
+  }
 }
 
 function addSection(positions) {
@@ -101,6 +105,7 @@ function redraw(section) {
 // Results of tools are shown with their calls, unless they have lost them.
 function isShown(position) {
   const row = rows[position];
+  if (row[KIND] === "agent") return agentsBegunAt(position, "").length > 0;
   return row[KIND] !== "other" && row[KIND] !== "remark" && (row[KIND] !== "tool" || row[OWNER] < 0);
 }
 
@@ -178,9 +183,12 @@ function setAllOpen(isOpen) {
   for (const section of sections) if (section.isFilled) redraw(section);
 }
 
-function endText() {
-  if (!shown.length) return "This session has no messages.";
-  return currentTip === index.leaf ? "The conversation goes on from here." : "This branch was left here.";
+function ending() {
+  if (!shown.length) return ["This session has no messages."];
+  if (currentTip === index.leaf) return ["The conversation goes on from here."];
+  if (currentTip < agentsFirst) return ["This branch was left here."];
+  const agent = agents[agentOf(currentTip)];
+  return [`This is the work of ${agent.id}. `, button("more", "Where it began", "", () => goTo(agent.begun[0][0]))];
 }
 
 addEventListener("beforeprint", () => sections.forEach(fill));

@@ -2,7 +2,7 @@
 
 const LINE = 26; // pixels, as in the style
 const MOST_INDENT = 10;
-const ICONS = { user: "›", assistant: "●", tool: "⚒", command: "$", compaction: "≡", branch: "⤴", custom: "◆", setting: "·", remark: "·", other: "·" };
+const ICONS = { user: "›", assistant: "●", tool: "⚒", command: "$", compaction: "≡", branch: "⤴", custom: "◆", agent: "◇", setting: "·", remark: "·", other: "·" };
 
 const tree = document.getElementById("tree");
 const canvas = element("div", "canvas");
@@ -26,7 +26,7 @@ function treeLevels() {
 // Depth first without recursion: a session is one long chain.
 function inTreeOrder() {
   const order = [];
-  const open = [...childrenOf(-1)].reverse();
+  const open = [-1, ...agents.map((_, number) => -2 - number)].flatMap(childrenOf).reverse();
   while (open.length) {
     const position = open.pop();
     order.push(position);
@@ -38,9 +38,11 @@ function inTreeOrder() {
 
 const treeOrder = inTreeOrder();
 
+const isTalk = (kind) => !["tool", "setting", "remark", "other"].includes(kind);
 const FILTERS = {
-  talk: (kind) => !["tool", "setting", "remark", "other"].includes(kind),
-  user: (kind) => kind === "user",
+  talk: (kind, position) => position < agentsFirst && isTalk(kind),
+  user: (kind, position) => position < agentsFirst && kind === "user",
+  agents: (kind, position) => position >= agentsFirst && isTalk(kind),
   labels: (kind, position) => index.labels[position] !== undefined,
   all: () => true,
 };

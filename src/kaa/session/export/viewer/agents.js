@@ -1,0 +1,34 @@
+// What an agent was told, said and did, under the call that began it: folded, and made when somebody opens it.
+
+const agentsBeingDrawn = new Set(); // a damaged file may say that an agent began itself
+
+function agentView(number, isOpen) {
+  const agent = agents[number];
+  const title = element("summary", "", element("b", "", `Agent ${agent.id}`), " ", element("span", "subject", agent.task), " ", element("span", "note", agent.outcome));
+  const view = element("details", "agent", title, agent.problem ? element("p", "problem", agent.problem) : null);
+  let isFilled = false;
+  const fillAgent = () => {
+    if (isFilled || agentsBeingDrawn.has(number)) return;
+    isFilled = true;
+    agentsBeingDrawn.add(number);
+    view.append(...agentEntries(agent, isOpen));
+    agentsBeingDrawn.delete(number);
+    highlight();
+  };
+  view.addEventListener("toggle", () => view.open && fillAgent());
+  if (isOpen) {
+    view.open = true;
+    fillAgent();
+  }
+  return view;
+}
+
+function agentEntries(agent, isOpen) {
+  if (agent.leaf < 0) return agent.problem ? [] : [element("p", "note", "It has said nothing.")];
+  const positions = pathTo(agent.leaf);
+  const own = button("more", "Show it on its own", "", () => goTo(agent.leaf));
+  const drawn = positions.filter(isShown);
+  if (drawn.length > SMALL) return [element("p", "note", `It has ${count(drawn.length, "entry", "entries")}. `, own)];
+  noteResults(positions);
+  return [...drawn.map((position) => renderEntry(position, isOpen, resultFor)).filter(Boolean), own];
+}
