@@ -123,8 +123,6 @@ def test_the_user_steers_one_at_work(seat: Seat) -> None:
     with seat.open("--approvals", "auto", script=script) as terminal:
         enter(terminal, "hi")
         seat.model.wait_until_stalled()
-        enter(terminal, "/agents")
-        terminal.wait_for("working, ")
         enter(terminal, "/agents tell explore Try the wall.")
         terminal.wait_for("is told when its present calls are done")
         seat.model.release()

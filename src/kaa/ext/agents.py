@@ -1,7 +1,7 @@
 """What an extension has kaa run: agents (`run_agent`) and tools (`call_tool`), and what came of them."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -10,6 +10,9 @@ from kaa.core.events import RunEndReason
 from kaa.core.messages import Json
 from kaa.core.provider import ThinkingLevel
 from kaa.core.tool import ToolError, ToolResult
+
+if TYPE_CHECKING:
+    from kaa.session.transcript import Transcript
 
 
 class AgentTask(msgspec.Struct, frozen=True):
@@ -133,6 +136,14 @@ class AgentControl(Protocol):
 
     def transcript(self, agent_id: str) -> str:
         """What it was told, said and did until now, as Markdown.
+
+        Raises:
+            AgentError: there is no such agent, or its session cannot be read.
+        """
+        ...
+
+    def entries(self, agent_id: str) -> "Transcript":
+        """What is shown of its session until now, entry by entry.
 
         Raises:
             AgentError: there is no such agent, or its session cannot be read.

@@ -15,6 +15,19 @@ from kaa.session.naming import iso_timestamp, new_entry_id, new_session_id
 from kaa.session.tree import Node, SessionTree
 
 
+class ReadableSession(Protocol):
+    """A session of which entries can be read."""
+
+    @property
+    def tree(self) -> SessionTree:
+        """All entries and the leaf."""
+        ...
+
+    def line(self, node: Node) -> bytes:
+        """The line of an entry, without its line feed."""
+        ...
+
+
 class SessionStore(Protocol):
     """One session. There are two kinds: `FileStore` and `MemoryStore`."""
 
@@ -85,7 +98,7 @@ class SessionStore(Protocol):
         ...
 
 
-def read_entry(store: SessionStore, node: Node) -> AnyEntry | None:
+def read_entry(store: ReadableSession, node: Node) -> AnyEntry | None:
     """The entry at `node`; None for one that we do not understand."""
     return decode_entry(store.line(node))
 

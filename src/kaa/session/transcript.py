@@ -1,5 +1,6 @@
 """A session as it is shown: everything on the way from the root to the leaf, decoded when it is looked at."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TypeAlias, get_args, overload
 
@@ -15,7 +16,7 @@ from kaa.session.entries import (
     ThinkingLevelChange,
 )
 from kaa.session.file.decoding import decode_entry
-from kaa.session.store import SessionStore, read_entry
+from kaa.session.store import ReadableSession, read_entry
 from kaa.session.tree import Node
 
 
@@ -40,14 +41,23 @@ class Transcript(Sequence[DisplayEntry]):
 
     Args:
         store: the session.
+        is_torn: the last line of its file is not whole.
+
+    Attributes:
+        is_torn: as given.
     """
 
-    def __init__(self, store: SessionStore) -> None:
+    def __init__(self, store: ReadableSession, *, is_torn: bool = False) -> None:
+        self.is_torn = is_torn
         self._store = store
         self._nodes = [node for node in store.tree.path() if node.type in _SHOWN and not self._is_hidden(node)]
 
     def __len__(self) -> int:
         return len(self._nodes)
+
+    def before(self, node: Node) -> int:
+        """How many of these entries come before an entry of the same path."""
+        return bisect_left(self._nodes, node.offset, key=lambda other: other.offset)
 
     @overload
     def __getitem__(self, index: int) -> DisplayEntry: ...

@@ -6,6 +6,7 @@ That an agent began, and how it ended, stands in the session of the conversation
 """
 
 import io
+import itertools
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from kaa.session.errors import SessionError
 from kaa.session.file.file_store import FileStore
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import MemoryStore, SessionStore, new_header, read_entry
+from kaa.session.transcript import Transcript
 from kaa.tui.sanitize import squeezed
 
 _MOST_IN_MEMORY = 50  # sessions without a file that can be continued
@@ -76,6 +78,8 @@ class AgentRoster:
         self._live: dict[str, _Live] = {}
         self._open: dict[str, SessionStore] = {}
         self._in_memory: dict[str, MemoryStore] = {}
+        self._notes = AgentNotes()  # of the first entries of the session, `_noted` of them
+        self._noted = 0
 
     def open_session(self, agent_id: str, *, resume: bool) -> SessionStore:
         """The session of an agent that is about to begin, or to go on.
@@ -134,12 +138,13 @@ class AgentRoster:
 
     def list(self) -> Sequence[AgentStatus]:
         """See `AgentControl`."""
-        notes = AgentNotes()
-        for node in self._store.tree.nodes:
+        nodes = self._store.tree.nodes
+        for node in itertools.islice(nodes, self._noted, None):
             entry = read_entry(self._store, node) if node.type == "custom" else None
             if isinstance(entry, Custom):
-                notes.add(entry.custom_type, entry.data)
-        return [self._status(one.begun[0], one.ended) for one in notes.agents.values()]
+                self._notes.add(entry.custom_type, entry.data)
+        self._noted = len(nodes)
+        return [self._status(one.begun[0], one.ended) for one in self._notes.agents.values()]
 
     def steer(self, agent_id: str, text: str) -> None:
         """See `AgentControl`."""
@@ -168,6 +173,22 @@ class AgentRoster:
         except SessionError as error:
             raise AgentError(str(error)) from error
         return out.getvalue().decode("utf-8", "replace")
+
+    def entries(self, agent_id: str) -> Transcript:
+        """See `AgentControl`."""
+        from kaa.session.reopened import ReopenedSession  # lazy: few want to see it
+
+        path = self._path(agent_id)
+        if path is not None:
+            try:
+                session = ReopenedSession(path)
+            except SessionError as error:
+                raise AgentError(str(error)) from error
+            return Transcript(session, is_torn=session.is_torn)
+        store = self._open.get(agent_id) or self._in_memory.get(agent_id)
+        if store is None:
+            raise AgentError(f"There is no agent {agent_id}.")
+        return Transcript(store)
 
     def _working(self, agent_id: str) -> _Live:
         live = self._live.get(agent_id)

@@ -1,5 +1,6 @@
 """A conversation without any user interface: submit, steer, abort, observe. Every frontend sits on this."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import cache
@@ -27,6 +28,7 @@ from kaa.ext.hooks import (
 from kaa.ext.invocation import Invocation, invocation_in, needless_arguments, unknown_command
 from kaa.ext.registry import Registry
 from kaa.ext.session_services import SandboxPorts
+from kaa.session.errors import SessionError
 from kaa.session.file.file_store import FileStore
 from kaa.session.transcript import Transcript
 from kaa.session.tree import Node
@@ -48,6 +50,7 @@ from kaa.workspace.sandbox.sandbox import SandboxStatus
 
 if TYPE_CHECKING:
     from kaa.ext.agents import AgentControl
+    from kaa.session.nested_transcripts import NestedTranscript
     from kaa.shell.acting.messages import Unasked
     from kaa.shell.checkpoints.travel import FileTravel
     from kaa.shell.exporting import Exporting
@@ -264,6 +267,19 @@ class Conversation:
     def transcript(self) -> Transcript:
         """The conversation as it is to be shown. Cheap however long it is; its entries may be read from any thread."""
         return Transcript(self._session.store)
+
+    async def nested_transcripts(self, transcript: Transcript) -> "Sequence[NestedTranscript]":
+        """The work of the agents of the conversation, within its transcript."""
+        from kaa.ext.agents import AgentError  # lazy, both: few want to see it
+        from kaa.session.nested_transcripts import nested_transcripts
+
+        def entries_of(agent: str) -> Transcript:
+            try:
+                return self.agents.entries(agent)
+            except AgentError as error:
+                raise SessionError(str(error)) from error
+
+        return await asyncio.to_thread(nested_transcripts, self._session.store, transcript, entries_of)
 
     @property
     def messages(self) -> Sequence[Message]:

@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -199,6 +198,8 @@ def _write_agents(
             totals.add_agent(counted)
     except BaseException:
         if is_new:
+            import shutil  # lazy: most exports succeed
+
             shutil.rmtree(folder, ignore_errors=True)
         raise
 

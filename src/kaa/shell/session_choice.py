@@ -1,7 +1,6 @@
 """The session a conversation goes on in: the user's choice, made into an open store."""
 
 import contextlib
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -64,6 +63,8 @@ def open_session(
 def discard_copy(choice: SessionChoice, store: SessionStore) -> None:
     """Take back a copy that was made for a conversation which then could not be opened. Nothing was said in it."""
     if isinstance(choice, ForkSession | CloneSession) and store.path is not None:
+        import shutil  # lazy: few conversations cannot be opened
+
         with contextlib.suppress(OSError):
             store.path.unlink(missing_ok=True)
             shutil.rmtree(agents_folder(store.path), ignore_errors=True)

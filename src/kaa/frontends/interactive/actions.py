@@ -14,6 +14,7 @@ from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.shortcuts import double_clear, double_escape
 
 if TYPE_CHECKING:
+    from kaa.frontends.interactive.selectors.agents import AgentsDialog
     from kaa.frontends.interactive.ui import InteractiveUI
 
 _Action = Callable[[], None]
@@ -35,6 +36,7 @@ class Actions:
         self._escape = double_escape()
         self._clear = double_clear()
         self._network_before = "on"
+        self._agents_dialog: AgentsDialog | None = None
 
     def keys(self) -> Mapping[str, _Action]:
         """Actions by id (`kaa.frontends.interactive.keybindings`)."""
@@ -63,6 +65,7 @@ class Actions:
             "app.session.resume": self._ui.session_selectors.resume,
             "app.session.tree": self._ui.navigator.tree,
             "app.session.fork": self._ui.session_selectors.fork,
+            "app.agents": self._agents,
             "app.help": self._help,
             "app.settings": self._ui.settings_selectors.settings,
             "app.fullscreen": self._main_view.app.toggle_fullscreen,
@@ -124,6 +127,7 @@ class Actions:
         """Views for slash commands of the conversation."""
         navigator, sessions = self._ui.navigator, self._ui.session_selectors
         return [
+            CommandView("agents", lambda _: self._agents(lambda: self._ui.submission.run("/agents"))),
             CommandView("compact", self._ui.tasks.compact, takes_arguments=True),
             CommandView("diff", self._diff),
             CommandView("fork", lambda _: sessions.fork()),
@@ -243,6 +247,13 @@ class Actions:
         HelpSelector(self._main_view, commands, self._ui.command_keys.actions, self._ui.presenter.show_document).show(
             query
         )
+
+    def _agents(self, otherwise: _Action | None = None) -> None:
+        from kaa.frontends.interactive.selectors.agents import AgentsDialog  # lazy: only for who asks
+
+        if self._agents_dialog is None:
+            self._agents_dialog = AgentsDialog(self._ui.context, self._ui.viewer)
+        self._agents_dialog.show(otherwise)
 
     def _diff(self, _arguments: str = "") -> None:
         if self._main_view.view.linear:  # it reads as text

@@ -12,6 +12,7 @@ _FILE = "keybindings.json"
 
 _MODELS = "models"
 _SESSIONS = "sessions"
+_AGENTS = "agents"
 
 _WORKING = ActionGroup(
     "Working with the agent",
@@ -44,6 +45,7 @@ _LOOKING = ActionGroup(
         action("app.tools.expand", "ctrl+o", "Expand or collapse tool output"),
         action("app.thinking.toggle", "ctrl+t", "Show or hide thinking"),
         action("app.transcript", "f2 alt+t", "Open the transcript"),
+        action("app.agents", "f4 alt+g", "Show the agents of the conversation"),
         action("app.fullscreen", "f3", "Toggle full-screen mode"),
         action("app.message.copy", "ctrl+x", "Copy the last answer"),
         action("app.settings", "", "Change the settings"),
@@ -113,8 +115,17 @@ _TREES = ActionGroup(
     ),
 )
 
+_AGENTS_TREE = ActionGroup(
+    "In the tree of agents",
+    frozenset({_AGENTS}),
+    (
+        action("app.agents.steer", "s", "Tell the agent something"),
+        action("app.agents.stop", "x", "Stop the agent"),
+    ),
+)
+
 # All there are, in the order of the help.
-GROUPS = (_WORKING, _LOOKING, _SESSIONS_FROM_PROMPT, *TOOLKIT, _SESSION_LIST, _TREES, _SCOPED_MODELS)
+GROUPS = (_WORKING, _LOOKING, _SESSIONS_FROM_PROMPT, *TOOLKIT, _SESSION_LIST, _TREES, _AGENTS_TREE, _SCOPED_MODELS)
 
 # Names that early versions of pi had for these actions (pi 0.74 reads 59 such names, with those of the toolkit).
 _RENAMED = TOOLKIT_RENAMED | {

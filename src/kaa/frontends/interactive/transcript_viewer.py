@@ -4,13 +4,16 @@ It is made of the session's entries, and those of a long session only as far as 
 screen nothing changes meanwhile.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
 
 from kaa.frontends.interactive.engine import Engine
+from kaa.frontends.interactive.transcript.nested import NestedBlocks
 from kaa.frontends.interactive.transcript.piece import Piece
 from kaa.frontends.interactive.transcript.stored import EarlierBlocks
 from kaa.frontends.interactive.transcript.view_options import ViewOptions
 from kaa.frontends.interactive.ui_context import UIContext
+from kaa.session.nested_transcripts import NestedTranscript
 from kaa.session.transcript import Transcript
 from kaa.tui.components.text import Truncated
 from kaa.tui.context import Context
@@ -33,7 +36,16 @@ _KEYS = {
 }
 # What opens it closes it, too.
 _HINT = "Up and Down scroll, / searches, p and n go from message to message, q closes"
+_FOLLOWING_HINT = "Up and Down scroll, / searches, q closes"
+_FOLLOW_SECONDS = 0.5
 _CLOSING = {"app.transcript": ("q", "escape", "ctrl+c")}
+
+
+class _Whole(NamedTuple):
+    """What is shown of a conversation."""
+
+    entries: Transcript
+    nested: Sequence[NestedTranscript]
 
 
 class TranscriptViewer:
@@ -45,6 +57,7 @@ class TranscriptViewer:
 
     def __init__(self, ui: UIContext) -> None:
         self._ui = ui
+        self._shown: Document | None = None
 
     def toggle(self) -> None:
         """Open it, or close it."""
@@ -52,8 +65,9 @@ class TranscriptViewer:
             self._ui.main_view.app.look_away()
             return
 
-        async def transcript(engine: Engine) -> Transcript:
-            return engine.conversation.transcript()
+        async def transcript(engine: Engine) -> _Whole:
+            entries = engine.conversation.transcript()
+            return _Whole(entries, await engine.conversation.nested_transcripts(entries))
 
         self._ui.call(transcript, self._open)
 
@@ -69,17 +83,51 @@ class TranscriptViewer:
         context = self._context()
         document = Document(Truncated(context, hint, "dim"))
         document.earlier = blocks
+        self._shown = document
         self._ui.main_view.app.look_at(context, document)
         self._ui.main_view.app.take_view_key(Key("g", "g"))
 
-    def _open(self, entries: Transcript) -> None:
+    def follow(self, entries_of: Callable[[Engine], Awaitable[Transcript]], title: str) -> None:
+        """Open other entries at their end, and show those that are added meanwhile. `title`: what they are."""
         context = self._context()
-        view = ViewOptions(
-            context, expanded=True, images=self._ui.main_view.view.images, cwd=self._ui.main_view.view.cwd
-        )
-        view.title_calls(self._ui.main_view.view.call_titles)
+        view = self._view(context)
+        document = Document(Truncated(context, f"{title}. {_FOLLOWING_HINT}", "dim"))
+
+        def look() -> None:
+            self._ui.call(entries_of, opened)
+
+        def opened(entries: Transcript) -> None:
+            document.earlier = EarlierBlocks(view, entries, len(entries))
+            self._ui.main_view.app.look_at(context, document)
+            self._shown = document
+            later()
+
+        def later() -> None:
+            self._ui.main_view.app.reactor.call_later(_FOLLOW_SECONDS, look_again)
+
+        def look_again() -> None:
+            if self._ui.main_view.app.is_looking and self._shown is document:
+                self._ui.call(entries_of, more)
+
+        def more(entries: Transcript) -> None:
+            if len(entries) != len(document.earlier):
+                document.earlier = EarlierBlocks(view, entries, len(entries))
+                self._ui.refresh()
+            later()
+
+        look()
+
+    def _view(self, context: Context) -> ViewOptions:
+        shown = self._ui.main_view.view
+        view = ViewOptions(context, expanded=True, images=shown.images, cwd=shown.cwd)
+        view.title_calls(shown.call_titles)
+        return view
+
+    def _open(self, whole: _Whole) -> None:
+        context = self._context()
         document = Document(Truncated(context, _HINT, "dim"))
-        document.earlier = EarlierBlocks(view, entries, len(entries))
+        document.earlier = NestedBlocks(self._view(context), *whole)
+        self._shown = document
         self._ui.main_view.app.look_at(context, document)
 
     def _context(self) -> Context:

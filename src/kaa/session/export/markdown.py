@@ -33,8 +33,7 @@ def write_markdown(source: SessionSource, selection: ExportSelection, out: Binar
     totals = Totals()
     out.write(f"# {_one_line(title_of(source, branch))}\n".encode("utf-8", "replace"))
     agents = _Agents(source, branch, totals)
-    for part in _Talk(source, branch, agents, totals).parts():
-        out.write(f"\n{part}\n".encode("utf-8", "replace"))
+    out.writelines(f"\n{part}\n".encode("utf-8", "replace") for part in _Talk(source, branch, agents, totals).parts())
     return totals
 
 

@@ -20,7 +20,7 @@ from kaa import __version__
 from kaa.core.messages import Json
 from kaa.session.entries import SessionHeader
 from kaa.session.export.agents import Beginning, ExportedAgent, agent_session, agents_in, redacted
-from kaa.session.export.outline import ExportRow, row_of
+from kaa.session.export.outline import row_of
 from kaa.session.export.selection import ExportSelection, Picked, pick, picked, redacted_object, remarks
 from kaa.session.export.source import SessionSource
 from kaa.session.export.totals import Totals
