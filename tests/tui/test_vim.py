@@ -2,9 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kaa.tui.completion_sources import CommandCompletion, CommandEntry
 from kaa.tui.components.editor import Editor
 from kaa.tui.events import Key, Paste
 from kaa.tui.vim import Vim
+from kaa.tui.width import plain
 from tests.support.keyboard import keyboard_context, press, type_text
 
 _ESC = "\x1b"
@@ -243,6 +245,82 @@ def test_escape_leaves_the_line_for_commands() -> None:
     assert vim.mode == "normal"
     assert not commands
     assert ":quit" not in "".join(editor.render(40))
+
+
+def _command_line(editor: Editor) -> list[str]:
+    """The line for commands and what is below it."""
+    lines = [plain(line).rstrip() for line in editor.render(40)]
+    return lines[lines.index(next(line for line in lines if line.startswith(":"))) :]
+
+
+def _completed(*entered: str) -> tuple[Editor, list[str]]:
+    """An editor in Normal, and the commands that are entered in it."""
+    editor, vim = _vim("|text")
+    commands: list[str] = []
+    vim.on_command = commands.append
+    entries = [
+        CommandEntry("net", "the network", lambda _, found: found([("on", ""), ("off", "")])),
+        CommandEntry("new", ""),
+    ]
+    vim.command_sources = [CommandCompletion(lambda: entries, "")]
+    vim.entered_commands = lambda: entered
+    return editor, commands
+
+
+def test_commands_and_their_arguments_are_completed_below_the_line() -> None:
+    editor, commands = _completed()
+
+    type_text(editor, ":ne")
+    offered = _command_line(editor)
+    press(editor, "tab")
+    name = _command_line(editor)
+    press(editor, "tab", "down", "tab")
+    whole = _command_line(editor)
+    row, column = editor.cursor()
+    type_text(editor, "\n")
+
+    assert offered[0] == ":ne"
+    assert ["net" in offered[1], "new" in offered[2]] == [True, True]
+    assert name == [":net"]
+    assert whole == [":net off"]
+    assert (len(editor.render(40)) - row, column) == (1, 8)
+    assert commands == ["net off"]
+
+
+def test_enter_takes_the_command_that_begins_like_this() -> None:
+    editor, commands = _completed()
+
+    type_text(editor, ":new\n")
+    type_text(editor, ":net\n")
+
+    assert commands == ["new", "net"]
+
+
+def test_commands_of_before_are_recalled() -> None:
+    editor, commands = _completed("net off", "model")
+
+    type_text(editor, ":")
+    press(editor, "up", "up", "up")
+    oldest = _command_line(editor)
+    press(editor, "down")
+    newest = _command_line(editor)
+    press(editor, "down")
+    draft = _command_line(editor)
+    press(editor, "up")
+    type_text(editor, " x\n")
+
+    assert [oldest, newest, draft] == [[":net off"], [":model"], [":"]]
+    assert commands == ["model x"]
+
+
+def test_backspace_before_the_first_letter_leaves_the_line() -> None:
+    editor, commands = _completed()
+
+    type_text(editor, ":n")
+    press(editor, "backspace", "backspace")
+    type_text(editor, "x")
+
+    assert (editor.text, commands) == ("ext", [])
 
 
 def test_a_selection_is_shown() -> None:

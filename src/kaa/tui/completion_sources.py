@@ -8,9 +8,9 @@ from kaa.tui.completion import Completion, Completions
 
 _MOST = 50
 
-# The name of a command at the start of the text, up to the caret; its arguments.
-_COMMAND_NAME = re.compile(r"/(\S*)")
-_COMMAND = re.compile(r"/(\S+) ([^\n]*)")
+# The name of a command, behind what commands begin with, up to the caret; its arguments.
+_COMMAND_NAME = re.compile(r"(\S*)")
+_COMMAND = re.compile(r"(\S+) ([^\n]*)")
 # `@` at the start of a word, and what of a path follows it; with a quotation mark it may have blanks.
 _FILE = re.compile(r"""(?:(?<=[\s("'=,:])|^)@(?:"([^"\n]*)|([^\s"]*))\Z""")
 _NAME = re.compile(r"(?:(?<=[\s(])|^)\$([A-Za-z0-9][\w:.-]*|)\Z")
@@ -40,16 +40,18 @@ class CommandCompletion:
 
     Args:
         commands: those there are now.
+        prefix: what commands begin with.
     """
 
-    def __init__(self, commands: Callable[[], Sequence[CommandEntry]]) -> None:
+    def __init__(self, commands: Callable[[], Sequence[CommandEntry]], prefix: str = "/") -> None:
         self._commands = commands
+        self._prefix = prefix
 
     def complete(self, text: str, caret: int, *, requested: bool) -> Completions | None:
         """The names that fit, or what fits as an argument of the command."""
-        if not text.startswith("/"):
+        if not text.startswith(self._prefix) or caret < len(self._prefix):
             return None
-        before = text[:caret]
+        before = text[len(self._prefix) : caret]
         if name := _COMMAND_NAME.fullmatch(before):
             return self._names(name[1], caret)
         if command := _COMMAND.fullmatch(before):
@@ -62,7 +64,12 @@ class CommandCompletion:
         from kaa.tui.fuzzy import rank
 
         items = [
-            Completion(f"/{command.name} ", command.name, command.description, submits=command.name.startswith(typed))
+            Completion(
+                f"{self._prefix}{command.name} ",
+                command.name,
+                command.description,
+                submits=command.name.startswith(typed),
+            )
             for command in rank(typed, self._commands(), lambda command: command.name)
         ]
         return Completions(0, caret, items) if items else None

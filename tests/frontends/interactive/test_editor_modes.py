@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from kaa.frontends.interactive.editor_modes import EditorModes
+from kaa.tui.completion_sources import CommandEntry
 from tests.frontends.interactive.offscreen import Seated, seated
 from tests.support.keyboard import press, type_text
 
@@ -16,7 +17,7 @@ def seat(tmp_path: Path) -> Iterator[Seated]:
 
 def test_vi_is_there_when_chosen_and_gone_afterwards(seat: Seated) -> None:
     shown: list[str] = []
-    modes = EditorModes(seat.main_view, lambda _: None, shown.append)
+    modes = EditorModes(seat.main_view, tuple, lambda _: None, shown.append)
     editor = seat.main_view.editor
 
     modes.choose("vim")
@@ -34,7 +35,7 @@ def test_vi_is_there_when_chosen_and_gone_afterwards(seat: Seated) -> None:
 
 def test_choosing_the_same_again_keeps_the_mode(seat: Seated) -> None:
     shown: list[str] = []
-    modes = EditorModes(seat.main_view, lambda _: None, shown.append)
+    modes = EditorModes(seat.main_view, tuple, lambda _: None, shown.append)
     modes.choose("vim")
     press(seat.main_view.editor, "escape")
 
@@ -43,9 +44,36 @@ def test_choosing_the_same_again_keeps_the_mode(seat: Seated) -> None:
     assert shown[-1] == "NORMAL"
 
 
+@pytest.mark.parametrize("name", ["q", "h", "net", "execute"])
+def test_enter_runs_the_command_that_is_entered_whatever_else_begins_so(seat: Seated, name: str) -> None:
+    entered: list[str] = []
+    offered = [CommandEntry(one, "") for one in ("queue", "quit", "help", "history", "network", "net", "executes")]
+    modes = EditorModes(seat.main_view, lambda: offered, entered.append, lambda _: None)
+    modes.choose("vim")
+
+    press(seat.main_view.editor, "escape")
+    type_text(seat.main_view.editor, f":{name}\n")
+
+    assert entered == [name]
+
+
+def test_slash_commands_of_before_are_recalled(seat: Seated) -> None:
+    entered: list[str] = []
+    modes = EditorModes(seat.main_view, tuple, entered.append, lambda _: None)
+    modes.choose("vim")
+    for text in ("/net on", "a message"):
+        seat.main_view.editor.history.add(text)
+
+    press(seat.main_view.editor, "escape")
+    type_text(seat.main_view.editor, ":")
+    press(seat.main_view.editor, "up", "enter")
+
+    assert entered == ["net on"]
+
+
 def test_what_is_entered_behind_a_colon_is_a_command(seat: Seated) -> None:
     entered: list[str] = []
-    modes = EditorModes(seat.main_view, entered.append, lambda _: None)
+    modes = EditorModes(seat.main_view, tuple, entered.append, lambda _: None)
     modes.choose("vim")
 
     press(seat.main_view.editor, "escape")

@@ -74,7 +74,9 @@ class World:
             self.failures.append,
             lambda _: None,
         )
-        commands.of_conversation = tuple(Command(name, "", _do_nothing) for name in ("net", "skill:hello", "my_cmd"))
+        commands.of_conversation = tuple(
+            Command(name, "", _do_nothing) for name in ("net", "plan", "skill:hello", "my_cmd")
+        )
 
     def enter(self, text: str, *, follow_up: bool = False) -> None:
         """Type it and enter it."""
@@ -212,7 +214,7 @@ def test_images_go_along(world: World) -> None:
     assert image in world.engine.said[0].content
 
 
-def test_a_command_line_needs_no_slash_and_is_not_remembered(world: World) -> None:
+def test_a_command_line_needs_no_slash_and_is_remembered_with_it(world: World) -> None:
     world.submission.command_line("theme dark")
     world.submission.command_line("net off")
     world.submission.command_line("wq!")
@@ -220,4 +222,15 @@ def test_a_command_line_needs_no_slash_and_is_not_remembered(world: World) -> No
     assert world.ran == [("theme", "dark")]
     assert world.engine.asked == [("command", "/net off")]
     assert "there is no command 'wq!'" in world.seat.dock
-    assert world.history.load() == []
+    assert world.history.load() == ["/theme dark", "/net off"]
+    assert world.editor.history.entries[-2:] == ["/theme dark", "/net off"]
+
+
+@pytest.mark.parametrize(
+    ("entered", "meant"),
+    [("execute", "/plan run"), ("execute ask", "/plan run ask"), ("edit-plan", "/plan edit"), ("net on", "/net on")],
+)
+def test_names_that_are_no_slash_commands_mean_some(world: World, entered: str, meant: str) -> None:
+    world.submission.command_line(entered)
+
+    assert world.engine.asked == [("command", meant)]

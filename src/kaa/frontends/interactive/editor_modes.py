@@ -1,8 +1,9 @@
 """The keys of the editor: as usual, or those of vi with its modes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from kaa.frontends.interactive.main_view import MainView
+from kaa.tui.completion_sources import CommandCompletion, CommandEntry
 
 
 class EditorModes:
@@ -10,14 +11,20 @@ class EditorModes:
 
     Args:
         main_view: has the editor.
+        offered: the slash commands that there are now.
         on_command: gets what is entered behind a `:`.
         on_change: gets the mode when it is another one, as it is shown; empty with the usual keys.
     """
 
     def __init__(
-        self, main_view: MainView, on_command: Callable[[str], None], on_change: Callable[[str], None]
+        self,
+        main_view: MainView,
+        offered: Callable[[], Sequence[CommandEntry]],
+        on_command: Callable[[str], None],
+        on_change: Callable[[str], None],
     ) -> None:
         self._main_view = main_view
+        self._offered = offered
         self._on_command = on_command
         self._on_change = on_change
         self._chosen = "default"
@@ -28,10 +35,14 @@ class EditorModes:
             return
         self._chosen = mode
         if mode == "vim":
-            from kaa.tui.vim import Vim  # lazy: few use it
+            from kaa.frontends.interactive.colon_commands import colon_commands, lines_of  # lazy, both: few use it
+            from kaa.tui.vim import Vim
 
             vim = Vim(self._main_view.editor, self._main_view.context)
+            history = self._main_view.editor.history
             vim.on_command = self._on_command
+            vim.command_sources = (CommandCompletion(lambda: colon_commands(self._offered()), ""),)
+            vim.entered_commands = lambda: lines_of(history.entries)
             vim.on_mode_change = lambda: self._on_change(vim.mode.upper())
             self._main_view.editor.mode = vim
             self._on_change(vim.mode.upper())

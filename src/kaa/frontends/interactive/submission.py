@@ -64,13 +64,16 @@ class Submission:
         return called is not None and self._commands.is_independent(called)
 
     def command_line(self, text: str) -> None:
-        """Run a slash command that was typed without its slash."""
-        command = f"/{text.strip()}"
+        """Run what was entered behind vi's colon."""
+        from kaa.frontends.interactive.colon_commands import slash_command  # lazy: few use it
+
+        command = slash_command(text)
         called = invocation_in(command)
-        if called is not None and self._commands.exists(called.name):
-            self._do(command)
-        else:
-            self._ui.say(f"there is no command {text.strip()!r}; help lists all", "warning")
+        if called is None or not self._commands.exists(called.name):
+            self._ui.say(f"there is no command {text.strip()!r}; :help lists all", "warning")
+        elif not self._refuse(command):
+            self._ui.main_view.editor.history.add(command)
+            self.enter(command)
 
     def run(self, command: str, then: Callable[[], None] = lambda: None) -> None:
         """Have the conversation run a slash command, and show its answer.

@@ -94,7 +94,9 @@ class InteractiveUI:
             self.tasks.failed,
             self._go_to,
         )
-        self._modes = EditorModes(main_view, self.submission.command_line, self.presenter.show_mode)
+        self._modes = EditorModes(
+            main_view, self.commands.offered, self.submission.command_line, self.presenter.show_mode
+        )
         self._drafts = DraftKeeper(main_view)
         self.conversations = Conversations(
             ui, self.presenter, self.submission, self._drafts, self._paths.list_anew, self.tasks.give_back

@@ -129,7 +129,7 @@ class Editor:
         return text
 
     def open_prompt(self, prompt: Component) -> None:
-        """Let a component of one line stand in the rule below, and have the keys."""
+        """Let a component take the place of the rule below, and have the keys."""
         self._prompt = prompt
 
     def close_prompt(self) -> None:
@@ -228,7 +228,7 @@ class Editor:
             self._state = state
             self._lines = self._painted(width, padding, prompt, menu)
         if self._prompt and (at := self._prompt.cursor()):
-            self._cursor = len(self._lines) - len(menu) - 1, at[1]
+            self._cursor = len(self._lines) - len(menu) - len(prompt or ()) + at[0], at[1]
         else:
             self._cursor = 1 + self._area.caret[0], padding + self._area.caret[1]
         return self._lines

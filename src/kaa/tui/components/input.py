@@ -26,6 +26,7 @@ class Input:
         mask: a character of one cell that is shown instead of each of the text's; nothing can be copied then.
 
     Attributes:
+        buffer: what is edited.
         on_submit: called with the text; without it, the key is left to others.
         on_cancel: called when it is cancelled; without it, the key is left to others.
         on_change: called after each change of the text.
@@ -40,8 +41,8 @@ class Input:
         self.on_change: Callable[[], None] | None = None
         self._context = context
         self._mask = mask
-        self._buffer = Buffer()
-        self._commands = EditingCommands(self._buffer, context.keymap)
+        self.buffer = Buffer()
+        self._commands = EditingCommands(self.buffer, context.keymap)
         self._first = 0  # offset of the first character shown
         self._column = 0
         self._state: object = None
@@ -50,11 +51,11 @@ class Input:
     @property
     def text(self) -> str:
         """The text."""
-        return self._buffer.text
+        return self.buffer.text
 
     def set_text(self, text: str) -> None:
         """Replace the text; the caret goes to its end."""
-        self._buffer.reset(one_line(text))
+        self.buffer.reset(one_line(text))
         if self.on_change:
             self.on_change()
 
@@ -69,15 +70,15 @@ class Input:
 
     def key(self, key: InputEvent) -> bool:
         """Edit, submit or cancel."""
-        text = self._buffer.text
+        text = self.buffer.text
         is_handled = self._handle(key)
-        if self._buffer.text is not text and self.on_change:
+        if self.buffer.text is not text and self.on_change:
             self.on_change()
         return is_handled
 
     def _handle(self, key: InputEvent) -> bool:
         if isinstance(key, Paste):
-            self._buffer.insert(one_line(key.text))
+            self.buffer.insert(one_line(key.text))
             return True
         if key.action == "release":
             return False
@@ -90,12 +91,12 @@ class Input:
             self.on_cancel()
             return True
         if key.text:
-            self._buffer.insert(one_line(key.text), typed=True)
+            self.buffer.insert(one_line(key.text), typed=True)
         return bool(key.text)
 
     def render(self, width: int) -> list[str]:
         """One line."""
-        state = (width, self._context.palette.version, self._buffer.revision, self.label, self.placeholder)
+        state = (width, self._context.palette.version, self.buffer.revision, self.label, self.placeholder)
         if state != self._state:
             self._state = state
             self._lines = [fit(paint_spans(self._spans(width)), width)]
@@ -110,7 +111,7 @@ class Input:
         room = max(1, width - cells(label))
         text = self._mask * len(self.text) if self._mask else self.text
         self._scroll(text, room)
-        caret = self._buffer.caret
+        caret = self.buffer.caret
         self._column = min(cells(label) + cells(text[self._first : caret]), max(0, width - 1))
         if label:
             yield label, self._context.palette["muted"]
@@ -118,7 +119,7 @@ class Input:
             yield clip(self.placeholder, room), self._context.palette["dim"]
             return
         end = self._first + len(clip(text[self._first : self._first + room * _POINTS_PER_CELL], room))
-        start, stop = (min(max(at, self._first), end) for at in self._buffer.selection or (0, 0))
+        start, stop = (min(max(at, self._first), end) for at in self.buffer.selection or (0, 0))
         yield text[self._first : start], ""
         if start < stop:
             yield text[start:stop], self._context.palette["selectedBg"] or INVERSE
@@ -126,7 +127,7 @@ class Input:
 
     def _scroll(self, text: str, room: int) -> None:
         """Let the caret be in view, with a cell behind the text for it."""
-        caret = self._buffer.caret
+        caret = self.buffer.caret
         earliest = caret
         used = 0
         while earliest > 0:

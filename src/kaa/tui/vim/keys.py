@@ -1,14 +1,15 @@
 """Vi's modes over the editor: Insert, in which the editor's own keys work, Normal, Visual, and a line for commands."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Literal, TypeAlias
 
+from kaa.tui.completion import CompletionSource
 from kaa.tui.components.editor import Editor
-from kaa.tui.components.input import Input as CommandLine
 from kaa.tui.context import Context
 from kaa.tui.editing import movement
 from kaa.tui.editing.movement import line_end, line_start
 from kaa.tui.events import Input, Key
+from kaa.tui.vim.command_line import CommandLine
 from kaa.tui.vim.edits import Edits
 from kaa.tui.vim.motions import MOTIONS, Find, Motion, Span, first_word_of_line, line_number, word_span
 from kaa.tui.vim.objects import text_object
@@ -46,12 +47,16 @@ class Vim:
         mode: the mode.
         on_mode_change: called after the mode changed.
         on_command: called with what was entered behind a colon.
+        command_sources: complete what is entered there.
+        entered_commands: gives what was entered there before, the newest last.
     """
 
     def __init__(self, editor: Editor, context: Context) -> None:
         self.mode: Mode = "insert"
         self.on_mode_change: Callable[[], None] | None = None
         self.on_command: Callable[[str], None] | None = None
+        self.command_sources: Sequence[CompletionSource] = ()
+        self.entered_commands: Callable[[], Sequence[str]] = lambda: ()
         self._editor = editor
         self._context = context
         self._buffer = editor.buffer
@@ -307,15 +312,11 @@ class Vim:
     # Commands.
 
     def _enter_command(self) -> None:
-        line = CommandLine(self._context, ":")
-
         def end(entered: str) -> None:
             self._editor.close_prompt()
             self._enter("normal")
             if entered.strip() and self.on_command:
                 self.on_command(entered.strip())
 
-        line.on_submit = end
-        line.on_cancel = lambda: end("")
-        self._editor.open_prompt(line)
+        self._editor.open_prompt(CommandLine(self._context, self.command_sources, self.entered_commands(), end))
         self._enter("command")
