@@ -241,11 +241,11 @@ def test_hooks_that_hang_print_too_much_or_nonsense_are_named_and_the_run_goes_o
 def test_no_hook_permits_what_needs_an_answer_of_the_user(kaa: Kaa, server: ModelServer, decision: str) -> None:
     output = json.dumps({"hookSpecificOutput": {"permissionDecision": decision}})
     write(kaa.home / "hooks.json", hooks(("PreToolUse", "", {"command": f"echo '{output}'"})))
-    server.begin([call("bash", command="echo done > made"), say("Done.")])
+    server.begin([call("write", path=".envrc", content="x"), say("Done.")])
 
-    kaa.run("-p", "Go", "--approvals", "step" if decision == "allow" else "auto")
+    kaa.run("-p", "Go", "--approvals", "auto")
 
-    assert not (kaa.project / "made").exists()
+    assert not (kaa.project / ".envrc").exists()
     assert len(results(server)) == 1
 
 

@@ -1,6 +1,8 @@
 """How rpc mode asks about calls of MCP servers, for clients that show nothing but titles and options."""
 
-from kaa.ext.questions import AllowForSession, Approval
+from msgspec import structs
+
+from kaa.ext.questions import Abort, AllowByAuto, AllowForSession, AllowOnce, Approval, Deny
 from kaa.ext.tools import ToolServer
 from kaa.frontends.rpc.dialogs import labelled_answers, question_text
 
@@ -19,3 +21,11 @@ def test_all_tools_of_the_server_can_be_allowed_for_the_session() -> None:
 
     assert answers["Allow for the session: mcp__web__search"] == AllowForSession("mcp__web__search")
     assert answers["Allow for the session: mcp__web__*"] == AllowForSession("mcp__web__*")
+
+
+def test_in_the_mode_step_a_call_is_run_or_skipped_or_the_run_stops() -> None:
+    question = Approval("read a", "1", "read", "read", {"path": "a"}, stepping=True)
+
+    assert question_text(question).splitlines()[0] == "Step: run read?"
+    assert labelled_answers(question) == {"Run": AllowOnce(), "Skip": Deny(), "Stop the run": Abort()}
+    assert AllowByAuto() in labelled_answers(structs.replace(question, auto=True)).values()

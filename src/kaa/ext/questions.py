@@ -171,6 +171,7 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
         suggestion: rules for the session and for "always", one on each line, to be shown and edited; None if no rule
             could allow this: then an answer for the session is one for exactly this call.
         auto: in the mode `auto`, this would not have been asked.
+        stepping: each call waits for an answer (the mode `step`): it is run or skipped, and nothing is remembered.
         problem: why the answer before could not be taken.
         diff: the change to a file that exists, with line numbers; empty if it is not known.
         server: the MCP server that the call goes to; None for another call.
@@ -199,6 +200,7 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
     only_connects: bool = False
     suggestion: str | None = None
     auto: bool = False
+    stepping: bool = False
     problem: str | None = None
     diff: str = ""
     server: ToolServer | None = None

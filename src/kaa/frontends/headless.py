@@ -15,7 +15,7 @@ import msgspec
 from kaa.core.events import AgentEnd, Event
 from kaa.core.messages import UserMessage
 from kaa.ext.errors import ExtensionFailedError
-from kaa.frontends.command_line import CommandLine
+from kaa.frontends.command_line import CommandLine, UsageError
 from kaa.frontends.delivery import OutputError
 from kaa.frontends.exit_codes import ExitCode, of_reason
 from kaa.frontends.failures import FAILURES, USAGE_ERRORS
@@ -180,7 +180,16 @@ def _warning_of_secrets(output: Output) -> PermitSecret:
 
 
 async def _begin(hosted: HostedConversation, output: Output, ends: list[AgentEnd]) -> None:
-    """Begin a conversation. The ends of its runs are added to `ends`."""
+    """Begin a conversation. The ends of its runs are added to `ends`.
+
+    Raises:
+        UsageError: each call would wait for an answer.
+    """
+    if hosted.conversation.approvals.policy == "step":
+        raise UsageError(
+            "the approval mode step waits for an answer before each call, and print and JSON mode cannot ask: use the"
+            " terminal or rpc mode, or choose another mode, such as --approvals auto"
+        )
     output.begin(hosted.conversation)
     hosted.conversation.subscribe(lambda event: ends.append(event) if isinstance(event, AgentEnd) else None)
     await hosted.begin()

@@ -120,7 +120,8 @@ class _Held(NamedTuple):
 class _Refusing:
     """Answers for the person, with no: what would need a question is not done.
 
-    Where nobody could be asked, less would need one.
+    Where nobody could be asked, less would need one. In the mode `step` the person is asked: otherwise it could do
+    nothing at all.
     """
 
     def __init__(self, asker: Asker) -> None:
@@ -133,7 +134,7 @@ class _Refusing:
 
     async def ask(self, question: Question[AnswerT]) -> AnswerT | Dismissed:
         """See `Asker`."""
-        if not self.can_ask:
+        if not self.can_ask or (isinstance(question, Approval) and question.stepping):
             return await self._asker.ask(question)
         refusal: object = Deny(_UNASKED) if isinstance(question, Approval) else Dismissed()
         return cast("AnswerT | Dismissed", refusal)  # the answer of an Approval is one of several, also a Deny

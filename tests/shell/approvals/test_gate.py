@@ -335,15 +335,16 @@ class TestAnswersForAKind:
         assert stage.ran == []
 
     @pytest.mark.parametrize("policy", ["ask", "step"])
-    def test_it_is_offered_only_where_the_sandbox_holds_everything_and_the_mode_is_ask(
-        self, policy: ApprovalPolicy
+    @pytest.mark.parametrize("effective", [True, False])
+    def test_it_is_offered_only_where_the_sandbox_holds_everything(
+        self, policy: ApprovalPolicy, effective: bool
     ) -> None:
         stage = Stage(Deny(), policy=policy)
-        stage.sandbox.effective = policy == "step"
+        stage.sandbox.effective = effective
 
         stage.commands("make")
 
-        assert not stage.person.questions[0].auto
+        assert stage.person.questions[0].auto is effective
 
     def test_an_answer_for_the_session_allows_all_edits_in_the_project(self) -> None:
         stage = Stage(AllowForSession("write: **"), Deny())
@@ -654,7 +655,19 @@ class TestBefore:
         stage.play(("read", {"path": "a"}), ("read", {"path": "a"}))
 
         assert [question.suggestion for question in stage.person.questions] == [None] * 3
+        assert all(question.stepping for question in stage.person.questions)
         assert "no rule can allow this" in (stage.person.questions[1].problem or "")
+
+    def test_stepping_ends_with_an_answer_and_a_stop_ends_the_run(self) -> None:
+        ended = Stage(AllowByAuto(), policy="step")
+        ended.sandbox.effective = True
+        stopped = Stage(Abort(), policy="step")
+
+        ended.play(("read", {"path": "a"}), ("read", {"path": "b"}))
+        reason = stopped.play(("read", {"path": "a"}), ("read", {"path": "b"})).reason
+
+        assert (len(ended.person.questions), len(ended.ran)) == (1, 2)
+        assert (reason, len(stopped.person.questions), stopped.ran) == ("aborted", 1, [])
 
     def test_a_yes_to_what_is_outside_gives_a_permit(self) -> None:
         stage = Stage(AllowOnce(), AllowOnce(), policy="auto")

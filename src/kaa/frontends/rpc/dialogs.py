@@ -164,7 +164,11 @@ def question_text(question: AnyQuestion) -> str:
             notes = filter(None, (question.problem, question.warning, *question.permits, *question.reasons))
             what = f"network access for {question.tool}" if question.only_connects else question.tool
             what += f" of {question.server.title}" if question.server is not None else ""
-            shown = [f"Allow {what}?", *map(one_line, notes), *_arguments(question.arguments)]
+            shown = [
+                f"Step: run {what}?" if question.stepping else f"Allow {what}?",
+                *map(one_line, notes),
+                *_arguments(question.arguments),
+            ]
         case Trust():
             shown = [question.title, one_line(question.root), question.status, *map(one_line, question.uses)]
             for text in () if question.was_trusted else question.texts:
@@ -231,6 +235,13 @@ def _filled(text: str) -> Filled:
 def labelled_answers(question: AnyQuestion) -> Mapping[str, Answer]:
     """The answers of a question that is a list to choose from, by their labels."""
     match question:
+        case Approval(stepping=True):
+            return {
+                "Run": AllowOnce(),
+                **({"Run, and the next ones without waiting (auto)": AllowByAuto()} if question.auto else {}),
+                "Skip": Deny(),
+                "Stop the run": Abort(),
+            }
         case Approval(suggestion=suggestion):
             session = "Allow for this session" if question.lasting else "Allow this exact call for the session"
             broader: dict[str, Answer] = {session: AllowForSession()}

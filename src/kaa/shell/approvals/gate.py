@@ -404,7 +404,10 @@ class Gate:
                 warning=verdict.warning,
                 escalations=escalations,
                 suggestion=verdict.suggestion,
-                auto=self._policy() == "ask" and call.is_held and isinstance(self._judge(call, "auto"), Allowed),
+                auto=self._policy() in ("ask", "step")
+                and call.is_held
+                and isinstance(self._judge(call, "auto"), Allowed),
+                stepping=self._policy() == "step",
                 diff=await self._preview(call.tool, call.arguments) if self._preview and call.risk == "write" else "",
                 server=call.server,
             )

@@ -486,3 +486,16 @@ def test_hostile_text_stays_within_its_lines(one: str, other: str, third: str, w
     assert_well_formed(asked.dialog.render(width), width)
     asked.letter("a")
     assert_well_formed(asked.dialog.render(width), width)
+
+
+@pytest.mark.parametrize(("key", "answer"), [("y", AllowOnce()), ("d", AllowByAuto()), ("x", Abort())])
+def test_in_the_mode_step_a_call_is_run_or_skipped_or_the_run_stops(key: str, answer: Answer) -> None:
+    asked = Asked(stepping=True, auto=True, suggestion=None)
+
+    asked.letter(key)
+
+    assert asked.answers == [answer]
+    assert "Step: run bash?" in asked.text
+    for words in ("Run it (y)", "without waiting (auto) (d)", "Skip it, and tell the model why", "Stop the run (x)"):
+        assert words in asked.text
+    assert "for the session" not in asked.text

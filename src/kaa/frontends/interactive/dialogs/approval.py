@@ -46,6 +46,8 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
                 self._once_read(lambda: self._answer(AllowForSession(self.request.suggestion))),
             ),
         ]
+        if self.request.stepping:
+            choices = [DialogChoice("y", "Run it", self._once_read(lambda: self._answer(AllowOnce())))]
         if self.request.lasting:
             choices = [
                 DialogChoice("y", "Yes, for this session", self._once_read(lambda: self._answer(AllowForSession())))
@@ -74,13 +76,21 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
             choices.append(
                 DialogChoice(
                     "d",
-                    "Yes, do not ask again in the sandbox (auto)",
+                    "Run it, and the next ones without waiting (auto)"
+                    if self.request.stepping
+                    else "Yes, do not ask again in the sandbox (auto)",
                     self._once_read(lambda: self._answer(AllowByAuto())),
                 )
             )
         choices += [
-            DialogChoice("n", f"No, and tell the model why{more}", self._ask_for_reason),
-            DialogChoice("x", "No, and stop", lambda: self._answer(Abort())),
+            DialogChoice(
+                "n",
+                f"{'Skip it' if self.request.stepping else 'No'}, and tell the model why{more}",
+                self._ask_for_reason,
+            ),
+            DialogChoice(
+                "x", "Stop the run" if self.request.stepping else "No, and stop", lambda: self._answer(Abort())
+            ),
         ]
         # Where something would be lost, a yes takes more than Enter.
         proposed = "n" if self.request.warning else "y"
@@ -125,4 +135,6 @@ def _title(request: Approval) -> str:
         return f"Allow {tool} at {request.server.host}?"
     if OUTSIDE in request.escalations or request.risk == "outside":
         return f"Outside the sandbox: {f'run {tool} again?' if request.was_run else f'allow {tool}?'}"
-    return f"Run {tool} again with more allowed?" if request.was_run else f"Allow {tool}?"
+    if request.was_run:
+        return f"Run {tool} again with more allowed?"
+    return f"Step: run {tool}?" if request.stepping else f"Allow {tool}?"
