@@ -382,3 +382,17 @@ class TestWorktrees:
             kaa.run("-p", "/plan go")
 
             assert "nothing can be written here" in conversation(server.requests[-1])[-1][1]
+
+
+def test_each_event_of_json_mode_says_whose_it_is(kaa: Kaa, server: ModelServer) -> None:
+    define(kaa, tools="Task")
+    nested = call("agent", agent="explore", task="Find the door.")
+    server.begin([call("agent", agent="scribe", task="Lead."), nested, say("Found."), say("Led."), say("Done.")])
+
+    events = [json.loads(line) for line in kaa.run("-p", "--mode", "json", "hi").out.splitlines()]
+
+    callers = [event.get("agent") for event in events if event["type"] == "tool_execution_start"]
+    replies = {event["agent"] for event in events if event["type"] == "message_end" and "agent" in event}
+    assert callers[0] is None
+    assert callers[1].startswith("scribe-")
+    assert {name.partition("-")[0] for name in replies} == {"scribe", "explore"}

@@ -31,6 +31,7 @@ def test_plan_edit_approve_execute(seat: Seat) -> None:
     with seat.open(sandbox="", script=script, screen=Screen(columns=100, rows=40)) as program:
         program.press("shift+tab")
         program.wait_for("plan • net off")
+        program.wait_for("── plan: kaa changes nothing ──")
         enter(program, "Greet the world")
         program.wait_for("Plan with 2 steps")
         program.wait_for(is_idle)
@@ -41,6 +42,7 @@ def test_plan_edit_approve_execute(seat: Seat) -> None:
         program.press("enter")
         program.wait_for("The plan is changed.")
         enter(program, "/plan run")
+        program.wait_for("── executing step 1/2: ")
         program.wait_for("Plan executed: 2 steps done.")
         program.wait_for("auto • net off")
         program.wait_for(is_idle)

@@ -135,8 +135,8 @@ async def _written(kept: KeptPlan, context: ConversationContext) -> KeptPlan:
 
 
 def _show(plan: Plan, number: int, context: CommandContext | ConversationContext) -> None:
-    text = f"step {number + 1}/{len(plan.steps)}: {plan.steps[number].title}"
-    context.show.status(_STATUS, text, "accent")
+    text = f"executing step {number + 1}/{len(plan.steps)}: {plan.steps[number].title}"
+    context.show.status(_STATUS, text, "success")
 
 
 def _go_on(done: int, number: int, step: Step) -> str:

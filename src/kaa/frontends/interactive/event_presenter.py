@@ -157,4 +157,5 @@ class EventPresenter:
     def _refresh_footer(self) -> None:
         if self._status is not None:
             self._main_view.footer.state = footer_state(self._status, self._head, self._mode)
+            self._main_view.mark_editor()
             self._main_view.app.refresh()

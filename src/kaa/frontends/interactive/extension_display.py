@@ -70,8 +70,10 @@ class ExtensionDisplay:
                 self._main_view.working.call_it(self._last_text(WorkingMessage))
 
     def _show_sections(self) -> None:
-        changes = (change for _, change in self._shown.values())
-        self._main_view.show_sections([(one.text, one.role) for one in changes if isinstance(one, StatusSection)])
+        sections = {slot: change for slot, (_, change) in self._shown.items() if isinstance(change, StatusSection)}
+        self._main_view.show_sections([(one.text, one.role) for one in sections.values()])
+        own = [one for (_, extension, _, _), one in sections.items() if not extension]
+        self._main_view.show_task(*((own[-1].text, own[-1].role) if own else ("", "")))
 
     def _show_widgets(self) -> None:
         # Lazily: few sessions have widgets, and Markdown needs a library.

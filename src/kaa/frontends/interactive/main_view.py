@@ -69,6 +69,7 @@ class Dock(Stack):
 
 
 _STATUS_SECONDS = 4.0
+_PLAN = "plan"  # the mode in which a plan is made (`kaa.shell.permissions`)
 
 
 class MainView:
@@ -112,6 +113,7 @@ class MainView:
     ) -> None:
         self.folder = folder
         self.typed_at = float("-inf")
+        self._task: tuple[str, str] | None = None
         self.on_leave: Callable[[], None] = lambda: None
         loaded = load_preferences(folder)
         bindings = load_keybindings(folder)
@@ -191,6 +193,22 @@ class MainView:
     def show_sections(self, sections: Sequence[tuple[str, str]]) -> None:
         """Show status sections of extensions: texts with the theme's tokens."""
         self.footer.show_sections(sections)
+
+    def show_task(self, text: str, token: str) -> None:
+        """Show in the editor's rules what kaa itself is about, as the execution of a plan; nothing if it is empty."""
+        self._task = (text, token) if text else None
+        self.mark_editor()
+
+    def mark_editor(self) -> None:
+        """Have the editor's rules say, in words and by colour, what becomes of the text."""
+        title, token = "", "border"
+        if self.editor.buffer.text.startswith("!"):
+            token = "bashMode"
+        elif self._task is not None:
+            title, token = self._task
+        elif self.footer.state.permissions == _PLAN:
+            title, token = "plan: kaa changes nothing", "customMessageLabel"
+        self.editor.title, self.editor.border_token = title, token
 
     def show_widgets(self, placement: str, widgets: Sequence[Sequence[Component]]) -> None:
         """Show these widgets of extensions `above` or `below` the editor."""

@@ -230,6 +230,4 @@ class InteractiveUI:
         """The text is another one, which is kept; the editor shows whether it is for the shell."""
         self._rewind_draft.edited()
         self._drafts.changed()
-        self._main_view.editor.border_token = (
-            "bashMode" if self._main_view.editor.buffer.text.startswith("!") else "border"
-        )
+        self._main_view.mark_editor()
