@@ -385,7 +385,7 @@ class TestWorktrees:
 
 
 def test_each_event_of_json_mode_says_whose_it_is(kaa: Kaa, server: ModelServer) -> None:
-    define(kaa, tools="Task")
+    define(kaa, tools="agent, Bash")
     nested = call("agent", agent="explore", task="Find the door.")
     server.begin([call("agent", agent="scribe", task="Lead."), nested, say("Found."), say("Led."), say("Done.")])
 
