@@ -14,7 +14,9 @@ from tests.support.model_server import ModelServer, Received, call, say
 def kaa() -> Iterator[Kaa]:
     """Elsewhere: the sandbox shows nothing of temporary directories."""
     with folder_elsewhere() as folder:
-        yield Kaa(folder)
+        kaa = Kaa(folder)
+        kaa.settings(features={"briefingWaitMs": 30_000})
+        yield kaa
 
 
 @pytest.fixture

@@ -47,6 +47,10 @@ class _Seen:
     active_tools = ("read",)
     deferred_tools: Mapping[str, str] = {}
 
+    def can_call(self, name: str) -> bool:
+        """See `ConversationControl`."""
+        return name in self.active_tools
+
     async def call(self, task: ToolTask) -> ToolResult:
         """Run a tool without an end, and remember how it was stopped."""
         self._seen.append(f"{task.extension} in {task.call_id}: {task.name} {task.arguments}")

@@ -98,16 +98,15 @@ def _inside(lines: list[str]) -> list[str]:
     if begin is None:
         begin = next((at for at, line in enumerate(lines) if line.startswith(_HEADINGS)), len(lines))
     end = next((at for at in range(begin, len(lines)) if lines[at].strip() == _END), len(lines))
-    inside = lines[begin:end]
-    while inside and not inside[-1].strip():
-        inside.pop()
-    return inside
+    return lines[begin:end]
 
 
 def _change(heading: str, path: str, lines: Sequence[str]) -> FileChange:
     if heading == _DELETE:
         return DeleteFile(path)
     if heading == _ADD:
+        while lines and not lines[-1].strip():
+            lines = lines[:-1]  # of the patch, not of the file
         return AddFile(path, "".join(f"{line.removeprefix('+')}\n" for line in lines))
     target = ""
     if lines and lines[0].startswith(_MOVE):

@@ -10,6 +10,7 @@ from tests.support.toolbox import Toolbox
 
 DEFAULT = ("read", "bash", "edit", "write", "process", "request_permission")
 PARAMETERS = {
+    "apply_patch": {"input"},
     "read": {"path", "offset", "limit"},
     "bash": {"command", "timeout", "background"},
     "edit": {"path", "edits"},

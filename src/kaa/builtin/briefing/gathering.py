@@ -2,18 +2,15 @@
 
 import asyncio
 from collections.abc import Coroutine
-from typing import TypeVar
 
 from kaa.builtin.amounts import counted
 from kaa.builtin.briefing import HEADING
-from kaa.builtin.project_facts import ProjectFacts, facts_of
+from kaa.builtin.project_facts import facts_of
 from kaa.core.budget import amount
 from kaa.ext.api import CommandRequest, ConversationContext
 from kaa.workspace.git import Git
 from kaa.workspace.protocol import Workspace
 
-# Commands take a few milliseconds by then; git needs longer than this in huge repositories only.
-_SECONDS = 0.4
 _MOST_FILES = 1000
 _MOST_CHARACTERS = 470  # less than 120 tokens
 _MOST_TESTS = 3
@@ -24,34 +21,33 @@ _PROGRAMS = (
 )
 _SCRIPT = f'{_SYSTEM}command -v "$p" >/dev/null && echo "$p"; done; true'
 
-_ResultT = TypeVar("_ResultT")
-
 
 async def briefing_of(context: ConversationContext) -> str:
     """The briefing; empty where neither the project nor a limit gives anything to say."""
-    workspace = context.workspace
+    workspace, seconds = context.workspace, context.features.briefing_wait_ms / 1000
     facts, git, system = await asyncio.gather(
-        _in_time(facts_of(workspace)), _in_time(_git(workspace)), _in_time(_system(workspace))
+        *(_in_time(work, seconds) for work in (_project(workspace), _git(workspace), _system(workspace)))
     )
     limits = ", ".join(f"{amount(one.measure, one.limit)} for this {one.scope}" for one in context.limits)
-    known = [*_project(facts or ProjectFacts()), git or "", limits and f"Limits: {limits}"]
+    known = [facts, git, limits and f"Limits: {limits}"]
     if not any(known):
         return ""
     return "\n".join([HEADING, *(line for line in (system, *known) if line)])[:_MOST_CHARACTERS]
 
 
-async def _in_time(work: Coroutine[object, object, _ResultT]) -> _ResultT | None:
-    """What the work gives; None if it fails or takes too long, because nothing depends on it."""
+async def _in_time(work: Coroutine[object, object, str], seconds: float) -> str:
+    """What the work gives; nothing if it fails or takes too long, because nothing depends on it."""
     try:
-        return await asyncio.wait_for(work, _SECONDS)
+        return await asyncio.wait_for(work, seconds)
     except (TimeoutError, OSError):
-        return None
+        return ""
 
 
-def _project(facts: ProjectFacts) -> list[str]:
+async def _project(workspace: Workspace) -> str:
+    facts = await facts_of(workspace)
     languages = f"Project: {', '.join(facts.languages)}" if facts.languages else ""
     tests = " or ".join(f"`{command}`" for command in facts.tests[:_MOST_TESTS])
-    return [languages, tests and f"Tests: {tests}"]
+    return "\n".join(filter(None, (languages, tests and f"Tests: {tests}")))
 
 
 async def _git(workspace: Workspace) -> str:
@@ -70,9 +66,7 @@ async def _git(workspace: Workspace) -> str:
 
 async def _system(workspace: Workspace) -> str:
     """The system, and the programs there that people build software with."""
-    request = CommandRequest(
-        ["sh", "-c", _SCRIPT, "sh", *_PROGRAMS], timeout=_SECONDS, spill=False, carries_findings=False
-    )
+    request = CommandRequest(["sh", "-c", _SCRIPT, "sh", *_PROGRAMS], spill=False, carries_findings=False)
     result = await workspace.run(request)
     if result.exit_code != 0:
         return ""

@@ -30,7 +30,7 @@ _DEFAULT_TIMEOUT_SECONDS = 120
 _MAX_TIMEOUT_SECONDS = 3600
 _BACKGROUND_GRACE_SECONDS = 0.5  # for a server to say that its port is taken
 _DESCRIPTION = (
-    "Run a shell command in the project directory: search, build, test, git. It has no stdin. "
+    "Run a shell command in the project, without stdin: search, build, test, git. "
     f"Gives the last {MAX_LINES} lines or {MAX_BYTES // 1024} KB of its output. What it leaves running ends with it."
 )
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/run/current-system/sw/bin/bash")
