@@ -33,7 +33,6 @@ def test_the_tools_of_pi_with_their_parameters_and_what_background_processes_nee
 
     assert {name: set(tool.tool.schema.parameters["properties"]) for name, tool in tools.items()} == PARAMETERS
     assert tuple(name for name, tool in tools.items() if tool.exposure == "default") == DEFAULT
-    assert all(tool.snippet for tool in tools.values())
 
 
 def test_the_schemas_of_the_default_tools_stay_small() -> None:
