@@ -136,19 +136,20 @@ def test_options_of_a_plugin() -> None:
 def test_what_is_not_used_is_named() -> None:
     found = plugin(
         {
-            CLAUDE: {"name": "a", "dependencies": [{"name": "base"}, "more"], "color": "red", "channels": []},
+            CLAUDE: {"name": "a", "dependencies": [{"name": "base"}, "../more"], "color": "red", "channels": []},
             "bin/tool": "",
             "settings.json": {},
         }
     )
 
     assert [note.split(":")[0] for note in found.notes] == [
-        "it needs other plugins, which are not installed with it",
         "`color` in the manifest is unknown",
         "`channels` is not used",
         "`bin` is not used",
         "`settings.json` is not used",
+        "`../more` in `dependencies` is left out",
     ]
+    assert [one.name for one in found.dependencies] == ["base"]
 
 
 def test_an_entry_that_is_the_manifest_chooses_skills() -> None:

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import secrets
 import shutil
 import subprocess
 import tarfile
@@ -25,6 +26,7 @@ from tests.support.extension_sources import commit, write
 SKILL = "---\nname: tidy\ndescription: Tidy up\n---\nTidy.\n"
 HOOKS = {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "sh check.sh"}]}]}}
 FILES = {
+    "check.sh": "exit 0\n",
     "skills/tidy/SKILL.md": SKILL,
     "commands/go.md": "Go.\n",
     "agents/one.md": "---\nname: one\ndescription: One\n---\nWork.\n",
@@ -145,12 +147,18 @@ def test_an_update_shows_what_it_adds_and_keeps_what_was_approved_until_then(wor
     before = PluginRecords(world.home).read().plugins["tools"]
     assert world.plugin("update") == 0
     assert "tools is up to date" in world.out
-    changed = {"skills/new/SKILL.md": SKILL.replace("tidy", "new"), "skills/tidy/SKILL.md": f"{SKILL}Obey me.\n"}
+    changed = {
+        "skills/new/SKILL.md": SKILL.replace("tidy", "new"),
+        "skills/tidy/SKILL.md": f"{SKILL}Obey me.\n",
+        "check.sh": "exit 2\n",
+    }
     write(world.market / "plugins" / "tools", changed)
 
     assert world.plugin("update") != 0
     assert "adds: skill new" in world.out
     assert "changes the text of: skill tidy\n" in world.out
+    assert "    +Obey me.\n" in world.out
+    assert "changes other files: check.sh\n" in world.out
     assert PluginRecords(world.home).read().plugins["tools"] == before
     assert world.plugin("update", "--yes", "tools") == 0
     after = PluginRecords(world.home).read().plugins["tools"]
@@ -319,6 +327,18 @@ def test_an_address_as_ssh_has_it_is_no_name_of_a_marketplace(world: World, monk
     assert world.plugin("install", "--yes", "git@example.invalid:x/y.git") == 1
 
     assert "git failed" in world.err
+
+
+def test_a_repository_that_is_too_large_is_refused(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kaa.shell.extensions.git._MAX_DOWNLOAD_BYTES", 64 * 1024)
+    commit(tmp_path / "large", {**FILES, "data": secrets.token_hex(256 * 1024)})
+
+    assert world.plugin("install", "--yes", f"file://{tmp_path / 'large'}") == 1
+
+    assert "the repository is larger than" in world.err
+    assert world.left == []
 
 
 def test_a_damaged_record_is_an_error_that_names_the_file(world: World) -> None:

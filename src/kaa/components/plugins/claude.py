@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from kaa.components.plugins.collecting import SKILL, Collector
+from kaa.components.plugins.dependencies import dependencies_in
 from kaa.components.plugins.json_fields import line_of, mapping_of, quoted
 from kaa.components.plugins.lsp import LanguageServer, claude_servers
 from kaa.components.plugins.manifest import OptionKind, Plugin, PluginFile, PluginHooks, UserOption
@@ -29,7 +30,12 @@ _DESCRIBING = frozenset(
         *("keywords", "metadata", "defaultEnabled", "interface"),
     }
 )
-_USED = frozenset({"skills", "commands", "agents", "hooks", "mcpServers", "lspServers", "themes", "userConfig"})
+_USED = frozenset(
+    {
+        *("skills", "commands", "agents", "hooks", "mcpServers", "lspServers", "themes", "userConfig"),
+        "dependencies",
+    }
+)
 _UNUSED = {
     "workflows": "kaa has no workflows",
     "outputStyles": "kaa has no output styles",
@@ -70,14 +76,14 @@ def claude_plugin(
     for field in fields:
         if reason := _UNUSED.get(field):
             folder.note(f"`{field}` is not used: {reason}")
-        elif field == "dependencies":
-            folder.note(f"it needs other plugins, which are not installed with it: {_dependencies(fields[field])}")
         elif field not in _DESCRIBING | _USED and field != "experimental":
             folder.note(f"{quoted(field)} in the manifest is unknown")
     for place, reason in _UNUSED_FOLDERS.items():
         folder.unsupported(place, reason)
     experimental = mapping_of(fields.get("experimental"))
     folder.note(*(f"`experimental.{line_of(field, 80)}` is not used" for field in experimental if field != "themes"))
+    dependencies, notes = dependencies_in(fields.get("dependencies"))
+    folder.note(*notes)
     return Plugin(
         name,
         dialect,
@@ -99,6 +105,7 @@ def claude_plugin(
             ".json",
         ),
         options=_options(folder, fields.get("userConfig")),
+        dependencies=dependencies,
         notes=folder.notes,
     )
 
@@ -115,12 +122,6 @@ def author_of(value: Json) -> str:
 def server_map(content: Mapping[str, Json], field: str) -> dict[str, Json]:
     """Servers by name, with or without an object around them."""
     return mapping_of(content[field]) if field in content else dict(content)
-
-
-def _dependencies(value: Json) -> str:
-    entries = value if isinstance(value, list) else [value]
-    names = (line_of(one if isinstance(one, str) else mapping_of(one).get("name"), 80) for one in entries[:20])
-    return ", ".join(name for name in names if name)
 
 
 def _skill_folders(folder: Collector, fields: Mapping[str, Json], *, chooses: bool) -> list[str]:

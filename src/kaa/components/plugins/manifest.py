@@ -4,6 +4,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from kaa.components.plugins.dependencies import Dependency
 from kaa.components.plugins.lsp import LanguageServer
 from kaa.core.messages import Json
 
@@ -82,6 +83,7 @@ class Plugin(msgspec.Struct, frozen=True):
         themes: JSON files.
         context_files: instructions for every conversation.
         options: what the user is to configure.
+        dependencies: other plugins that it needs.
         notes: what kaa does not use or understand, in sentences without their ends.
     """
 
@@ -101,4 +103,5 @@ class Plugin(msgspec.Struct, frozen=True):
     themes: tuple[PluginFile, ...] = ()
     context_files: tuple[PluginFile, ...] = ()
     options: tuple[UserOption, ...] = ()
+    dependencies: tuple[Dependency, ...] = ()
     notes: tuple[str, ...] = ()

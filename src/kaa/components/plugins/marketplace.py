@@ -28,6 +28,7 @@ PLACES = (".claude-plugin/marketplace.json", ".agents/plugins/marketplace.json")
 
 _MAX_ENTRIES = 5_000
 _MAX_NOTES = 200
+_MAX_ALLOWED = 100
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{MAX_NAME - 1}}}")
 _REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/+@-]{0,249}")
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -117,6 +118,7 @@ class Marketplace(msgspec.Struct, frozen=True):
         owner: name of the owner, for people.
         entries: by name, in the order of the list.
         renames: the present names of plugins that had others; each is one of the entries.
+        allows: names of other marketplaces whose plugins those of this one may need.
         notes: what was left out and why, in sentences without their ends.
     """
 
@@ -125,6 +127,7 @@ class Marketplace(msgspec.Struct, frozen=True):
     description: str = ""
     entries: dict[str, MarketplaceEntry] = {}
     renames: dict[str, str] = {}
+    allows: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -176,6 +179,7 @@ def marketplace_in(data: bytes) -> Marketplace:
         line_of(content.get("description")) or line_of(metadata.get("description")),
         entries,
         {old: new for old in renames if (new := _present(old, renames)) in entries},
+        tuple(filter(_NAME.fullmatch, texts_of(content.get("allowCrossMarketplaceDependenciesOn"))[:_MAX_ALLOWED])),
         tuple(notes),
     )
 

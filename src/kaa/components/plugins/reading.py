@@ -18,7 +18,7 @@ from kaa.core.messages import Json
 
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{MAX_NAME - 1}}}")
 _LISTS = ("skills", "commands", "agents")
-_PARTS = ("hooks", "mcpServers", "lspServers")
+_PARTS = ("hooks", "mcpServers", "lspServers", "dependencies")
 _USUAL = (
     *("skills/", "commands/", "agents/", "hooks/hooks.json", ".mcp.json", ".lsp.json", "SKILL.md"),
     *("themes/", "output-styles/", "monitors/", "workflows/"),

@@ -16,11 +16,13 @@ from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.extensions.report import printable
 from kaa.frontends.json_text import json_line
 from kaa.frontends.plugins.options import asked, missing, values_in
-from kaa.frontends.plugins.report import facts, list_lines, part_lines, preview_lines
+from kaa.frontends.plugins.report import facts, list_lines, part_lines, report_lines
 from kaa.frontends.subcommands import Subcommand, run_subcommand
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.home import Home
-from kaa.shell.plugins.store import PluginStore, PreparedPlugin
+from kaa.shell.plugins.dependencies import dependants, unmet
+from kaa.shell.plugins.resolution import Preparation, prepared_with_dependencies
+from kaa.shell.plugins.store import PluginStore
 
 _EPILOG = """\
 plugins:
@@ -59,26 +61,31 @@ def _add_install(parser: argparse.ArgumentParser) -> None:
 
 
 def _install(parsed: argparse.Namespace, home: Home) -> int:
-    with (store := _store(home)).prepare(parsed.plugin, parsed.directory) as prepared:
-        _say(*preview_lines(prepared))
-        word = "Install" if prepared.previous is None else "Replace"
-        return _installed(store, prepared, parsed.set, word, is_agreed=parsed.yes)
+    store = _store(home)
+    with prepared_with_dependencies(store, parsed.plugin, parsed.directory) as preparation:
+        _say(*report_lines(preparation))
+        word = "Install" if preparation.wanted.previous is None else "Replace"
+        return _installed(store, preparation, parsed.set, word, is_agreed=parsed.yes)
 
 
 def _installed(
-    store: PluginStore, prepared: PreparedPlugin, given: Sequence[str], word: str, *, is_agreed: bool
+    store: PluginStore, preparation: Preparation, given: Sequence[str], word: str, *, is_agreed: bool
 ) -> ExitCode:
-    plugin = prepared.plugin
-    values = {**prepared.record.values, **values_in(plugin, given)}
+    wanted = preparation.wanted
+    values_of = {one.plugin.name: dict(one.record.values) for one in preparation.plugins}
+    values_of[wanted.plugin.name] |= values_in(wanted.plugin, given)
     if not is_agreed:
-        if not confirmed(f"{word} {plugin.name}?"):
+        if not confirmed(
+            f"{word} {', '.join([wanted.plugin.name, *(one.plugin.name for one in preparation.needed)])}?"
+        ):
             deliver(sys.stderr, "nothing is installed\n")
             return ExitCode.DENIED
-        values = asked(plugin, values)
-    store.install(prepared, values)
-    _say(f"installed {plugin.name}; kaa uses it from the next conversation on")
-    if needed := missing(plugin, values):
-        _say(f"it needs {', '.join(needed)}: kaa plugin configure {plugin.name} {needed[0]}=VALUE")
+        values_of |= {one.plugin.name: asked(one.plugin, values_of[one.plugin.name]) for one in preparation.plugins}
+    store.install([(one, values_of[one.plugin.name]) for one in preparation.plugins])
+    for plugin in (one.plugin for one in preparation.plugins):
+        _say(f"installed {plugin.name}; kaa uses it from the next conversation on")
+        if needed := missing(plugin, values_of[plugin.name]):
+            _say(f"it needs {', '.join(needed)}: kaa plugin configure {plugin.name} {needed[0]}=VALUE")
     return ExitCode.DONE
 
 
@@ -106,44 +113,63 @@ def _update(parsed: argparse.Namespace, home: Home) -> int:
             if (known := records.marketplaces.get(marketplace)) is not None and marketplace not in refreshed:
                 refreshed.add(marketplace)
                 store.add_marketplace(known.source, os.sep)
-            with store.prepare(records.plugins[name].source, os.sep) as prepared:
-                codes.append(_updated(store, prepared, name, is_agreed=parsed.yes))
+            with prepared_with_dependencies(store, records.plugins[name].source, os.sep) as preparation:
+                codes.append(_updated(store, preparation, name, is_agreed=parsed.yes))
         except InstallationError as error:
             deliver(sys.stderr, printable([f"kaa: {name} is not updated: {error}"]))
             codes.append(ExitCode.FAILED)
     return ExitCode.FAILED if ExitCode.FAILED in codes else max(codes)
 
 
-def _updated(store: PluginStore, prepared: PreparedPlugin, name: str, *, is_agreed: bool) -> ExitCode:
-    if prepared.plugin.name != name:
-        raise InstallationError(f"it is called {prepared.plugin.name} now: install that with kaa plugin install")
-    if not prepared.is_new:
-        _say(f"{name} is up to date")
+def _updated(store: PluginStore, preparation: Preparation, name: str, *, is_agreed: bool) -> ExitCode:
+    if preparation.wanted.plugin.name != name:
+        raise InstallationError(
+            f"it is called {preparation.wanted.plugin.name} now: install that with kaa plugin install"
+        )
+    if not any(one.is_new for one in preparation.plugins):
+        _say(f"{name} is up to date", *(f"  {problem}" for problem in preparation.problems))
         return ExitCode.DONE
-    _say(*preview_lines(prepared))
-    return _installed(store, prepared, (), "Update", is_agreed=is_agreed)
+    _say(*report_lines(preparation))
+    return _installed(store, preparation, (), "Update", is_agreed=is_agreed)
 
 
 def _add_remove(parser: argparse.ArgumentParser) -> None:
     _add_names(parser)
     parser.add_argument("--data", action="store_true", help="remove what the plugins keep, too")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask, even if other plugins need them")
 
 
 def _remove(parsed: argparse.Namespace, home: Home) -> int:
+    """Asks only if a plugin that stays needs one that goes."""
+    store = _store(home)
+    before = store.read()
     for name in parsed.names:
-        kept = _store(home).remove(name, with_data=parsed.data)
+        needing = [one for one in dependants(name, before) if one not in parsed.names]
+        if needing:
+            _say(f"{', '.join(needing)} {'needs' if len(needing) == 1 else 'need'} {name}")
+            if not parsed.yes and not confirmed(f"Remove {name}?"):
+                deliver(sys.stderr, f"{name} is not removed\n")
+                return ExitCode.DENIED
+        kept = store.remove(name, with_data=parsed.data)
         _say(f"removed {name}")
         if kept is not None:
             _say(f"its data stays in {kept}: --data removes it, or remove the folder")
+    after = store.read()
+    for name, one in after.plugins.items():
+        if one.for_others and dependants(name, before) and not dependants(name, after):
+            _say(f"{name} was installed for others, and none needs it any more: kaa plugin remove {name}")
     return ExitCode.DONE
 
 
 def _switch(*, enabled: bool) -> Callable[[argparse.Namespace, Home], int]:
     def run(parsed: argparse.Namespace, home: Home) -> int:
         word = "enabled" if enabled else "disabled"
+        store = _store(home)
         for name in parsed.names:
-            before = _store(home).change(name, enabled=enabled)
+            before = store.change(name, enabled=enabled)
             _say(f"{name} {'was already' if before.enabled == enabled else 'is'} {word}")
+            if not enabled and (needing := dependants(name, store.read())):
+                _say(f"  {', '.join(needing)} {'needs' if len(needing) == 1 else 'need'} it")
         return ExitCode.DONE
 
     return run
@@ -155,7 +181,8 @@ def _add_list(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(parsed: argparse.Namespace, home: Home) -> int:
-    plugins = _store(home).read().plugins
+    records = _store(home).read()
+    plugins = records.plugins
     if unknown := [name for name in parsed.names if name not in plugins]:
         raise InstallationError(f"there is no plugin {unknown[0]!r}: {', '.join(plugins) or 'none is installed'}")
     found = [plugins[name] for name in parsed.names] or list(plugins.values())
@@ -164,6 +191,7 @@ def _list(parsed: argparse.Namespace, home: Home) -> int:
     elif parsed.names:
         for one in found:
             _say(f"{one.plugin.name} {one.plugin.version}".rstrip(), *part_lines(one.plugin))
+            _say(*(f"  {sentence}" for sentence in unmet(one, records)))
     elif found:
         _say(*list_lines(found))
     else:

@@ -1,7 +1,6 @@
 """What `kaa plugin` prints about plugins, in lines: what a plugin would run and with which rights, and what changes."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -10,6 +9,7 @@ from kaa.builtin.columns import aligned
 from kaa.components.plugins.manifest import Plugin, PluginFile
 from kaa.components.plugins.variables import PluginFolders, environment_for
 from kaa.core.messages import Json
+from kaa.frontends.plugins.changes import changed_files, texts_of_plugin
 from kaa.shell.mcp.config.dialects import FieldError
 from kaa.shell.mcp.config.entry import ConfiguredServer, Source
 from kaa.shell.mcp.config.reading import server_of
@@ -17,6 +17,7 @@ from kaa.shell.mcp.config.variables import variables_in
 from kaa.shell.mcp.describing import variables_set
 from kaa.shell.mcp.rights import permissions_of
 from kaa.shell.plugins.records import InstalledPlugin
+from kaa.shell.plugins.resolution import Preparation
 from kaa.shell.plugins.store import PreparedPlugin
 from kaa.shell.plugins.use import has, plugin_hooks, servers_of
 
@@ -32,6 +33,18 @@ _PIN_CHARACTERS = 12
 _ROOT = "${PLUGIN}"
 
 
+def report_lines(preparation: Preparation) -> list[str]:
+    """What will be installed: the plugin that the user wants, those that it needs, and what is not right with these."""
+    lines = preview_lines(preparation.wanted)
+    for one in preparation.needed:
+        lines += ["", f"{preparation.reasons[one.plugin.name]} needs this plugin, which is installed too:"]
+        lines += preview_lines(one)
+    if preparation.problems:
+        lines += ["", "Plugins that are needed and not installed with it, or not right:"]
+        lines += [f"  {problem}" for problem in preparation.problems]
+    return lines
+
+
 def preview_lines(prepared: PreparedPlugin) -> list[str]:
     """What will be installed, what it would run, and with which rights."""
     plugin, record = prepared.plugin, prepared.record
@@ -44,8 +57,7 @@ def preview_lines(prepared: PreparedPlugin) -> list[str]:
             f"  replaces {plugin.name} {prepared.previous.plugin.version or shown_pin(prepared.previous)}".rstrip()
         )
         lines += _changes(prepared.previous.plugin, plugin)
-        if changed := sorted(_changed_texts(prepared)):
-            lines.append(f"  changes the text of: {_names(changed)}")
+        lines += changed_files(prepared)
     return [*lines, *part_lines(plugin)]
 
 
@@ -65,6 +77,8 @@ def part_lines(plugin: Plugin) -> Iterator[str]:
         yield f"  MCP server {name}: {line}"
     for server in plugin.lsp_servers:
         yield f"  language server {server.name}, not started yet: {' '.join(server.command)}"
+    if plugin.dependencies:
+        yield f"  needs other plugins: {_names([*map(str, plugin.dependencies)])}"
     for option in plugin.options:
         needed = " (needed)" if option.required and option.default is None else ""
         yield f"  option {option.name}{needed}: {option.description or option.title}".rstrip(": ")
@@ -161,29 +175,8 @@ def _changes(before: Plugin, now: Plugin) -> Iterator[str]:
             yield f"  {word}: {_names(sorted(parts))}"
 
 
-def _changed_texts(prepared: PreparedPlugin) -> Iterator[str]:
-    """The skills, commands and agents that stay, with other content than before."""
-    if prepared.previous is None or prepared.replaced is None:
-        return
-    before = {(kind, file.path) for kind, files in _texts(prepared.previous.plugin) for file in files}
-    for kind, file in ((kind, file) for kind, files in _texts(prepared.plugin) for file in files):
-        if (kind, file.path) in before and not _same(prepared.replaced / file.path, prepared.staged / file.path):
-            yield f"{kind} {file.name}"
-
-
-def _same(one: Path, other: Path) -> bool:
-    try:
-        return one.read_bytes() == other.read_bytes()
-    except OSError:
-        return False
-
-
-def _texts(plugin: Plugin) -> Sequence[tuple[str, Sequence[PluginFile]]]:
-    return (("skill", plugin.skills), ("command", plugin.commands), ("agent", plugin.agents))
-
-
 def _parts(plugin: Plugin) -> Iterator[str]:
-    for kind, files in _texts(plugin):
+    for kind, files in texts_of_plugin(plugin):
         yield from (f"{kind} {file.name}" for file in files)
     yield from (f"hook {line}" for line in _hooks(plugin)[0])
     yield from (f"MCP server {name}: {line}" for name, line in _servers(plugin))

@@ -4,15 +4,18 @@ git downloads the objects; kaa writes the files itself. Without a checkout no ho
 the repository has an effect. The user's own configuration stays in force: it has the credentials and the proxy.
 """
 
+import errno
 import io
 import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from threading import Timer
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from kaa.host.process import files_limited_to
 from kaa.host.programs import host_programs
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.extensions.sources import GitSource
@@ -28,11 +31,13 @@ _OVERRIDES = {
     "submodule.recurse": "false",
     "maintenance.auto": "false",
     "gc.auto": "0",
+    "fetch.unpackLimit": "1",  # all in one file, whose size is limited
     "protocol.allow": "never",
 }
 # What a hook of git that started kaa has set, or a project's environment could, would lead to another repository.
 _KEPT_VARIABLES = re.compile(r"GIT_(SSH|SSH_COMMAND|SSH_VARIANT|ASKPASS|SSL_.*|CONFIG_GLOBAL|CONFIG_SYSTEM|EXEC_PATH)")
 _TIMEOUT_SECONDS = 300.0
+_MAX_DOWNLOAD_BYTES = 2 * 1024 * 1024 * 1024  # compressed; a plugin may be a folder of a large repository
 _MOST_LISTED_BYTES = MAX_FILES * 1_200  # with the longest names that are taken
 
 
@@ -80,6 +85,19 @@ class Repository:
             *(source.url, f"+{source.reference or 'HEAD'}:refs/kaa/wanted"),
         )
         return self._run("rev-parse", "--verify", "refs/kaa/wanted^{commit}").decode().strip()
+
+    def tags(self, url: str, beginning: str) -> list[str]:
+        """The names of the tags of a repository that begin so; of very many, some.
+
+        Raises:
+            InstallationError: git cannot get them.
+        """
+        listed = self._listed(
+            *("-c", f"protocol.{urlsplit(url).scheme}.allow=always"),
+            *("ls-remote", "--tags", "--refs", url, f"refs/tags/{beginning}*"),
+        )
+        lines = listed.decode(errors="replace").splitlines()
+        return [name.removeprefix("refs/tags/") for line in lines if (name := line.partition("\t")[2])]
 
     def write(self, commit: str, source: GitSource, tree: StagedTree) -> None:
         """Write the files of a commit.
@@ -142,13 +160,18 @@ class Repository:
             )
         except OSError as error:
             raise InstallationError(f"git cannot be started ({error.strerror})") from error
-        with process:
-            assert process.stdout is not None
-            listed = process.stdout.read(_MOST_LISTED_BYTES + 1)
-            if len(listed) > _MOST_LISTED_BYTES:
-                process.kill()
-            elif process.wait():
-                raise InstallationError(f"git failed: exit code {process.returncode}")
+        late = Timer(_TIMEOUT_SECONDS, process.kill)
+        late.start()
+        try:
+            with process:
+                assert process.stdout is not None
+                listed = process.stdout.read(_MOST_LISTED_BYTES + 1)
+                if len(listed) > _MOST_LISTED_BYTES:
+                    process.kill()
+                elif process.wait():
+                    raise InstallationError(f"git failed: exit code {process.returncode}")
+        finally:
+            late.cancel()
         return listed
 
     def _words(self, arguments: Sequence[str], *, repository: bool = True) -> list[str]:
@@ -166,6 +189,7 @@ class Repository:
                 capture_output=True,
                 timeout=_TIMEOUT_SECONDS,
                 check=False,
+                preexec_fn=files_limited_to(_MAX_DOWNLOAD_BYTES),
             )
         except subprocess.TimeoutExpired as error:
             raise InstallationError(f"git did not finish in {_TIMEOUT_SECONDS:.0f} seconds: try again") from error
@@ -173,6 +197,8 @@ class Repository:
             raise InstallationError(f"git cannot be started ({error.strerror})") from error
         if done.returncode:
             said = " ".join(done.stderr.decode(errors="replace").split())
+            if os.strerror(errno.EFBIG) in said:
+                raise InstallationError(f"the repository is larger than {_MAX_DOWNLOAD_BYTES // 1024**3} GiB")
             raise InstallationError(f"git failed: {said or f'exit code {done.returncode}'}")
         return done.stdout
 

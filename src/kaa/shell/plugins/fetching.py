@@ -13,11 +13,12 @@ from typing import Final, NamedTuple
 import msgspec
 
 from kaa.components.plugins.marketplace import Npm, PluginSource, Relative, Url
+from kaa.host.process import files_limited_to
 from kaa.host.programs import host_programs
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.extensions.git import Repository
 from kaa.shell.extensions.sources import GitSource, PathSource
-from kaa.shell.extensions.staging import StagedTree, copy_folder
+from kaa.shell.extensions.staging import MAX_BYTES, StagedTree, copy_folder
 from kaa.shell.plugins.sources import repository_of
 from kaa.shell.plugins.wheels import WheelSource, plugin_of
 
@@ -122,6 +123,7 @@ class Fetcher:
                 capture_output=True,
                 timeout=_TIMEOUT_SECONDS,
                 check=False,
+                preexec_fn=files_limited_to(MAX_BYTES),
             )
         except subprocess.TimeoutExpired as error:
             raise InstallationError(f"npm did not finish in {_TIMEOUT_SECONDS:.0f} seconds: try again") from error
@@ -129,6 +131,8 @@ class Fetcher:
             raise InstallationError(f"npm cannot be started ({error.strerror})") from error
         if done.returncode:
             said = " ".join(done.stderr.decode(errors="replace").split())[:500]
+            if "EFBIG" in said:
+                raise InstallationError(f"{package} is larger than {MAX_BYTES // 1024**2} MiB")
             raise InstallationError(f"npm failed: {said or f'exit code {done.returncode}'}")
         try:
             [packed] = msgspec.json.decode(done.stdout, type=list[_Packed])

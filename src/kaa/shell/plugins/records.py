@@ -41,6 +41,7 @@ class InstalledPlugin(msgspec.Struct, rename="camel", frozen=True, omit_defaults
         tree: `tree_digest` of its files.
         enabled: whether conversations use it.
         values: what the user gave for its options, by name.
+        for_others: it was installed because another needs it.
         since: when it was installed (UTC).
     """
 
@@ -51,7 +52,14 @@ class InstalledPlugin(msgspec.Struct, rename="camel", frozen=True, omit_defaults
     tree: str = ""
     enabled: bool = True
     values: dict[str, Json] = {}
+    for_others: bool = False
     since: str = ""
+
+    @property
+    def marketplace(self) -> str:
+        """The marketplace that it comes from; empty if it comes from none."""
+        name, _, marketplace = self.source.partition("@")
+        return marketplace if _NAME.fullmatch(name) and _NAME.fullmatch(marketplace) else ""
 
     def folders(self, home: Home, project: str) -> PluginFolders:
         """Where it is and works. `project`: the directory of the project."""

@@ -4,12 +4,13 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
+from kaa.components.plugins.dependencies import fits
 from kaa.components.plugins.folder import Directory
 from kaa.components.plugins.manifest import Plugin
 from kaa.components.plugins.marketplace import (
@@ -27,6 +28,7 @@ from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.home import Home
 from kaa.shell.plugins.fetching import Fetched, Fetcher
 from kaa.shell.plugins.records import InstalledPlugin, KnownMarketplace, PluginRecords, Records
+from kaa.shell.plugins.releases import newest_release
 from kaa.shell.plugins.sources import source_in
 from kaa.shell.plugins.wheels import PREFIX, wheel_source
 
@@ -138,18 +140,21 @@ class PluginStore:
         shutil.rmtree(self._folder / _MARKETPLACES / name, ignore_errors=True)
 
     @contextmanager
-    def prepare(self, text: str, directory: str) -> Iterator[PreparedPlugin]:
+    def prepare(self, text: str, directory: str, ranges: Sequence[str] = ()) -> Iterator[PreparedPlugin]:
         """Get a plugin and look at it. Nothing is installed yet; what is not installed is removed at the end.
 
         Args:
             text: NAME, NAME@MARKETPLACE, `wheel:NAME`, or where it comes from; see `source_in`.
             directory: that a relative path starts from.
+            ranges: of versions that will do. Of a plugin in git, the newest tagged version in them is taken; if there
+                is none, what its marketplace has, whatever its version.
 
         Raises:
             InstallationError: it cannot be had, or is no plugin.
         """
         records = self.read()
         chosen = self._chosen(text, records)
+        version = ""
         with self._staging() as staging:
             fetcher = Fetcher(staging, self._environ)
             if text.startswith(PREFIX):
@@ -160,33 +165,46 @@ class PluginStore:
                 fetched, given, name, entry = fetcher.named(source), str(source), _last_of(text), None
             else:
                 marketplace, entry = chosen
-                place = self._folder / _MARKETPLACES / marketplace
-                fetched, given, name = fetcher.of_entry(entry.source, place), f"{entry.name}@{marketplace}", entry.name
-            yield self._prepared(fetched, given, name, entry, records)
+                place, given, name = (
+                    self._folder / _MARKETPLACES / marketplace,
+                    f"{entry.name}@{marketplace}",
+                    entry.name,
+                )
+                known = records.marketplaces[marketplace].source
+                release = newest_release(entry, known, ranges, staging, self._environ) if ranges else None
+                if release is None:
+                    fetched = fetcher.of_entry(entry.source, place)
+                else:
+                    fetched, version = fetcher.named(release.source), release.version
+            yield self._prepared(fetched, given, name, entry, records, version)
 
-    def install(self, prepared: PreparedPlugin, values: Mapping[str, Json]) -> None:
-        """Install what was prepared, in place of what has its name.
+    def install(self, chosen: Sequence[tuple[PreparedPlugin, Mapping[str, Json]]]) -> None:
+        """Install what was prepared, all or nothing, in place of what has the same names.
 
         Args:
-            prepared: inside its preparation.
-            values: what the user gives for its options, by name.
+            chosen: plugins inside their preparation, each with what the user gives for its options, by name.
 
         Raises:
-            InstallationError: another process has just installed something of this name.
+            InstallationError: another process has just installed something of these names.
         """
-        name = prepared.plugin.name
         with self._records.rewriting() as records:
-            previous = records.plugins.get(name)
-            if previous != prepared.previous:
-                raise InstallationError(f"plugin {name} was changed meanwhile: try again")
-            target = self._folder / prepared.record.folder
-            if target.exists():  # what was here before, and is unchanged or damaged
-                target.rename(prepared.staged.parent / "old")
-            prepared.staged.rename(target)
-            enabled = previous is None or previous.enabled
-            records.plugins[name] = msgspec.structs.replace(prepared.record, values=dict(values), enabled=enabled)
-            if previous is not None and (old := self._folder / previous.folder) != target and old.exists():
-                os.utime(old)  # conversations may still use it for a day
+            for prepared, _ in chosen:
+                if records.plugins.get(prepared.plugin.name) != prepared.previous:
+                    raise InstallationError(f"plugin {prepared.plugin.name} was changed meanwhile: try again")
+            for prepared, values in chosen:
+                self._place(prepared)
+                previous = prepared.previous
+                enabled = previous is None or previous.enabled
+                record = msgspec.structs.replace(prepared.record, values=dict(values), enabled=enabled)
+                records.plugins[prepared.plugin.name] = record
+
+    def _place(self, prepared: PreparedPlugin) -> None:
+        target = self._folder / prepared.record.folder
+        if target.exists():  # what was here before, and is unchanged or damaged
+            target.rename(prepared.staged.parent / "old")
+        prepared.staged.rename(target)
+        if prepared.replaced is not None and prepared.replaced != target and prepared.replaced.exists():
+            os.utime(prepared.replaced)  # conversations may still use it for a day
 
     def remove(self, name: str, *, with_data: bool) -> Path | None:
         """Remove a plugin. Returns where its data is if that stays.
@@ -228,7 +246,7 @@ class PluginStore:
         if any(one in text for one in "/:~") or name.startswith("."):
             return None
         if marketplace:
-            return marketplace, _entry(self.marketplace(marketplace), name)
+            return marketplace, self.entry_of(name, marketplace)
         found = {one: self.marketplace(one) for one in records.marketplaces}
         having = [one for one, market in found.items() if name in market.entries or name in market.renames]
         if not having:
@@ -238,12 +256,23 @@ class PluginStore:
             raise InstallationError(f"{', '.join(having)} have a plugin {name}: write {name}@{having[0]}, for example")
         return having[0], _entry(found[having[0]], name)
 
+    def entry_of(self, name: str, marketplace: str) -> MarketplaceEntry:
+        """The entry of a marketplace that the user added; also by a name that it had before.
+
+        Raises:
+            InstallationError: there is no such marketplace, or it has none of this name.
+        """
+        return _entry(self.marketplace(marketplace), name)
+
     def _prepared(
-        self, fetched: Fetched, given: str, name: str, entry: MarketplaceEntry | None, records: Records
+        self, fetched: Fetched, given: str, name: str, entry: MarketplaceEntry | None, records: Records, version: str
     ) -> PreparedPlugin:
         plugin = plugin_in(Directory(fetched.top), name, entry)
         if isinstance(plugin, Unusable):
             raise InstallationError(f"{given} is no plugin: {plugin.reason}")
+        if version and not fits(plugin.version, version):
+            # The entry in the list, and sometimes the manifest, say what was newest at another time.
+            plugin = msgspec.structs.replace(plugin, version=version)
         previous = records.plugins.get(plugin.name)
         if previous is not None and previous.source != given:
             raise InstallationError(

@@ -19,6 +19,7 @@ from kaa.shell.components import Agent, FoundFile, Kind, Place
 from kaa.shell.components.finding import MAX_FILE_BYTES
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.dialects import Dialect
+from kaa.shell.plugins.dependencies import unmet
 from kaa.shell.plugins.records import PluginRecords
 
 _AGENTS: Final[Mapping[PluginDialect, Agent]] = {
@@ -54,7 +55,8 @@ class EnabledPlugins:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._records = [one for one in PluginRecords(home).read().plugins.values() if one.enabled]
+        self._all = PluginRecords(home).read()
+        self._records = [one for one in self._all.plugins.values() if one.enabled]
 
     def files(self, project: str, report: Callable[[str], None]) -> Iterator[tuple[str, FoundFile]]:
         """The files of skills, commands and agents, each with the name of the plugin.
@@ -114,8 +116,12 @@ class EnabledPlugins:
 
     def lines(self) -> list[str]:
         """A line about each, for people."""
-        named = [(" ".join(filter(None, (one.plugin.name, one.plugin.version))), one) for one in self._records]
-        return [f"{title} ({one.source}): {has(one.plugin) or 'nothing'}" for title, one in named]
+        lines: list[str] = []
+        for one in self._records:
+            title = " ".join(filter(None, (one.plugin.name, one.plugin.version)))
+            lines.append(f"{title} ({one.source}): {has(one.plugin) or 'nothing'}")
+            lines += [f"  {sentence}" for sentence in unmet(one, self._all)]
+        return lines
 
     def servers(self, project: str) -> list[PluginServers]:
         """The MCP servers. `project`: as above."""
