@@ -91,6 +91,11 @@ class Home:
         return self.path / "plugin-data"
 
     @property
+    def trust(self) -> Path:
+        """trust.json."""
+        return self.path / "trust.json"
+
+    @property
     def plugin_records(self) -> Path:
         """plugins.json."""
         return self.path / "plugins.json"

@@ -1,5 +1,7 @@
 """Gives the model instructions with the files that they are for: AGENTS.md of folders in the project, and rules.
 
+Those that the user trusts come with the conversation; others are read when the model works in their folder, and inform.
+
 They follow the result of the tool that reads or changes a file, so that the prompt and its cache stay as they are. What
 the conversation has is not given again: its messages tell, also after a resume, a compaction or a way back.
 """
@@ -15,10 +17,9 @@ from kaa.core.tool import ToolResult
 from kaa.ext.api import ContextFile
 from kaa.shell.project_files import MAX_UNTRUSTED_BYTES, Texts
 from kaa.shell.trust.instructions import CONTEXT_NAMES, LOCAL_NAME
+from kaa.shell.trust.nested import is_foreign
 from kaa.workspace.protocol import Workspace
 
-# Folders of what others wrote, where nobody meant to instruct anybody.
-_FOREIGN_FOLDERS = frozenset({"node_modules", "site-packages", "vendor", "third_party"})
 _MAX_LEVELS = 32
 _MAX_CHARACTERS = 64 * 1024  # with one result; what is left comes with the next one
 
@@ -58,17 +59,16 @@ class NestedInstructions:
         if not path.startswith(f"{root.rstrip('/')}/"):
             return None
         relative = posixpath.relpath(path, root)
-        nested = [file for file in await self._above(relative) if file.path != path]
-        rules = [file for file in self._files() if file.paths and _applies(file, relative)]
-        text = quoted(self._new([*nested, *rules]))
+        given = [file for file in self._files() if file.paths and file.path != path and _applies(file, relative)]
+        known = {file.path for file in given}
+        nested = [file for file in await self._above(relative) if file.path != path and file.path not in known]
+        text = quoted(self._new([*nested, *given]))
         return None if text is None else msgspec.structs.replace(result, content=(*result.content, TextContent(text)))
 
     async def _above(self, path: str) -> list[ContextFile]:
         """The files in the folders of the project that a file is in, the most general first."""
         parts = path.split("/")[:-1][:_MAX_LEVELS]
-        own = next(
-            (at for at, part in enumerate(parts) if part in _FOREIGN_FOLDERS or part.startswith(".")), len(parts)
-        )
+        own = next((at for at, part in enumerate(parts) if is_foreign(part)), len(parts))
         folders = [posixpath.join(self._workspace.root, *parts[: at + 1]) for at in range(own)]
         if unknown := [folder for folder in folders if folder not in self._of_folders]:
             await self._read(unknown)
@@ -79,15 +79,27 @@ class NestedInstructions:
         names = (*CONTEXT_NAMES, LOCAL_NAME)
         paths = [posixpath.join(folder, name) for folder in folders for name in names]
         found = await self._workspace.read_existing(paths, MAX_UNTRUSTED_BYTES + 1)
-        known = {file.text.strip() for file in self._files()}
+        known = {file.text.strip() for file in self._files() if not file.paths}
         for folder in folders:
             used = [path for name in CONTEXT_NAMES if (path := posixpath.join(folder, name)) in found][:1]
             used += [path for path in [posixpath.join(folder, LOCAL_NAME)] if path in found]
             files = [file for path in used if (file := await self._file(path, found[path])) is not None]
             self._of_folders[folder] = tuple(file for file in files if file.text.strip() not in known)
+            self._name_untrusted(self._of_folders[folder])
+
+    def _name_untrusted(self, files: Sequence[ContextFile]) -> None:
+        """Say that new files of a trusted project only inform; without trust, that is so for all."""
+        given = {file.path for file in self._files() if file.trusted}
+        if not any(path.startswith(f"{self._workspace.root.rstrip('/')}/") for path in given):
+            return
+        for path in (file.path for file in files if file.path not in given):
+            self._notify(
+                f"{' '.join(path.split())}: the model gets this as information, not as instructions, because you have"
+                " not trusted this text. /trust in the terminal shows it and asks"
+            )
 
     async def _file(self, path: str, data: bytes) -> ContextFile | None:
-        """A file as information: nobody was asked to trust it."""
+        """A file as information: nobody trusts it."""
         texts = Texts()
         info, folder = await self._workspace.stat(path), await self._workspace.stat(posixpath.dirname(path))
         text = None

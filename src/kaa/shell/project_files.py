@@ -171,6 +171,7 @@ def _instructions(configuration: ProjectConfiguration, verdict: TrustVerdict, te
             yield used
             if not trusted:
                 (undecided if file.standing == "project" else outside).append(file.path)
+    yield from _nested(configuration, verdict, texts)
     for paths, reason in (
         (undecided, "you have not trusted this text. /trust in the terminal shows it and asks"),
         (outside, "it is outside the project and its repository"),
@@ -181,6 +182,18 @@ def _instructions(configuration: ProjectConfiguration, verdict: TrustVerdict, te
                 f"{', '.join(paths[:_MOST_NAMED])}{more}: the model gets this as information, not as instructions,"
                 f" because {reason}; --trust makes it instructions for one run"
             )
+
+
+def _nested(configuration: ProjectConfiguration, verdict: TrustVerdict, texts: Texts) -> Iterator[ContextFile]:
+    """The trusted instructions of folders; the others inform the model when it works there."""
+    for file in configuration.nested:
+        if file.path not in verdict.instructions:
+            continue
+        from kaa.shell.trust.nested import glob_of  # lazy: few projects have such files
+
+        used = _context_file(file, True, texts)
+        if used is not None and used.text.strip():
+            yield msgspec.structs.replace(used, paths=(glob_of(file),))
 
 
 def _context_file(file: InstructionFile, trusted: bool, texts: Texts) -> ContextFile | None:
@@ -197,10 +210,14 @@ def _context_file(file: InstructionFile, trusted: bool, texts: Texts) -> Context
 
 
 def _each_once(files: Sequence[ContextFile]) -> tuple[ContextFile, ...]:
-    """The files without those that say the same as another one, of which the trusted one stays, or the first."""
+    """The files without those that say the same as another one, of which the trusted one stays, or the first.
+
+    What is in the prompt needs not come again with files of the project.
+    """
     kept: dict[tuple[str, tuple[str, ...]], ContextFile] = {}
-    for file in sorted(files, key=lambda file: not file.trusted):
-        kept.setdefault((file.text.strip(), file.paths), file)
+    for file in sorted(files, key=lambda file: (not file.trusted, bool(file.paths))):
+        if (file.text.strip(), ()) not in kept:
+            kept[file.text.strip(), file.paths] = kept.get((file.text.strip(), file.paths), file)
     used = {id(file) for file in kept.values()}
     return tuple(file for file in files if id(file) in used)
 

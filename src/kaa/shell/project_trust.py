@@ -68,7 +68,12 @@ class ProjectTrust:
             TrustError: the project is to be trusted and cannot be, or earlier decisions cannot be read.
         """
         if configuration is None:
-            configuration = await survey(self._workspace, self._home)
+            names: Sequence[str] = ()
+            if self._chosen == "yes" and self._context:
+                from kaa.shell.trust.nested import nested_names  # lazy: most runs have no --trust
+
+                names = await nested_names(self._workspace)
+            configuration = await survey(self._workspace, self._home, names)
             was_asked = False
         else:
             was_asked = self._decisions().was_asked

@@ -84,6 +84,7 @@ class ProjectConfiguration(msgspec.Struct, frozen=True):
         problem: why it cannot be trusted whatever the user says, in a sentence; None if it can.
         instructions: AGENTS.md and its like, also of directories above, the most general first.
         components: skills, commands, hooks, language servers and definitions of agents, of kaa and of others.
+        nested: instructions in folders below the project, as far as they were asked for.
     """
 
     root: str
@@ -91,6 +92,7 @@ class ProjectConfiguration(msgspec.Struct, frozen=True):
     problem: str | None = None
     instructions: tuple[InstructionFile, ...] = ()
     components: Found = Found()
+    nested: tuple[InstructionFile, ...] = ()
 
     @property
     def exists(self) -> bool:
@@ -100,7 +102,7 @@ class ProjectConfiguration(msgspec.Struct, frozen=True):
     @property
     def texts(self) -> tuple[InstructionFile, ...]:
         """The instructions that trust can be kept in."""
-        return tuple(file for file in self.instructions if file.standing == "project")
+        return (*(file for file in self.instructions if file.standing == "project"), *self.nested)
 
     @property
     def trustable(self) -> tuple[ConfigurationFile, ...]:
@@ -152,12 +154,13 @@ class _CannotBeTrustedError(Exception):
     """The survey met something that nobody could answer for."""
 
 
-async def survey(workspace: Workspace, home: Home) -> ProjectConfiguration:
+async def survey(workspace: Workspace, home: Home, nested: Sequence[str] = ()) -> ProjectConfiguration:
     """Read a project's configuration, instructions and components. Without any, that costs three small requests.
 
     Args:
         workspace: the project.
         home: the user's folder. Where the project is the user's home directory, it lies in `.kaa`, but is no project's.
+        nested: names of instructions in folders below the project, besides those that the user has trusted.
 
     Raises:
         OSError: the project's own directory cannot be examined.
@@ -191,12 +194,31 @@ async def survey(workspace: Workspace, home: Home) -> ProjectConfiguration:
         from kaa.shell.components.lsp_files import find_lsp  # lazy: many projects have none
 
         components = _joined(components, await find_lsp(workspace, lsp_places, base.real_path))
+    found = ProjectConfiguration(
+        base.real_path,
+        instructions=instructions,
+        components=components,
+        nested=await _nested(workspace, home, base.real_path, nested, repository),
+    )
     try:
         files = await _files(workspace, base.real_path, _canonical(home), names)
     except _CannotBeTrustedError as error:
-        problem = str(error)
-        return ProjectConfiguration(base.real_path, problem=problem, instructions=instructions, components=components)
-    return ProjectConfiguration(base.real_path, files, instructions=instructions, components=components)
+        return msgspec.structs.replace(found, problem=str(error))
+    return msgspec.structs.replace(found, files=files)
+
+
+async def _nested(
+    workspace: Workspace, home: Home, root: str, names: Sequence[str], repository: str
+) -> tuple[InstructionFile, ...]:
+    if home.trust.exists():
+        from kaa.shell.trust.store import TrustStore  # lazy: it needs this module
+
+        names = [*names, *TrustStore(home).nested_names(root)]
+    if not names:
+        return ()
+    from kaa.shell.trust.nested import nested_instructions  # lazy: few projects have such files
+
+    return await nested_instructions(workspace, names, repository)
 
 
 async def _components(workspace: Workspace, places: Sequence[Place], root: str) -> Found:

@@ -10,6 +10,7 @@ from kaa.ext.questions import Trust, TrustDecision, TrustText
 from kaa.shell.home import Home
 from kaa.shell.trust.configuration import ProjectConfiguration, survey
 from kaa.shell.trust.instructions import MAX_INSTRUCTION_BYTES
+from kaa.shell.trust.nested import nested_names
 from kaa.shell.trust.store import Changed, Declined, Trusted, TrustState, TrustStore, Undecided, Untrustable
 from kaa.workspace.protocol import Workspace
 
@@ -33,6 +34,7 @@ class TrustDecisions:
         self._trusted_digest = ""  # what the person trusts in this process
         self._is_declined = False  # the person does not want to be asked in this process
         self._is_reviewed = False  # the person decided in this process, whatever the options say
+        self._nested: tuple[str, ...] = ()  # what a question of this process showed of folders below the project
         self._asking = asyncio.Lock()
         self._home = home
 
@@ -56,12 +58,16 @@ class TrustDecisions:
             NobodyToAskError: nothing was decided, and nobody can be asked.
         """
         async with self._asking:
-            configuration = await survey(workspace, self._home)
+            configuration = await survey(workspace, self._home, self._nested)
             if configuration.digest == self._trusted_digest:
                 return "yes", configuration
+            if chosen == "yes":
+                return chosen, await self._with_nested(workspace)
             if chosen is None and not self._is_declined:
-                state = TrustStore(self._home).state(configuration)
-                if isinstance(state, Undecided | Changed):
+                store = TrustStore(self._home)
+                if isinstance(store.state(configuration), Undecided | Changed):
+                    configuration = await self._with_nested(workspace)
+                if isinstance(state := store.state(configuration), Undecided | Changed):
                     answer = await self._ask(_question(configuration, state), configuration, asker)
                     self._is_declined = answer is None
         if configuration.digest == self._trusted_digest:
@@ -74,7 +80,7 @@ class TrustDecisions:
         Raises:
             TrustError: earlier decisions cannot be read, or the new one cannot be kept.
         """
-        configuration = await survey(workspace, self._home)
+        configuration = await self._with_nested(workspace)
         store = TrustStore(self._home)
         state = store.state(configuration)
         if not configuration.exists:
@@ -88,6 +94,11 @@ class TrustDecisions:
             return "\n".join([status, *_named(configuration)])
         self._is_declined = True  # the person knows of it
         return status if answer is None else _DECIDED[answer]
+
+    async def _with_nested(self, workspace: Workspace) -> ProjectConfiguration:
+        """The configuration with the instructions of all folders."""
+        self._nested = await nested_names(workspace)
+        return await survey(workspace, self._home, self._nested)
 
     def _status(self, configuration: ProjectConfiguration, state: TrustState, since: str) -> str:
         when = f" since {since}" if since else " before"

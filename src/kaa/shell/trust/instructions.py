@@ -85,11 +85,11 @@ async def find_instructions(workspace: Workspace) -> FoundInstructions:
             standing: Standing = "project" if len(folder) >= len(repository) else "above"
             if problem is not None:
                 standing = "stranger"
-            elif await _leads_out(workspace, path, folder):
+            elif await leads_out(workspace, path, folder):
                 standing = "link"
             name = posixpath.relpath(path, workspace.root)
             files.append(InstructionFile(path, name, found[path], standing, problem or ""))
-    return FoundInstructions(await _with_imports(workspace, files, repository), repository)
+    return FoundInstructions(await with_imported(workspace, files, repository), repository)
 
 
 def _used(folder: str, root: str, found: Collection[str]) -> list[str]:
@@ -100,7 +100,7 @@ def _used(folder: str, root: str, found: Collection[str]) -> list[str]:
     return [*paths, local] if local in found else paths
 
 
-async def _with_imports(
+async def with_imported(
     workspace: Workspace, files: Sequence[InstructionFile], inside: str
 ) -> tuple[InstructionFile, ...]:
     """The files with what they import from the directory `inside`, as far as trust in them can be kept."""
@@ -128,7 +128,7 @@ def _repository(folders: list[str], found: Mapping[str, bytes]) -> str:
     return folders[-1]
 
 
-async def _leads_out(workspace: Workspace, path: str, folder: str) -> bool:
+async def leads_out(workspace: Workspace, path: str, folder: str) -> bool:
     """Whether a file is a link out of its folder: it could show the model any file of the user's."""
     return not PurePosixPath(await _real_path(workspace, path)).is_relative_to(await _real_path(workspace, folder))
 

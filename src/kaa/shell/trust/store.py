@@ -64,7 +64,7 @@ class TrustStore:
     """
 
     def __init__(self, home: Home) -> None:
-        self._path = home.path / "trust.json"
+        self._path = home.trust
         self._file = PrivateFile(self._path)
 
     def state(self, configuration: ProjectConfiguration) -> TrustState:
@@ -96,6 +96,22 @@ class TrustStore:
             for file in configuration.trustable
             if file.path in record.files and same(record.files[file.path], file)
         )
+
+    def nested_names(self, root: str) -> list[str]:
+        """The names of trusted instructions in folders below a project; empty if the decisions cannot be read.
+
+        Args:
+            root: the project's canonical directory.
+        """
+        try:
+            record = self._read().get(_text(root))
+        except TrustError:
+            return []
+        if record is None:
+            return []
+        from kaa.shell.trust.nested import is_nested  # lazy: most projects have no such files
+
+        return [name for name in record.files if is_nested(name)]
 
     def since(self, configuration: ProjectConfiguration) -> str:
         """When the decision about a project was made, as text; empty if nobody knows.

@@ -47,7 +47,7 @@ def judge(choice: TrustChoice, configuration: ProjectConfiguration, home: Home) 
                 f"the project cannot be trusted: {configuration.problem}. Correct that, or continue without --trust"
             )
         case "yes":
-            texts = frozenset(file.path for file in configuration.instructions)
+            texts = frozenset(file.path for file in (*configuration.instructions, *configuration.nested))
             return TrustVerdict(True, texts, frozenset(file.path for file in configuration.components.files))
         case "stored" | "instructions" if configuration.exists:
             return _decided_before(configuration, home, everything=choice == "stored")
