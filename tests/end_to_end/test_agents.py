@@ -2,13 +2,16 @@
 
 import json
 import re
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kaa.core.messages import Json
 from tests.end_to_end.kaa_process import Kaa, conversation
+from tests.support import mcp_server
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.extension_sources import write
 from tests.support.model_script import Answer, Fault
@@ -73,6 +76,72 @@ def test_an_agent_gets_its_task_alone_and_returns_its_report(kaa: Kaa, server: M
     assert results(server)[0].startswith("It is at a.py:3.")
     assert "[explore-" in results(server)[0]
     assert "1 turn, " in results(server)[0]
+
+
+def test_an_agent_has_the_instructions_of_its_skills_from_the_beginning(kaa: Kaa, server: ModelServer) -> None:
+    skill = "---\nname: {name}\ndescription: Notes\n{more}---\nNumber the lines of {name}.\n"
+    write(kaa.home / "skills", {"notes/SKILL.md": skill.format(name="notes", more="")})
+    own = skill.format(name="own", more="disable-model-invocation: true\n")
+    write(kaa.home / "skills", {"own/SKILL.md": own})
+    define(kaa, more="skills: notes, own, missing")
+    server.begin([call("agent", agent="scribe", task="Write."), say("Written."), say("Done.")])
+
+    done = kaa.run("-p", "hi")
+
+    prompt = request(server, 1)["messages"][0]["content"]
+    assert prompt.index("You are a scribe.") < prompt.index("Number the lines of notes.")
+    assert "lines of own" not in prompt
+    assert "works without the skill own" in done.err
+    assert "works without the skill missing" in done.err
+
+
+@pytest.mark.parametrize(
+    ("more", "server_name"),
+    [
+        ("mcpServers: [scripted]", "scripted"),
+        ("mcpServers:\n  - inner: {{command: {python}, args: [{script}, {settings}], timeout: 60000}}", "inner"),
+    ],
+)
+def test_an_agent_has_the_tools_of_its_servers(
+    kaa: Kaa, server: ModelServer, tier: str, more: str, server_name: str
+) -> None:
+    if tier == "none":
+        pytest.skip("nothing confines servers on this machine: kaa doctor says why")
+    files = write(
+        kaa.project.parent / "server",
+        {"server.py": Path(mcp_server.__file__).read_text(), "s.json": json.dumps({"eras": ["legacy"]})},
+    )
+    known = {"python": sys.executable, "script": str(files / "server.py"), "settings": str(files / "s.json")}
+    entry = {"command": sys.executable, "args": [known["script"], known["settings"]], "exposure": "deferred"}
+    servers = {"scripted": entry, "other": entry} if server_name == "scripted" else {}
+    (kaa.home / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    define(kaa, tools="Read", more=more.format(**known))
+    first = kaa.run("mcp", "test", server_name)
+    if server_name == "inner":
+        assert first.code != 0
+        assert "you have not approved it" in first.out + first.err
+        assert kaa.run("mcp", "approve", "inner", "--yes").code == 0
+    for name in servers or ["inner"]:
+        assert (done := kaa.run("mcp", "test", name)).code == 0, done.err + done.out
+    server.begin([call("agent", agent="scribe", task="Write."), say("Written."), say("Done.")])
+
+    kaa.run("-p", "hi")
+
+    assert not any(name.startswith("mcp__") for name in tools(server, 0))
+    assert tools(server, 1) == {"read", f"mcp__{server_name}__echo"}
+
+
+def test_servers_that_a_definition_of_a_project_defines_are_not_used(kaa: Kaa, server: ModelServer) -> None:
+    more = "mcpServers:\n  - inner: {command: touch, args: [/tmp/never]}"
+    write(kaa.project / ".claude" / "agents", {"scribe.md": _DEFINITION.format(tools="Read", more=more)})
+    trust(kaa.project, kaa.home)
+    server.begin([call("agent", agent="scribe", task="Write."), say("Written."), say("Done.")])
+
+    done = kaa.run("-p", "hi")
+
+    assert "works without the MCP server inner" in done.err
+    assert "inner" not in kaa.run("mcp", "list").out
+    assert "only your own files can define servers" in kaa.run("import").out
 
 
 def test_what_only_reads_cannot_write_by_any_tool(kaa: Kaa, server: ModelServer) -> None:

@@ -5,7 +5,7 @@ The fields of other agents are read leniently: what would make a skill unusable 
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -29,13 +29,16 @@ _USED = frozenset(
         "context",
         "paths",
         "hooks",
+        "model",
+        "effort",
     }
 )
+# What is of use only if an agent carries the skill out.
+_OF_AGENTS = {
+    "disallowed-tools": "it has all tools, because no agent of its own carries it out",
+    "agent": "no agent of its own carries it out, without `context: fork`",
+}
 _UNUSED = {
-    "disallowed-tools": "it has all tools",
-    "model": "the model of the conversation does it",
-    "effort": "the thinking level of the conversation holds",
-    "agent": "it has the tools of the conversation",
     "background": "it does not run in the background",
     "shell": "its commands run in bash",
 }
@@ -59,6 +62,10 @@ class Skill(msgspec.Struct, frozen=True):
         allowed_tools: tools that the file wants to have approved, with their patterns.
         paths: globs; it is of use for such files only.
         hooks: its hooks, as JSON; empty for none.
+        model: which model is to carry it out, as the file names it; empty: that of the conversation.
+        effort: how hard it is to think, likewise.
+        agent: the definition of the agent that carries it out; empty: one with the tools of the conversation.
+        excluded_tools: tools that this agent shall not have, with their patterns.
         notes: what kaa does not use or what the specification forbids, in sentences.
     """
 
@@ -73,6 +80,10 @@ class Skill(msgspec.Struct, frozen=True):
     paths: tuple[str, ...] = ()
     allowed_tools: tuple[str, ...] = ()
     hooks: str = ""
+    model: str = ""
+    effort: str = ""
+    agent: str = ""
+    excluded_tools: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -101,8 +112,11 @@ def skill_in(document: Document, folder: str) -> Skill | Unusable:
     description = _described(fields) or _first_paragraph(document.body)
     if not description:
         return Unusable("it has no description")
-    notes += [f"`{field}` is not used: {instead}" for field, instead in _UNUSED.items() if field in fields]
-    unknown = [field for field in fields if field not in _STANDARD | _USED | _UNUSED.keys()]
+    forks = text_of(fields.get("context")) == "fork"
+    unused = _UNUSED if forks else {**_OF_AGENTS, **_UNUSED}
+    notes += [f"`{field}` is not used: {instead}" for field, instead in unused.items() if field in fields]
+    notes += unknown_effort(fields)
+    unknown = [field for field in fields if field not in _STANDARD | _USED | _OF_AGENTS.keys() | _UNUSED.keys()]
     notes += [f"`{field}` is unknown" for field in unknown[:_MOST_UNKNOWN]]
     if len(unknown) > _MOST_UNKNOWN:
         notes.append(f"{len(unknown) - _MOST_UNKNOWN} more fields are unknown")
@@ -114,12 +128,25 @@ def skill_in(document: Document, folder: str) -> Skill | Unusable:
         argument_names=names_of(fields.get("arguments")),
         for_model=not is_true(fields.get("disable-model-invocation")),
         for_user=text_of(fields.get("user-invocable")).lower() not in ("false", "no", "off"),
-        forks=text_of(fields.get("context")) == "fork",
+        forks=forks,
         paths=names_of(fields.get("paths")),
         allowed_tools=names_of(fields.get("allowed-tools")),
         hooks=_hooks(fields.get("hooks")),
+        model=text_of(fields.get("model")),
+        effort=text_of(fields.get("effort")),
+        agent=text_of(fields.get("agent")) if forks else "",
+        excluded_tools=names_of(fields.get("disallowed-tools")) if forks else (),
         notes=tuple(map(_note, notes)),
     )
+
+
+def unknown_effort(fields: Mapping[str, object]) -> list[str]:
+    """That the field `effort` is not understood, in a sentence without its end; empty if it is."""
+    if not (effort := text_of(fields.get("effort"))):
+        return []
+    from kaa.components.agent_definition.models import thinking_level  # lazy: few files have the field
+
+    return [] if thinking_level(effort) else [f"`effort: {effort}` is unknown: the conversation's thinking level holds"]
 
 
 def _hooks(value: object) -> str:

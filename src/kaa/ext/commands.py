@@ -6,6 +6,7 @@ from typing import TypeAlias
 import msgspec
 
 from kaa.core.messages import ImageContent
+from kaa.core.provider import ThinkingLevel
 from kaa.ext.command_context import CommandContext
 
 
@@ -25,12 +26,16 @@ class Submit(msgspec.Struct, frozen=True, repr_omit_defaults=True):
         allow: rules of approvals about commands and changed files (`bash: git status`, `write: docs/**`): the
             conversation's calls that they allow need no question in this run. They permit nothing that the sandbox
             does not, and nothing that destroys what `/undo` cannot restore.
+        models: as `--model` takes them: the first that there is answers in this run; if there is none, that in force.
+        thinking: the thinking level of this run; None for that in force.
     """
 
     text: str
     read_only: bool = False
     images: tuple[ImageContent, ...] = ()
     allow: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    thinking: ThinkingLevel | None = None
 
 
 class OpenSession(msgspec.Struct, frozen=True):

@@ -10,7 +10,8 @@ from kaa.builtin.amounts import counted
 from kaa.frontends.delivery import deliver, while_delivered
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.json_text import json_line
-from kaa.shell.components.overview import FOREIGN_AGENTS, Overview, overview
+from kaa.shell.components import FOREIGN_AGENTS
+from kaa.shell.components.overview import Overview, overview
 from kaa.shell.components.reading import Component
 from kaa.shell.home import Home
 from kaa.shell.settings import SettingsError, load_user_settings

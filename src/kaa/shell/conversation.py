@@ -452,6 +452,8 @@ class Conversation:
                     await run.enter_async_context(self.approvals.reading_only())
                 if answer.allow:
                     run.enter_context(self.approvals.allowing(answer.allow))
+                if answer.models or answer.thinking:
+                    await run.enter_async_context(self.models.in_run(answer.models, answer.thinking))
                 return await self._say(message)
         return await self._say(message)
 

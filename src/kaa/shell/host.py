@@ -19,7 +19,14 @@ from kaa.ext.hooks import SessionEndReason, StartReason
 from kaa.ext.places import ExtensionId
 from kaa.host.process import current_directory
 from kaa.session.errors import SessionError
-from kaa.shell.components import FoundFile, enabled_plugins, existing, user_hook_places, user_places
+from kaa.shell.components import (
+    FOREIGN_AGENTS,
+    FoundFile,
+    enabled_plugins,
+    existing,
+    user_hook_places,
+    user_places,
+)
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home, session_folder
 from kaa.shell.loaded_extensions import LoadedExtensions
@@ -299,7 +306,15 @@ class Host:
         """Whether MCP servers are configured: in these files of a project, in the user's, or for this run."""
         options = self._mcp_options
         own = (self.home.path / "mcp.json").exists() or self.home.plugin_records.exists()
-        return options.enabled and bool(files or options.file or own)
+        return options.enabled and bool(files or options.file or own or self._have_agents_servers())
+
+    def _have_agents_servers(self) -> bool:
+        """Whether a definition of an agent, of the user's, defines servers."""
+        if not existing([place for place in user_places(self.home.path, FOREIGN_AGENTS) if place.kind == "agent"]):
+            return False
+        from kaa.shell.components.agent_servers import agent_servers  # lazy: many users have no definitions
+
+        return any(agent_servers(self.home))
 
     async def _components(
         self, root: str, files: Sequence[FoundFile], settings: Settings, notify: Callable[[str], None]

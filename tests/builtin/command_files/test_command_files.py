@@ -28,7 +28,11 @@ def sent(stage: Stage, commands: Sequence[UsableCommand], *entered: str) -> list
 
     async def whole() -> None:
         host = stage.host()
-        host.extensions.load(ExtensionId.built_in("kaa.test"), commands_extension(commands), built_in=True)
+        host.extensions.load(
+            ExtensionId.built_in("kaa.test"),
+            commands_extension(commands, ["scribe"], {"small": "cheap"}),
+            built_in=True,
+        )
         stage.workspace = MemoryWorkspace(stage.files, commands=stage.commands)
         try:
             options = ConversationOptions(model="m", approvals="auto")
@@ -107,3 +111,33 @@ def test_a_name_of_kaas_own_gets_the_agent_before_it(stage: Stage) -> None:
     )
 
     assert texts == ["Theirs.", "Mine."]
+
+
+def forking(agent: str) -> UsableCommand:
+    file = CommandFile("ask", "", "Look around.", "claude", agent=agent, subtask=True)
+    return UsableCommand(file, ".claude/commands/ask.md", "claude")
+
+
+def test_the_model_has_the_agent_of_a_command_answer(stage: Stage) -> None:
+    stage.server.begin([])
+
+    assert sent(stage, [forking("scribe")], "/ask") == [
+        "Have the agent scribe do this task, as it is, and tell me what it reports:\n\nLook around."
+    ]
+    assert sent(stage, [forking("")], "/ask")[0].startswith("Have the agent general ")
+    assert sent(stage, [forking("Explore")], "/ask")[0].startswith("Have the agent explore ")
+
+
+def test_without_the_agent_of_a_command_the_conversation_goes_on(stage: Stage) -> None:
+    stage.display = screen = Screen()
+
+    assert sent(stage, [forking("nobody")], "/ask") == ["Look around."]
+    assert any("wants an agent nobody, which is not there" in shown for shown in screen.shown)
+
+
+def test_the_model_of_a_command_answers_in_its_run(stage: Stage) -> None:
+    file = CommandFile("ask", "", "Look.", "claude", model="haiku")
+
+    sent(stage, [UsableCommand(file, ".claude/commands/ask.md", "claude")], "/ask")
+
+    assert stage.server.requests[-1].json["model"] == "cheap"

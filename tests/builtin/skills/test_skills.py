@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from kaa.builtin.skills import skills_extension
 from kaa.builtin.skills.index import SkillIndex
+from kaa.components.agent_definition import AgentDefinition
 from kaa.components.skill import Skill, SkillFile
 from kaa.core.messages import ToolResultMessage, user_message
 from kaa.ext.places import ExtensionId
@@ -32,6 +33,9 @@ FILES = (
 )
 
 
+DEFINITIONS = (AgentDefinition("scribe", "Writes", "You are a scribe.", "claude", tools=("read", "edit")),)
+
+
 def play(
     stage: Stage,
     scene: Callable[[HostedConversation], Awaitable[T]],
@@ -40,7 +44,8 @@ def play(
 ) -> T:
     async def whole() -> T:
         host = stage.host()
-        extension = skills_extension(files or FILES, ["/skills/bad/SKILL.md: it has no description"])
+        problems = ["/skills/bad/SKILL.md: it has no description"]
+        extension = skills_extension(files or FILES, problems, DEFINITIONS, {"small": "cheap"})
         host.extensions.load(ExtensionId.built_in("kaa.builtin.skills"), extension, built_in=True)
         stage.workspace = MemoryWorkspace(stage.files)
         try:
@@ -122,6 +127,50 @@ def test_an_agent_carries_out_a_skill_that_forks(stage: Stage) -> None:
 
     assert result.text == "What the agent found."
     assert "How to survey." in str(stage.server.requests[1].json["messages"])
+
+
+def tools(stage: Stage, number: int) -> set[str]:
+    return {tool["function"]["name"] for tool in stage.server.requests[number].json.get("tools", ())}
+
+
+def test_the_agent_of_a_definition_carries_a_skill_out(stage: Stage) -> None:
+    script = [call("skill", name="survey"), say("Found."), say("Done.")]
+
+    async def scene(hosted: HostedConversation) -> None:
+        stage.server.begin(script)
+        await hosted.work.submit(user_message("Do it."))
+
+    play(stage, scene, skill_file("survey", forks=True, agent="scribe", model="haiku", excluded_tools=("Edit(x)",)))
+
+    child = stage.server.requests[1].json
+    assert child["messages"][0]["content"].startswith("You are a scribe.")
+    assert "How to survey." in child["messages"][-1]["content"]
+    assert tools(stage, 1) == {"read"}
+    assert [request.json["model"] for request in stage.server.requests] == ["m", "cheap", "m"]
+
+
+def test_a_skill_without_an_agent_of_its_own_has_other_tools_than_those_it_does_not_want(stage: Stage) -> None:
+    async def scene(hosted: HostedConversation) -> None:
+        stage.server.begin([call("skill", name="survey"), say("Found."), say("Done.")])
+        await hosted.work.submit(user_message("Do it."))
+
+    play(stage, scene, skill_file("survey", forks=True, agent="nobody", excluded_tools=("Bash", "Write")))
+
+    assert "bash" in tools(stage, 0)
+    assert not tools(stage, 1) & {"bash", "write"}
+    assert "read" in tools(stage, 1)
+
+
+def test_the_model_of_a_skill_answers_in_the_run_of_its_command(stage: Stage) -> None:
+    async def scene(hosted: HostedConversation) -> None:
+        stage.server.begin([say("Done.")] * 3)
+        await hosted.work.submit(user_message("/skill:pdf"))
+        await hosted.work.submit(user_message("$pdf"))
+        await hosted.work.submit(user_message("Go on."))
+
+    play(stage, scene, skill_file("pdf", model="small"))
+
+    assert [request.json["model"] for request in stage.server.requests] == ["cheap", "m", "m"]
 
 
 def test_a_skill_that_forks_cannot_call_itself_through_another_one(stage: Stage) -> None:

@@ -84,9 +84,8 @@ class TestFormats:
 
         assert (definition.prompt, definition.model) == ("Review it.", ModelChoice("small", "gpt-5-mini"))
         assert (definition.thinking, definition.permission, definition.mcp_servers) == ("off", "read-only", ("docs",))
-        assert definition.notes == (
-            "`mcp_servers` defines docs: kaa uses servers of this name from its own configuration",
-        )
+        assert definition.servers == '{"docs":{"command":"docs"}}'
+        assert definition.notes == ()
 
     def test_gemini(self) -> None:
         definition = agent(

@@ -46,20 +46,25 @@ def test_claude() -> None:
     assert (found.model, found.agent, found.subtask) == ("haiku", "Explore", True)
     assert found.argument_names == ("file", "message")
     assert found.allowed_tools == ("Bash(git add:*)", "Read")
-    assert found.notes[1:] == (
-        "`effort` is not used: the thinking level of the conversation holds",
-        "`colour` is unknown",
-    )
+    assert found.effort == "high"
+    assert found.notes[1:] == ("`colour` is unknown",)
     assert "not valid YAML" in found.notes[0]
-    assert usable("---\nmodel: inherit\nargument-hint: [issue]\n---\nx", "claude").model == ""
+    assert usable("---\nmodel: inherit\nargument-hint: [issue]\n---\nx", "claude").model == "inherit"
+    assert usable("---\neffort: huge\n---\nx", "claude").notes == (
+        "`effort: huge` is unknown: the conversation's thinking level holds",
+    )
     assert usable("---\nargument-hint: [issue]\n---\nx", "claude").argument_hint == "[issue]"
 
 
 def test_opencode() -> None:
     found = usable("---\nagent: plan\nmodel: a/b#high\nsubtask: true\nvariant: max\ncontext: fork\n---\nx", "opencode")
 
-    assert (found.agent, found.model, found.subtask) == ("plan", "a/b#high", True)
-    assert [note.partition(" ")[0] for note in found.notes] == ["`variant`", "`context`"]
+    assert (found.agent, found.model, found.subtask) == ("plan", "a/b", True)
+    assert found.effort == "max"
+    assert [note.partition(" ")[0] for note in found.notes] == ["`context`"]
+    assert usable("---\nmodel: a/b#high\n---\nx", "opencode").effort == "high"
+    assert usable("---\nagent: scribe\n---\nx", "opencode").subtask
+    assert not usable("---\nagent: scribe\nsubtask: false\n---\nx", "opencode").subtask
 
 
 def test_gemini() -> None:

@@ -383,3 +383,40 @@ def test_models_of_the_command_line_hold_when_the_settings_are_read_again(shelf:
         return [one.model.id for one in conversation.models.scoped()]
 
     assert shelf.play(scene, opened(models=("small", "plain"))) == ["small", "plain"]
+
+
+def test_another_model_answers_in_a_run_and_the_chosen_one_after_it(shelf: Stage) -> None:
+    shelf.server.begin([say("one"), say("two"), say("three")])
+
+    async def scene(conversation: Conversation) -> None:
+        await conversation.models.choose("small:low")
+        async with conversation.models.in_run(["nothing-like-it", "large", "plain"], "xhigh"):
+            await conversation.submit("hello")
+        await conversation.submit("again")
+        levels = [conversation.models.current.thinking]
+        async with conversation.models.in_run([], "high"):
+            levels.append(conversation.models.current.thinking)
+        assert levels == ["low", "high"]
+
+    shelf.play(scene, opened())
+
+    assert asked(shelf) == ["large", "small"]
+    assert shelf.server.requests[-2].json["reasoning_effort"] == "xhigh"
+    assert shelf.server.requests[-1].json["reasoning_effort"] == "low"
+
+
+def test_what_the_user_chooses_in_a_run_stays(shelf: Stage) -> None:
+    async def scene(conversation: Conversation) -> None:
+        async with conversation.models.in_run(["large"], None):
+            await conversation.models.choose("plain")
+        assert conversation.models.current.name == "shelf/plain"
+
+    shelf.play(scene, opened())
+
+
+def test_a_run_without_any_of_its_models_keeps_the_one_in_force(shelf: Stage) -> None:
+    async def scene(conversation: Conversation) -> None:
+        async with conversation.models.in_run(["nothing-like-it", "vault/locked"], None):
+            assert conversation.models.current.name == "shelf/small"
+
+    shelf.play(scene, opened())

@@ -12,6 +12,7 @@ from kaa.ext.api import CommandContext, ConversationContext, Extension, Extensio
 
 if TYPE_CHECKING:
     from kaa.components.agent_definition import AgentDefinition, ModelRole
+    from kaa.components.skill import SkillFile
 
 AGENT_TOOL: Final = "agent"
 
@@ -46,13 +47,17 @@ _LEAST_CHARACTERS = 40
 _MOST_CHARACTERS = 200
 
 
-def agents_extension(definitions: "Sequence[AgentDefinition]", models: "Mapping[ModelRole, str]") -> Extension:
+def agents_extension(
+    definitions: "Sequence[AgentDefinition]", models: "Mapping[ModelRole, str]", skills: "Sequence[SkillFile]" = ()
+) -> Extension:
     """The extension for the agents of a conversation.
 
     Args:
         definitions: of the user and the project, each name once. They take the place of kaa's own of the same name.
         models: the user's, as `--model` takes them, by what they are for.
+        skills: those of the conversation, for definitions that name some.
     """
+    usable = {file.skill.name: file for file in skills if file.skill.for_model}
     named = {one.name: one for one in definitions}
     room = min(max(_ALL_CHARACTERS // max(len(named), 1), _LEAST_CHARACTERS), _MOST_CHARACTERS)
     about = {**BUILT_IN, **{one.name: one.description[:room] for one in definitions}}
@@ -79,7 +84,7 @@ def agents_extension(definitions: "Sequence[AgentDefinition]", models: "Mapping[
         from kaa.builtin.agents.running import job_of, run_job  # lazy: few conversations run agents
 
         fields = msgspec.structs.asdict(given)
-        job = job_of(fields["agent"], fields["task"], named, context, isolated=fields["worktree"])
+        job = job_of(fields["agent"], fields["task"], named, context, isolated=fields["worktree"], skills=usable)
         if not (fields["background"] or job.definition.background):
             return await run_job(job, models, context)
         from kaa.builtin.agents.beside import run_beside  # lazy, as above

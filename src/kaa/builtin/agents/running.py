@@ -13,11 +13,16 @@ import msgspec
 from kaa.builtin.agents import AGENT_TOOL, RUNNING_AGENT, AgentEnds
 from kaa.builtin.agents.definitions import DEFINITIONS
 from kaa.builtin.agents.listing import used_in_short
+from kaa.builtin.mcp.names import tool_prefix
+from kaa.builtin.skills.instructions import instructions
 from kaa.components.agent_definition import AgentDefinition, ModelRole
+from kaa.components.agent_definition.models import queries_for
 from kaa.components.agent_definition.permissions import narrower
 from kaa.components.allowed_tools import limits_in
+from kaa.components.skill import SkillFile
 from kaa.components.tool_names import OWN_TOOLS
 from kaa.core.budget import Budget
+from kaa.core.messages import Json
 from kaa.core.tool import ToolError, ToolResult, text_result
 from kaa.ext.agents import AgentError, AgentResult
 from kaa.ext.api import ToolContext
@@ -35,7 +40,9 @@ _REPORT = (
 _CHANGING = ("edit", "write")
 # They are for conversations with a person.
 _OF_PERSONS = ("ask_question", "request_permission", "write_todos")
+_OF_CLAUDE = {"Explore": "explore", "general-purpose": "general"}
 _MOST_SHOWN = 20
+_MOST_SKILLS = 20
 _MOST_NAME_CHARACTERS = 64
 
 
@@ -78,6 +85,7 @@ class Job(msgspec.Struct, frozen=True):
         task: for it.
         tools: that it gets.
         isolated: it works in a worktree of its own.
+        skills: whose instructions it has from the beginning.
     """
 
     definition: AgentDefinition
@@ -85,10 +93,17 @@ class Job(msgspec.Struct, frozen=True):
     task: str
     tools: Sequence[str]
     isolated: bool = False
+    skills: tuple[SkillFile, ...] = ()
 
 
 def job_of(
-    name: str, task: str, definitions: Mapping[str, AgentDefinition], context: ToolContext, *, isolated: bool = False
+    name: str,
+    task: str,
+    definitions: Mapping[str, AgentDefinition],
+    context: ToolContext,
+    *,
+    isolated: bool = False,
+    skills: Mapping[str, SkillFile] = {},
 ) -> Job:
     """What an agent is to do.
 
@@ -98,12 +113,13 @@ def job_of(
         definitions: of the user and the project, by name.
         context: of the call.
         isolated: whether it is to work in a worktree, whatever its definition says.
+        skills: those that the model may use, by name.
 
     Raises:
         ToolError: there is no such definition, none of its tools is there, or the task is empty.
     """
-    known = {**DEFINITIONS, **{key: _no_wider(one) for key, one in definitions.items()}}
-    definition, resume = known.get(name) or known.get(name.strip().lstrip("@")), None
+    known = _known(definitions)
+    definition, resume = definition_named(name, definitions), None
     if definition is None:
         resume, named = name.strip(), name.strip().rpartition("-")[0]
         definition = next((one for key, one in known.items() if key[:_MOST_NAME_CHARACTERS] == named), None)
@@ -114,7 +130,28 @@ def job_of(
     tools = tools_of(definition, context.active_tools, context.deferred_tools)
     if not tools:
         raise ToolError(f"The agent {definition.name} cannot be run: none of the tools of its definition is there.")
-    return Job(definition, resume, task, tools, isolated or definition.worktree)
+    wanted = {one: _skill(one, definition, skills) for one in definition.skills[:_MOST_SKILLS]}
+    for one in (one for one, file in wanted.items() if file is None):
+        context.show.notice(
+            f"The agent {definition.name} works without the skill {one}: the model has none of this name"
+        )
+    for server in definition.mcp_servers:
+        if not any(_fits(tool, _of_server(server, definition)) for tool in tools):
+            why = "it only reads" if definition.permission == "read-only" else "/mcp shows the servers that there are"
+            context.show.notice(f"The agent {definition.name} works without the MCP server {server}: {why}")
+    found = tuple(file for file in wanted.values() if file is not None)
+    return Job(definition, resume, task, tools, isolated or definition.worktree, found)
+
+
+def definition_named(name: str, definitions: Mapping[str, AgentDefinition]) -> AgentDefinition | None:
+    """The definition of this name, kaa's own among them; also by what Claude Code calls its own. None if there is none.
+
+    Args:
+        name: of the definition.
+        definitions: of the user and the project, by name.
+    """
+    known, called = _known(definitions), name.strip().lstrip("@")
+    return known.get(name) or known.get(called) or known.get(_OF_CLAUDE.get(called, ""))
 
 
 async def run_job(job: Job, models: Mapping[ModelRole, str], context: ToolContext) -> ToolResult:
@@ -131,13 +168,15 @@ async def run_job(job: Job, models: Mapping[ModelRole, str], context: ToolContex
     definition = job.definition
     rights: Sequence[str] | None = () if definition.permission == "read-only" else None
     limits = limits_in(definition.only, definition.denied)
+    prompt_parts = [definition.prompt, *[await instructions(file, "", context) for file in job.skills]]
+    system_prompt = "\n\n".join(filter(None, prompt_parts)) or None
 
     async def run(prompt: str, resume: str | None) -> AgentResult:
         return await context.run_agent(
             prompt,
             name=definition.name[:_MOST_NAME_CHARACTERS],
-            system_prompt=definition.prompt or None,
-            model=_models(definition, models),
+            system_prompt=system_prompt,
+            model=queries_for(definition.model, models),
             thinking=definition.thinking,
             tools=job.tools,
             writable=rights,
@@ -186,18 +225,27 @@ def tools_of(definition: AgentDefinition, active: Iterable[str], deferred: Itera
     without = [*definition.excluded_tools, *unlimited, *_OF_PERSONS]
     if definition.agents is not None:
         without.append(AGENT_TOOL)  # nothing here holds it to certain agents
-    active = _with_edits(active)
-    own = (name for name in active if name in OWN_TOOLS and name != AGENT_TOOL)
-    found = own if definition.tools is None else (*active, *deferred)
-    names = [name for name in found if not _fits(name, without) and _fits(name, definition.tools or ("*",))]
+    active = with_edits(active)
+    every = list(dict.fromkeys((*active, *deferred)))
+    of_servers = [pattern for server in definition.mcp_servers for pattern in _of_server(server, definition)]
+    if definition.tools is None:
+        wanted = [name for name in active if (name in OWN_TOOLS and name != AGENT_TOOL)]
+    else:
+        wanted = [name for name in every if _fits(name, definition.tools)]
+    found = dict.fromkeys((*wanted, *(name for name in every if _fits(name, of_servers))))
+    names = [name for name in found if not _fits(name, without)]
     if definition.permission == "read-only":
         return [name for name in names if name in OWN_TOOLS and name not in _CHANGING]
     return names
 
 
-def _with_edits(active: Iterable[str]) -> tuple[str, ...]:
+def with_edits(active: Iterable[str]) -> tuple[str, ...]:
     """The tools of the conversation, with those for which its model has patches: an agent may have another model."""
     return tuple(chain.from_iterable(_CHANGING if name == PATCH_TOOL else (name,) for name in active))
+
+
+def _known(definitions: Mapping[str, AgentDefinition]) -> dict[str, AgentDefinition]:
+    return {**DEFINITIONS, **{key: _no_wider(one) for key, one in definitions.items()}}
 
 
 def _no_wider(definition: AgentDefinition) -> AgentDefinition:
@@ -208,14 +256,23 @@ def _no_wider(definition: AgentDefinition) -> AgentDefinition:
     return msgspec.structs.replace(definition, permission=narrower(definition.permission, own.permission))
 
 
+def _skill(name: str, definition: AgentDefinition, skills: Mapping[str, SkillFile]) -> SkillFile | None:
+    """The skill that a definition means; that of a plugin may mean another of the plugin."""
+    plugin, colon, _ = definition.name.rpartition(":")
+    return skills.get(f"{plugin}:{name}") if colon and f"{plugin}:{name}" in skills else skills.get(name)
+
+
+def _of_server(name: str, definition: AgentDefinition) -> list[str]:
+    """What the names of a server's tools look like; that of a plugin may mean a server of the plugin."""
+    plugin, colon, _ = definition.name.rpartition(":")
+    servers = [name, *([f"{plugin}-{name}"] if colon else [])]
+    if definition.servers and name in msgspec.json.decode(definition.servers, type=dict[str, Json]):
+        servers.append(f"{name}-agent")  # where another one has its name
+    return [f"{tool_prefix(server)}*" for server in servers]
+
+
 def _fits(name: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
-
-
-def _models(definition: AgentDefinition, models: Mapping[ModelRole, str]) -> list[str]:
-    """What the agent is to be answered by: the first that there is; none for the model in force."""
-    of_role = models.get(definition.model.role, "")
-    return [one for one in (definition.model.reference, of_role) if one]
 
 
 def _report(result: AgentResult) -> str:

@@ -1,6 +1,7 @@
 """Skills as an extension: an index in the prompt, the tool `skill`, `/skill:NAME`, `$NAME` in messages, `/skills`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from kaa.builtin.skills.commands import listing, skill_command
 from kaa.builtin.skills.index import SkillIndex
@@ -9,13 +10,23 @@ from kaa.builtin.skills.tool import skill_tool
 from kaa.components.skill import SkillFile
 from kaa.ext.api import CommandContext, Extension, ExtensionAPI, Reply
 
+if TYPE_CHECKING:
+    from kaa.components.agent_definition import AgentDefinition, ModelRole
 
-def skills_extension(files: Sequence[SkillFile], problems: Sequence[str] = ()) -> Extension:
+
+def skills_extension(
+    files: Sequence[SkillFile],
+    problems: Sequence[str],
+    definitions: "Sequence[AgentDefinition]",
+    models: "Mapping[ModelRole, str]",
+) -> Extension:
     """The extension for the skills of a conversation.
 
     Args:
         files: the skills, each name once.
         problems: which files are not used and why, in sentences.
+        definitions: of agents that carry skills out, each name once.
+        models: the user's, as `--model` takes them, by what they are for.
     """
     by_name = {file.skill.name: file for file in files}
     for_model = {name: file for name, file in by_name.items() if file.skill.for_model}
@@ -24,9 +35,10 @@ def skills_extension(files: Sequence[SkillFile], problems: Sequence[str] = ()) -
     def extend(api: ExtensionAPI) -> None:
         index = SkillIndex([file.skill for file in for_model.values()])
         if for_model:
-            api.register_tool(skill_tool(for_model), risk="read", title="{name}", lasting=True)
+            agents = {one.name: one for one in definitions}
+            api.register_tool(skill_tool(for_model, agents, models), risk="read", title="{name}", lasting=True)
             api.add_prompt_section("skills", index.section)
-        api.replace_commands((), [skill_command(file) for file in for_user.values()])
+        api.replace_commands((), [skill_command(file, models) for file in for_user.values()])
         api.on_user_message(SkillMentions(for_user).attach)
 
         async def skills(_arguments: str, _context: CommandContext) -> Reply:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 from msgspec import Meta
@@ -11,6 +11,9 @@ from kaa.builtin.skills.instructions import instructions
 from kaa.components.skill import SkillFile
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
 from kaa.ext.context import ToolContext
+
+if TYPE_CHECKING:
+    from kaa.components.agent_definition import AgentDefinition, ModelRole
 
 SKILL_TOOL: Final = "skill"
 
@@ -25,11 +28,15 @@ class SkillArguments(msgspec.Struct, frozen=True):
     arguments: Annotated[str, Meta(description="What the skill is to work on, if it takes arguments")] = ""
 
 
-def skill_tool(skills: Mapping[str, SkillFile]) -> TypedTool[SkillArguments, ToolContext]:
+def skill_tool(
+    skills: Mapping[str, SkillFile], definitions: "Mapping[str, AgentDefinition]", models: "Mapping[ModelRole, str]"
+) -> TypedTool[SkillArguments, ToolContext]:
     """The tool.
 
     Args:
         skills: those that the model may use by itself, by name.
+        definitions: of agents that carry skills out, by name.
+        models: the user's, as `--model` takes them, by what they are for.
     """
 
     async def use(given: SkillArguments, context: ToolContext) -> ToolResult:
@@ -41,11 +48,12 @@ def skill_tool(skills: Mapping[str, SkillFile]) -> TypedTool[SkillArguments, Too
         text = await instructions(file, given.arguments, context)
         if not file.skill.forks:
             return text_result(text)
+        from kaa.builtin.skills.forking import carried_out  # lazy: few skills have agents of their own
+
         before = _CARRIED_OUT.set((*within, name))
         try:
-            result = await context.run_agent(text, name=f"skill {name}", writable=None, hosts=None)
+            return await carried_out(file.skill, text, definitions, models, context)
         finally:
             _CARRIED_OUT.reset(before)
-        return text_result(result.text)
 
     return TypedTool(SKILL_TOOL, "Get the instructions of a skill.", SkillArguments, use)

@@ -51,7 +51,8 @@ class AgentDefinition(msgspec.Struct, frozen=True):
         worktree: it works in a worktree of its own.
         max_turns: after how many turns it ends; None: the definition has no limit.
         skills: names of skills that it has from the beginning.
-        mcp_servers: names of the MCP servers that it wants.
+        mcp_servers: names of the MCP servers that it wants, with those that it defines.
+        servers: entries of the MCP servers that it defines, by name, as JSON; empty for none.
         hooks: its hooks, as JSON; empty for none.
         notes: what kaa does not use or understand of it, as the ends of sentences.
     """
@@ -73,5 +74,6 @@ class AgentDefinition(msgspec.Struct, frozen=True):
     max_turns: int | None = None
     skills: tuple[str, ...] = ()
     mcp_servers: tuple[str, ...] = ()
+    servers: str = ""
     hooks: str = ""
     notes: tuple[str, ...] = ()

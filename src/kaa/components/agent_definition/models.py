@@ -1,6 +1,7 @@
 """Models as definitions name them: aliases of other agents become roles, because the user may have other models."""
 
 import re
+from collections.abc import Mapping
 from typing import Final, get_args
 
 from kaa.components.agent_definition import ModelChoice, ModelRole
@@ -41,6 +42,16 @@ def model_choice(name: str) -> ModelChoice:
         return ModelChoice(_ALIASES[alias])
     is_small = not _SMALL.isdisjoint(re.split(r"[^a-z]+", shown.lower()))
     return ModelChoice("small" if is_small else "large", shown)
+
+
+def queries_for(choice: ModelChoice, models: Mapping[ModelRole, str]) -> list[str]:
+    """What is to answer, as `--model` takes it: the first that there is; none for the model in force.
+
+    Args:
+        choice: what a file wants.
+        models: the user's, by what they are for.
+    """
+    return [one for one in (choice.reference, models.get(choice.role, "")) if one]
 
 
 def thinking_level(name: str) -> ThinkingLevel | None:

@@ -5,6 +5,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 from kaa.components.agent_definition import AgentDefinition, ModelChoice
 from kaa.components.agent_definition.fields import FIELDS, LIMITS, UNUSED, WITHOUT_EFFECT
 from kaa.components.agent_definition.models import model_choice, thinking_level
@@ -93,6 +95,7 @@ def _agent(name: str, document: Document, dialect: ToolDialect) -> AgentDefiniti
     if not description:
         notes.add("`description` is missing: the beginning of its prompt is shown")
     model = fields.get("model")
+    servers, definitions = _servers(fields)
     return AgentDefinition(
         called,
         description[:_MAX_DESCRIPTION] or _line(prompt)[:_MAX_NAME],
@@ -110,7 +113,8 @@ def _agent(name: str, document: Document, dialect: ToolDialect) -> AgentDefiniti
         worktree=_worktree(fields, notes),
         max_turns=_max_turns(fields, called_there, notes),
         skills=tuple(shown(skill) for skill in names_of(fields.get("skills"))[:MOST_NAMES]),
-        mcp_servers=_servers(fields, called_there, notes),
+        mcp_servers=servers,
+        servers=definitions,
         hooks=_hooks(fields.get("hooks")),
         notes=notes.all(),
     )
@@ -204,21 +208,19 @@ def _max_turns(fields: _Fields, names: Mapping[str, str], notes: _Notes) -> int 
     return None
 
 
-def _servers(fields: _Fields, names: Mapping[str, str], notes: _Notes) -> tuple[str, ...]:
+def _servers(fields: _Fields) -> tuple[tuple[str, ...], str]:
+    """The names of the servers that it wants, and the entries of those that it defines, as JSON."""
     value = fields.get("servers")
-    found: list[str] = []
-    defined: list[str] = []
+    names: list[str] = []
+    defined: dict[str, object] = {}
     for one in value if isinstance(value, list) else [value]:
         if isinstance(one, dict):
-            defined += one
+            defined |= {str(name): entry for name, entry in one.items() if isinstance(entry, dict)}
+            names += map(str, one)
         else:
-            found += names_of(one)
-    if defined:
-        shown_names = ", ".join(shown(name) for name in defined[:5])
-        notes.add(
-            f"`{names['servers']}` defines {shown_names}: kaa uses servers of this name from its own configuration"
-        )
-    return tuple(dict.fromkeys(shown(name) for name in (*found, *defined)[:MOST_NAMES]))
+            names += names_of(one)
+    kept = dict.fromkeys(shown(name) for name in names[:MOST_NAMES])
+    return tuple(kept), msgspec.json.encode(defined).decode() if defined else ""
 
 
 def _markdown(text: str, dialect: ToolDialect, read: ReadFields) -> Document | Unusable:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from kaa.components.frontmatter import Document, ReadFields, document_in, fields_in, hint_of, is_true, names_of, text_of
-from kaa.components.skill import Unusable
+from kaa.components.skill import Unusable, unknown_effort
 from kaa.components.templates import Dialect
 from kaa.components.templates.embedded import has_unclosed_braces
 from kaa.core.terminal_text import plain_text
@@ -29,18 +29,17 @@ _USED: dict[Dialect, frozenset[str]] = {
     "pi": frozenset({"description", "argument-hint"}),
     "claude": frozenset(
         {
-            *("name", "description", "argument-hint", "arguments", "model", "agent", "context", "allowed-tools"),
+            *("name", "description", "argument-hint", "arguments", "model", "effort", "agent", "context"),
+            "allowed-tools",
             "disable-model-invocation",
         }
     ),
-    "opencode": frozenset({"description", "model", "agent", "subtask"}),
+    "opencode": frozenset({"description", "model", "variant", "agent", "subtask"}),
     "gemini": frozenset({"description", "prompt"}),
     "codex": frozenset({"description", "argument-hint"}),
 }
 _UNUSED: dict[str, str] = {
     "disallowed-tools": "it has all tools",
-    "effort": "the thinking level of the conversation holds",
-    "variant": "the thinking level of the conversation holds",
     "hooks": "its hooks do not run",
     "background": "it does not run in the background",
     "shell": "its commands run in bash",
@@ -61,6 +60,7 @@ class CommandFile(msgspec.Struct, frozen=True):
         argument_hint: what can be given along, for people.
         argument_names: names of the arguments, in order.
         model: which model is to answer, as the file names it; empty: that of the conversation.
+        effort: how hard it is to think, likewise.
         agent: the definition of the agent that is to answer; empty: none.
         subtask: an agent of its own is to answer.
         allowed_tools: tools that the file wants to have approved, with their patterns.
@@ -74,6 +74,7 @@ class CommandFile(msgspec.Struct, frozen=True):
     argument_hint: str = ""
     argument_names: tuple[str, ...] = ()
     model: str = ""
+    effort: str = ""
     agent: str = ""
     subtask: bool = False
     allowed_tools: tuple[str, ...] = ()
@@ -115,13 +116,20 @@ def command_file(name: str, data: bytes, dialect: Dialect, read: ReadFields = fi
 
 def _properties(fields: dict[str, Any], dialect: Dialect) -> dict[str, Any]:
     """The attributes whose fields a dialect has."""
-    model = text_of(fields.get("model"))
+    agent, model, variant = text_of(fields.get("agent")), text_of(fields.get("model")), ""
+    if dialect == "opencode":
+        model, _, variant = model.partition("#")
+    if dialect == "claude":
+        forks = text_of(fields.get("context")) == "fork"
+    else:  # opencode has agents for such tasks answer by themselves
+        forks = bool(agent) if "subtask" not in fields else is_true(fields["subtask"])
     return {
         "argument_hint": _cut(_shown(hint_of(fields.get("argument-hint"))), _MAX_LINE),
         "argument_names": names_of(fields.get("arguments"))[:_MAX_NAMES],
-        "model": "" if model == "inherit" else model,
-        "agent": text_of(fields.get("agent")),
-        "subtask": text_of(fields.get("context")) == "fork" if dialect == "claude" else is_true(fields.get("subtask")),
+        "model": model,
+        "effort": text_of(fields.get("effort") or fields.get("variant")) or variant,
+        "agent": agent,
+        "subtask": forks,
         "allowed_tools": names_of(fields.get("allowed-tools")),
     }
 
@@ -131,6 +139,7 @@ def _notes(document: Document, dialect: Dialect) -> list[str]:
     notes = [document.problem] if document.problem else []
     notes += [f"`{field}` is not used: {_UNUSED[field]}" for field in unused if field in _UNUSED]
     notes += [f"`{_shown(field)}` is unknown" for field in unused if field not in _UNUSED]
+    notes += map(_shown, unknown_effort(document.fields) if "effort" in _USED[dialect] else [])
     if dialect == "gemini" and has_unclosed_braces(document.body):
         notes.append("a command or reference in it has no closing brace: from there on all is text")
     return notes

@@ -37,9 +37,8 @@ def run_approve(parsed: argparse.Namespace, home: Home) -> int:
     approvals = Approvals(home)
     if not approvals.is_approved(server):
         text = described(server, os.path.realpath(parsed.directory))
-        return _asked(
-            parsed, text, f"Start MCP server {server.name} of this project?", lambda: approvals.approve(server)
-        )
+        whose = "of this project" if server.source.scope == "project" else "of your definition of an agent"
+        return _asked(parsed, text, f"Start MCP server {server.name} {whose}?", lambda: approvals.approve(server))
     manifest = Manifests(home).read(server)
     changes = {} if manifest is None else approvals.changes(server, manifest)
     if manifest is None or not changes:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import msgspec
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 ForeignAgent: TypeAlias = Literal["claude", "codex", "cursor", "droid", "gemini", "opencode", "pi"]
 """An agent whose files of the user kaa reads only if a setting names it."""
+
+FOREIGN_AGENTS: Final[tuple[ForeignAgent, ...]] = get_args(ForeignAgent)
 
 Agent: TypeAlias = Literal["kaa", "agents"] | ForeignAgent
 """Whose format a file has. `agents`: what all agents share."""

@@ -135,19 +135,20 @@ class _Parts(NamedTuple):
 
     def extend(self, api: ExtensionAPI) -> None:
         """The extension."""
-        agents_extension(self.agents, dict(self.models))(api)
+        models = dict(self.models)
+        agents_extension(self.agents, models, self.skills)(api)
         for folder in self.themes:
             api.add_themes(folder)
         if self.skills or self.problems:
-            skills_extension(self.skills, self.problems)(api)
+            skills_extension(self.skills, self.problems, self.agents, models)(api)
         if self.hooks:
             from kaa.builtin.agent_hooks import agent_hooks_extension  # lazy: many users have no hooks
 
-            agent_hooks_extension(self.hooks, self.hook_problems, _users_rights, dict(self.models))(api)
+            agent_hooks_extension(self.hooks, self.hook_problems, _users_rights, models)(api)
         if self.commands:
             from kaa.builtin.command_files import commands_extension  # lazy: many users have no commands
 
-            commands_extension(self.commands)(api)
+            commands_extension(self.commands, [one.name for one in self.agents], models)(api)
         if self.plugins:
             from kaa.builtin.plugins_command import plugins_extension  # lazy: many users have no plugins
 

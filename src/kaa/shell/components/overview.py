@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
-from kaa.shell.components import ForeignAgent, enabled_plugins, user_hook_places, user_lsp_places, user_places
+from kaa.shell.components import FOREIGN_AGENTS, enabled_plugins, user_hook_places, user_lsp_places, user_places
 from kaa.shell.components.finding import UserTree, find
 from kaa.shell.components.hook_files import find_hooks
 from kaa.shell.components.known_fields import KnownFields
@@ -19,8 +19,6 @@ from kaa.shell.settings import load_user_settings
 from kaa.shell.trust.configuration import ProjectConfiguration, survey
 from kaa.shell.trust.store import Changed, TrustStore
 from kaa.shell.trust.verdict import judge
-
-FOREIGN_AGENTS: tuple[ForeignAgent, ...] = get_args(ForeignAgent)
 
 
 class Overview(NamedTuple):

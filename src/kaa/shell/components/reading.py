@@ -33,7 +33,7 @@ _DIALECTS: "Final[dict[Agent, Dialect]]" = {
     "opencode": "opencode",
 }
 # `agents` has skills only.
-_DIALECTS_OF_AGENTS: "Final[dict[Agent, ToolDialect]]" = {
+DIALECTS_OF_AGENTS: "Final[dict[Agent, ToolDialect]]" = {
     "kaa": "kaa",
     "claude": "claude",
     "codex": "codex",
@@ -88,21 +88,26 @@ class Component(NamedTuple):
     def notes(self) -> tuple[str, ...]:
         """What kaa does not use of it, in sentences."""
         if (agent := self.agent) is not None:
-            fields = (
-                (agent.skills, "skills"),
-                (agent.mcp_servers, "mcp-servers"),
-            )
-            partly = sorted({pattern.tool for pattern in (*agent.only, *agent.denied)})
-            kept = [f"the tool `{tool}` is left out: kaa cannot hold an agent to some of its calls" for tool in partly]
-            return (*agent.notes, *kept, *(f"`{field}` is not used yet" for given, field in fields if given))
+            notes = agent.notes
+            if agent.servers and (self.candidate.is_of_project or self.candidate.plugin):
+                notes = (*notes, "the MCP servers that it defines are not used: only your own files can define servers")
+            elif agent.servers:
+                notes = (*notes, "the MCP servers that it defines need your approval: `/mcp` shows them")
+            if not agent.only and not agent.denied:
+                return notes
+            from kaa.components.allowed_tools import limits_in  # lazy, as below
+
+            unlimited = limits_in(agent.only, agent.denied).unlimited
+            without = [f"the tool `{tool}` is left out: kaa cannot hold the agent to these calls" for tool in unlimited]
+            return (*notes, *without)
         definition = self.command
         granted = self.grants.notes if self.grants else ()
         if definition is None:
             return self.lines if self.definition is None else (*self.definition.notes, *granted)
         unused = (
-            (definition.model, "`model` is not used: the model of the conversation answers"),
-            (definition.agent, "`agent` is not used: the conversation goes on"),
-            (definition.subtask, "no agent of its own answers: the conversation goes on"),
+            (definition.agent and not definition.subtask, "`agent` is not used: no agent of its own answers"),
+            (definition.subtask and definition.model, "`model` is not used: the agent that answers has its own"),
+            (definition.subtask and definition.effort, "`effort` is not used: the agent that answers has its own"),
         )
         return (*definition.notes, *(note for given, note in unused if given), *granted)
 
@@ -229,7 +234,7 @@ def _parsed(file: FoundFile, text: str, read: ReadFields) -> "Skill | CommandFil
     if file.place.kind == "agent":
         from kaa.components.agent_definition.reading import agent_in  # lazy: conversations do not need it
 
-        return agent_in(file.name, text.encode(), _DIALECTS_OF_AGENTS[file.place.agent], read)
+        return agent_in(file.name, text.encode(), DIALECTS_OF_AGENTS[file.place.agent], read)
     from kaa.components.templates.command_file import command_file  # lazy: many users have no commands
 
     return command_file(file.name, text.encode(), _DIALECTS[file.place.agent], read)

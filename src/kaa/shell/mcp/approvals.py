@@ -79,7 +79,7 @@ class Approvals:
         Raises:
             ApprovalRecordsError: the record cannot be read.
         """
-        return server.source.scope != "project" or self._of(server, _Digests).digest == server.digest
+        return not server.source.needs_approval or self._of(server, _Digests).digest == server.digest
 
     def was_approved(self, server: ConfiguredServer) -> bool:
         """Whether another configuration of it was approved.
@@ -220,4 +220,4 @@ def _described(tool: ToolInfo) -> str:
 
 
 def _key(server: ConfiguredServer) -> str:
-    return f"user/{server.name}" if server.source.scope != "project" else f"{server.source.file}#{server.name}"
+    return f"{server.source.file}#{server.name}" if server.source.needs_approval else f"user/{server.name}"

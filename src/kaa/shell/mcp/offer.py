@@ -108,13 +108,16 @@ class Offer:
         if self._declined:
             raise ServerUnavailableError(declined)
         changed = _safely(self._approvals.was_approved, self._server)
+        is_of_project = self._server.source.scope == "project"
+        whose = "of this project" if is_of_project else "of your definition of an agent"
+        what = "the project's" if is_of_project else "a definition of an agent"
         again = ", which was configured anew since you approved it" if changed else ""
         try:
-            yes = await confirm(asker, f"Start MCP server {name} of this project{again}?", self._describe())
+            yes = await confirm(asker, f"Start MCP server {name} {whose}{again}?", self._describe())
         except NobodyToAskError as error:
             raise ServerUnavailableError(
-                f"MCP server {name} is not started: {self._server.source.file} is the project's, and you have not"
-                f" approved it. {how}"
+                f"MCP server {name} is not started: {self._server.source.file} is {what}, and you have not approved"
+                f" it. {how}"
             ) from error
         if not yes:
             self._declined = True

@@ -6,7 +6,7 @@ another model said (`kaa.llm.handoff`) with each request. All models share one t
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Literal, get_args
 
 import msgspec
@@ -292,6 +292,29 @@ class Models:
     def hand_to(self, resolved: ResolvedModel) -> None:
         """Have this model answer from the next request on, without taking it for what the user wants."""
         self._switch(resolved)
+
+    @contextlib.asynccontextmanager
+    async def in_run(self, queries: Sequence[str], level: ThinkingLevel | None) -> AsyncIterator[None]:
+        """Have another model answer, or think otherwise, until the block ends. The user's own choice in it stays.
+
+        Args:
+            queries: as `another` takes them; the first that there is.
+            level: None leaves it as the model or the user has it.
+        """
+        before, choices = self.in_force, self.choices
+        for query in queries:
+            with contextlib.suppress(NoModelError, CredentialError, CommandError):
+                self.hand_to(await self.another(query))
+                break
+        if level is not None:
+            self._think(nearest_level(level, self.in_force.model, self.in_force.endpoint.thinking_levels))
+        try:
+            yield
+        finally:
+            if self.choices == choices:
+                self.hand_to(before)
+                self._think(nearest_level(self._wanted_level, before.model, before.endpoint.thinking_levels))
+                self.choices += 1  # models that took over in the run stood in for another one
 
     def _defaults(self) -> dict[str, Json]:
         model = self._agent.model

@@ -13,7 +13,8 @@ Lifecycle: TypeAlias = Literal["lazy", "eager", "keep-alive"]
 
 Transport: TypeAlias = Literal["stdio", "http", "sse"]
 
-Scope: TypeAlias = Literal["user", "plugin", "project", "run"]
+Scope: TypeAlias = Literal["user", "plugin", "agent", "project", "run"]
+"""`agent`: of a definition of an agent that is the user's."""
 
 
 class ServerEntry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
@@ -81,6 +82,11 @@ class Source(msgspec.Struct, frozen=True):
     scope: Scope
     root: str = ""
     data: str = ""
+
+    @property
+    def needs_approval(self) -> bool:
+        """Whether the user is asked before such a server starts: the others he configured or installed himself."""
+        return self.scope in ("project", "agent")
 
 
 class ConfiguredServer(msgspec.Struct, frozen=True):

@@ -49,7 +49,8 @@ class Configured(msgspec.Struct, frozen=True):
 def configured(home: Home, root: str, project: Sequence[ServerFile], extra: Path | None = None) -> Configured:
     """All servers that are configured for a project.
 
-    A server of the project never takes the place of the user's: it is called `NAME-project`, and likewise a plugin's.
+    A server of the project never takes the place of the user's: it is called `NAME-project`, and likewise a plugin's
+    and one that a definition of an agent has.
 
     Args:
         home: has the user's own file.
@@ -63,6 +64,7 @@ def configured(home: Home, root: str, project: Sequence[ServerFile], extra: Path
     given: list[tuple[Source, Dialect, Json]] = [
         (Source(path, "user"), "kaa", _own(path, notices)),
         *_of_plugins(home, root, notices),
+        *_of_agents(home),
         *(_of_project(root, name, data, notices) for name, data in project),
     ]
     if extra is not None:
@@ -97,6 +99,13 @@ def _of_plugins(home: Home, root: str, notices: list[str]) -> Iterator[tuple[Sou
         return
     for folders, dialect, entries in plugins.servers(root):
         yield Source(str(home.plugin_records), "plugin", folders.root, folders.data), dialect, entries
+
+
+def _of_agents(home: Home) -> Iterator[tuple[Source, Dialect, Json]]:
+    from kaa.shell.components.agent_servers import agent_servers  # lazy: it needs this package
+
+    for file, dialect, entries in agent_servers(home):
+        yield Source(file, "agent"), dialect, entries
 
 
 def _of_project(root: str, name: str, data: bytes, notices: list[str]) -> tuple[Source, Dialect, Json]:
@@ -164,7 +173,7 @@ def server_of(name: str, fields: Json, source: Source, dialect: Dialect) -> Conf
     if not isinstance(fields, dict):
         raise FieldError("it is not an object")
     known, ignored = translated(fields, dialect)
-    if source.scope in ("project", "plugin"):
+    if source.scope in ("project", "plugin", "agent"):
         refused = [field for field in _USERS_OWN if known.pop(field, None) is not None]
         ignored = (*ignored, *(f"`{field}` is ignored: only your own files can have it" for field in refused))
     unknown = sorted(set(known) - _FIELDS)

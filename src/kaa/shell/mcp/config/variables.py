@@ -35,7 +35,7 @@ def _variable(name: str) -> str:
 
 def filler(server: ConfiguredServer, home: Home, environ: Mapping[str, str], project: str) -> Callable[[str], str]:
     """What fills in the variables of a server's texts: `filled_in`, with kaa's keys only for the user's own servers."""
-    refused = all_key_variables(home) if server.source.scope in ("project", "plugin") else frozenset[str]()
+    refused = all_key_variables(home) if server.source.scope in ("project", "plugin", "agent") else frozenset[str]()
     return partial(filled_in, environ=environ, project=project, refused=refused)
 
 
