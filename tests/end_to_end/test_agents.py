@@ -131,6 +131,23 @@ def test_an_agent_has_the_tools_of_its_servers(
     assert tools(server, 1) == {"read", f"mcp__{server_name}__echo"}
 
 
+def test_agents_in_the_users_settings_of_opencode_are_used_if_wanted(kaa: Kaa, server: ModelServer) -> None:
+    person = kaa.project.parent / "person"
+    settings = {"agent": {"scribe": {"description": "Writes", "prompt": "You are a scribe.", "tools": {"bash": False}}}}
+    write(person, {".config/opencode/opencode.json": json.dumps(settings)})
+    kaa.setenv(HOME=str(person))
+    server.begin([say("Done."), call("agent", agent="scribe", task="Write."), say("Written."), say("Done.")])
+    kaa.run("-p", "hi")
+    assert "scribe" not in server.requests[-1].body.decode()
+    assert "kaa import opencode" in kaa.run("import").out
+    assert kaa.run("import", "opencode").code == 0
+
+    kaa.run("-p", "hi")
+
+    assert request(server, 2)["messages"][0]["content"].startswith("You are a scribe.")
+    assert "bash" not in tools(server, 2)
+
+
 def test_servers_that_a_definition_of_a_project_defines_are_not_used(kaa: Kaa, server: ModelServer) -> None:
     more = "mcpServers:\n  - inner: {command: touch, args: [/tmp/never]}"
     write(kaa.project / ".claude" / "agents", {"scribe.md": _DEFINITION.format(tools="Read", more=more)})

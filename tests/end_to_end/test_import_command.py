@@ -32,7 +32,7 @@ def listed(kaa: Kaa) -> dict[str, str]:
 def test_everything_that_is_found_is_listed_with_the_reason_why_it_is_not_used(kaa: Kaa, tmp_path: Path) -> None:
     skills = kaa.project / ".claude" / "skills"
     changed, _ = add_skill(skills, "changed"), add_skill(skills, "kept")
-    add_skill(tmp_path / ".codex" / "skills", "foreign", "model: x\n")
+    add_skill(tmp_path / ".codex" / "skills", "foreign", "background: x\n")
     add_skill(kaa.home / "skills", "kept")
     add_skill(kaa.home / "skills", "no-thanks")
     (kaa.home / "skills" / "broken.md").write_text("---\nname: x\n")
@@ -47,7 +47,7 @@ def test_everything_that_is_found_is_listed_with_the_reason_why_it_is_not_used(k
     assert finished.code == 0
     assert "This project: 3 files, 1 used\n" in finished.out
     assert "skill foreign: not used, because you have not asked for it: `kaa import codex`" in finished.out
-    assert "    `model` is not used" in finished.out
+    assert "    `background` is not used" in finished.out
     assert [reason.partition(":")[0] for reason in reasons] == [
         "the fields at its beginning have no end",
         "it has changed since you trusted it",

@@ -24,6 +24,7 @@ from kaa.shell.components import (
     FoundFile,
     enabled_plugins,
     existing,
+    user_agent_settings,
     user_hook_places,
     user_places,
 )
@@ -322,7 +323,7 @@ class Host:
         """The skills, commands, hooks and agents of kaa, of a project and of the user, as an extension."""
         agents = settings.use_files_of
         own = user_places(self.home.path, agents, settings.skills, settings.prompts)
-        places = existing((*own, *user_hook_places(self.home.path, agents)))
+        places = existing((*own, *user_agent_settings(agents), *user_hook_places(self.home.path, agents)))
         plugins = enabled_plugins(self.home, notify)
         if not files and not places and plugins is None:
             return self._extensions.load_agents(settings.agent_models)

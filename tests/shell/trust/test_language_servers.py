@@ -63,4 +63,5 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert [notice.partition(", because")[0] for notice in found.components.notices] == [
         ".lsp.json: its language servers are not used",
         "opencode.json: its language servers are not used",
+        "opencode.json: its agents are not used",
     ]

@@ -29,7 +29,7 @@ Kind: TypeAlias = Literal["skill", "command", "agent", "rule", "hook", "language
 
 
 class Place(NamedTuple):
-    """A folder with files of one kind, or for hooks and language servers a file.
+    """A folder with files of one kind; for hooks and language servers, and for agents in settings of opencode, a file.
 
     Attributes:
         folder: relative to the project, or absolute.
@@ -49,7 +49,8 @@ class Place(NamedTuple):
     @property
     def is_file(self) -> bool:
         """Whether it is a file."""
-        return self.kind in ("hook", "language server")
+        is_setting = self.kind == "agent" and self.folder.endswith((".json", ".jsonc"))
+        return is_setting or self.kind in ("hook", "language server")
 
     @property
     def is_flat(self) -> bool:
@@ -133,6 +134,9 @@ LSP_PLACES: Final = (
 )
 """The files in which a project has language servers."""
 
+AGENT_SETTINGS: Final = tuple(place._replace(kind="agent") for place in LSP_PLACES if place.agent == "opencode")
+"""The files in which a project has agents as settings."""
+
 _FOREIGN_LSP: Final = (
     Place("~/.config/opencode/opencode.json", "language server", "opencode"),
     Place("~/.config/opencode/opencode.jsonc", "language server", "opencode"),
@@ -214,6 +218,12 @@ def user_hook_places(home: Path, agents: Sequence[ForeignAgent]) -> tuple[Place,
     foreign = (place for place in _FOREIGN_HOOKS if place.agent in agents)
     own = Place(str(home / "hooks.json"), "hook", "kaa")
     return (own, *(place._replace(folder=os.path.expanduser(place.folder)) for place in foreign))
+
+
+def user_agent_settings(agents: Sequence[ForeignAgent]) -> tuple[Place, ...]:
+    """The files in which the user has agents as settings, as far as they are named."""
+    found = (place._replace(kind="agent") for place in user_lsp_places())
+    return tuple(place for place in found if place.agent in agents)
 
 
 def user_lsp_places() -> tuple[Place, ...]:

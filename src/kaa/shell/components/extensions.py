@@ -10,7 +10,7 @@ from kaa.components.skill import Skill, SkillFile
 from kaa.ext.api import ExtensionAPI
 from kaa.ext.extensions import Extensions
 from kaa.ext.places import ExtensionId
-from kaa.shell.components import FoundFile, Place
+from kaa.shell.components import Found, FoundFile, Place
 from kaa.shell.components.finding import UserTree, find
 from kaa.shell.components.known_fields import KnownFields
 from kaa.shell.components.reading import Candidate, Component, components_in
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kaa.shell.plugins.use import EnabledPlugins
 
 _MOST_TOLD = 3
-# Hooks are found apart; language servers are started by nothing yet, `kaa import` shows them.
+# Hooks are read apart; language servers are started by nothing yet, `kaa import` shows them.
 _APART = ("hook", "language server")
 
 
@@ -62,7 +62,7 @@ class ComponentExtensions:
             plugins: the user's; None if there are none.
             notify: told, in a sentence each, what cannot be used.
         """
-        own = await find(UserTree(), [place for place in places if place.kind not in _APART], None)
+        own = await _of_user([place for place in places if place.kind not in _APART])
         candidates = [
             *(Candidate(file, True) for file in files if file.place.kind not in _APART),
             *(Candidate(file, False) for file in own.files),
@@ -118,6 +118,16 @@ class ComponentExtensions:
             hooks = [*(hook for _, found in read for hook in found.hooks), *hooks]
             notes = [*own.notices, *(f"{file.path}: {note}" for file, found in read for note in found.notes), *notes]
         return tuple(hooks), tuple(notes)
+
+
+async def _of_user(places: Sequence[Place]) -> Found:
+    found = await find(UserTree(), [place for place in places if not place.is_file], None)
+    if not (settings := [place for place in places if place.is_file]):
+        return found
+    from kaa.shell.components.agent_settings import find_agent_settings  # lazy: few users have such a file
+
+    more = await find_agent_settings(UserTree(), settings, None)
+    return Found((*found.files, *more.files), (*found.notices, *more.notices))
 
 
 class _Parts(NamedTuple):

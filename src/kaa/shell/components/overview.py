@@ -4,7 +4,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from kaa.shell.components import FOREIGN_AGENTS, enabled_plugins, user_hook_places, user_lsp_places, user_places
+from kaa.shell.components import (
+    FOREIGN_AGENTS,
+    enabled_plugins,
+    user_agent_settings,
+    user_hook_places,
+    user_lsp_places,
+    user_places,
+)
+from kaa.shell.components.agent_settings import find_agent_settings
 from kaa.shell.components.finding import UserTree, find
 from kaa.shell.components.hook_files import find_hooks
 from kaa.shell.components.known_fields import KnownFields
@@ -50,8 +58,9 @@ async def overview(directory: str, home: Home, environ: Mapping[str, str]) -> Ov
     own = await find(UserTree(), user_places(home.path, FOREIGN_AGENTS, settings.skills, settings.prompts), None)
     hooks = await find_hooks(UserTree(), user_hook_places(home.path, FOREIGN_AGENTS), None)
     servers = await find_lsp(UserTree(), user_lsp_places(), None)
+    agents = await find_agent_settings(UserTree(), user_agent_settings(FOREIGN_AGENTS), None)
     candidates = _of_project(project, home)
-    for file in (*own.files, *hooks.files, *servers.files):
+    for file in (*own.files, *agents.files, *hooks.files, *servers.files):
         agent = file.place.agent
         is_wanted = agent not in FOREIGN_AGENTS or agent in settings.use_files_of
         obstacle = "" if is_wanted else f"you have not asked for it: `kaa import {agent}` uses the files of {agent}"
@@ -69,7 +78,8 @@ async def overview(directory: str, home: Home, environ: Mapping[str, str]) -> Ov
     components = components_in(candidates, settings.excluded, fields)
     fields.keep()
     return Overview(
-        components, (*project.components.notices, *own.notices, *hooks.notices, *servers.notices, *problems)
+        components,
+        (*project.components.notices, *own.notices, *agents.notices, *hooks.notices, *servers.notices, *problems),
     )
 
 

@@ -167,7 +167,7 @@ def components_in(
         kind = file.place.kind
         if file.real_path in components:
             continue
-        if file.place.is_file:
+        if kind in ("hook", "language server"):
             components[file.real_path] = (_hook_component if kind == "hook" else _server_component)(candidate)
             continue
         found = _definition(file, read)
@@ -232,8 +232,11 @@ def _parsed(file: FoundFile, text: str, read: ReadFields) -> "Skill | CommandFil
     if file.place.kind == "skill":
         return skill_in(document_in(text, read), posixpath.basename(file.name))
     if file.place.kind == "agent":
-        from kaa.components.agent_definition.reading import agent_in  # lazy: conversations do not need it
+        from kaa.components.agent_definition.reading import agent_in, opencode_agents  # lazy: many users have none
 
+        if file.place.is_file:
+            found = opencode_agents(msgspec.json.decode(text))
+            return next(iter(found.values()), Unusable("it is no object with fields"))
         return agent_in(file.name, text.encode(), DIALECTS_OF_AGENTS[file.place.agent], read)
     from kaa.components.templates.command_file import command_file  # lazy: many users have no commands
 

@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from kaa.shell.components import (
+    AGENT_SETTINGS,
     HOOK_PLACES,
     LSP_PLACES,
     PROJECT_PLACES,
@@ -194,6 +195,10 @@ async def survey(workspace: Workspace, home: Home, nested: Sequence[str] = ()) -
         from kaa.shell.components.lsp_files import find_lsp  # lazy: many projects have none
 
         components = _joined(components, await find_lsp(workspace, lsp_places, base.real_path))
+    if settings := [place for place in AGENT_SETTINGS if place.folder.split("/")[0] in names]:
+        from kaa.shell.components.agent_settings import find_agent_settings  # lazy: few projects have such a file
+
+        components = _joined(components, await find_agent_settings(workspace, settings, base.real_path))
     found = ProjectConfiguration(
         base.real_path,
         instructions=instructions,
