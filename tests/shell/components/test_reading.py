@@ -31,6 +31,24 @@ def test_what_a_reader_would_not_see_is_left_out_and_told(place: Place) -> None:
     assert "characters that a reader would not see are left out" in found.notes
 
 
+def test_escapes_hide_nothing_either() -> None:
+    skill = component(SKILL, '---\nname: x\ndescription: x\npaths: ["a\\u200b*.py"]\n---\nSort.')
+    command = component(Place(".gemini/commands", "command", "gemini"), 'prompt = "Sort\\U000E0041 it"')
+    agent = component(
+        Place(".codex/agents", "agent", "codex"),
+        'name = "x"\ndescription = "x"\ndeveloper_instructions = "Sort\\u202e it"',
+    )
+
+    assert isinstance(skill.definition, Skill)
+    assert skill.definition.paths == ("a*.py",)
+    assert isinstance(command.definition, CommandFile)
+    assert command.definition.body == "Sort it"
+    assert agent.agent is not None
+    assert agent.agent.prompt == "Sort it"
+    for one in (skill, command, agent):
+        assert "characters that a reader would not see are left out" in one.notes
+
+
 @pytest.mark.parametrize("place", [SKILL, COMMAND])
 def test_ordinary_text_stays(place: Place) -> None:
     found = component(place, "---\nname: x\ndescription: Zürich 👩‍💻 für alle\n---\nA\tB 👩‍💻\n")

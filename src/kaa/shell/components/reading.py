@@ -43,6 +43,8 @@ DIALECTS_OF_AGENTS: "Final[dict[Agent, ToolDialect]]" = {
     "opencode": "opencode",
     "pi": "pi",
 }
+# JSON of what runs, and not what the model reads.
+_NOT_SHOWN = ("hooks", "servers")
 _NOT_STARTED = "kaa does not start language servers yet"
 
 State: TypeAlias = Literal["used", "not wanted", "unusable"]
@@ -221,11 +223,17 @@ def _definition(file: FoundFile, read: ReadFields) -> "Skill | CommandFile | Age
     found = _parsed(file, visible, read)
     if isinstance(found, Unusable):
         return found
-    description = _visible(found.description)  # YAML and TOML have escapes
-    notes = found.notes
-    if (visible, description) != (text, found.description):
-        notes = (*notes, "characters that a reader would not see are left out")
-    return msgspec.structs.replace(found, description=description, notes=notes)
+    shown = {field: _shown(value) for field, value in msgspec.structs.asdict(found).items() if field not in _NOT_SHOWN}
+    seen = msgspec.structs.replace(found, **shown)  # YAML, TOML and JSON have escapes
+    if (visible, seen) == (text, found):
+        return found
+    return msgspec.structs.replace(seen, notes=(*seen.notes, "characters that a reader would not see are left out"))
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, str):
+        return _visible(value)
+    return tuple(map(_shown, value)) if isinstance(value, tuple) else value
 
 
 def _parsed(file: FoundFile, text: str, read: ReadFields) -> "Skill | CommandFile | AgentDefinition | Unusable":
