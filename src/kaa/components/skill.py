@@ -33,6 +33,8 @@ _USED = frozenset(
         "effort",
     }
 )
+# What only describes a skill, as many do.
+_DESCRIBING = frozenset({"version", "author", "tags"})
 # What is of use only if an agent carries the skill out.
 _OF_AGENTS = {
     "disallowed-tools": "it has all tools, because no agent of its own carries it out",
@@ -116,7 +118,8 @@ def skill_in(document: Document, folder: str) -> Skill | Unusable:
     unused = _UNUSED if forks else {**_OF_AGENTS, **_UNUSED}
     notes += [f"`{field}` is not used: {instead}" for field, instead in unused.items() if field in fields]
     notes += unknown_effort(fields)
-    unknown = [field for field in fields if field not in _STANDARD | _USED | _OF_AGENTS.keys() | _UNUSED.keys()]
+    known = _STANDARD | _USED | _DESCRIBING | _OF_AGENTS.keys() | _UNUSED.keys()
+    unknown = [field for field in fields if field not in known]
     notes += [f"`{field}` is unknown" for field in unknown[:_MOST_UNKNOWN]]
     if len(unknown) > _MOST_UNKNOWN:
         notes.append(f"{len(unknown) - _MOST_UNKNOWN} more fields are unknown")

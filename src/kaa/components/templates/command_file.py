@@ -46,6 +46,7 @@ _UNUSED: dict[str, str] = {
     "paths": "it can be called at any time",
     "user-invocable": "you can call it",
     "when_to_use": "only you call it",
+    "hide-from-slash-command-tool": "only you call it",
 }
 
 
