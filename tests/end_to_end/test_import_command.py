@@ -1,5 +1,6 @@
 """`kaa import`: what other agents' files there are, and whether kaa uses them."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -164,6 +165,38 @@ def test_plugins_of_claude_code_are_named_with_what_installs_them(kaa: Kaa, tmp_
     kaa.run("plugin", "install", "--yes", str(cached))
     kaa.run("plugin", "disable", "local")
     assert "plugin local in" not in kaa.run("import").err
+
+
+def test_instructions_rules_and_servers_are_listed_with_their_state(kaa: Kaa, tmp_path: Path) -> None:
+    files = {
+        kaa.project / "AGENTS.md": "Use tabs.",
+        kaa.project / "web" / "AGENTS.md": "Use npm.",
+        kaa.project / ".claude" / "rules" / "style.md": "Short.",
+        kaa.project / ".mcp.json": '{"mcpServers": {"docs": {"command": "docs"}}}',
+        tmp_path / ".claude" / "CLAUDE.md": "Be brief.",
+        kaa.home / "mcp.json": '{"mcpServers": {"notes": {"command": "notes", "args": ["--all"]}}}',
+    }
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    trust(kaa.project, kaa.home)
+
+    (kaa.project / "new").mkdir()
+    (kaa.project / "new" / "CLAUDE.md").write_text("New.")
+
+    finished = kaa.run("import", "--json")
+
+    found = {(one["kind"], one["name"], one["state"]) for one in map(json.loads, finished.out.splitlines())}
+    assert found == {
+        ("instructions", "AGENTS.md", "used"),
+        ("rule", "style.md", "used"),
+        ("instructions", "CLAUDE.md", "not wanted"),
+        ("MCP server", "docs", "not wanted"),
+        ("MCP server", "notes", "used"),
+    }
+    nested = next(one for one in map(json.loads, finished.out.splitlines()) if one["path"].endswith("web/AGENTS.md"))
+    assert nested["sha256"] == hashlib.sha256(b"Use npm.").hexdigest()
+    assert "instructions CLAUDE.md: not used, because you have not asked for it" in kaa.run("import").out
 
 
 def test_nothing_and_mistakes(kaa: Kaa) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from kaa.shell.home import Home
 from kaa.shell.safety import SandboxFlags, start_workspace
 from kaa.shell.trust.configuration import survey
+from kaa.shell.trust.nested import nested_names
 from kaa.shell.trust.store import TrustStore
 
 
@@ -17,7 +18,7 @@ def trust(project: Path, home: Path) -> None:
     async def decide() -> None:
         workspace = start_workspace(str(project), SandboxFlags(), kept, os.environ)
         try:
-            TrustStore(kept).trust(await survey(workspace, kept))
+            TrustStore(kept).trust(await survey(workspace, kept, await nested_names(workspace)))
         finally:
             await workspace.close()
 

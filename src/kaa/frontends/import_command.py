@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import hashlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -84,7 +85,10 @@ def _show(found: Overview, home: Home, *, as_json: bool) -> None:
         deliver(sys.stdout, "".join(json_line(_record(one)) for one in found.components))
         return
     if not found.components:
-        deliver(sys.stdout, "There are no skills, commands, hooks or agents, in this project and in your home.\n")
+        deliver(
+            sys.stdout,
+            "There are no skills, commands, hooks, agents or instructions, in this project and in your home.\n",
+        )
         return
     for is_of_project, title in ((True, "This project"), (False, "Your home")):
         of_it = [one for one in found.components if one.candidate.is_of_project == is_of_project]
@@ -111,6 +115,7 @@ def _record(one: Component) -> dict[str, object]:
         "agent": file.place.agent,
         "scope": "project" if one.candidate.is_of_project else "user",
         "path": file.path,
+        "sha256": hashlib.sha256(file.data).hexdigest(),
         "state": one.state,
         "reason": one.reason,
         "notes": one.notes,

@@ -24,8 +24,8 @@ FOREIGN_AGENTS: Final[tuple[ForeignAgent, ...]] = get_args(ForeignAgent)
 Agent: TypeAlias = Literal["kaa", "agents"] | ForeignAgent
 """Whose format a file has. `agents`: what all agents share."""
 
-Kind: TypeAlias = Literal["skill", "command", "agent", "rule", "hook", "language server"]
-"""`agent`: the definition of an agent."""
+Kind: TypeAlias = Literal["skill", "command", "agent", "rule", "hook", "language server", "instructions", "MCP server"]
+"""`agent`: the definition of an agent. The last two are only listed as components."""
 
 
 class Place(NamedTuple):

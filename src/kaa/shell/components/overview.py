@@ -16,6 +16,7 @@ from kaa.shell.components.agent_settings import find_agent_settings
 from kaa.shell.components.finding import UserTree, find
 from kaa.shell.components.hook_files import find_hooks
 from kaa.shell.components.known_fields import KnownFields
+from kaa.shell.components.listed import instructions_of, instructions_of_user, servers
 from kaa.shell.components.lsp_files import find_lsp
 from kaa.shell.components.reading import Candidate, Component, components_in
 from kaa.shell.home import Home
@@ -25,6 +26,7 @@ from kaa.shell.plugins.wheels import wheels_with_plugins
 from kaa.shell.safety import SandboxFlags, start_workspace
 from kaa.shell.settings import load_user_settings
 from kaa.shell.trust.configuration import ProjectConfiguration, survey
+from kaa.shell.trust.nested import nested_names
 from kaa.shell.trust.store import Changed, TrustStore
 from kaa.shell.trust.verdict import judge
 
@@ -52,15 +54,15 @@ async def overview(directory: str, home: Home, environ: Mapping[str, str]) -> Ov
     settings = load_user_settings(home.settings, directory)
     workspace = start_workspace(directory, SandboxFlags(), home, environ)
     try:
-        project = await survey(workspace, home)
+        project = await survey(workspace, home, await nested_names(workspace))
     finally:
         await workspace.close()
     own = await find(UserTree(), user_places(home.path, FOREIGN_AGENTS, settings.skills, settings.prompts), None)
     hooks = await find_hooks(UserTree(), user_hook_places(home.path, FOREIGN_AGENTS), None)
-    servers = await find_lsp(UserTree(), user_lsp_places(), None)
+    language_servers = await find_lsp(UserTree(), user_lsp_places(), None)
     agents = await find_agent_settings(UserTree(), user_agent_settings(FOREIGN_AGENTS), None)
     candidates = _of_project(project, home)
-    for file in (*own.files, *agents.files, *hooks.files, *servers.files):
+    for file in (*own.files, *agents.files, *hooks.files, *language_servers.files):
         agent = file.place.agent
         is_wanted = agent not in FOREIGN_AGENTS or agent in settings.use_files_of
         obstacle = "" if is_wanted else f"you have not asked for it: `kaa import {agent}` uses the files of {agent}"
@@ -77,9 +79,22 @@ async def overview(directory: str, home: Home, environ: Mapping[str, str]) -> Ov
     fields = KnownFields(home.cache)
     components = components_in(candidates, settings.excluded, fields)
     fields.keep()
+    verdict = judge("stored", project, home)
+    components += [
+        *instructions_of(project, verdict),
+        *instructions_of_user(home, settings.use_files_of),
+        *servers(home, project, verdict),
+    ]
     return Overview(
         components,
-        (*project.components.notices, *own.notices, *agents.notices, *hooks.notices, *servers.notices, *problems),
+        (
+            *project.components.notices,
+            *own.notices,
+            *agents.notices,
+            *hooks.notices,
+            *language_servers.notices,
+            *problems,
+        ),
     )
 
 
