@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from kaa.builtin.agents.running import definition_named, job_of, run_job
+from kaa.builtin.agents.running import definition_named, job_of, run_job, with_edits
 from kaa.components.agent_definition import AgentDefinition, ModelRole
 from kaa.components.agent_definition.models import model_choice, queries_for, thinking_level
 from kaa.components.agent_definition.tools import listed_tools
@@ -46,13 +46,14 @@ async def carried_out(
         )
         tools = [tool for tool in job.tools if tool not in _excluded(skill, job.tools)]
         return await run_job(msgspec.structs.replace(job, definition=own, tools=tools), models, context)
-    excluded = _excluded(skill, context.active_tools)
+    active = with_edits(context.active_tools)
+    excluded = _excluded(skill, active)
     result = await context.run_agent(
         text,
         name=f"skill {skill.name}",
         model=queries_for(model_choice(skill.model), models),
         thinking=level,
-        tools=[tool for tool in context.active_tools if tool not in excluded] if excluded else None,
+        tools=[tool for tool in active if tool not in excluded] if excluded else None,
         writable=None,
         hosts=None,
     )

@@ -40,7 +40,7 @@ def report_lines(preparation: Preparation) -> list[str]:
         lines += ["", f"{preparation.reasons[one.plugin.name]} needs this plugin, which is installed too:"]
         lines += preview_lines(one)
     if preparation.problems:
-        lines += ["", "Plugins that are needed and not installed with it, or not right:"]
+        lines += ["", "Problems with the plugins that are needed:"]
         lines += [f"  {problem}" for problem in preparation.problems]
     return lines
 
