@@ -359,13 +359,47 @@ def test_agents_of_an_agent_are_held_to_its_limits(
         assert "this agent may only make calls such as" in conversation(server.requests[3])[-1][1]
 
 
-def test_an_agent_that_may_start_certain_agents_starts_none(kaa: Kaa, server: ModelServer) -> None:
-    define(kaa, "Read, Agent(explore)")
-    server.begin([call("agent", agent="scribe", task="Work."), say("Seen."), say("Done.")])
+@pytest.mark.parametrize("pattern", ["Agent(explore, other)", "Task(EXPL*)"])
+def test_an_agent_starts_the_agents_that_its_definition_names_and_no_others(
+    kaa: Kaa, server: ModelServer, pattern: str
+) -> None:
+    define(kaa, f"Read, {pattern}")
+    inner = [call("agent", agent=name, task="Look.") for name in ("general", "general-1a2b3c", "explore")]
+    server.begin([call("agent", agent="scribe", task="Work."), *inner, say("Seen."), say("Over."), say("Done.")])
 
     kaa.run("-p", "hi")
 
-    assert tools(server, 1) == {"read"}
+    assert tools(server, 1) == {"agent", "read"}
+    assert "You can start these agents only:" in conversation(server.requests[1])[0][1]
+    told = [text for role, text in conversation(server.requests[5]) if role == "tool"]
+    refusal = "There is no agent '{}' that this agent may start. Agents: explore."
+    assert told[:2] == [refusal.format(name) for name in ("general", "general-1a2b3c")]
+    assert told[2].startswith("Seen.")
+
+
+def test_the_agents_of_an_agent_start_no_others_than_it_may(kaa: Kaa, server: ModelServer) -> None:
+    define(kaa, "Read, Agent(helper, explore)")
+    helper = "---\nname: helper\ndescription: Helps\ntools: Read, Agent(general, explore)\n---\nHelp.\n"
+    write(kaa.home / "agents", {"helper.md": helper})
+    calls = [call("agent", agent=name, task="Look.") for name in ("scribe", "helper", "general", "scribe", "explore")]
+    server.begin([*calls, say("Seen."), say("Helped."), say("Over."), say("Done.")])
+
+    kaa.run("-p", "hi")
+
+    told = [text for role, text in conversation(server.requests[6]) if role == "tool"]
+    assert [text.startswith("There is no agent") for text in told] == [True, True, False]
+    assert "Agents: explore." in told[0]
+    assert results(server)[0].startswith("Over.")
+
+
+def test_the_person_starts_any_agent_after_such_an_agent(kaa: Kaa, server: ModelServer) -> None:
+    define(kaa, "Read, Agent(explore)")
+    first = [call("agent", agent="scribe", task="Work."), say("Seen.")]
+    server.begin([*first, call("agent", agent="general", task="Work."), say("Worked."), say("Done.")])
+
+    kaa.run("-p", "hi")
+
+    assert "Worked." in results(server)[1]
 
 
 def test_a_definition_with_the_name_of_kaa_s_own_can_do_no_more(kaa: Kaa, server: ModelServer) -> None:

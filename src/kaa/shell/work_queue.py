@@ -6,6 +6,7 @@ Extensions have the conversation do things, too, which nobody waits for: they ha
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
+from contextvars import Context
 from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
@@ -232,7 +233,8 @@ class WorkQueue:
         return [message for message in self._conversation.clear_queues() if message.note is None]
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.ensure_future(work)
+        # Not in the context of whoever asks for it: what holds for an agent there does not hold for the conversation.
+        task = asyncio.create_task(work, context=Context())
         self._begun.add(task)
         task.add_done_callback(self._begun.discard)
         for observer in self._begun_observers:

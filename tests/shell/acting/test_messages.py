@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import cast
 
 import msgspec
@@ -47,6 +48,28 @@ def test_a_message_starts_a_run_if_none_is_under_way(stage: Stage) -> None:
     in_a_command(stage, work)
 
     assert said(stage) == ["The build fails."]
+
+
+def test_its_run_has_nothing_of_the_context_in_which_it_was_sent(stage: Stage) -> None:
+    stage.server.begin([say("Fixed.")])
+    limit: ContextVar[str] = ContextVar("limit", default="none")
+    seen: list[str] = []
+
+    def extend(kaa: ExtensionAPI) -> None:
+        async def act(_arguments: str, context: CommandContext) -> None:
+            limit.set("of an agent")
+            context.send("The build fails.")
+
+        kaa.register_command("act", "Act", act)
+        kaa.on_event(AgentEnd)(lambda _end, _context: seen.append(limit.get()))
+
+    async def scene(hosted: HostedConversation) -> None:
+        await hosted.work.command("/act")
+        await hosted.work.settled()
+
+    play(stage, scene, extend)
+
+    assert seen == ["none"]
 
 
 def test_the_session_names_the_extension(stage: Stage) -> None:

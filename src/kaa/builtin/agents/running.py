@@ -32,6 +32,9 @@ MOST_AT_ONCE: Final = 8
 _MOST_IN_ALL = 64
 _MOST_OBJECTIONS = 8  # of hooks to the end of an agent, as in Claude Code
 _DEPTH: ContextVar[int] = ContextVar("_DEPTH", default=0)  # how many agents a call is within
+# What each agent around a call says of the agents that may be started: names or globs. All of it holds.
+_STARTABLE: ContextVar[tuple[tuple[str, ...], ...]] = ContextVar("_STARTABLE", default=())
+_OF_CLAUDE = {"general-purpose": "general"}
 
 _REPORT = (
     "You work for another agent. It gets only your last message: make that a short report of what you found or did,"
@@ -124,7 +127,8 @@ def job_of(
         resume, named = name.strip(), name.strip().rpartition("-")[0]
         definition = next((one for key, one in known.items() if key[:_MOST_NAME_CHARACTERS] == named), None)
     if definition is None:
-        raise ToolError(f"There is no agent {name!r}. Agents: {', '.join(known)}.")
+        here = " that this agent may start" if len(known) < len(everything) else ""
+        raise ToolError(f"There is no agent {name!r}{here}. Agents: {', '.join(known) or 'none'}.")
     if not task.strip():
         raise ToolError("The task is empty: say what the agent is to do, and what to report.")
     tools = tools_of(definition, context.active_tools, context.deferred_tools)
@@ -192,8 +196,11 @@ async def run_job(job: Job, models: Mapping[ModelRole, str], context: ToolContex
     ends = context.state(AgentEnds, AgentEnds)
     async with context.state(_Places, _Places).one():
         within = RUNNING_AGENT.set(definition.name)
+        startable = () if definition.agents is None else (definition.agents,)
+        limited = _STARTABLE.set((*_STARTABLE.get(), *startable))
+        starts = f" You can start these agents only: {', '.join(definition.agents)}." if definition.agents else ""
         try:
-            result = await run(f"{job.task}\n\n{_REPORT}", job.resume)
+            result = await run(f"{job.task}\n\n{_REPORT}{starts}", job.resume)
             for _ in range(_MOST_OBJECTIONS if ends.objection is not None else 0):
                 assert ends.objection is not None
                 if not (reason := await ends.objection(result.agent, definition.name, result.text, context)):
@@ -206,6 +213,7 @@ async def run_job(job: Job, models: Mapping[ModelRole, str], context: ToolContex
                 raise
             raise ToolError(f"{error}\n\nIts last message:\n{_report(error.result)}") from error
         finally:
+            _STARTABLE.reset(limited)
             RUNNING_AGENT.reset(within)
     return text_result(_report(result))
 
@@ -223,13 +231,12 @@ def tools_of(definition: AgentDefinition, active: Iterable[str], deferred: Itera
     """
     unlimited = limits_in(definition.only, definition.denied).unlimited
     without = [*definition.excluded_tools, *unlimited, *_OF_PERSONS]
-    if definition.agents is not None:
-        without.append(AGENT_TOOL)  # nothing here holds it to certain agents
+    starts = definition.agents is not None
     active = with_edits(active)
     every = list(dict.fromkeys((*active, *deferred)))
     of_servers = [pattern for server in definition.mcp_servers for pattern in _of_server(server, definition)]
     if definition.tools is None:
-        wanted = [name for name in active if (name in OWN_TOOLS and name != AGENT_TOOL)]
+        wanted = [name for name in active if name in OWN_TOOLS and (starts or name != AGENT_TOOL)]
     else:
         wanted = [name for name in every if _fits(name, definition.tools)]
     found = dict.fromkeys((*wanted, *(name for name in every if _fits(name, of_servers))))
@@ -245,7 +252,9 @@ def with_edits(active: Iterable[str]) -> tuple[str, ...]:
 
 
 def _known(definitions: Mapping[str, AgentDefinition]) -> dict[str, AgentDefinition]:
-    return {**DEFINITIONS, **{key: _no_wider(one) for key, one in definitions.items()}}
+    """The definitions that this call may use, kaa's own among them."""
+    every = {**DEFINITIONS, **{key: _no_wider(one) for key, one in definitions.items()}}
+    return {key: one for key, one in every.items() if _may_be_started(key)}
 
 
 def _no_wider(definition: AgentDefinition) -> AgentDefinition:
@@ -269,6 +278,13 @@ def _of_server(name: str, definition: AgentDefinition) -> list[str]:
     if definition.servers and name in msgspec.json.decode(definition.servers, type=dict[str, Json]):
         servers.append(f"{name}-agent")  # where another one has its name
     return [f"{tool_prefix(server)}*" for server in servers]
+
+
+def _may_be_started(name: str) -> bool:
+    """Whether all agents around this call may start the agent of a definition."""
+    return all(
+        any(fnmatchcase(name.lower(), _OF_CLAUDE.get(one, one).lower()) for one in names) for names in _STARTABLE.get()
+    )
 
 
 def _fits(name: str, patterns: Iterable[str]) -> bool:
