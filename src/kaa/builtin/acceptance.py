@@ -1,6 +1,7 @@
-"""Runs commands of the user's or of a plan that show whether work is done: as calls of the tool `bash`."""
+"""Reads and runs commands of the user's or of a plan that show whether work is done: as calls of the tool `bash`."""
 
 import re
+from collections.abc import Sequence
 from hashlib import blake2b
 
 import msgspec
@@ -12,6 +13,7 @@ from kaa.ext.errors import CommandError
 
 _MOST_OUTPUT_CHARACTERS = 4_000
 _SECONDS = 600
+_MOST_CHECKS = 8
 # What differs although nothing has changed: how long something took, and where in memory it was.
 _VOLATILE = re.compile(r"\d+[.:]\d+[\d.:]*|\b\d+ ?(?:ns|us|µs|ms|s|sec|seconds?|min|minutes?)\b|0x[0-9a-f]+")
 
@@ -31,6 +33,47 @@ class Checked(msgspec.Struct, frozen=True):
     def digest(self) -> str:
         """The same for the same result, without what differs each time."""
         return digest(_VOLATILE.sub("", self.missing))
+
+
+def options_in(typed: str, *names: str) -> tuple[str, list[tuple[str, str]]]:
+    """What was typed before the first option, and the options with what follows each of them.
+
+    The value of an option ends at the next one, unless it is in quotation marks: `--check "ruff format --check ."`.
+
+    Args:
+        typed: behind the name of a slash command.
+        names: of the options, without `--`.
+    """
+    marks = list(re.finditer(rf"(?:^|\s)--({'|'.join(names)})(?=\s|$)", typed))
+    text = typed[: marks[0].start()] if marks else typed
+    options = []
+    while marks:
+        mark = marks.pop(0)
+        ends = [*(one.start() for one in marks), len(typed)]
+        value = typed[mark.end() : ends[0]].strip()
+        if value.startswith(("'", '"')):
+            for place, end in enumerate(ends):
+                longer = typed[mark.end() : end].strip()
+                if len(longer) > 1 and longer.count(longer[0]) == 2 and longer.endswith(longer[0]):
+                    value = longer[1:-1].strip()
+                    del marks[:place]
+                    break
+        options.append((mark[1], value))
+    return text.strip(), options
+
+
+def checks_in(options: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """The commands of the options `check`.
+
+    Raises:
+        CommandError: one is missing, or there are too many.
+    """
+    checks = tuple(value for name, value in options if name == "check")
+    if not all(checks):
+        raise CommandError("A --check has no command: --check COMMAND")
+    if len(checks) > _MOST_CHECKS:
+        raise CommandError(f"At most {_MOST_CHECKS} commands can check a result; join some with &&.")
+    return checks
 
 
 async def run_checks(commands: tuple[str, ...], context: ConversationContext) -> Checked:

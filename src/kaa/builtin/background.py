@@ -1,4 +1,4 @@
-"""What goes on beside the conversation, for the user: background processes, agents, and prompts that are repeated."""
+"""What goes on beside the conversation, for the user: background processes, agents, and repeated prompts."""
 
 import shlex
 import signal
@@ -16,7 +16,7 @@ _TITLE_CHARACTERS = 60
 
 
 def extend(api: ExtensionAPI) -> None:
-    """Register /bg, /bg-cancel and /loop."""
+    """Register /bg, /bg-cancel, /loop and /try."""
 
     async def show(arguments: str, context: CommandContext) -> CommandAction:
         processes = context.workspace.processes
@@ -37,6 +37,9 @@ def extend(api: ExtensionAPI) -> None:
     about = "Repeat a prompt while kaa is open, at an interval such as 5m"
     api.register_command("loop", about, _loop, argument_hint="[INTERVAL PROMPT|stop]", while_running=True)
     api.on_event(AgentEnd)(_observe)
+    about = "Have 2 to 8 agents attempt a task, each in a worktree; compare the results and take one over"
+    hint = "N TASK [--check COMMAND]... [--models A,B,...] [--take best]"
+    api.register_command("try", about, _try, argument_hint=hint)
     api.register_command("bg-cancel", "Stop a background process", cancel, argument_hint="NUMBER", while_running=True)
 
 
@@ -44,6 +47,12 @@ async def _loop(arguments: str, context: CommandContext) -> CommandAction:
     from kaa.builtin.looping import loop  # lazy: few conversations repeat anything
 
     return await loop(arguments, context)
+
+
+async def _try(arguments: str, context: CommandContext) -> CommandAction:
+    from kaa.builtin.attempts.command import try_command  # lazy: few conversations attempt anything
+
+    return await try_command(arguments, context)
 
 
 def _observe(end: AgentEnd, context: ConversationContext) -> None:

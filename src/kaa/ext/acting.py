@@ -1,7 +1,7 @@
 """What extensions can do with a conversation, from hooks, tools, handlers, commands and shortcuts alike."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, overload
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kaa.ext.choices import SessionModels
     from kaa.ext.command_context import CommandContext
     from kaa.ext.completions import Completion, CompletionTask
+    from kaa.ext.context import ConversationContext
     from kaa.ext.conversation_session import ConversationSession
     from kaa.ext.features import Features
     from kaa.ext.flags import FlagValue
@@ -459,6 +460,22 @@ class ConversationActions(Protocol):
                 )
             )
 
+    def pooled(self, budget: "Budget") -> "ConversationContext":
+        """A context whose agents may together use this much, besides the limits of the conversation."""
+        ...
+
+    def in_worktree(self, name: str) -> "AbstractAsyncContextManager[ConversationContext]":
+        """A context whose tool calls and agents work in a worktree, with a sandbox of its own.
+
+        Args:
+            name: of the worktree, such as that of an `AgentResult`. It is created if there is none, and removed at the
+                end if nothing has changed in it.
+
+        Raises:
+            AgentError: there can be no worktree here.
+        """
+        ...
+
     @property
     def agents(self) -> "AgentControl":
         """The agents of the conversation: shows, steers and stops them.
@@ -466,9 +483,12 @@ class ConversationActions(Protocol):
         Raises:
             RuntimeError: this context belongs to no open conversation.
         """
+        return self._runner().control
+
+    def _runner(self) -> "AgentRunner":
         if self._agents is None:
             raise RuntimeError("this context belongs to no open conversation")
-        return self._agents().control
+        return self._agents()
 
     def _controlled(self) -> ConversationControl:
         if self._control is None:

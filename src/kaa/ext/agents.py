@@ -1,6 +1,7 @@
 """What an extension has kaa run: agents (`run_agent`) and tools (`call_tool`), and what came of them."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -10,6 +11,7 @@ from kaa.core.events import RunEndReason
 from kaa.core.messages import Json
 from kaa.core.provider import ThinkingLevel
 from kaa.core.tool import ToolError, ToolResult
+from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
     from kaa.session.transcript import Transcript
@@ -177,4 +179,12 @@ class AgentRunner(Protocol):
         Raises:
             AgentError: it was not run, because too many calls are within each other.
         """
+        ...
+
+    def pooled(self, budget: Budget) -> "AgentRunner":
+        """What runs agents that pay from one budget. See `ConversationActions.pooled`."""
+        ...
+
+    def in_worktree(self, name: str) -> "AbstractAsyncContextManager[tuple[Workspace, AgentRunner]]":
+        """A worktree, and what runs agents and tools in it. See `ConversationActions.in_worktree`."""
         ...

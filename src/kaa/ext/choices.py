@@ -87,6 +87,14 @@ class SessionModels(Protocol):
         """
         ...
 
+    async def find(self, query: str) -> Model:
+        """The model that a query means, as `switch` takes it. Nothing is switched.
+
+        Raises:
+            CommandError: as `switch` does.
+        """
+        ...
+
     def think(self, level: str) -> ThinkingLevel:
         """Have the model think this hard, or as nearly as it can. Returns the level in force.
 

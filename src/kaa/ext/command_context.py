@@ -16,6 +16,7 @@ from kaa.ext.session_services import (
     SessionCompaction,
     SessionExporting,
     SessionSharing,
+    SessionWorktrees,
 )
 from kaa.workspace.protocol import Workspace
 
@@ -131,6 +132,11 @@ class CommandControl(Protocol):
     @property
     def sharing(self) -> SessionSharing:
         """Shares the session."""
+        ...
+
+    @property
+    def worktrees(self) -> SessionWorktrees:
+        """Compares, merges and removes worktrees."""
         ...
 
     async def describe_sandbox(self) -> str:

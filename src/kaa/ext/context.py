@@ -1,7 +1,7 @@
 """What extensions can use of the conversation that they work in. They are loaded once for all conversations."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from copy import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +18,7 @@ from kaa.host.log import LOG
 from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
+    from kaa.core.budget import Budget
     from kaa.ext.agents import AgentRunner
     from kaa.ext.scope import Scope
     from kaa.ext.showing import ConversationDisplay
@@ -119,6 +120,17 @@ class ConversationContext(ConversationActions):
         context = self.asking(asker)
         context.workspace, context._agents, context.caller = workspace, agents, caller
         return context
+
+    def pooled(self, budget: "Budget") -> "ConversationContext":
+        """See `ConversationActions`."""
+        runner = self._runner().pooled(budget)
+        return self.of_agent(self.workspace, self.asker, lambda: runner, self.caller)
+
+    @asynccontextmanager
+    async def in_worktree(self, name: str) -> "AsyncIterator[ConversationContext]":
+        """See `ConversationActions`."""
+        async with self._runner().in_worktree(name) as (workspace, runner):
+            yield self.of_agent(workspace, self.asker, lambda: runner, self.caller)
 
     def of_call(self, run: ToolRun) -> "ToolContext":
         """What a tool call works with."""

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
+
 from kaa.core.budget import Budget, BudgetScope, BudgetUsage, Measure
 from kaa.core.events import CompactionEnd
 from kaa.core.spending import Spending
@@ -202,4 +204,57 @@ class SandboxPorts(Protocol):
 
     async def close(self, name: str) -> bool:
         """Close a port, by either number, or withdraw a service. Returns whether there was one."""
+        ...
+
+
+class WorktreeChanges(msgspec.Struct, frozen=True):
+    """How much changed in a worktree since it began: files, and lines added and removed in files of text."""
+
+    files: int = 0
+    added: int = 0
+    removed: int = 0
+
+
+class WorktreeMerge(msgspec.Struct, frozen=True):
+    """What a merge of a worktree does, or did.
+
+    Attributes:
+        summary: a line for each file, as git shows it; empty if there is nothing to merge.
+        conflicts: files that the project and the worktree both changed; with any, nothing is merged.
+    """
+
+    summary: str
+    conflicts: tuple[str, ...] = ()
+
+
+class SessionWorktrees(Protocol):
+    """The worktrees of the project, which agents can work in. All methods but two raise CommandError."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those that there are."""
+        ...
+
+    async def obstacle(self) -> str:
+        """Why no agent can work in a worktree here, in a clause; empty if one can."""
+        ...
+
+    async def changes(self, name: str) -> WorktreeChanges:
+        """How much changed in one since it began."""
+        ...
+
+    async def diff(self, name: str) -> str:
+        """What changed in one since it began, as a unified diff."""
+        ...
+
+    async def preview(self, name: str) -> WorktreeMerge:
+        """What merging one into the project would do. Nothing is changed."""
+        ...
+
+    async def merge(self, name: str) -> WorktreeMerge:
+        """Merge one into the files of the project; `kaa worktrees merge --undo` takes that back."""
+        ...
+
+    async def drop(self, name: str) -> None:
+        """Remove one, also with changes that are not merged: ask the user before."""
         ...

@@ -15,6 +15,7 @@ _SUMMARY_END = re.compile(r"<(?=\s{0,8}/\s{0,8}summary\b)", re.IGNORECASE)
 # The type of entries for messages that are not the person's own: this and the origin, such as `kaa.hook`. To pi they
 # are messages of an extension.
 _OWN_TYPE = "kaa."
+_BUILT_IN = "builtin."  # other extensions have no dot in their names
 _HASH = re.compile(r"\A([^:]*)@[0-9a-f]{12}(?=:|\Z)")
 _ORIGINS: frozenset[Origin] = frozenset(get_args(Origin))
 
@@ -38,8 +39,15 @@ def type_of(extension: str, kind: str = "") -> str:
 
 
 def label_of(custom_type: str) -> str:
-    """What users read of a type: without the hash that tells extensions of equal name apart (`ExtensionId.key`)."""
-    return _HASH.sub(r"\1", custom_type.removeprefix(_OWN_TYPE))
+    """What users read of a type: without the hash that tells extensions of equal name apart (`ExtensionId.key`).
+
+    Of an extension of kaa's own, it is what that calls the kind.
+    """
+    label = _HASH.sub(r"\1", custom_type.removeprefix(_OWN_TYPE))
+    if not label.startswith(_BUILT_IN):
+        return label
+    name, _, kind = label.removeprefix(_BUILT_IN).partition(":")
+    return kind or name
 
 
 def custom_entry(message: UserMessage) -> CustomMessage:

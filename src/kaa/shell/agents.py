@@ -5,8 +5,8 @@ An agent has a fresh context, a narrowed workspace, and the conversation's budge
 
 import re
 import secrets
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Final, NamedTuple, TypeVar, cast
 
 import msgspec
@@ -219,6 +219,21 @@ class AgentRuns:
             raise AgentError(str(failure), result) from failure
         return result
 
+    @asynccontextmanager
+    async def in_worktree(self, name: str) -> AsyncIterator[tuple[Workspace, "AgentRuns"]]:
+        """See `AgentRunner`."""
+        from kaa.shell.worktrees.isolation import isolated  # lazy, as above
+
+        origin = self._origin
+        async with isolated(name, self._workspace, origin.home, origin.environ) as place:
+            yield place.workspace, self._like(workspace=place.workspace)
+
+    def pooled(self, budget: Budget) -> "AgentRuns":
+        """See `AgentRunner`."""
+        ledger = self._ledger(budget)
+        ledger.start_clock()
+        return self._like(ledger=ledger.child)
+
     async def call(self, task: ToolTask) -> ToolResult:
         """See `AgentRunner`."""
         self._check_depth(task.name, "A tool or hook that calls a tool is called for that call, too.")
@@ -246,6 +261,13 @@ class AgentRuns:
             if not task.call_id:
                 self._origin.checkpoints.agent_ended(call.id)
         return ToolResult(message.content, message.details, message.is_error, tuple(executor.denials))
+
+    def _like(
+        self, *, workspace: Workspace | None = None, ledger: Callable[[Budget | None], Ledger] | None = None
+    ) -> "AgentRuns":
+        """The same with another workspace, or another purse."""
+        at = (workspace or self._workspace, ledger or self._ledger)
+        return AgentRuns(self._origin, *at, self._emit, self._depth, self._caller, self.control, self._held)
 
     def _check_depth(self, what: str, why: str) -> None:
         if self._depth >= _MOST_NESTED:

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from kaa.shell.navigating import Navigation
     from kaa.shell.sharing import Sharing
     from kaa.shell.user_settings import UserSettings
+    from kaa.shell.worktrees.of_conversation import ConversationWorktrees
     from kaa.workspace.git import Head
 
 
@@ -231,6 +232,11 @@ class Conversation:
         from kaa.shell.sharing import Sharing  # lazy: few sessions are shared
 
         return Sharing(self._session.exporting())
+
+    @property
+    def worktrees(self) -> "ConversationWorktrees":
+        """The worktrees of the project."""
+        return self._session.worktrees()
 
     def state(self, kind: type[StateT], make: Callable[[], StateT]) -> StateT:
         """The object of this class that the conversation keeps. See `ConversationContext.state`."""

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from kaa.shell.kept_permissions import KeptPermissions
     from kaa.shell.navigating import Navigation
     from kaa.shell.trust.decisions import TrustDecisions
+    from kaa.shell.worktrees.of_conversation import ConversationWorktrees
 
 
 class Surroundings(msgspec.Struct, frozen=True):
@@ -476,6 +477,11 @@ def _session_parts(
 
         return ExtensionControl(at.extensions, registry, spec.tools, lambda: reloading.settings, at.project_extensions)
 
+    def worktrees() -> "ConversationWorktrees":
+        from kaa.shell.worktrees.of_conversation import ConversationWorktrees
+
+        return ConversationWorktrees(at.workspace, at.home, at.environ)
+
     def acting(unasked: "Callable[[], Unasked | None]", approval_mode: Callable[[], str]) -> "Acting":
         from kaa.shell.acting.control import Acting, ActingParts
 
@@ -522,6 +528,7 @@ def _session_parts(
         partial(_follow_extensions, at.extensions, registry, at.notify),
         refresh_extensions,
         extensions,
+        worktrees,
         acting,
     )
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kaa.shell.exporting import Exporting
     from kaa.shell.extensions.control import ExtensionControl
     from kaa.shell.navigating import Navigation
+    from kaa.shell.worktrees.of_conversation import ConversationWorktrees
 
 
 class AgentEvents:
@@ -62,6 +63,7 @@ class SessionParts(msgspec.Struct, frozen=True):
         follow_extensions: loads extensions again that changed.
         refresh_extensions: loads new extensions, too, and drops removed ones.
         extensions: gives what reports on the user's extensions and switches them; loaded when it is used.
+        worktrees: gives what compares and merges the worktrees of the project; loaded when it is used.
         acting: makes what carries out what extensions do; it gets what starts runs for them, once that is there, and
             what gives the mode of approvals.
     """
@@ -80,4 +82,5 @@ class SessionParts(msgspec.Struct, frozen=True):
     follow_extensions: Callable[[], Awaitable[None]]
     refresh_extensions: Callable[[], Awaitable[None]]
     extensions: "Callable[[], ExtensionControl]"
+    worktrees: "Callable[[], ConversationWorktrees]"
     acting: "Callable[[Callable[[], Unasked | None], Callable[[], str]], Acting]"

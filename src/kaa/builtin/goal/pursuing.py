@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import msgspec
 
-from kaa.builtin.acceptance import run_checks
+from kaa.builtin.acceptance import checks_in, options_in, run_checks
 from kaa.builtin.amounts import counted
 from kaa.builtin.goal import Goal, Pursued
 from kaa.core.hooks import Continue, GiveUp
@@ -17,7 +17,6 @@ from kaa.ext.errors import CommandError
 _MOST_TRIES = 10
 _MOST_STILL = 3
 _MOST_FAILURES = 3
-_MOST_CHECKS = 8
 _MOST_RESULT_CHARACTERS = 2_000
 _MOST_JUDGED_CHARACTERS = 12_000
 _KIND = "goal"
@@ -121,14 +120,10 @@ def _state_after(goal: Goal) -> str:
 
 
 def _goal_in(typed: str) -> Goal:
-    text, *checks = (part.strip() for part in f" {typed}".split(" --check "))
+    text, options = options_in(typed, "check")
     if not text:
         raise CommandError("Say what is to be reached: /goal TEXT --check COMMAND")
-    if not all(checks):
-        raise CommandError("A --check has no command: /goal TEXT --check COMMAND")
-    if len(checks) > _MOST_CHECKS:
-        raise CommandError(f"At most {_MOST_CHECKS} commands can check a goal; join some with &&.")
-    return Goal(text, tuple(checks))
+    return Goal(text, checks_in(options))
 
 
 def _prompt(goal: Goal) -> str:

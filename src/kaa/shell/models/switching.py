@@ -212,6 +212,21 @@ class Models:
             raise CommandError(str(error)) from error
         return state
 
+    async def find(self, query: str) -> Model:
+        """The model that a query means. See `kaa.ext.choices.SessionModels`.
+
+        Raises:
+            CommandError: nothing fits, several do, or it cannot be used.
+        """
+        try:
+            model = (await self.another(query)).model
+            self._registry.refuse_guess(query, model)
+        except NoModelError as error:
+            raise CommandError(error.reason) from error
+        except CredentialError as error:
+            raise CommandError(str(error)) from error
+        return model
+
     async def cycle(self, step: Literal[1, -1] = 1) -> ModelState:
         """Switch to the next model, or the one before, of those to cycle through, or else of all available.
 

@@ -1,0 +1,182 @@
+"""Carries out `/try`: runs the attempts, shows the comparison, and merges what the user chooses."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from kaa.builtin.amounts import counted
+from kaa.builtin.attempts.comparing import as_text, best, shown
+from kaa.builtin.attempts.running import NAME, Attempt, in_short, run_attempts
+from kaa.builtin.attempts.wanted import Wanted, wanted_in
+from kaa.ext.api import Choice, Chosen, CommandContext, Diff, Reply
+from kaa.ext.errors import CommandError
+
+_KIND = "attempts"
+_MERGE, _DIFF, _BACK = "Merge", "Show the diff", "Back"
+_NONE = "None of them"
+_KEEP, _DROP = "Keep them", "Drop them"
+_MOST_LINES = 40
+_MOST_DIFF_CHARACTERS = 60_000
+
+
+class _Trying(msgspec.Struct):
+    """Whether a conversation has agents attempt something at present."""
+
+    is_under_way: bool = False
+
+
+async def try_command(arguments: str, context: CommandContext) -> Reply:
+    """Run /try.
+
+    Args:
+        arguments: how many agents, the task, and options.
+        context: the conversation.
+
+    Raises:
+        CommandError: nothing can be attempted, nothing came of it, or it was stopped; the message says why.
+    """
+    wanted = wanted_in(arguments)
+    trying = context.state(_Trying, _Trying)
+    if trying.is_under_way:
+        raise CommandError("agents attempt something already: wait for them, or stop them with Esc or /agents stop ID")
+    if obstacle := await context.worktrees.obstacle():
+        raise CommandError(f"nothing can be attempted here: {obstacle}")
+    for model in wanted.models:
+        await context.models.find(model)
+    trying.is_under_way = True
+    before = context.worktrees.names
+    try:
+        attempts = await run_attempts(wanted, context)
+    except BaseException:
+        left = [one for one in context.worktrees.names if one not in before and one.startswith(f"{NAME}-")]
+        if left:
+            context.show.notice(
+                f"Stopped. `kaa worktrees` has what was changed until now: {', '.join(left)}", "warning"
+            )
+        raise
+    finally:
+        trying.is_under_way = False
+    return await _taken(attempts, wanted, context)
+
+
+async def _taken(attempts: Sequence[Attempt], wanted: Wanted, context: CommandContext) -> Reply:
+    """Show the comparison, and take over what is to be taken over."""
+    context.session.append(
+        {"task": wanted.task, "checks": list(wanted.checks), "attempts": msgspec.to_builtins(attempts)},
+        _KIND,
+        display=shown(attempts, wanted),
+    )
+    # Where nobody can be asked, nothing shows display values but JSON.
+    table = "" if context.asker.can_ask else f"{as_text(attempts, wanted)}\n\n"
+    if not any(one.worktree for one in attempts):
+        raise CommandError(f"{table}No attempt changed anything, so there is nothing to take over.")
+    if wanted.takes_best:
+        taken = best(attempts, wanted)
+        if taken is None:
+            raise CommandError(f"{table}No attempt passes all checks, so nothing was merged. {_by_hand(attempts)}")
+        return Reply(f"{table}{await _merged(taken, wanted, context)}\n{_by_hand(attempts, taken)}".rstrip())
+    if not context.asker.can_ask:
+        return Reply(f"{table}Nothing was merged. {_by_hand(attempts)}")
+    taken = await _choose(attempts, wanted, context)
+    lines = ["Nothing was merged."] if taken is None else [await _merged(taken, wanted, context)]
+    lines.append(await _without_others(attempts, taken, context))
+    return Reply("\n".join(filter(None, lines)))
+
+
+async def _choose(attempts: Sequence[Attempt], wanted: Wanted, context: CommandContext) -> Attempt | None:
+    """Ask which attempt is to be merged, with a preview; None for none."""
+    recommended = best(attempts, wanted)
+    ranked = sorted((one for one in attempts if one.worktree), key=lambda one: one is not recommended)
+    found = {f"Attempt {one.number}": one for one in ranked}
+    facts = {name: in_short(one, wanted).partition(": ")[2] for name, one in found.items()}
+    if recommended is not None and wanted.checks:
+        facts[f"Attempt {recommended.number}"] += "; smallest that passes all checks"
+    question = Choice(
+        "Which attempt do you take over?",
+        options=(*found, _NONE),
+        descriptions=(*facts.values(), "nothing is merged"),
+        details=f"`kaa worktrees diff {next(iter(found.values())).worktree}` shows changes in another terminal.",
+    )
+    while isinstance(answer := await context.asker.ask(question), Chosen) and answer.option in found:
+        if await _agrees(chosen := found[answer.option], context):
+            return chosen
+    return None
+
+
+async def _agrees(attempt: Attempt, context: CommandContext) -> bool:
+    """Show what merging an attempt would do, and ask whether to do it."""
+    preview = await context.worktrees.preview(attempt.worktree)
+    if preview.conflicts:
+        context.show.notice(
+            f"Attempt {attempt.number} cannot be merged: you changed {', '.join(preview.conflicts)} meanwhile.",
+            "warning",
+        )
+        return False
+    lines = preview.summary.splitlines() or ["The project has all of it already."]
+    more = [f"and {len(lines) - _MOST_LINES} more lines"] if len(lines) > _MOST_LINES else []
+    question = Choice(
+        f"Merge attempt {attempt.number} into the project?",
+        options=(_MERGE, _DIFF, _BACK),
+        details="\n".join([*lines[:_MOST_LINES], *more]),
+    )
+    while True:
+        match await context.asker.ask(question):
+            case Chosen(option=option) if option == _MERGE:
+                return True
+            case Chosen(option=option) if option == _DIFF:
+                diff = await context.worktrees.diff(attempt.worktree)
+                cut = diff[:_MOST_DIFF_CHARACTERS]
+                context.session.append({"worktree": attempt.worktree}, f"{_KIND}-diff", display=Diff(cut))
+            case _:
+                return False
+
+
+async def _merged(attempt: Attempt, wanted: Wanted, context: CommandContext) -> str:
+    """Merge an attempt, and say so to the model. Returns what to tell the user."""
+    merge = await context.worktrees.merge(attempt.worktree)
+    summary = merge.summary.strip() or "(no changes)"
+    context.session.add_message(
+        f"[try] Agents attempted a task of the user's: {wanted.task}\n\nAttempt {attempt.number} was taken over. Its"
+        f" changes are in the project now:\n{summary}\n\nIt reported:\n{attempt.message}",
+        _KIND,
+        display=False,
+    )
+    last = summary.splitlines()[-1].strip()
+    return (
+        f"Attempt {attempt.number} is merged: {last}. Nothing is committed;"
+        f" `kaa worktrees merge --undo {attempt.worktree}` takes that back."
+    )
+
+
+async def _without_others(attempts: Sequence[Attempt], taken: Attempt | None, context: CommandContext) -> str:
+    """Ask what becomes of the worktrees that were not taken over. Returns what to tell the user."""
+    others = [one for one in attempts if one.worktree and one is not taken]
+    if not others:
+        return ""
+    whose = "the other attempts" if taken is not None else "the attempts"
+    question = Choice(
+        f"Keep the {counted(len(others), 'worktree')} of {whose}?",
+        options=(_KEEP, _DROP),
+        descriptions=("`kaa worktrees` lists, merges and drops them", "their changes are lost"),
+        details="\n".join(one.worktree for one in others),
+    )
+    answer = await context.asker.ask(question)
+    if not isinstance(answer, Chosen) or answer.option != _DROP:
+        return _by_hand(attempts, taken)
+    kept = []
+    for one in others:
+        try:
+            await context.worktrees.drop(one.worktree)
+        except CommandError as error:
+            kept.append(f"{one.worktree} was not dropped: {error}")
+    return "\n".join([f"Dropped {counted(len(others) - len(kept), 'worktree')}.", *kept])
+
+
+def _by_hand(attempts: Sequence[Attempt], taken: Attempt | None = None) -> str:
+    """How the user gets at the worktrees that were not taken over; empty for none."""
+    names = [one.worktree for one in attempts if one.worktree and one is not taken]
+    if not names:
+        return ""
+    return (
+        f"Worktrees that stay: {', '.join(names)}. `kaa worktrees diff NAME`, `merge NAME` and `drop NAME` handle them."
+    )

@@ -1,0 +1,158 @@
+"""Runs the attempts at a task, each by an agent in a worktree of its own, and looks at what they did there."""
+
+import asyncio
+import time
+
+import msgspec
+
+from kaa.builtin.acceptance import run_checks
+from kaa.builtin.agents.definitions import DEFINITIONS
+from kaa.builtin.agents.running import tools_of
+from kaa.builtin.amounts import counted
+from kaa.builtin.attempts.wanted import Wanted
+from kaa.core.budget import BudgetUsage
+from kaa.ext.agents import AgentError, AgentResult
+from kaa.ext.api import CommandContext, ConversationContext
+from kaa.ext.errors import CommandError
+from kaa.ext.session_services import WorktreeChanges
+
+NAME = "try"
+_STATUS = "try"
+# All attempts are in one entry of the session.
+_MOST_CHARACTERS = 3_000
+
+_TASK = """\
+{task}
+
+You are one of several agents that attempt this task, each in a copy of the project of its own. The user compares the \
+results and takes one over. Nobody answers questions.{checks} Your last message says in a few sentences what you did \
+and what you could not do.\
+"""
+_CHECKS = """\
+ When you stop, these commands are run in your copy, and all have to succeed; do not change what they check in order \
+to have them succeed:
+{checks}
+"""
+
+
+class Attempt(msgspec.Struct, rename="camel", frozen=True):
+    """What came of an attempt, as the session keeps it.
+
+    Attributes:
+        number: from 1.
+        state: `done`; why its agent ended otherwise, as `RunEndReason` has it; or `failed`.
+        agent: its id; empty if it did not begin.
+        worktree: what has its changes; empty if it changed nothing.
+        model: as the user named it; empty for that of the conversation.
+        passed: how many checks succeeded; None if none was run.
+        changes: how much it changed.
+        used: by the agent.
+        seconds: how long it took, with its checks.
+        message: its last message, or why it failed.
+        missing: what checks said that did not succeed.
+    """
+
+    number: int
+    state: str
+    agent: str = ""
+    worktree: str = ""
+    model: str = ""
+    passed: int | None = None
+    changes: WorktreeChanges = WorktreeChanges()
+    used: BudgetUsage = BudgetUsage()
+    seconds: float = 0.0
+    message: str = ""
+    missing: str = ""
+
+
+async def run_attempts(wanted: Wanted, context: CommandContext) -> list[Attempt]:
+    """Run all attempts to their end. One that fails stops no other.
+
+    Args:
+        wanted: what is to be attempted.
+        context: the conversation.
+    """
+    ended = 0
+    purse = context.pooled(context.budget.limits("run"))  # all of it is one run for the user
+
+    def show(status: str) -> None:
+        if context.asker.can_ask:  # somebody looks
+            context.show.status(_STATUS, status, "accent")
+
+    async def attempt(number: int) -> Attempt:
+        nonlocal ended
+        result = await _attempt(number, wanted, context, purse)
+        ended += 1
+        show(f"/try: {ended} of {wanted.count} ended")
+        context.show.notice(in_short(result, wanted))
+        return result
+
+    show(f"/try: {wanted.count} attempts")
+    try:
+        async with asyncio.TaskGroup() as attempts:
+            tasks = [attempts.create_task(attempt(number)) for number in range(1, wanted.count + 1)]
+    finally:
+        show("")
+    return [task.result() for task in tasks]
+
+
+def in_short(attempt: Attempt, wanted: Wanted) -> str:
+    """An attempt in a line, for people."""
+    changes = attempt.changes
+    facts = [
+        attempt.state,
+        "" if attempt.passed is None or not wanted.checks else f"{attempt.passed} of {len(wanted.checks)} checks",
+        f"{counted(changes.files, 'file')} +{changes.added} -{changes.removed}" if attempt.worktree else "no changes",
+        attempt.model,
+    ]
+    named = f" ({attempt.agent})" if attempt.agent else ""
+    why = f": {attempt.message.splitlines()[0]}" if attempt.state == "failed" and attempt.message else ""
+    return f"Attempt {attempt.number}{named}: {', '.join(filter(None, facts))}{why}"
+
+
+async def _attempt(number: int, wanted: Wanted, context: CommandContext, purse: ConversationContext) -> Attempt:
+    began = time.monotonic()
+    checks = _CHECKS.format(checks="\n".join(f"- `{one}`" for one in wanted.checks)) if wanted.checks else ""
+    model = wanted.model(number)
+    try:
+        result = await purse.run_agent(
+            _TASK.format(task=wanted.task, checks=checks),
+            name=f"{NAME}-{number}",
+            model=model,
+            tools=tools_of(DEFINITIONS["general"], context.active_tools, context.deferred_tools),
+            writable=None,
+            hosts=None,
+            isolated=True,
+        )
+    except AgentError as error:
+        if error.result is None:
+            return Attempt(number, "failed", model=model or "", message=str(error))
+        result = error.result
+    attempt = Attempt(
+        number,
+        result.reason,
+        result.agent,
+        model=model or "",
+        used=result.used,
+        message=result.text.strip()[:_MOST_CHARACTERS],
+    )
+    if result.worktree:
+        attempt = await _looked_at(attempt, result, wanted, context)
+    return msgspec.structs.replace(attempt, seconds=round(time.monotonic() - began, 1))
+
+
+async def _looked_at(attempt: Attempt, result: AgentResult, wanted: Wanted, context: CommandContext) -> Attempt:
+    """The attempt with what is in its worktree, after the checks were run there: they may change something, too."""
+    try:
+        async with context.in_worktree(result.worktree) as inside:
+            found = [await run_checks((one,), inside) for one in wanted.checks]
+            changes = await context.worktrees.changes(result.worktree)
+    except (AgentError, CommandError) as error:
+        return msgspec.structs.replace(attempt, state="failed", worktree=result.worktree, message=str(error))
+    return msgspec.structs.replace(
+        attempt,
+        worktree=result.worktree if changes.files else "",
+        passed=sum(not one.missing for one in found),
+        changes=changes,
+        missing="\n\n".join(one.missing for one in found if one.missing)[:_MOST_CHARACTERS],
+    )

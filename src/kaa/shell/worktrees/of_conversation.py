@@ -1,0 +1,91 @@
+"""The worktrees of a project as the commands of its conversation use them."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+from kaa.ext.errors import CommandError
+from kaa.ext.session_services import WorktreeChanges, WorktreeMerge
+from kaa.shell.containment import contain
+from kaa.shell.home import Home
+from kaa.shell.settings import SettingsError
+from kaa.shell.worktrees.registry import Worktree, WorktreeError
+from kaa.shell.worktrees.working import Merge, Worktrees
+from kaa.workspace.protocol import CommandRequest, Workspace
+
+
+class ConversationWorktrees:
+    """See `kaa.ext.session_services.SessionWorktrees`.
+
+    Args:
+        workspace: of the conversation.
+        home: the user's folder.
+        environ: the user's environment variables.
+    """
+
+    def __init__(self, workspace: Workspace, home: Home, environ: Mapping[str, str]) -> None:
+        self._workspace = workspace
+        self._home = home
+        self._environ = environ
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """See `SessionWorktrees`."""
+        return tuple(worktree.name for worktree in self._all.registry.all())
+
+    async def obstacle(self) -> str:
+        """See `SessionWorktrees`."""
+        containment = contain(self._workspace)
+        try:
+            await containment.settle()
+            if not containment.confined or containment.mode == "full-access":
+                return "no sandbox holds the commands (`kaa doctor` tells why)"
+            if containment.mode == "read-only":
+                return "nothing can be written in this mode (`/approvals auto` changes it)"
+            found = await self._workspace.run(CommandRequest(["/bin/sh", "-c", "command -v git"]))
+        except OSError as error:
+            return error.strerror or str(error)
+        return "" if found.exit_code == 0 else "git is not installed"
+
+    async def changes(self, name: str) -> WorktreeChanges:
+        """See `SessionWorktrees`."""
+        async with self._named(name) as (worktrees, worktree):
+            rows = [line.split("\t", 2) for line in (await worktrees.difference(worktree, "--numstat")).splitlines()]
+        # Of files that are no text, git shows `-`.
+        added, removed = (sum(int(row[place]) for row in rows if row[place].isdecimal()) for place in (0, 1))
+        return WorktreeChanges(len(rows), added, removed)
+
+    async def diff(self, name: str) -> str:
+        """See `SessionWorktrees`."""
+        async with self._named(name) as (worktrees, worktree):
+            return await worktrees.difference(worktree)
+
+    async def preview(self, name: str) -> WorktreeMerge:
+        """See `SessionWorktrees`."""
+        async with self._named(name) as (worktrees, worktree):
+            return _told(await worktrees.foresee(worktree))
+
+    async def merge(self, name: str) -> WorktreeMerge:
+        """See `SessionWorktrees`."""
+        async with self._named(name) as (worktrees, worktree):
+            return _told(await worktrees.merge(worktree))
+
+    async def drop(self, name: str) -> None:
+        """See `SessionWorktrees`."""
+        async with self._named(name) as (worktrees, worktree):
+            await worktrees.drop(worktree, force=True)
+
+    @property
+    def _all(self) -> Worktrees:
+        return Worktrees(self._workspace.root, self._home, self._environ)
+
+    @asynccontextmanager
+    async def _named(self, name: str) -> AsyncIterator[tuple[Worktrees, Worktree]]:
+        worktrees = self._all
+        try:
+            yield worktrees, worktrees.registry.find(name)
+        except (WorktreeError, SettingsError, OSError) as error:
+            raise CommandError(str(error)) from error
+
+
+def _told(merge: Merge) -> WorktreeMerge:
+    return WorktreeMerge(merge.summary, merge.conflicts)

@@ -1,0 +1,341 @@
+"""`/try`: agents attempt a task in worktrees, kaa compares the results, and the user takes one over."""
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.end_to_end.kaa_process import Finished, Kaa, conversation
+from tests.end_to_end.seat import Seat, enter, is_idle
+from tests.support.elsewhere import folder_elsewhere
+from tests.support.model_script import Fault
+from tests.support.model_server import WRONG_KEY, Answer, ModelServer, call, say
+from tests.support.patience import HANG_SECONDS
+from tests.support.rpc_client import rpc
+
+pytestmark = pytest.mark.usefixtures("mounts")
+
+_TASK = "/try 2 Change it --check test -f good"
+
+
+@pytest.fixture
+def kaa() -> Iterator[Kaa]:
+    """Elsewhere: the sandbox shows nothing of temporary directories."""
+    with folder_elsewhere() as folder:
+        kaa = Kaa(folder)
+        kaa.setenv(GIT_CEILING_DIRECTORIES=str(folder))
+        (kaa.project / "file").write_text("old\n")
+        yield kaa
+
+
+@pytest.fixture
+def server(kaa: Kaa) -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        kaa.use(server, "openai-completions")
+        yield server
+
+
+def two(first: str, second: str) -> list[Answer]:
+    """Two agents that run a command each; which of them is which is a matter of chance."""
+    return [call("bash", command=first), call("bash", command=second), say("I did it."), say("I did it.")]
+
+
+def names(kaa: Kaa) -> list[str]:
+    return [path.stem for path in Path(kaa.environ["HOME"]).glob(".local/share/kaa/worktrees/*/*.json")]
+
+
+def session_text(kaa: Kaa) -> str:
+    """The session of the conversation, without those of its agents."""
+    [path] = kaa.home.glob("sessions/*/*.jsonl")
+    return path.read_text()
+
+
+def is_comparison(line: dict[str, Any]) -> bool:
+    return (line["type"], line.get("customType")) == ("custom", "kaa.builtin.background:attempts")
+
+
+def compared(kaa: Kaa) -> list[dict[str, Any]]:
+    """The attempts as the session has them, the best first: with the fewest files."""
+    lines = map(json.loads, session_text(kaa).splitlines())
+    [entry] = [line for line in lines if is_comparison(line)]
+    return sorted(entry["data"]["attempts"], key=lambda one: one["changes"]["files"])
+
+
+@pytest.mark.parametrize("is_repository", [True, False])
+def test_without_a_user_attempts_are_compared_and_nothing_is_merged(
+    kaa: Kaa, server: ModelServer, is_repository: bool
+) -> None:
+    if is_repository:
+        subprocess.run(["git", "init", "-q"], cwd=kaa.project, env=kaa.environ, check=True)
+    server.begin(two("echo x > good", "echo y >> file; seq 3 > more"))
+
+    done = kaa.run("-p", f"{_TASK} --check true")
+
+    assert done.code == 0, done.err
+    assert {path.name for path in kaa.project.iterdir()} - {".git"} == {"file"}
+    few, many = compared(kaa)
+    assert (few["passed"], few["changes"]) == (2, {"files": 1, "added": 1, "removed": 0})
+    assert (many["passed"], many["changes"]) == (1, {"files": 2, "added": 4, "removed": 0})
+    assert "`test -f good` fails" in many["missing"]
+    assert re.search(rf"{few['number']} +done +2/2 +1 +\+1 -0 +220 +\? +\d+ s", done.out)
+    assert "I did it." in done.out
+    assert "Nothing was merged." in done.out
+    assert sorted(names(kaa)) == sorted([few["worktree"], many["worktree"]])
+    assert few["worktree"] in done.out
+    asked = conversation(server.requests[0])[-1][1]
+    assert asked.startswith("Change it\n")
+    assert "- `test -f good`" in asked
+
+
+def test_the_best_is_merged_on_request_and_can_be_taken_back(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([*two("echo x > good; seq 9 > more", "echo x > good"), say("I see.")])
+
+    done = kaa.run("-p", f"{_TASK} --take best", "and now?")
+
+    assert done.code == 0, done.err
+    best, other = compared(kaa)
+    assert f"Attempt {best['number']} is merged: 1 file changed" in done.out
+    assert f"Worktrees that stay: {other['worktree']}." in done.out
+    assert sorted(path.name for path in kaa.project.iterdir()) == ["file", "good"]
+    assert f"Attempt {best['number']} was taken over." in str(conversation(server.requests[-1]))
+    undone = kaa.run("worktrees", "merge", "--undo", "--yes", best["worktree"])
+    assert undone.code == 0, undone.err
+    assert [path.name for path in kaa.project.iterdir()] == ["file"]
+
+
+def test_none_is_best_if_all_fail_a_check(kaa: Kaa, server: ModelServer) -> None:
+    server.begin(two("echo x > a", "echo x > b"))
+
+    done = kaa.run("-p", f"{_TASK} --take best")
+
+    assert done.code == 1
+    assert "No attempt passes all checks, so nothing was merged." in done.err
+    assert "0/1" in done.err
+    assert len(names(kaa)) == 2
+
+
+def test_without_changes_there_is_nothing_to_take_over(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([say("It is right already.")] * 2)
+
+    done = kaa.run("-p", _TASK)
+
+    assert done.code == 1
+    assert "No attempt changed anything" in done.err
+    assert "It is right already." in done.err
+    assert names(kaa) == []
+
+
+def test_an_attempt_that_fails_stops_no_other(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([call("bash", command="echo x > good"), WRONG_KEY, say("I did it.")])
+
+    done = kaa.run("-p", _TASK)
+
+    assert done.code == 0, done.err
+    failed, good = compared(kaa)
+    assert (failed["state"], failed["worktree"]) == ("error", "")
+    assert (good["state"], good["passed"]) == ("done", 1)
+
+
+def test_attempts_have_models_of_their_own(kaa: Kaa, server: ModelServer) -> None:
+    models = json.loads((kaa.home / "models.json").read_text())
+    [provider] = models["providers"].values()
+    provider["models"] += [{"id": "tiny-model"}, {"id": "large-model"}]
+    (kaa.home / "models.json").write_text(json.dumps(models))
+    server.begin([say("Nothing to do.")] * 3)
+
+    kaa.run("-p", "/try 3 Change it --models tiny,large")
+
+    asked = sorted(request.json["model"] for request in server.requests)
+    assert asked == ["large-model", "tiny-model", "tiny-model"]
+    assert sorted(one["model"] for one in compared(kaa)) == ["large", "tiny", "tiny"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "budget"),
+    [(("--max-tokens", "330"), {}), ((), {"session": {"tokens": 330}}), ((), {"run": {"turns": 4}})],
+)
+def test_all_pay_from_one_budget(
+    kaa: Kaa, server: ModelServer, flags: tuple[str, ...], budget: dict[str, dict[str, int]]
+) -> None:
+    kaa.settings(budget=budget)
+    server.begin([call("bash", command="true")] * 9)
+
+    done = kaa.run(*flags, "-p", "/try 2 Change it")
+
+    assert done.code == 1
+    assert 3 <= len(server.requests) <= 4  # one that had begun is answered
+    assert {one["state"] for one in compared(kaa)} == {"budget"}
+
+
+@pytest.mark.parametrize(
+    ("typed", "error"),
+    [
+        ("", "Say how many agents are to attempt it: /try N TASK"),
+        ("Fix it", "Say how many agents"),
+        ("1 Fix it", "1 agents cannot attempt it at once: use 2 to 8"),
+        ("9 Fix it", "use 2 to 8"),
+        (f"{'9' * 5000} Fix it", "use 2 to 8"),
+        ("3", "Say what is to be attempted"),
+        ("3 --check true", "Say what is to be attempted"),
+        ("3 Fix it --check", "A --check has no command"),
+        ("3 Fix it" + " --check true" * 9, "At most 8 commands"),
+        ("3 Fix it --take first --check true", "invalid value 'first' of --take: use best"),
+        ("3 Fix it --take best", "--take best needs a --check"),
+        ("2 Fix it --models a,b,c", "--models names 3 models for 2 attempts"),
+        ("2 Fix it --models a,,", "--models names an empty model"),
+        ("2 Fix it --models nowhere", "nowhere"),
+        ("2 Fix it --models a --models b", "--models is there twice"),
+    ],
+)
+def test_what_cannot_be_attempted_is_refused(kaa: Kaa, server: ModelServer, typed: str, error: str) -> None:
+    done = kaa.run("-p", f"/try {typed}")
+
+    assert done.code == 1
+    assert error in done.err
+    assert not server.requests
+
+
+@pytest.mark.parametrize(
+    ("flags", "error"),
+    [
+        (("--sandbox", "full-access", "-p"), "no sandbox holds the commands"),
+        (("--sandbox", "read-only", "-p"), "nothing can be written in this mode"),
+        (("-p", "/plan"), "nothing can be written in this mode"),
+    ],
+)
+def test_it_is_refused_where_nothing_holds_agents_or_nothing_may_be_written(
+    kaa: Kaa, server: ModelServer, flags: tuple[str, ...], error: str
+) -> None:
+    done = kaa.run(*flags, _TASK)
+
+    assert done.code == 1
+    assert f"nothing can be attempted here: {error}" in done.err
+    assert not server.requests
+
+
+def test_worktrees_survive_the_end_of_kaa(kaa: Kaa, server: ModelServer) -> None:
+    changing = call("bash", command="echo x > good")
+    server.begin([changing, changing, *[Answer(("Done",), fault=Fault("stall"))] * 2])
+
+    with kaa.running("-p", _TASK) as process:
+        server.wait_for_requests(4)
+        process.kill()
+        process.wait(HANG_SECONDS)
+
+    listed = kaa.run("worktrees")
+    assert len(names(kaa)) == 2
+    assert all(name in listed.out for name in names(kaa))
+    assert listed.out.count("1 file changed") == 2
+
+
+def finished(kaa: Kaa, *answers: str, changes: tuple[str, str]) -> tuple[list[dict[str, Any]], Finished]:
+    """Have a client of rpc mode answer the questions; returns them, and what the command replied."""
+    asked = []
+    with ModelServer(two(*changes)) as server:
+        kaa.use(server, "openai-completions")
+        with rpc(kaa) as client:
+            client.send({"type": "prompt", "message": _TASK, "id": "1"})
+            for answer in answers:
+                question = client.event("extension_ui_request")
+                while question["method"] in ("setStatus", "notify", "setWidget"):
+                    question = client.event("extension_ui_request")
+                asked.append(question)
+                client.send({"type": "extension_ui_response", "id": question["id"], "value": answer})
+            reply = client.event("command_reply")
+            client.end()
+    return asked, Finished(0, reply["text"], "")
+
+
+def test_a_user_looks_merges_and_drops(kaa: Kaa) -> None:
+    changes = ("echo x > good", "echo y > bad; rm file")
+
+    asked, done = finished(kaa, "Attempt 1", "Show the diff", "Merge", "Drop them", changes=changes)
+
+    first = next(one for one in compared(kaa) if one["number"] == 1)
+    assert [one["title"].partition("\n")[0] for one in asked] == [
+        "Which attempt do you take over?",
+        "Merge attempt 1 into the project?",
+        "Merge attempt 1 into the project?",
+        "Keep the 1 worktree of the other attempts?",
+    ]
+    assert asked[0]["options"][-1] == "None of them"
+    assert "Dropped 1 worktree." in done.out
+    assert names(kaa) == [first["worktree"]]
+    taken = {"good", "file"} if first["passed"] else {"bad"}
+    assert {path.name for path in kaa.project.iterdir()} == taken
+    assert ":attempts-diff" in session_text(kaa)
+
+
+@pytest.mark.parametrize("answers", [("None of them", "Keep them"), ("Attempt 1", "Back", "None of them", "Keep them")])
+def test_a_user_takes_none_and_keeps_all(kaa: Kaa, answers: tuple[str, ...]) -> None:
+    _, done = finished(kaa, *answers, changes=("echo x > good", "echo y > bad"))
+
+    assert "Nothing was merged." in done.out
+    assert "Worktrees that stay:" in done.out
+    assert len(names(kaa)) == 2
+    assert [path.name for path in kaa.project.iterdir()] == ["file"]
+
+
+def test_what_the_user_changed_meanwhile_is_not_overwritten(kaa: Kaa) -> None:
+    with ModelServer(two("echo mine > file", "echo mine > file")) as server:
+        kaa.use(server, "openai-completions")
+        with rpc(kaa) as client:
+            client.send({"type": "prompt", "message": _TASK, "id": "1"})
+            for number, answer in enumerate(("Attempt 2", "None of them", "Drop them")):
+                question = client.event("extension_ui_request")
+                while question["method"] != "select":
+                    question = client.event("extension_ui_request")
+                if number == 0:
+                    (kaa.project / "file").write_text("yours\n")
+                client.send({"type": "extension_ui_response", "id": question["id"], "value": answer})
+            reply = client.event("command_reply")
+            client.end()
+
+    assert any("Attempt 2 cannot be merged: you changed file meanwhile" in json.dumps(line) for line in client.seen)
+    assert "Dropped 2 worktrees." in reply["text"]
+    assert (kaa.project / "file").read_text() == "yours\n"
+
+
+def test_esc_stops_all_and_one_is_stopped_by_name(seat: Seat) -> None:
+    stalled = Answer(("Done",), fault=Fault("stall"))
+    changing = call("bash", command="echo x > good")
+    with seat.open(sandbox="", script=[changing, changing, stalled, stalled]) as program:
+        enter(program, "/try 2 Change it")
+        seat.model.wait_for_requests(4)
+        enter(program, "/agents stop try-1")
+        program.wait_for("Attempt 1")
+        program.press("escape")
+        program.wait_for("/try was stopped")
+        program.wait_for("kaa worktrees")
+
+    assert len(names(seat)) == 2
+
+
+@pytest.fixture
+def seat() -> Iterator[Seat]:
+    """Elsewhere, as above."""
+    with folder_elsewhere() as folder, ModelServer() as model:
+        seat = Seat(folder, model)
+        seat.setenv(GIT_CEILING_DIRECTORIES=str(folder))
+        (seat.project / "file").write_text("old\n")
+        yield seat
+
+
+def test_the_terminal_shows_the_comparison_and_merges(seat: Seat) -> None:
+    with seat.open(sandbox="", script=two("echo x > good", "echo x > good; echo more >> file")) as program:
+        enter(program, _TASK)
+        program.wait_for("smallest")  # it is the first that is offered
+        program.press("enter")
+        program.wait_for("Show the diff")
+        program.press("enter")
+        program.wait_for("Drop them")
+        program.press("enter")
+        program.wait_for("Worktrees that stay")
+        program.wait_for(is_idle)
+
+    assert sorted(path.name for path in seat.project.iterdir()) == ["file", "good"]
+    assert (seat.project / "file").read_text() == "old\n"
