@@ -65,6 +65,7 @@ _NOT_A_PROJECTS = {
     "cacheRetention": ("long", "it decides how long servers keep what is said, and what that costs"),
     "retry": ({"maxRetries": 1000, "provider": {"maxRetryDelayMs": 10**9}}, "runs could hang or cost without end"),
     "prompt": ({"profile": "full"}, "what the model is told of kaa's own rules is not the project's"),
+    "plan": ({"otherFiles": "report"}, "it decides whether the user is asked about changes"),
     "compaction": ({"model": "dear/model"}, "it names a model and what its requests hold"),
     "branchSummary": ({"skipPrompt": True}, "it decides whether the user is asked"),
     "features": ({"completionCheck": "off"}, "how well the model is led is the user's choice"),

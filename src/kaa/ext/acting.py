@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from kaa.core.provider import ThinkingLevel
     from kaa.core.tool import ToolResult
     from kaa.ext.agents import AgentControl, AgentResult, AgentRunner
-    from kaa.ext.choices import SessionModels
+    from kaa.ext.choices import OtherFiles, SessionModels
     from kaa.ext.command_context import CommandContext
     from kaa.ext.completions import Completion, CompletionTask
     from kaa.ext.context import ConversationContext
     from kaa.ext.conversation_session import ConversationSession
     from kaa.ext.features import Features
     from kaa.ext.flags import FlagValue
+    from kaa.ext.navigation import SessionChanges
     from kaa.ext.registration.settings import SettingsT
     from kaa.ext.scope import Scope
     from kaa.ext.session_services import SessionNaming
@@ -111,6 +112,15 @@ class ConversationControl(Protocol):
     @property
     def limits(self) -> "Sequence[LimitUsage]":
         """See `ConversationActions.limits`."""
+        ...
+
+    @property
+    def other_files(self) -> "OtherFiles":
+        """See `ConversationActions.other_files`."""
+        ...
+
+    async def changes(self) -> "SessionChanges":
+        """See `ConversationActions.changes`."""
         ...
 
     def settings(self, extension: str, kind: "type[SettingsT]") -> "SettingsT":
@@ -230,6 +240,19 @@ class ConversationActions(Protocol):
     def limits(self) -> "Sequence[LimitUsage]":
         """How much is used of each limit that the user set for the run under way and for the session."""
         return self._controlled().limits
+
+    @property
+    def other_files(self) -> "OtherFiles":
+        """What is to be done about changes to files that a step of a plan does not name (`plan` in settings.json)."""
+        return self._controlled().other_files
+
+    async def changes(self) -> "SessionChanges":
+        """What the session did to files until now, on the current branch, also within a run.
+
+        Raises:
+            CommandError: that is not known; the message says why.
+        """
+        return await self._controlled().changes()
 
     def flag(self, name: str) -> "FlagValue | None":
         """The value of an option of the command line that `ExtensionAPI.flag` added.

@@ -147,6 +147,9 @@ class SessionApprovals(Protocol):
         ...
 
 
+# What is done about changes to files that a step of a plan does not name.
+OtherFiles: TypeAlias = Literal["report", "ask", "fail"]
+
 # Whether a setting is for all projects, for this one, or until the session ends.
 SettingScope: TypeAlias = Literal["global", "project", "session"]
 

@@ -17,6 +17,7 @@ from kaa.core.provider import ThinkingLevel
 from kaa.core.queues import DrainMode
 from kaa.core.retry import RetryPolicy
 from kaa.core.stream_timeouts import StreamTimeouts
+from kaa.ext.choices import OtherFiles
 from kaa.ext.features import Features
 from kaa.hands.policy import Mode
 from kaa.host.regular_files import read_regular
@@ -227,6 +228,12 @@ class ProjectSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     extension_settings: dict[str, dict[str, Json]] = msgspec.field(default={}, name="extensionSettings")
 
 
+class PlanSettings(msgspec.Struct, rename="camel", frozen=True):
+    """How plans are executed. `other_files`: what is done about changes to files that a step does not name."""
+
+    other_files: OtherFiles = "report"
+
+
 class ImageSettings(msgspec.Struct, rename="camel", frozen=True):
     """What becomes of images. `block_images`: none is sent to any model."""
 
@@ -258,6 +265,7 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     prompt: PromptSettings = PromptSettings()
     features: Features = Features()
     verify: Annotated[tuple[str, ...], msgspec.Meta(max_length=8)] = ()
+    plan: PlanSettings = PlanSettings()
     compaction: CompactionSettings = CompactionSettings()
     branch_summary: BranchSummarySettings = BranchSummarySettings()
     fallback_models: tuple[str, ...] = ()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from kaa.core import events
-from kaa.core.hooks import Continue, GiveUp
-from kaa.core.messages import AssistantMessage, UserMessage
+from kaa.core.hooks import Block, Continue, GiveUp
+from kaa.core.messages import AssistantMessage, ToolCall, UserMessage
 from kaa.ext.api import CommandAction, CommandContext, ConversationContext, ExtensionAPI, SessionEnd, Suggestion
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ class PlanState(msgspec.Struct):
         rejected: how many replies in a row looked like a plan and were none.
         target: a file that gets each plan; empty for none.
         written: the target was written by this conversation.
+        allowed: files that the present step may change although it does not name them; None: any file.
+        before: a digest of each file that had changed before the present step, by path; None: that is not known.
         lock: keeps others from executing the plan of the same file.
     """
 
@@ -38,6 +40,8 @@ class PlanState(msgspec.Struct):
     rejected: int = 0
     target: str = ""
     written: bool = False
+    allowed: set[str] | None = msgspec.field(default_factory=set)
+    before: dict[str, int] | None = None
     lock: "ExecutionLock | None" = None
 
 
@@ -47,6 +51,7 @@ def extend(api: ExtensionAPI) -> None:
     hint = "[TASK|run [FILE] [MODE]|edit|save FILE|revise|off]"
     api.register_command("plan", about, _plan, argument_hint=hint, complete=_suggest)
     api.on_user_message(_tell_mode)
+    api.before_tool(_guard)
     api.before_end(_look)
     api.carry_through_compaction("plan", _carried)
     api.on_event(events.BranchChanged)(_forget_told)
@@ -96,6 +101,15 @@ async def _look(reply: AssistantMessage, context: ConversationContext) -> Contin
 
         return await check_step(context)
     return None
+
+
+async def _guard(call: ToolCall, context: ConversationContext) -> Block | None:
+    """Before files are changed that the present step does not name: ask, if the user wants that."""
+    if not context.state(PlanState, PlanState).executing or context.other_files == "report":
+        return None
+    from kaa.builtin.plan.other_files import objection_to
+
+    return await objection_to(call, context)
 
 
 def _carried(context: ConversationContext) -> str | None:

@@ -53,6 +53,10 @@ class Step(msgspec.Struct, frozen=True):
     checks: tuple[str, ...] = ()
     state: StepState = "pending"
 
+    def covers(self, path: str) -> bool:
+        """Whether it names a file of the project; a directory covers what is in it."""
+        return any(_covers(pattern, path) for pattern in self.files)
+
 
 class Plan(msgspec.Struct, frozen=True):
     """A plan. `goal`: in a line. `introduction`: what comes before the first step, with the goal."""
@@ -77,8 +81,8 @@ class Plan(msgspec.Struct, frozen=True):
         return next((number for number, step in enumerate(self.steps) if step.state != "done"), None)
 
     def covers(self, path: str) -> bool:
-        """Whether a step names a file of the project; a directory covers what is in it."""
-        return any(_covers(pattern, path) for step in self.steps for pattern in step.files)
+        """Whether a step names a file of the project."""
+        return any(step.covers(path) for step in self.steps)
 
 
 def is_plan(text: str) -> bool:

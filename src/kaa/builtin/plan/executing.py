@@ -9,13 +9,13 @@ from kaa.builtin.amounts import counted
 from kaa.builtin.plan import PlanState
 from kaa.builtin.plan.document import Plan, Step, parse
 from kaa.builtin.plan.kept import KeptPlan, keep, last_plan
+from kaa.builtin.plan.other_files import after_step, in_project, named
 from kaa.core.hooks import Continue, GiveUp
 from kaa.ext.api import CommandContext, ConversationContext
 from kaa.workspace.protocol import ContentChangedError, FileDigest
 
 _MOST_TRIES = 5
 _MOST_STILL = 2
-_MOST_SHOWN = 20
 _MOST_WHY_CHARACTERS = 1_000
 _STATUS = "plan"
 
@@ -45,10 +45,14 @@ def begin(kept: KeptPlan, context: CommandContext) -> str:
     plan = parse(kept.text)
     number = plan.next
     assert number is not None
+    goes_on = kept.phase == "executing"
     plan = plan.at(number, "in progress")
     kept = msgspec.structs.replace(kept.with_plan(plan), phase="executing", tries=0, still=0, seen="", why="")
+    state = context.state(PlanState, PlanState)
+    # The branch on which a plan is begun has changed nothing; where its execution goes on, that is not known.
+    state.before, state.allowed = None if goes_on else {}, set()
     keep(kept, context)
-    context.state(PlanState, PlanState).executing = True
+    state.executing = True
     _show(plan, number, context)
     return _EXECUTE.format(plan=plan.text, number=number + 1, title=plan.steps[number].title)
 
@@ -64,6 +68,17 @@ async def check_step(context: ConversationContext) -> Continue | GiveUp | None:
     plan = parse(kept.text)
     step = plan.steps[number]
     found = await run_checks(step.checks, context)
+    if not found.missing and context.other_files != "report":
+        match await after_step(plan, number, context):
+            case str(why):
+                return await _failed(kept, plan.at(number, "failed"), number, why, context)
+            case Continue() as answer if kept.tries + 1 < _MOST_TRIES:
+                keep(msgspec.structs.replace(kept, tries=kept.tries + 1), context)
+                return answer
+            case Continue(reason=why):
+                return await _failed(kept, plan.at(number, "failed"), number, why, context)
+            case None:
+                pass
     if not found.missing:
         return await _next(kept, plan.at(number, "done"), number, context)
     tries, still = kept.tries + 1, kept.still + 1 if found.digest == kept.seen else 0
@@ -107,14 +122,11 @@ def _end(plan: Plan, kept: KeptPlan, context: ConversationContext) -> None:
 
 async def _report_others(plan: Plan, file: str, context: CommandContext) -> None:
     """Name the files that changed although no step names them."""
-    changes = await context.navigation.changes()
-    root = context.workspace.root.rstrip("/") + "/"
-    paths = (change.path.removeprefix(root) for change in changes.files)
-    others = [path for path in paths if not plan.covers(path) and path != file.removeprefix(root)]
+    changes = await context.changes()
+    paths = (in_project(change.path, context) for change in changes.files)
+    others = [path for path in paths if not plan.covers(path) and path != in_project(file, context)]
     if others:
-        more = f" and {len(others) - _MOST_SHOWN} more" if len(others) > _MOST_SHOWN else ""
-        named = ", ".join(others[:_MOST_SHOWN])
-        context.show.notice(f"Changed, but not named by the plan: {named}{more}. /diff shows the changes.", "warning")
+        context.show.notice(f"Changed, but not named by the plan: {named(others)}. /diff shows the changes.", "warning")
 
 
 async def _written(kept: KeptPlan, context: ConversationContext) -> KeptPlan:

@@ -8,8 +8,10 @@ import msgspec
 from kaa.core.agent import Agent
 from kaa.core.budget import LimitUsage
 from kaa.ext.acting import IdleWork
+from kaa.ext.choices import OtherFiles
 from kaa.ext.errors import CommandError
 from kaa.ext.features import Features
+from kaa.ext.navigation import SessionChanges
 from kaa.ext.scope import Scope
 from kaa.ext.tools import RegisteredTool
 from kaa.host.log import LOG
@@ -149,6 +151,15 @@ class Acting:
     def limits(self) -> Sequence[LimitUsage]:
         """See `ConversationActions.limits`."""
         return self._parts.budgeting.standings()
+
+    @property
+    def other_files(self) -> OtherFiles:
+        """See `ConversationActions.other_files`."""
+        return self._parts.settings().plan.other_files
+
+    async def changes(self) -> SessionChanges:
+        """See `ConversationActions.changes`."""
+        return await self._parts.navigation().changes()
 
     def flag(self, extension: str, name: str) -> "FlagValue | None":
         """See `ConversationActions.flag`."""
