@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kaa.hands.confinement.canaries import PREFIX
 from kaa.workspace.places import Places
 
 
@@ -83,6 +84,18 @@ def test_what_killed_workspaces_left_is_swept_and_what_is_in_use_is_not(tmp_path
 
     assert [entry.name for entry in (base / "tmp").iterdir()] == ["alive"]
     os.close(lock)
+
+
+def test_the_self_test_of_hands_that_start_is_not_swept(places: Places) -> None:
+    own = Path(places.temporary)
+    fresh, left = own.parent / f"{PREFIX}fresh", own.parent / f"{PREFIX}left"
+    for path in (fresh, left):
+        path.mkdir()
+    os.utime(left, (0, 0))
+
+    places.close()
+
+    assert list(own.parent.iterdir()) == [fresh]
 
 
 @pytest.mark.parametrize("late", ["before it is locked", "while it is locked"])
