@@ -111,6 +111,17 @@ env_key = "BENCH_KEY"
     return {"CODEX_HOME": str(home), "BENCH_KEY": _KEY}
 
 
+def _set_up_claude(_executable: str, home: Path, url: str) -> Mapping[str, str]:
+    quiet = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_TELEMETRY": "1", "IS_SANDBOX": "1"}
+    return {
+        "ANTHROPIC_BASE_URL": url,
+        "ANTHROPIC_API_KEY": _KEY,
+        "ANTHROPIC_MODEL": MODEL_ID,
+        "CLAUDE_CONFIG_DIR": str(home),
+        **quiet,
+    }
+
+
 def _set_up_tau(executable: str, home: Path, url: str) -> Mapping[str, str]:
     environ = {"TAU_HOME": str(home), "TAU_OFFLINE": "1", "TAU_NO_UPDATE_CHECK": "1", "OPENAI_API_KEY": _KEY}
     subprocess.run(
@@ -200,3 +211,14 @@ AGENTS = (
 
 # Only asked whether its prefix is stable: its cost is that of `kaa`.
 KAA_MESSAGES = Agent("kaa (Messages)", ("-p",), _set_up_kaa_messages, _BASH, _KAA_TERMINAL, _READ, "anthropic-messages")
+
+# Only its child agents are measured: those of other peers cannot be started here, or there are none.
+CLAUDE = Agent(
+    "claude",
+    ("-p", "--dangerously-skip-permissions"),
+    _set_up_claude,
+    Call("Bash", '{"command":"true","description":"Do nothing"}'),
+    Terminal((), r"^>"),
+    wire="anthropic-messages",
+)
+"""Claude Code, without approvals and without a sandbox."""

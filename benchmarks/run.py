@@ -21,6 +21,7 @@ sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from benchmarks import (  # noqa: E402 - only found after the line above
     checkpoints,
+    child_agents,
     code_mode,
     compaction,
     condensed_output,
@@ -63,6 +64,7 @@ _MEASUREMENTS = {
     "compaction": compaction.measure,
     "result_masking": result_masking.measure,
     "condensed_output": condensed_output.measure,
+    "child_agents": child_agents.measure,
     "terminal_start": terminal_start.measure,
     "terminal_extensions": terminal_extensions.measure,
     "terminal_mcp": terminal_mcp.measure,

@@ -11,11 +11,16 @@ from kaa.core.messages import Json
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A tool call. `arguments` is the text sent, valid JSON or not; an empty `id` is made up."""
+    """A tool call. `arguments` is the text sent, valid JSON or not; an empty `id` is made up.
+
+    Attributes:
+        namespace: of the tool, which only Responses has.
+    """
 
     name: str
     arguments: str = "{}"
     id: str = ""
+    namespace: str = ""
 
 
 class Tokens(msgspec.Struct, frozen=True):

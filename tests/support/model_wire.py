@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from kaa.core.messages import Json
-from tests.support.model_script import Answer, Call, Refusal, Tokens
+from tests.support.model_script import Answer, Refusal, Tokens
 
 Wire = Literal["openai-completions", "anthropic-messages", "openai-responses", "google-generative-ai"]
 
@@ -23,7 +23,7 @@ class SseEvent(NamedTuple):
 def render(answer: Answer, wire: Wire, number: int = 1) -> list[SseEvent]:
     """The stream of `answer`, the `number`th of its server, complete and without its fault."""
     calls = (
-        Call(call.name, call.arguments, call.id or f"call_{number}_{index}")
+        msgspec.structs.replace(call, id=call.id or f"call_{number}_{index}")
         for index, call in enumerate(answer.calls, start=1)
     )
     return list(_RENDERERS[wire](msgspec.structs.replace(answer, calls=tuple(calls))))
@@ -222,6 +222,7 @@ def _responses(answer: Answer) -> Iterator[SseEvent]:
         events += _responses_item(output, item, _responses_text(answer.text))
     for number, call in enumerate(answer.calls, start=1):
         item = {"type": "function_call", "id": f"fc_{number}", "call_id": call.id, "name": call.name, "arguments": ""}
+        item |= {"namespace": call.namespace} if call.namespace else {}
         events += _responses_item(output, item, _responses_arguments(call.arguments))
     status = "incomplete" if answer.stop_kind == "length" else "completed"
     details = {"reason": "max_output_tokens"} if status == "incomplete" else None
