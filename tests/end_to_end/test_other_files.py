@@ -77,6 +77,16 @@ def _question(client: RpcClient) -> dict[str, Any]:
     return asked
 
 
+def test_a_patch_is_refused_whole_if_a_file_of_it_is_not_named(kaa: Kaa, server: ModelServer) -> None:
+    kaa.settings(plan={"otherFiles": "fail"}, defaultTools=["+apply_patch"])
+    patch = "*** Begin Patch\n*** Add File: hello.txt\n+x\n*** Add File: aside.txt\n+x\n*** End Patch"
+    server.begin([call("apply_patch", input=patch), _HELLO, say("First."), _NAME, say("Second.")])
+
+    assert kaa.run("plan", "run", "plan.md").code == 0
+    assert "Step 1 of the plan does not name aside.txt" in told(server, 1)
+    assert files(kaa) == {"hello.txt", "name.txt"}
+
+
 def test_what_the_step_names_needs_no_question(kaa: Kaa, server: ModelServer) -> None:
     docs = call("write", path="docs/a.md", content="x")
     scratch = call("bash", command="echo x > /tmp/scratch")
