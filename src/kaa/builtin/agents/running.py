@@ -127,7 +127,7 @@ def job_of(
         resume, named = name.strip(), name.strip().rpartition("-")[0]
         definition = next((one for key, one in known.items() if key[:_MOST_NAME_CHARACTERS] == named), None)
     if definition is None:
-        here = " that this agent may start" if len(known) < len(everything) else ""
+        here = " that this agent may start" if _STARTABLE.get() else ""
         raise ToolError(f"There is no agent {name!r}{here}. Agents: {', '.join(known) or 'none'}.")
     if not task.strip():
         raise ToolError("The task is empty: say what the agent is to do, and what to report.")
