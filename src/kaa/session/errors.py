@@ -75,7 +75,8 @@ class SessionBusyError(SessionError):
             use, advice = "already open in this process", "continue there, or"
         else:
             holder = "another process" if pid is None else f"process {pid}"
-            use, advice = f"in use by {holder}", "end that one first,"
+            attach = "" if pid is None else f"attach to it (kaa agents attach {pid}) or "
+            use, advice = f"in use by {holder}", f"{attach}end that one first,"
         super().__init__(
             f"the session {path} is {use}: {advice} continue in a copy (kaa --fork ID), "
             "or open it read-only (kaa --view ID)"

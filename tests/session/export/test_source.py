@@ -37,6 +37,15 @@ def test_reading_changes_nothing(tmp_path: Path) -> None:
     assert (path.read_bytes(), os.listdir(tmp_path)) == before
 
 
+def test_what_was_written_after_a_moment_is_left_out(tmp_path: Path) -> None:
+    path = write_session(tmp_path / "s.jsonl", user_entry("a", None, "hi"))
+    size = path.stat().st_size
+    write_session(path, user_entry("a", None, "hi"), user_entry("b", "a", "there"))
+
+    with SnapshotFile.open(path, size) as source:
+        assert [node.id for node in source.tree.path()] == ["a"]
+
+
 def test_an_old_session_reads_like_one_of_today(tmp_path: Path) -> None:
     entries = [{"type": "message", "message": {"role": "user", "content": text}} for text in ("one", "two")]
     path = write_session(tmp_path / "s.jsonl", *entries, header=OLD_HEADER)

@@ -62,8 +62,12 @@ class SnapshotFile:
 
     @classmethod
     @contextlib.contextmanager
-    def open(cls, path: Path) -> "Iterator[SnapshotFile]":
+    def open(cls, path: Path, size: int | None = None) -> "Iterator[SnapshotFile]":
         """Read where the entries are. Old versions are brought to today's in memory.
+
+        Args:
+            path: the file.
+            size: in bytes; what follows in the file is left out. None takes all.
 
         Raises:
             SessionReadError: there is no such file, or it cannot be read.
@@ -76,9 +80,9 @@ class SnapshotFile:
             raise SessionReadError(path, error) from error
         try:
             try:
-                snapshot = cls._load(path, descriptor)
-                size = os.fstat(descriptor).st_size
-                snapshot.is_torn = os.pread(descriptor, 1, size - 1) != b"\n"
+                snapshot = cls._load(path, descriptor, size)
+                end = os.fstat(descriptor).st_size if size is None else size
+                snapshot.is_torn = os.pread(descriptor, 1, end - 1) != b"\n"
             except OSError as error:
                 raise SessionReadError(path, error) from error
             yield snapshot
@@ -86,7 +90,7 @@ class SnapshotFile:
             os.close(descriptor)
 
     @classmethod
-    def _load(cls, path: Path, descriptor: int) -> "SnapshotFile":
+    def _load(cls, path: Path, descriptor: int, size: int | None) -> "SnapshotFile":
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise NotASessionError(path, "it is not a regular file")
         header = find_header(os.pread(descriptor, HEADER_BYTES, 0))
@@ -95,7 +99,7 @@ class SnapshotFile:
         tree = SessionTree()
         with open(descriptor, "rb", buffering=_READ_BUFFER_BYTES, closefd=False) as lines:
             if header.version >= FORMAT_VERSION:
-                grow(tree, lines)
+                grow(tree, lines if size is None else io.BytesIO(lines.read(size)))
                 return cls(path, header, tree, descriptor)
             from kaa.session.file.migration import migrate  # lazy: few sessions are that old
 
