@@ -570,15 +570,12 @@ class LocalWorkspace:
         from kaa.workspace.sandbox import outside_services  # lazy: many conversations run nothing
 
         text = tail.decode("utf-8", "replace")
-        return tuple(
-            dict.fromkeys(
-                (
-                    *outside_services.blocked_connections(failed, self.sandbox.open_ports),
-                    *outside_services.missed_services(text, self._own_environment),
-                    *outside_services.traced_outside(text, " ".join(argv)),
-                )
-            )
+        found = (
+            *outside_services.blocked_connections(failed, self.sandbox.open_ports),
+            *outside_services.missed_services(text, self._own_environment),
+            *outside_services.traced_outside(text, " ".join(argv)),
         )
+        return tuple(dict.fromkeys(one for one in found if one.kind != "socket" or not self.sandbox.is_own(one.what)))
 
     def _told_by(
         self, command: CommandRequest, tail: bytes, hosts: Sequence[Blocked], policy: Policy, *, failed: bool

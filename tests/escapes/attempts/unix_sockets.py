@@ -66,6 +66,12 @@ def send_to_later_daemon(given: Given) -> None:
         sock.sendto(b"harm", given.path)
 
 
+@attempt("unix", base="kaa", late=True)
+def connect_to_kaa(given: Given) -> None:
+    """Connect to a kaa of the user's, which lets other terminals of the user steer it."""
+    _say(given.path)
+
+
 @attempt("unix", base="project-later", late=True)
 def connect_to_daemon_in_project(given: Given) -> None:
     """Connect to a daemon of the host's that listens in the project."""

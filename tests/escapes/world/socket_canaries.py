@@ -105,6 +105,12 @@ class Unix(_Listening):
         base = self.option("base")
         if base == "project-later":
             self._path = self.arena.project / "daemon.sock"
+        elif base == "kaa":
+            folder = self.arena.home / ".kaa" / "agent" / "run"
+            folder.mkdir(0o700, parents=True, exist_ok=True)
+            for made in (folder.parents[1], folder.parent, folder):
+                self.arena.person.own(made)
+            self._path = folder / f"{self.name}.sock"
         else:
             self._path = self.arena.directory(self.name, base) / "daemon.sock"
         if not self.options.get("late"):

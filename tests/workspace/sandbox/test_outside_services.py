@@ -68,13 +68,19 @@ def _greeting(listener: socket.socket) -> Iterator[None]:
         thread.join()
 
 
-def play(folder: Path, scenario: Callable[[LocalWorkspace], Awaitable[None]], *, ports: bool = False) -> list[str]:
+def play(
+    folder: Path,
+    scenario: Callable[[LocalWorkspace], Awaitable[None]],
+    *,
+    ports: bool = False,
+    private: tuple[str, ...] = (),
+) -> list[str]:
     """What the user is told meanwhile."""
     told: list[str] = []
 
     async def whole() -> None:
         environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
-        options = SandboxOptions(ports="open" if ports else "closed")
+        options = SandboxOptions(ports="open" if ports else "closed", private=private)
         workspace = LocalWorkspace.start(str(folder / "project"), env=environment, sandbox=options)
         try:
             status = await workspace.sandbox.status()
@@ -351,6 +357,22 @@ def test_a_socket_that_commands_could_exchange_is_not_admitted(folder: Path, dae
                 await workspace.sandbox.admit(wrong)
 
     play(folder, scenario)
+
+
+def test_a_socket_of_kaa_is_neither_reached_nor_asked_about_nor_admitted(folder: Path, daemon: Path) -> None:
+    own = folder / "own" / "run" / "kaa.sock"
+    own.parent.mkdir(parents=True)
+    os.link(daemon, own)
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        tried = await python(workspace, _UNIX.format(str(own)))
+        with pytest.raises(ServiceError, match="kaa itself"):
+            await workspace.sandbox.admit(str(own))
+
+        assert b"hello" not in tried.tail
+        assert (tried.blocked, tried.missed) == ((), ())
+
+    play(folder, scenario, private=(str(folder / "own"),))
 
 
 def test_a_link_in_the_project_is_admitted_as_what_it_leads_to(folder: Path, daemon: Path) -> None:

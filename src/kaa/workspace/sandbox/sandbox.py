@@ -13,6 +13,7 @@ import msgspec
 from kaa.hands.confinement.contract import ConfinementError
 from kaa.hands.policy import Mode, Policy, Tier
 from kaa.host.code import leave_out
+from kaa.host.paths import is_below
 from kaa.host.programs import note_writable
 from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.fork_server import PolicyRefusedError, PolicyReport
@@ -143,6 +144,10 @@ class Sandbox:
         """Services of the user's machine that commands can reach."""
         return () if self._ports is None else self._ports.services.admitted
 
+    def is_own(self, path: str) -> bool:
+        """Whether a path is one of kaa's own directories, or in one, whose sockets are for nobody else."""
+        return is_below(os.path.realpath(path), map(os.path.realpath, self._options.private))
+
     async def admit(self, service: str) -> str:
         """Let commands reach a service of the user's machine: a port, or the path of a unix socket. Returns its name.
 
@@ -151,6 +156,8 @@ class Sandbox:
         """
         from kaa.workspace.network.host_services import ServiceError  # lazily: few need it
 
+        if service.startswith("/") and self.is_own(service):
+            raise ServiceError(f"{service} leads to kaa itself, which commands must not steer.")
         report = await self._report()
         if not self._current.network_process or report.features.get("unix sockets") != "only of the sandbox":
             raise ServiceError(f"tier {self.policy.tier} cannot let commands reach single services of this machine")
