@@ -25,6 +25,7 @@ _INFORMING = frozenset(("-h", "--help", "-v", "--version"))
 
 _EPILOG = """\
 commands (kaa COMMAND --help describes its options):
+  agents              list, start, follow, steer and stop conversations of other terminals and of none
   auth check          ask the providers whether keys and logins work
   demo                watch kaa fix a bug, without any key
   doctor              how commands are confined on this machine
@@ -196,6 +197,15 @@ def _serving_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _starting_parser() -> argparse.ArgumentParser:
+    """The options of `kaa agents start`: those of a conversation."""
+    parser = _parser()
+    parser.prog, parser.epilog = "kaa agents start", None
+    parser.description = "Work on a task in a process without a terminal, which goes on when this terminal is closed."
+    parser.add_argument("--json", action="store_true", help="print what was started as a JSON object")
+    return parser
+
+
 def _add_budget(parser: argparse.ArgumentParser) -> None:
     budget = parser.add_argument_group("budget", "what each run may use; the end of it is exit code 6")
     budget.add_argument("--max-cost", metavar="USD", type=_limit_of("cost"), help="money, such as 0.50")
@@ -319,6 +329,10 @@ _IN_DIRECTORY = {
 }
 
 
+# Commands that take the options of a conversation.
+_LIKE_A_CONVERSATION = (["mcp", "serve"], ["agents", "start"], ["agents", "detached"])
+
+
 def _run_command(arguments: Sequence[str]) -> int | None:
     """Run a command that has a word of its own. Returns its exit code, None if the first argument is no such word."""
     match arguments[:1]:
@@ -344,16 +358,26 @@ def _run_command(arguments: Sequence[str]) -> int | None:
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # reading all sessions may take long: end without a traceback
             main = sessions_command.main if word == "sessions" else stats_command.main
             return main(arguments[1:], _directory())
-        case [word] if word in _IN_DIRECTORY and arguments[:2] != ["mcp", "serve"]:
+        case [word] if word in _IN_DIRECTORY and arguments[:2] not in _LIKE_A_CONVERSATION:
             main_of_project: Callable[[Sequence[str], str], int] = import_module(_IN_DIRECTORY[word]).main
             return main_of_project(arguments[1:], _directory())
     return None
 
 
-def _parsed_command(arguments: Sequence[str], *, serves: bool) -> argparse.Namespace:
-    """The arguments of `kaa`, `kaa mcp serve` or `kaa plan run`."""
-    if serves:
+def _parsed_command(arguments: Sequence[str]) -> argparse.Namespace:
+    """The arguments of `kaa`, `kaa mcp serve`, `kaa agents start` or `kaa plan run`."""
+    command = list(arguments[:2])
+    if command == ["mcp", "serve"]:
         return _parsed(arguments[2:], _serving_parser())
+    if command == ["agents", "start"]:
+        return _parsed(arguments[2:], _starting_parser())
+    if command == ["agents", "detached"]:
+        from kaa.frontends.live.starting import given_orders  # lazy: `kaa agents start` has started this
+
+        orders = given_orders()
+        parsed = _parsed(orders.arguments, _starting_parser())
+        orders.apply(parsed)
+        return parsed
     runs_plan = arguments[:2] == ["plan", "run"]
     parsed = _parsed(arguments[2:] if runs_plan else arguments, _parser())
     _turn_into_plan_command(parsed, runs=runs_plan)
@@ -416,22 +440,25 @@ def _terminal(parsed: argparse.Namespace) -> "TerminalOptions":
     return TerminalOptions(directory, parsed.plain, parsed.fullscreen, parsed.resume, sandbox, command_line)
 
 
-def _headless(mode: str) -> "Callable[[CommandLine, LocalWorkspace | UnopenedWorkspace], int]":
+def _headless(
+    command: Sequence[str], parsed: argparse.Namespace
+) -> "Callable[[CommandLine, LocalWorkspace | UnopenedWorkspace], int]":
     """The frontend without a terminal."""
-    if mode == "rpc":
-        from kaa.frontends.rpc import mode as rpc_mode  # lazy: only this mode needs it
+    if command == ["mcp", "serve"]:
+        from kaa.frontends.mcp import serving  # lazy, as the others: only this command needs it
+
+        return partial(serving.main, as_agent=parsed.agent)
+    if command == ["agents", "detached"]:
+        from kaa.frontends.live import detached
+
+        return partial(detached.main, handed_over=parsed.handed_over)
+    if parsed.mode == "rpc":
+        from kaa.frontends.rpc import mode as rpc_mode
 
         return rpc_mode.main
     from kaa.frontends import headless
 
     return headless.main
-
-
-def _serving(as_agent: bool) -> "Callable[[CommandLine, LocalWorkspace | UnopenedWorkspace], int]":
-    """The frontend of `kaa mcp serve`."""
-    from kaa.frontends.mcp import serving  # lazy: only this command needs it
-
-    return partial(serving.main, as_agent=as_agent)
 
 
 def main() -> int:
@@ -459,6 +486,22 @@ def _parsed(arguments: Sequence[str], parser: argparse.ArgumentParser) -> argpar
     return parsed
 
 
+def _run_option(parsed: argparse.Namespace, arguments: Sequence[str]) -> int | None:
+    """Do what an option wants that works like a command. Returns the exit code, None if none was given."""
+    if parsed.list_models is not None:
+        from kaa.frontends import models_command  # lazy, as all imports here: for a quick start
+
+        return models_command.main(["--", *parsed.list_models.split()])
+    if parsed.export is None:
+        return None
+    if len(parsed.messages) > 1:
+        return _refuse("--export takes one file to write, such as session.html", arguments)
+    from kaa.frontends import export_command
+
+    target = parsed.messages[0] if parsed.messages else None
+    return export_command.main(parsed.export, target, _directory(), parsed.session_dir)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run kaa. Returns the exit code, as documented in `kaa.frontends.exit_codes`."""
     _open_closed_streams()
@@ -471,28 +514,28 @@ def run(arguments: Sequence[str]) -> int:
     ended = _run_command(arguments)
     if ended is not None:
         return ended
-    serves = arguments[:2] == ["mcp", "serve"]
+    command = list(arguments[:2])
+    is_plain = command not in _LIKE_A_CONVERSATION  # `kaa` itself, not a command with the same options
     try:
-        parsed = _parsed_command(arguments, serves=serves)
+        parsed = _parsed_command(arguments)
         if parsed.name and (parsed.no_session or parsed.view):
             other = "--no-session" if parsed.no_session else "--view"
             raise _UsageError(f"argument -n/--name: not allowed with argument {other}")
     except _UsageError as error:
         return _refuse(str(error), arguments)
-    if not serves and parsed.worktree is not None and (refused := _enter_worktree(parsed.worktree)) is not None:
+    if command == ["agents", "start"]:
+        from kaa.frontends.live import starting  # lazy, as all imports here
+
+        return starting.main(parsed, arguments[2:], _directory())
+    if (
+        command != ["mcp", "serve"]
+        and parsed.worktree is not None
+        and (refused := _enter_worktree(parsed.worktree)) is not None
+    ):
         return refused
-    if parsed.list_models is not None:
-        from kaa.frontends import models_command  # lazy: as all imports here, for a quick start
-
-        return models_command.main(["--", *parsed.list_models.split()])
-    if parsed.export is not None:
-        if len(parsed.messages) > 1:
-            return _refuse("--export takes one file to write, such as session.html", arguments)
-        from kaa.frontends import export_command
-
-        target = parsed.messages[0] if parsed.messages else None
-        return export_command.main(parsed.export, target, _directory(), parsed.session_dir)
-    if not serves and not parsed.print and parsed.mode == "text" and sys.stdin.isatty() and sys.stdout.isatty():
+    if (ended := _run_option(parsed, arguments)) is not None:
+        return ended
+    if is_plain and not parsed.print and parsed.mode == "text" and sys.stdin.isatty() and sys.stdout.isatty():
         from kaa.frontends.interactive import boot
 
         return boot.main(_terminal(parsed))
@@ -515,7 +558,7 @@ def run(arguments: Sequence[str]) -> int:
     # What the hands need to know is little. They build their walls while the rest is loaded.
     directory = current_directory()
     opened = open_workspace(hands, directory, sandbox_flags(parsed))
-    frontend = _serving(parsed.agent) if serves else _headless(parsed.mode)
+    frontend = _headless(command, parsed)
     from kaa.frontends.command_line import CommandLine
 
     # What is loaded by now lives as long as the process, and a turn makes few cycles: measured, the usual

@@ -48,7 +48,7 @@ def test_what_works_is_listed_and_shown(kaa: Kaa, server: ModelServer) -> None:
     process.wait()
 
     assert kaa.run("agents").out == ""
-    assert "nothing that works begins with 'x'" in kaa.run("agents", "show", "x").err
+    assert "nothing that is open begins with 'x'" in kaa.run("agents", "show", "x").err
 
 
 def test_a_session_that_is_not_open_is_not_listed(kaa: Kaa, server: ModelServer) -> None:

@@ -260,7 +260,9 @@ def test_flags_win_over_what_a_session_had(folder: Path) -> None:
         assert await writes(conversation, "a")
 
     play(folder, choose_all, choices=ASKING)
-    flagged = ConversationOptions(model="m", session=ContinueSession(), approvals="step", fixed=("mode", "network"))
+    flagged = ConversationOptions(
+        model="m", session=ContinueSession(), approvals="step", fixed=("mode", "network", "approvals")
+    )
     play(folder, again, SandboxFlags(mode="workspace-write", network="off"), flagged)
 
 

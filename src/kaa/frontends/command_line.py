@@ -91,7 +91,11 @@ class CommandLine:
             approvals=arguments.approvals,
             fixed=tuple(
                 name
-                for name, chosen in (("mode", self.sandbox.mode), ("network", self.sandbox.network))
+                for name, chosen in (
+                    ("mode", self.sandbox.mode),
+                    ("network", self.sandbox.network),
+                    ("approvals", arguments.approvals),
+                )
                 if chosen is not None
             ),
             trust=_trust(arguments),

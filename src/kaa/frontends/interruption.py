@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from typing import Any
 
 from kaa.frontends.delivery import while_delivered
@@ -13,12 +13,17 @@ _LAST_WORDS_SECONDS = 2.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def run_to_exit_code(work: Coroutine[Any, Any, int]) -> int:
-    """Do `work` on an event loop of its own. Returns its exit code, or that of what stopped it."""
-    return while_delivered(lambda: asyncio.run(_until_signalled(work)))
+def run_to_exit_code(work: Coroutine[Any, Any, int], signals: Collection[int] = _SIGNALS) -> int:
+    """Do `work` on an event loop of its own. Returns its exit code, or that of what stopped it.
+
+    Args:
+        work: what to do.
+        signals: stop it.
+    """
+    return while_delivered(lambda: asyncio.run(_until_signalled(work, signals)))
 
 
-async def _until_signalled(work: Coroutine[Any, Any, int]) -> int:
+async def _until_signalled(work: Coroutine[Any, Any, int], signals: Collection[int]) -> int:
     """Do `work`; a signal cancels it, a second one ends the process at once, also while the event loop is blocked.
 
     Both let a login that is being renewed be written.
@@ -36,7 +41,7 @@ async def _until_signalled(work: Coroutine[Any, Any, int]) -> int:
             loop.call_soon_threadsafe(lambda: None)  # wakes the loop
 
     # Not handlers of the loop, which run only when the loop does.
-    before = {number: signal.signal(number, interrupt) for number in _SIGNALS}
+    before = {number: signal.signal(number, interrupt) for number in signals}
     try:
         return await work
     except asyncio.CancelledError:

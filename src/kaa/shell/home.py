@@ -61,6 +61,11 @@ class Home:
         return self.path / "sessions"
 
     @property
+    def sockets(self) -> Path:
+        """The folder of the sockets at which open conversations listen for other terminals."""
+        return self.path / "run"
+
+    @property
     def permissions(self) -> Path:
         """What the user permitted in sessions; a file for each."""
         return self.path / "permissions"

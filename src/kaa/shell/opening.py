@@ -280,10 +280,9 @@ async def open_conversation(
         )
         registry.context.attach(conversation.acting, agents, display)
         undo.pop_all()  # from here on the conversation closes what it is made of
-    if isinstance(options.session, ContinueSession | ResumeSession):
-        fixed = (*options.fixed, *(["approvals"] if options.approvals else []))
-        if restored := await conversation.approvals.restore(fixed):
-            at.notify(restored)
+    is_resumed = isinstance(options.session, ContinueSession | ResumeSession)
+    if is_resumed and (restored := await conversation.approvals.restore(options.fixed)):
+        at.notify(restored)
     return conversation
 
 

@@ -167,7 +167,8 @@ class ConversationOptions(msgspec.Struct, frozen=True):
         append_system_prompt: added to it.
         approvals: who is asked before what; None takes the setting, or the default: `auto` where the sandbox confines
             commands, `ask` elsewhere, `never` where nobody can be asked.
-        fixed: what the command line chose of the sandbox: `mode`, `network`. A session's earlier choice yields to it.
+        fixed: what the command line chose: `mode` and `network` of the sandbox, `approvals`. A session's earlier choice
+            yields to it.
         trust: whether the project may configure or instruct anything. `no` or `instructions` where nobody is there to
             answer for it; None asks the person, unless that was done before.
         max_turns: requests to the model per run.

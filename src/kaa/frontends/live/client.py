@@ -1,0 +1,177 @@
+"""Talks with a kaa of the user that listens: request and response, for commands that do one thing."""
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+import msgspec
+
+from kaa.frontends.live.errors import LiveError
+from kaa.frontends.live.wire import (
+    PROTOCOL,
+    AnyRequest,
+    AnyTold,
+    Done,
+    Hello,
+    Past,
+    Refused,
+    socket_name,
+    sockets_of,
+)
+from kaa.host.private_sockets import NobodyListensError, NotAcceptedError, peer_of
+from kaa.shell.home import Home
+
+# A kaa that is busy answers within milliseconds; one that was stopped, never.
+ANSWER_SECONDS = 10.0
+_READ_BYTES = 65536
+
+ToldT = TypeVar("ToldT")
+
+
+class Connection:
+    """A connection to the kaa that has a session open.
+
+    Args:
+        sock: leads to it.
+        pid: of that kaa, for messages.
+        seconds: to wait for each answer.
+
+    Attributes:
+        hello: what it said of itself.
+        pid: of that kaa.
+    """
+
+    def __init__(self, sock: socket.socket, pid: int, seconds: float) -> None:
+        self.pid = pid
+        self._sock = sock
+        self._unread = b""
+        self._number = 0
+        sock.settimeout(seconds)
+        told = self._next()
+        if not isinstance(told, Hello):
+            raise LiveError(told.error if isinstance(told, Refused) else f"process {pid} is not a kaa")
+        if told.protocol != PROTOCOL:
+            raise LiveError(
+                f"process {pid} is kaa {told.version}, which this version cannot talk with: use that version, or end it"
+            )
+        self.hello = told
+
+    @classmethod
+    def to(cls, home: Home, session: Path, pid: int, seconds: float = ANSWER_SECONDS) -> "Connection":
+        """Connect to the process that has a session open.
+
+        Args:
+            home: the user's folder.
+            session: the session's file.
+            pid: of that process, as the lock on the file says.
+            seconds: to wait for each answer.
+
+        Raises:
+            LiveError: it does not listen, or does not answer.
+            PrivateSocketError: the socket is not the user's.
+        """
+        try:
+            sock = sockets_of(home).connect(socket_name(session))
+        except NobodyListensError as error:
+            raise LiveError(
+                f"process {pid} does not listen: it runs print or rpc mode, is still starting, or is an older kaa"
+            ) from error
+        except NotAcceptedError as error:
+            raise _hung(pid) from error
+        try:
+            listens = peer_of(sock).pid
+            if listens not in (None, pid):
+                raise LiveError(f"process {listens} listens in the place of process {pid}, which has the session open")
+            return cls(sock, pid, seconds)
+        except BaseException:
+            sock.close()
+            raise
+
+    def __enter__(self) -> "Connection":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._sock.close()
+
+    def ask(self, request: Callable[[int], AnyRequest]) -> str:
+        """Have something done. Returns what there is to say about it.
+
+        Args:
+            request: makes the request with this number.
+
+        Raises:
+            LiveError: it is refused, or nobody answers.
+        """
+        done = self._respond(request, Done)
+        return done.text
+
+    def past(self, request: Callable[[int], AnyRequest]) -> Past:
+        """Follow the conversation. Returns what happened before.
+
+        Raises:
+            LiveError: it is refused, or nobody answers.
+        """
+        return self._respond(request, Past)
+
+    def hand_over(self) -> tuple[socket.socket, bytes]:
+        """The socket and what was read and not looked at, for who goes on with the connection."""
+        return self._sock, self._unread
+
+    def _respond(self, request: Callable[[int], AnyRequest], kind: type[ToldT]) -> ToldT:
+        self._number += 1
+        try:
+            self._sock.sendall(msgspec.json.encode(request(self._number)) + b"\n")
+        except TimeoutError as error:
+            raise _hung(self.pid) from error
+        except OSError as error:
+            raise self._gone() from error
+        while True:
+            match self._next():
+                case Refused(number=number, error=said) if number in (None, self._number):
+                    raise LiveError(said)
+                case Done(number=number) | Past(number=number) as told if number == self._number:
+                    assert isinstance(told, kind)
+                    return told
+                case _:
+                    continue
+
+    def _next(self) -> AnyTold:
+        while b"\n" not in self._unread:
+            try:
+                data = self._sock.recv(_READ_BYTES)
+            except TimeoutError as error:
+                raise _hung(self.pid) from error
+            except OSError as error:
+                raise self._gone() from error
+            if not data:
+                raise self._gone()
+            self._unread += data
+        line, _, self._unread = self._unread.partition(b"\n")
+        return decoded(line)
+
+    def _gone(self) -> LiveError:
+        return LiveError(f"process {self.pid} has ended, or closed the connection")
+
+
+def decoded(line: bytes) -> AnyTold:
+    """What a line of the server says.
+
+    Raises:
+        LiveError: it is of another version.
+    """
+    try:
+        told: AnyTold = msgspec.json.decode(line, type=AnyTold)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise LiveError(f"the kaa says what this version does not understand: {error}") from error
+    return told
+
+
+def _hung(pid: int) -> LiveError:
+    return LiveError(
+        f"process {pid} does not answer: it was stopped or hangs. Continue it with  kill -CONT {pid}  or end it with"
+        f"  kill -9 {pid}  (its session is kept)"
+    )
