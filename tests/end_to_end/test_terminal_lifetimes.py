@@ -229,6 +229,8 @@ def test_leaving_while_it_works_stops_the_work(seat: Seat) -> None:
         answer(program, "y")
         program.wait_for(lambda _: (seat.project / "pid").exists() and (seat.project / "pid").read_text() != "")
         program.press("ctrl+d")
+        program.wait_for("Stop it and leave")
+        program.press("q")
 
         assert program.wait_for_end() == 0
         assert is_given_back(program)

@@ -9,6 +9,7 @@ TERMINAL_COMMANDS = {
     "changelog": "",
     "clear": "/new does the same",
     "copy": "",
+    "detach": "",
     "exit": "",
     "fullscreen": "",
     "hotkeys": "/help lists the slash commands",

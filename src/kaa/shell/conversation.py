@@ -261,6 +261,7 @@ class Conversation:
             mode=self.approvals.policy,
             checkpoints_problem=self._session.checkpoints.problem,
             jobs=sum(process.state == "running" for process in self.workspace.processes.list()),
+            beside=0 if self.unasked is None else self.unasked.beside,
             ports=self.containment.open_ports,
         )
 

@@ -16,6 +16,7 @@ class Status(msgspec.Struct, frozen=True):
         cwd: the project's directory.
         mode: what tools may do without a question, in a word (`Permissions.policy`).
         jobs: how many background processes run.
+        beside: how many works go on beside the run, such as agents in the background.
         ports: those of the sandbox that are open on this machine.
         checkpoints_problem: why no checkpoints of files are taken; None if they are.
         sandbox: what holds tools back; None where nothing needs to, or if it is not known for the `sandbox_problem`.
@@ -31,4 +32,5 @@ class Status(msgspec.Struct, frozen=True):
     mode: str
     checkpoints_problem: str | None = None
     jobs: int = 0
+    beside: int = 0
     ports: tuple[int, ...] = ()

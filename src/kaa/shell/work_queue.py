@@ -50,7 +50,7 @@ class WorkQueue:
         self._held: list[tuple[UserMessage, bool]] = []  # what extensions sent before the conversation began
         self._idle: deque[Callable[[], Awaitable[None]]] = deque()
         self._begun: set[asyncio.Task[None]] = set()  # what nobody waits for
-        self._beside: set[asyncio.Task[None]] = set()  # what no run and no message waits for
+        self._works_beside: set[asyncio.Task[None]] = set()  # what no run and no message waits for
         self._begun_observers: list[Callable[[asyncio.Task[None]], None]] = []
         self._unasked_end: AgentEnd | None = None
         conversation.unasked = self
@@ -75,6 +75,11 @@ class WorkQueue:
     def is_busy(self) -> bool:
         """Whether a message given now would wait, or steer."""
         return self._is_saying or self._conversation.is_running
+
+    @property
+    def beside(self) -> int:
+        """How many works go on that no run and no message waits for."""
+        return len(self._works_beside)
 
     async def say(self, message: UserMessage, *, follow_up: bool = False) -> None:
         """Give a message to the model: now, or, while it works, as soon as possible.
@@ -130,8 +135,8 @@ class WorkQueue:
             work.close()
             return
         task = asyncio.create_task(work)
-        self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
+        self._works_beside.add(task)
+        task.add_done_callback(self._works_beside.discard)
 
     def refresh_extensions(self) -> None:
         """Load changed and new extensions as soon as nothing is under way."""
@@ -144,7 +149,7 @@ class WorkQueue:
 
         Returns how the last run ended that they started.
         """
-        while waited := self._begun | self._beside:
+        while waited := self._begun | self._works_beside:
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
         end, self._unasked_end = self._unasked_end, None
         return end
@@ -205,10 +210,10 @@ class WorkQueue:
         self._idle.clear()
         self._unsaid += self._taken_back()
         self._conversation.abort()
-        for task in self._beside:
+        for task in self._works_beside:
             task.cancel()
-        while self._beside:
-            await asyncio.wait(self._beside)
+        while self._works_beside:
+            await asyncio.wait(self._works_beside)
         if others := (self._work | self._begun) - {asyncio.current_task()}:
             await asyncio.wait(others)
         unsaid, self._unsaid = self._unsaid, []

@@ -43,7 +43,7 @@ class Actions:
         return {
             "app.interrupt": self._interrupt,
             "app.clear": self._clear_editor,
-            "app.exit": self._ui.say_goodbye,
+            "app.exit": self._ui.leaving.leave,
             "app.suspend": self._main_view.app.suspend,
             "app.message.followUp": lambda: self._ui.conversations.submit(follow_up=True),
             "app.message.dequeue": self._dequeue,
@@ -75,7 +75,7 @@ class Actions:
     def commands(self) -> Sequence[UiCommand]:
         """Slash commands that only the terminal has."""
         begin, copy, login = self._ui.conversations.open_new, self._ui.copying.copy_answer, self._ui.logging_in
-        leave, view = (lambda _: self._ui.say_goodbye()), self._main_view
+        leave, view = (lambda _: self._ui.leaving.leave()), self._main_view
         return [
             UiCommand("branch", "Show the tree of the session, like /tree", lambda _: self._ui.navigator.tree()),
             UiCommand(
@@ -88,6 +88,11 @@ class Actions:
                 "clear", "Start a new session and clear the screen", lambda _: begin(clear=True), is_independent=True
             ),
             UiCommand("copy", "Copy the last answer, or one of its code blocks by number", copy, takes_arguments=True),
+            UiCommand(
+                "detach",
+                "Leave kaa, which goes on with the work in the background",
+                lambda _: self._ui.leaving.detach(),
+            ),
             UiCommand("exit", "Leave kaa", leave, is_independent=True),
             UiCommand("fullscreen", "Switch the full screen on or off", lambda _: view.app.toggle_fullscreen()),
             UiCommand(
@@ -168,7 +173,7 @@ class Actions:
         elif self._ui.activity.is_busy or self._ui.activity.runs_command:
             self._interrupt()
         elif self._clear.now():
-            self._ui.say_goodbye()
+            self._ui.leaving.leave()
         else:
             self._main_view.say(f"press {self._main_view.key_of('app.clear')} again to leave")
 

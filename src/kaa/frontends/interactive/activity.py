@@ -72,6 +72,11 @@ class Activity:
         self.runs_command = False
 
     @property
+    def is_running(self) -> bool:
+        """Whether the agent works."""
+        return self._is_running
+
+    @property
     def is_busy(self) -> bool:
         """Whether something goes on that can be stopped, besides a command of the user's."""
         return self._is_running or bool(self._works)

@@ -6,8 +6,10 @@ Everything here runs on the core's event loop. The user interface is reached thr
 
 import asyncio
 import os
+import sys
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -21,6 +23,7 @@ from kaa.frontends.interactive.attachments import with_mentioned
 from kaa.frontends.interactive.core_thread import Post
 from kaa.frontends.interactive.reporter import EngineListener, QuestionPresenter, Reporter
 from kaa.frontends.interactive.transcript.preload import preload
+from kaa.host.log import LOG
 from kaa.shell.attachments import compose
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home
@@ -33,6 +36,9 @@ from kaa.workspace.local import LocalWorkspace
 if TYPE_CHECKING:
     from kaa.ext.display import DisplayKind, DisplayUpdate
     from kaa.ext.questions import Answer, AnyQuestion, Dismissed, Question
+    from kaa.frontends.live.questions import SharedQuestions
+    from kaa.frontends.live.serving import LiveServer
+    from kaa.frontends.live.starting import Started
     from kaa.shell.sessions import Sessions
 
 AnswerT = TypeVar("AnswerT")
@@ -70,6 +76,7 @@ class Engine:
         self._workspace = self._adopted(opened)
         self._hosted: HostedConversation | None = None
         self._reporter: Reporter | None = None
+        self._server: LiveServer | None = None
 
     async def serve(self, audience: EngineListener, respondent: QuestionPresenter) -> None:
         """Tell the one and ask the other; called before anything else."""
@@ -178,9 +185,22 @@ class Engine:
         """Have ready what the first reply needs, while nobody waits, and follow changes of extensions from now on."""
         await asyncio.to_thread(preload)
         self._host.watch_extensions()
+        await self._listen()
+
+    async def hand_over(self) -> "Started":
+        """End the conversation here, and have a process without a terminal go on with it.
+
+        Raises:
+            LiveError: nothing is under way, or the process cannot be started.
+        """
+        from kaa.frontends.live.handing_over import hand_over  # lazy: few conversations outlive their terminal
+
+        return await hand_over(self._host, self._open, self._server, sys.argv[1:], self.workspace.root)
 
     async def close(self) -> None:
         """Stop what is under way and let go of everything."""
+        if self._server is not None:
+            self._server.close()
         try:
             if self._hosted is not None:
                 await self._host.end(self._hosted)
@@ -226,7 +246,24 @@ class Engine:
         return True
 
     async def ask(self, question: "Question[AnswerT]") -> "AnswerT | Dismissed":
-        """Ask the user (`kaa.ext.asking.Asker`)."""
+        """Ask the user (`kaa.ext.asking.Asker`), here and in attached terminals; the first answer counts."""
+        here, there = self._ask_here(question), self._shared.share(question)
+        asking = [asyncio.ensure_future(here), asyncio.ensure_future(there)]
+        try:
+            answered, _ = await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)
+            return answered.pop().result()
+        finally:
+            for one in asking:
+                one.cancel()
+            await asyncio.wait(asking)
+
+    @cached_property
+    def _shared(self) -> "SharedQuestions":
+        from kaa.frontends.live.questions import SharedQuestions  # lazy: not before something is asked
+
+        return SharedQuestions()
+
+    async def _ask_here(self, question: "Question[AnswerT]") -> "AnswerT | Dismissed":
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[Answer] = loop.create_future()
 
@@ -245,6 +282,21 @@ class Engine:
         except asyncio.CancelledError:
             self._post(lambda: self._respondent.withdraw(asked))
             raise
+
+    async def _listen(self) -> None:
+        """Let other terminals of the user attach."""
+        if not self._open.conversation.is_kept:
+            return
+        # Lazily: the user sees kaa already.
+        from kaa.frontends.live.serving import LiveServer
+        from kaa.host.private_sockets import PrivateSocketError
+
+        if self._server is None:
+            self._server = LiveServer(self._host.home, self._shared, has_terminal=True)
+        try:
+            await self._server.open(self._open)
+        except PrivateSocketError as error:
+            LOG.warning("nobody can attach: %s", error)
 
     @property
     def shows(self) -> "Collection[DisplayKind]":

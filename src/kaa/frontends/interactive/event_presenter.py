@@ -57,9 +57,19 @@ class EventPresenter:
         self._mode = ""
 
     @property
+    def has_file(self) -> bool:
+        """Whether the session is kept in a file."""
+        return self._session_path is not None
+
+    @property
     def is_worth_resuming(self) -> bool:
         """Whether the session is kept and has anything in it."""
         return self._has_content and self._session_path is not None
+
+    @property
+    def works_beside(self) -> int:
+        """How many works go on beside the run, such as agents in the background."""
+        return 0 if self._status is None else self._status.beside
 
     @property
     def farewell(self) -> str:

@@ -22,6 +22,7 @@ from kaa.frontends.interactive.editor_modes import EditorModes
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.event_presenter import EventPresenter
 from kaa.frontends.interactive.image_input import ImageInput
+from kaa.frontends.interactive.leaving import Leaving
 from kaa.frontends.interactive.login.logging_in import LoggingIn
 from kaa.frontends.interactive.main_view import MainView
 from kaa.frontends.interactive.navigation.navigator import Navigator
@@ -68,7 +69,6 @@ class InteractiveUI:
     def __init__(self, main_view: MainView, core: CoreThread[Engine], leave: Callable[[int, str], None]) -> None:
         self._main_view = main_view
         self._core = core
-        self._leave = leave
         transcript = TranscriptView(main_view.document, main_view.view)
         self.attachments = Attachments()
         self._rewind_draft = RewindDraft(main_view.editor)
@@ -112,6 +112,7 @@ class InteractiveUI:
         self.command_keys = CommandKeys(
             main_view, self.submission.run, lambda problem: self.presenter.show_notice(problem, "warning")
         )
+        self.leaving = Leaving(ui, self.activity, self.presenter, leave)
         actions = Actions(self, main_view, core)
         self.commands.add(actions.commands(), actions.views())
         self._shortcuts = Shortcuts(
@@ -160,10 +161,6 @@ class InteractiveUI:
         if self._main_view.preferences.theme != self._appearance.setting:
             self._appearance.choose(self._main_view.preferences.theme)
         self._main_view.app.refresh()
-
-    def say_goodbye(self) -> None:
-        """End the program; say how to go on with the session, if there is anything in it."""
-        self._leave(0, self.presenter.farewell)
 
     def _arrived(self, there: NavigationResult) -> None:
         """The conversation continues from elsewhere; what was said there can be changed now."""

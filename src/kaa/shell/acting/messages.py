@@ -16,6 +16,11 @@ _MOST_MESSAGES = 25
 class Unasked(Protocol):
     """Has the conversation do what no user asked for. `kaa.shell.work_queue.WorkQueue` does it."""
 
+    @property
+    def beside(self) -> int:
+        """How many works go on beside runs."""
+        ...
+
     def say_unasked(self, message: UserMessage, *, steer: bool) -> None:
         """Give the model a message of an extension: now, or when the run would end, or (`steer`) within the run."""
         ...
