@@ -459,6 +459,11 @@ class TestBeforeTheEnd:
         assert (end.reason, end.error) == ("unfinished", "they still fail")
         assert len(scene.provider.requests) == 2
 
+    def test_they_say_how_the_run_ends(self) -> None:
+        scene = self.scene(["done"], [GiveUp("they fail", "unverified")])
+
+        assert run(scene.agent.run(say("go"))).reason == "unverified"
+
     def test_a_word_of_the_person_counts_from_the_beginning(self) -> None:
         scene = self.scene(["done"] * 20, [*["more"] * 9, *["more"] * 9, None])
 

@@ -19,7 +19,7 @@ from kaa.core.errors import (
     StalledStreamError,
 )
 from kaa.core.events import AgentEnd, AutoRetryEnd, AutoRetryStart, MessageUpdate, ReplyFailed, TurnStart
-from kaa.core.hooks import FixedHooks, ReplaceMessages
+from kaa.core.hooks import FixedHooks, GiveUp, ReplaceMessages
 from kaa.core.messages import AssistantMessage, ToolResultMessage, Usage
 from kaa.core.provider import Model, ModelRates, ReplyInfo, Request, StreamDone, StreamEvent, TextChunk
 from kaa.core.reply import MOST_CHARACTERS
@@ -430,6 +430,21 @@ class TestBeforeRequest:
 
         assert run(scene.agent.run(say("first"))).reason == "done"
         assert [message.text for message in scene.provider.requests[-1].messages] == ["what was that?"]
+
+    def test_a_hook_can_end_the_run_before_a_request(self) -> None:
+        async def stop(request: Request) -> GiveUp | None:
+            return GiveUp("it repeats itself", "loop") if len(request.messages) > 1 else None
+
+        scene = Scene(
+            [reply(tool_calls=[("echo", {"text": "hi"})]), reply(text="never"), reply(text="two")],
+            hooks=FixedHooks(before_request=(stop,)),
+        )
+
+        end = run(scene.agent.run(say("first")))
+
+        assert (end.reason, end.error) == ("loop", "it repeats itself")
+        assert len(scene.provider.requests) == 1
+        assert [type(message).__name__ for message in scene.agent.messages][-1] == "ToolResultMessage"
 
     @pytest.mark.parametrize("empty", [True, False])
     def test_a_failing_hook_keeps_the_request_from_being_sent(self, empty: bool) -> None:

@@ -94,8 +94,29 @@ class TestRequests:
         assert notes.read() == ["m 1", "m 3", "m 5"]
         assert [message["content"] for message in sent(stage)["messages"][1:]] == ["something else"]
 
+    def test_one_can_end_the_run_and_is_named(self, stage: Stage, notes: Notes) -> None:
+        notes.install(
+            "from kaa.ext.api import GiveUp",
+            "async def stop(request, context): return GiveUp('enough')",
+            "api.before_request(stop)",
+        )
+
+        end = stage.play(lambda conversation: ask(conversation, "hello"))
+
+        assert isinstance(end, AgentEnd)
+        assert end.reason == "unfinished"
+        assert str(end.error).startswith("enough (extension ")
+        assert stage.server.requests == []
+
     @pytest.mark.parametrize(
-        "what", ["raise ValueError('no idea')", "return 'nonsense'", "return ReplaceMessages(['x'])"]
+        "what",
+        [
+            "raise ValueError('no idea')",
+            "return 'nonsense'",
+            "return ReplaceMessages(['x'])",
+            "from kaa.ext.api import GiveUp; return GiveUp('')",
+            "from kaa.ext.api import GiveUp; return GiveUp('x', 'nonsense')",
+        ],
     )
     def test_one_that_fails_ends_the_run_before_anything_is_sent(self, stage: Stage, notes: Notes, what: str) -> None:
         notes.install(f"async def broken(request, context): {what}", "api.before_request(broken)")

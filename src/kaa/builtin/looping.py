@@ -66,7 +66,7 @@ def observe(end: AgentEnd, context: ConversationContext) -> None:
     if end.reason == "aborted":
         looped.prompt = ""
         context.show.notice("The prompt is no longer repeated, because you stopped it.")
-    looped.failures = 0 if end.reason in ("done", "denied", "unfinished") else looped.failures + 1
+    looped.failures = 0 if end.reason in ("done", "denied", "unfinished", "unverified") else looped.failures + 1
     looped.idle.set()
 
 

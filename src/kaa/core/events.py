@@ -15,6 +15,8 @@ from kaa.core.provider import ThinkingLevel
 RunEndReason = Literal[
     "done",
     "unfinished",
+    "unverified",
+    "loop",
     "error",
     "aborted",
     "denied",

@@ -1,7 +1,7 @@
 """What may step into a run: before each request, before and after each tool, and before the end."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -78,12 +78,27 @@ class Continue(msgspec.Struct, frozen=True):
 
 
 class GiveUp(msgspec.Struct, frozen=True):
-    """End the run as `unfinished`: the model stops, and what was asked for is not reached. `reason`: for people."""
+    """End the run: the model stops, and what was asked for is not reached.
+
+    Attributes:
+        reason: why, for people.
+        ends_as: `unfinished`; `unverified`: commands that verify the work do not succeed; `loop`: the model repeats
+            itself.
+    """
 
     reason: str
+    ends_as: Literal["unfinished", "unverified", "loop"] = "unfinished"
 
 
-BeforeRequest: TypeAlias = Callable[[Request], Awaitable[ReplaceMessages | UseThinking | None]]
+class RunGivenUpError(Exception):
+    """A hook ends the run instead of letting a request be sent."""
+
+    def __init__(self, demand: GiveUp) -> None:
+        super().__init__(demand.reason)
+        self.demand = demand
+
+
+BeforeRequest: TypeAlias = Callable[[Request], Awaitable[ReplaceMessages | UseThinking | GiveUp | None]]
 BeforeTool: TypeAlias = Callable[[ToolCall], Awaitable[Block | ReplaceArguments | Permit | None]]
 AfterTool: TypeAlias = Callable[[ToolCall, ToolResult], Awaitable[ToolResult | RunAgain | Refuse | None]]
 BeforeEnd: TypeAlias = Callable[[AssistantMessage], Awaitable[Continue | GiveUp | None]]

@@ -12,7 +12,7 @@ from kaa.core.budget import Allowance, BudgetExhaustedError
 from kaa.core.events import AgentEnd, AgentStart, Event, MessageEnd, MessageStart, RunEndReason, TurnEnd, TurnStart
 from kaa.core.execution import ToolExecutor
 from kaa.core.history import History
-from kaa.core.hooks import Continue, GiveUp, Hooks
+from kaa.core.hooks import Continue, GiveUp, Hooks, RunGivenUpError
 from kaa.core.messages import AssistantMessage, Message, ToolResultMessage, UserMessage, user_message
 from kaa.core.model_caller import ModelCaller
 from kaa.core.queues import MessageQueue
@@ -78,7 +78,7 @@ class Loop:
         self._hooks = hooks
         self._continuations = 0
         self._continued_by = ""
-        self._given_up: str | None = None
+        self._given_up: GiveUp | None = None
         self._open_turn: _Turn | None = None
         history.begin_run()
 
@@ -98,6 +98,8 @@ class Loop:
                 reply = await self._asking.reply()
             except BudgetExhaustedError as error:
                 return self._end("budget", str(error))
+            except RunGivenUpError as error:
+                return self._end(error.demand.ends_as, error.demand.reason)
             results = await self._executor.run(reply.tool_calls) if reply.stop_reason != "error" else ()
             self._end_turn(reply, results)
             if reply.stop_reason == "error":
@@ -156,7 +158,7 @@ class Loop:
         if demand is None:
             return ()
         if isinstance(demand, GiveUp):
-            self._given_up = demand.reason
+            self._given_up = demand
             return ()
         self._continuations = 0 if demand.progress else self._continuations + 1
         self._continued_by = f" (last: {demand.source})" if demand.source else ""
@@ -181,7 +183,7 @@ class Loop:
                 f"stopped after hooks continued the run {most} times, the limit{self._continued_by}",
             )
         if self._given_up is not None:
-            return "unfinished", self._given_up
+            return self._given_up.ends_as, self._given_up.reason
         return "done", None
 
     def _end(self, reason: RunEndReason, error: str | None = None) -> AgentEnd:

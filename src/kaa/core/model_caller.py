@@ -14,7 +14,7 @@ from kaa.core.budget import Allowance, BudgetExhaustedError
 from kaa.core.errors import ContextOverflowError, HookError, MalformedStreamError, ProviderError
 from kaa.core.events import AutoRetryEnd, AutoRetryStart, Event, MessageEnd, MessageStart, MessageUpdate, ReplyFailed
 from kaa.core.history import repair
-from kaa.core.hooks import BeforeRequest, Hooks, ReplaceMessages, UseThinking
+from kaa.core.hooks import BeforeRequest, GiveUp, Hooks, ReplaceMessages, RunGivenUpError, UseThinking
 from kaa.core.messages import AssistantMessage
 from kaa.core.provider import Provider, Request, StreamEvent
 from kaa.core.recovery import ContextLimiter, Fallback, worth_another_model
@@ -75,6 +75,7 @@ class ModelCaller:
 
         Raises:
             BudgetExhaustedError: no further request may be made.
+            RunGivenUpError: a hook ends the run.
         """
         while True:
             await self._context_limiter.before_request()  # each time: the window of another model may be smaller
@@ -96,6 +97,7 @@ class ModelCaller:
         Raises:
             _GivenUpError: there are no more tries.
             BudgetExhaustedError: no further request may be made.
+            RunGivenUpError: a hook ends the run.
         """
         retries = _Retries(self._emit)
         try:
@@ -106,7 +108,7 @@ class ModelCaller:
         except _GivenUpError as given_up:
             retries.end(str(given_up.error))
             raise
-        except BudgetExhaustedError as error:
+        except (BudgetExhaustedError, RunGivenUpError) as error:
             retries.end(str(error))
             raise
         retries.end(reply.error_message if reply.stop_reason == "error" else None)
@@ -181,6 +183,7 @@ async def _changed(request: Request, hooks: Sequence[BeforeRequest]) -> Request:
 
     Raises:
         HookError: a hook failed.
+        RunGivenUpError: a hook ends the run.
     """
     request = msgspec.structs.replace(request, messages=tuple(request.messages))  # hooks must not share the list
     for hook in hooks:
@@ -193,6 +196,8 @@ async def _changed(request: Request, hooks: Sequence[BeforeRequest]) -> Request:
                 request = msgspec.structs.replace(request, messages=tuple(repair(messages)))
             case UseThinking(level=level):
                 request = msgspec.structs.replace(request, thinking=level)
+            case GiveUp():
+                raise RunGivenUpError(change)
             case None:
                 pass
     if not request.messages:

@@ -133,7 +133,9 @@ Service: TypeAlias = Callable[[ConversationContext], Awaitable[None]]
 SessionEndHook: TypeAlias = Callable[[SessionEnd, ConversationContext], Awaitable[None]]
 UserMessageHook: TypeAlias = Callable[[UserMessage, ConversationContext], Awaitable[UserMessage | Block | None]]
 InputTransformer: TypeAlias = Callable[[str, ConversationContext], Awaitable[str | None]]
-BeforeRequestHook: TypeAlias = Callable[[Request, ConversationContext], Awaitable[ReplaceMessages | UseThinking | None]]
+BeforeRequestHook: TypeAlias = Callable[
+    [Request, ConversationContext], Awaitable[ReplaceMessages | UseThinking | GiveUp | None]
+]
 BeforeToolHook: TypeAlias = Callable[
     [ToolCall, ConversationContext], Awaitable[Block | ReplaceArguments | Permit | None]
 ]

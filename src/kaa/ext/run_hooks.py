@@ -87,12 +87,14 @@ class RunHooks:
         return message
 
     def _before_request(self, scope: Scope, hook: BeforeRequestHook) -> BeforeRequest:
-        async def before(request: Request) -> ReplaceMessages | UseThinking | None:
+        async def before(request: Request) -> ReplaceMessages | UseThinking | GiveUp | None:
             what = "before_request hook"
             change = await call(scope, what, hook, request, context=self._context)
+            if isinstance(change, GiveUp):
+                return _given_up(scope, parsed(scope, what, change))
             if isinstance(change, ReplaceMessages | UseThinking | None):
                 return parsed(scope, what, change)
-            raise returned(scope, what, change, "ReplaceMessages with messages, UseThinking, or None")
+            raise returned(scope, what, change, "ReplaceMessages with messages, UseThinking, GiveUp or None")
 
         return before
 
@@ -147,5 +149,9 @@ class RunHooks:
             return None
         scope, demand = found
         if isinstance(demand, GiveUp):
-            return msgspec.structs.replace(demand, reason=named(scope, demand.reason))
+            return _given_up(scope, demand)
         return msgspec.structs.replace(demand, source=f"extension {scope.extension}")
+
+
+def _given_up(scope: Scope, demand: GiveUp) -> GiveUp:
+    return msgspec.structs.replace(demand, reason=named(scope, demand.reason))

@@ -13,15 +13,18 @@ class ExitCode(IntEnum):
     FAILED = 1  # the model could not be reached or refused; a session could not be written; ...
     USAGE = 2  # a bad flag, a file that is not there, a setting that makes no sense
     DENIED = 3  # something the task needed was not permitted
-    LIMIT = 4  # a cap on turns, messages or continuations, or the model's output limit
+    LIMIT = 4  # a cap on turns, messages or continuations, the model's output limit, or a model that repeats itself
     NO_MODEL = 5  # no key and no local server: kaa does not know whom to ask
     BUDGET = 6  # the money, tokens, requests or time that were allowed are used up
+    UNVERIFIED = 7  # the commands that verify the work do not succeed
     INTERRUPTED = 130  # 128 + SIGINT
 
 
 _OF_REASON: dict[RunEndReason, ExitCode] = {
     "done": ExitCode.DONE,
     "unfinished": ExitCode.FAILED,
+    "unverified": ExitCode.UNVERIFIED,
+    "loop": ExitCode.LIMIT,
     "error": ExitCode.FAILED,
     "aborted": ExitCode.INTERRUPTED,
     "denied": ExitCode.DENIED,

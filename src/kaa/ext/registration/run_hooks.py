@@ -56,10 +56,11 @@ class RunHookRegistrations(Registrar):
 
         The hook gets the `Request`: model, system prompt, messages, tools. It returns `ReplaceMessages(messages)`: this
         request has these messages, and the next hook gets them; the conversation and the session do not change. Or it
-        returns `UseThinking(level)`: this request has another level of `context.models.current.levels`. kaa drops
-        results without a call and adds a result to calls without one. Messages from the first difference to the request
-        before are not read from the provider's cache. Failure: the request is not sent, and the run ends with
-        the error. The hook does not see requests for summaries and titles.
+        returns `UseThinking(level)`: this request has another level of `context.models.current.levels`; or
+        `GiveUp(reason)`: the request is not sent, and the run ends with the reason. kaa drops results without a call
+        and adds a result to calls without one. Messages from the first difference to the request before are not read
+        from the provider's cache. Failure: the request is not sent, and the run ends with the error. The hook does not
+        see requests for summaries and titles.
         """
         return self._add_hook(self._open_scope().before_requests.append, hook)
 
@@ -100,8 +101,9 @@ class RunHookRegistrations(Registrar):
         The hook gets the last `AssistantMessage`. It returns `Continue(reason)`: the model gets the reason as the next
         message, and later hooks do not run. Messages that the user sends meanwhile come first. After ten continuations
         without a message of the user, the run ends as `max_continuations`; `progress=True` counts from there. Or it
-        returns `GiveUp(reason)`: the run ends as `unfinished` with the reason. Failure: counts as None. The hook does
-        not run if the run is aborted, fails, reaches a limit, or needed something that was not permitted.
+        returns `GiveUp(reason, ends_as)`: the run ends as `unfinished`, `unverified` or `loop`, with the reason.
+        Failure: counts as None. The hook does not run if the run is aborted, fails, reaches a limit, or needed
+        something that was not permitted.
         """
         return self._add_hook(self._open_scope().before_ends.append, hook)
 

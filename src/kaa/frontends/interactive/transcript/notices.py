@@ -90,7 +90,7 @@ def ending(view: ViewOptions, reason: RunEndReason, error: str | None) -> Notice
             return Notice(view, "Stopped.", "warning")
         case "error":
             return Notice(view, error or "The model could not be reached.", "error")
-        case "unfinished" | "length" | "max_turns" | "max_messages" | "max_continuations" | "budget":
+        case _:
             text = (error or _REASONS[reason]).removesuffix(".")
             return Notice(view, f"{text[:1].upper()}{text[1:]}.", "warning")
 
