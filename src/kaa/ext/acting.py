@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kaa.ext.agents import AgentControl, AgentResult, AgentRunner
     from kaa.ext.choices import OtherFiles, SessionModels
     from kaa.ext.command_context import CommandContext
+    from kaa.ext.command_reading import CommandReading
     from kaa.ext.completions import Completion, CompletionTask
     from kaa.ext.context import ConversationContext
     from kaa.ext.conversation_session import ConversationSession
@@ -107,6 +108,10 @@ class ConversationControl(Protocol):
     @property
     def verify_commands(self) -> tuple[str, ...]:
         """See `ConversationActions.verify_commands`."""
+        ...
+
+    def read_command(self, command: str) -> "CommandReading":
+        """See `ConversationActions.read_command`."""
         ...
 
     @property
@@ -235,6 +240,10 @@ class ConversationActions(Protocol):
     def verify_commands(self) -> tuple[str, ...]:
         """The commands that the user or the trusted project verifies work with (`verify` in settings.json)."""
         return self._controlled().verify_commands
+
+    def read_command(self, command: str) -> "CommandReading":
+        """What a command of bash would run, as approvals read it. Raises nothing, whatever the command is."""
+        return self._controlled().read_command(command)
 
     @property
     def limits(self) -> "Sequence[LimitUsage]":

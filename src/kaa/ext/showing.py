@@ -92,7 +92,7 @@ class ConversationDisplay:
         self._allowances: dict[tuple[ExtensionId | None, DisplayKind], Allowance] = {}
         self._dropped: dict[ExtensionId | None, int] = {}  # notices of each extension, which the user is told of
         self._recent: set[_Slot] = set()  # was changed in this interval
-        self._told: set[tuple[ExtensionId | None, DisplayKind]] = set()
+        self._told: set[tuple[ExtensionId, DisplayKind]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._is_closed = False
 
@@ -190,10 +190,9 @@ class ConversationDisplay:
         )
 
     def _tell_once(self, owner: ExtensionId | None, kind: DisplayKind) -> None:
-        if (owner, kind) not in self._told:
+        if owner is not None and (owner, kind) not in self._told:
             self._told.add((owner, kind))
-            whose = f"extension {owner.name}" if owner else "kaa"
-            self._notify(f"{whose} shows {_NAMES[kind]}, which are not visible in this mode")
+            self._notify(f"extension {owner.name} shows {_NAMES[kind]}, which are not visible in this mode")
 
 
 class Show:

@@ -26,6 +26,7 @@ from kaa.shell.naming import Naming
 from kaa.shell.settings import Settings
 
 if TYPE_CHECKING:
+    from kaa.ext.command_reading import CommandReading
     from kaa.ext.completions import Completion, CompletionTask
     from kaa.ext.conversation_session import ConversationSession
     from kaa.ext.flags import FlagValue
@@ -146,6 +147,16 @@ class Acting:
     def verify_commands(self) -> tuple[str, ...]:
         """See `ConversationActions.verify_commands`."""
         return self._parts.settings().verify
+
+    def read_command(self, command: str) -> "CommandReading":
+        """See `ConversationActions.read_command`."""
+        from kaa.ext.command_reading import CommandReading  # lazy, as below: it loads the grammar of bash
+        from kaa.shell.approvals.grammar import read
+        from kaa.shell.approvals.reach import reach
+
+        found = reach(read(command))
+        redirections = tuple(text for simple in found.simple for text in simple.redirections)
+        return CommandReading(found.commands, redirections, found.complete)
 
     @property
     def limits(self) -> Sequence[LimitUsage]:
