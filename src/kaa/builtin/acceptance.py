@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Sequence
+import time
 from hashlib import blake2b
+from typing import Literal
 
 import msgspec
 
 from kaa.core.messages import TextContent
-from kaa.core.tool import ToolError
+from kaa.core.tool import ToolError, ToolResult
 from kaa.ext.api import ConversationContext
 from kaa.ext.errors import CommandError
 
@@ -16,6 +18,23 @@ _SECONDS = 600
 _MOST_CHECKS = 8
 # What differs although nothing has changed: how long something took, and where in memory it was.
 _VOLATILE = re.compile(r"\d+[.:]\d+[\d.:]*|\b\d+ ?(?:ns|us|µs|ms|s|sec|seconds?|min|minutes?)\b|0x[0-9a-f]+")
+
+
+class RanCheck(msgspec.Struct, frozen=True):
+    """A command that was run.
+
+    Attributes:
+        result: `notPermitted`: an approval or the sandbox refused what it needs; `notRun`: for another reason.
+        seconds: how long it took.
+        missing: what is wrong, with its output, for the model; empty if it succeeds.
+        refusal: what was not permitted, for people.
+    """
+
+    command: str
+    result: Literal["passed", "failed", "timedOut", "notPermitted", "notRun"]
+    seconds: float = 0.0
+    missing: str = ""
+    refusal: str = ""
 
 
 class Checked(msgspec.Struct, frozen=True):
@@ -32,7 +51,7 @@ class Checked(msgspec.Struct, frozen=True):
     @property
     def digest(self) -> str:
         """The same for the same result, without what differs each time."""
-        return digest(_VOLATILE.sub("", self.missing))
+        return digest(without_volatile(self.missing))
 
 
 def options_in(typed: str, *names: str) -> tuple[str, list[tuple[str, str]]]:
@@ -78,25 +97,43 @@ def checks_in(options: Sequence[tuple[str, str]]) -> tuple[str, ...]:
 
 async def run_checks(commands: tuple[str, ...], context: ConversationContext) -> Checked:
     """Run commands, with the sandbox and the approvals of the model's own."""
-    missing, failed = [], False
     if "bash" not in context.active_tools:
         return Checked("The commands cannot be run: the tool bash is switched off.", failed=True)
-    for command in commands:
-        try:
-            result = await context.call_tool("bash", {"command": command, "timeout": _SECONDS})
-        except (CommandError, ToolError) as error:
-            missing.append(f"`{command}` could not be run: {error}")
-            failed = True
-            continue
-        if not result.is_error:
-            continue
-        was_run = isinstance(result.details, dict) and result.details.get("exitCode") is not None
-        failed = failed or not was_run
-        output = "".join(part.text for part in result.content if isinstance(part, TextContent)).strip()
-        cut = "…\n" if len(output) > _MOST_OUTPUT_CHARACTERS else ""
-        how = "fails" if was_run else "could not be run"
-        missing.append(f"`{command}` {how}:\n{cut}{output[-_MOST_OUTPUT_CHARACTERS:]}")
-    return Checked("\n\n".join(missing), failed)
+    ran = [await run_check(command, context) for command in commands]
+    missing = "\n\n".join(one.missing for one in ran if one.missing)
+    return Checked(missing, any(one.result not in ("passed", "failed") for one in ran))
+
+
+async def run_check(command: str, context: ConversationContext) -> RanCheck:
+    """Run a command, likewise."""
+    began = time.monotonic()
+    try:
+        result = await context.call_tool("bash", {"command": command, "timeout": _SECONDS})
+    except (CommandError, ToolError) as error:
+        return RanCheck(command, "notRun", missing=f"`{command}` could not be run: {error}")
+    seconds = round(time.monotonic() - began, 1)
+    if not result.is_error:
+        return RanCheck(command, "passed", seconds)
+    how = _how(result)
+    output = "".join(part.text for part in result.content if isinstance(part, TextContent)).strip()
+    cut = "…\n" if len(output) > _MOST_OUTPUT_CHARACTERS else ""
+    said = {"failed": "fails", "timedOut": "does not end", "notPermitted": "needs what is not permitted"}
+    text = f"`{command}` {said.get(how, 'could not be run')}:\n{cut}{output[-_MOST_OUTPUT_CHARACTERS:]}"
+    return RanCheck(command, how, seconds, text, "; ".join(result.denials))
+
+
+def _how(result: ToolResult) -> Literal["failed", "timedOut", "notPermitted", "notRun"]:
+    details = result.details if isinstance(result.details, dict) else {}
+    if result.denials:
+        return "notPermitted"
+    if details.get("timedOut"):
+        return "timedOut"
+    return "failed" if details.get("exitCode") is not None else "notRun"
+
+
+def without_volatile(text: str) -> str:
+    """A text without what differs each time although nothing has changed."""
+    return _VOLATILE.sub("", text)
 
 
 def digest(text: str) -> str:

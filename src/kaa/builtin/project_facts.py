@@ -11,6 +11,7 @@ from kaa.workspace.protocol import Workspace
 _MOST_BYTES = 256 * 1024
 _MAKE_TEST = re.compile(rb"^(test|check)\s*:(?!=)", re.MULTILINE)
 _JUST_TEST = re.compile(rb"^(test)\b[^=\n]*:(?!=)", re.MULTILINE)
+_SCRIPTS = ("check", "typecheck", "build", "lint")
 _NO_TEST = "no test specified"  # what `npm init` writes
 
 
@@ -20,10 +21,12 @@ class ProjectFacts(msgspec.Struct, frozen=True):
     Attributes:
         languages: each with its package manager in brackets, if that is known.
         tests: commands that run all tests, the most general first.
+        builds: commands that check or build it otherwise, likewise.
     """
 
     languages: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
+    builds: tuple[str, ...] = ()
 
 
 # The files that say something, and for each language the files of its package managers.
@@ -63,7 +66,7 @@ async def facts_of(workspace: Workspace) -> ProjectFacts:
     found = await workspace.read_existing(_FILES, _MOST_BYTES)
     found = {name: data for name, data in found.items() if name in _FILES}
     languages = tuple(_with_manager(one, found) for one, names in _LANGUAGES.items() if any(n in found for n in names))
-    return ProjectFacts(languages, tuple(dict.fromkeys(_tests(found))))
+    return ProjectFacts(languages, tuple(dict.fromkeys(_tests(found))), tuple(_builds(found)))
 
 
 def _with_manager(language: str, found: Mapping[str, bytes]) -> str:
@@ -83,6 +86,13 @@ def _tests(found: Mapping[str, bytes]) -> Iterator[str]:
             yield command(found)
 
 
+def _builds(found: Mapping[str, bytes]) -> Iterator[str]:
+    if any(name in found for name in ("Makefile", "makefile", "GNUmakefile")):
+        yield "make"
+    scripts = _scripts(found)
+    yield from (f"{_npm(found)} run {name}" for name in _SCRIPTS if scripts.get(name))
+
+
 def _has_pytest(found: Mapping[str, bytes]) -> bool:
     if "pytest.ini" in found or "conftest.py" in found or "tests/conftest.py" in found:
         return True
@@ -94,16 +104,24 @@ def _pytest(found: Mapping[str, bytes]) -> str:
 
 
 def _has_script(found: Mapping[str, bytes]) -> bool:
-    try:
-        scripts = msgspec.json.decode(found.get("package.json", b"{}"), type=dict[str, msgspec.Raw]).get("scripts")
-        test = msgspec.json.decode(scripts, type=dict[str, str]).get("test", "") if scripts is not None else ""
-    except (msgspec.DecodeError, ValueError):
-        return False
+    test = _scripts(found).get("test", "")
     return bool(test) and _NO_TEST not in test
 
 
+def _scripts(found: Mapping[str, bytes]) -> dict[str, str]:
+    try:
+        scripts = msgspec.json.decode(found.get("package.json", b"{}"), type=dict[str, msgspec.Raw]).get("scripts")
+        return msgspec.json.decode(scripts, type=dict[str, str]) if scripts is not None else {}
+    except (msgspec.DecodeError, ValueError):
+        return {}
+
+
 def _npm(found: Mapping[str, bytes]) -> str:
-    return f"{next((name for lock, name in _LOCKS['JavaScript'].items() if lock in found), 'npm')} test"
+    return next((name for lock, name in _LOCKS["JavaScript"].items() if lock in found), "npm")
+
+
+def _npm_test(found: Mapping[str, bytes]) -> str:
+    return f"{_npm(found)} test"
 
 
 def _any_of(*names: str) -> Callable[[Mapping[str, bytes]], bool]:
@@ -116,7 +134,7 @@ def _always(command: str) -> Callable[[Mapping[str, bytes]], str]:
 
 _BY_LANGUAGE: Final[tuple[tuple[Callable[[Mapping[str, bytes]], bool], Callable[[Mapping[str, bytes]], str]], ...]] = (
     (_has_pytest, _pytest),
-    (_has_script, _npm),
+    (_has_script, _npm_test),
     (_any_of("Cargo.toml"), _always("cargo test")),
     (_any_of("go.mod"), _always("go test ./...")),
     (_any_of("pom.xml"), _always("mvn test")),

@@ -15,6 +15,7 @@ from kaa.builtin import (
     budget_command,
     choice_commands,
     commands,
+    completion_check,
     edit_format,
     goal,
     masking,
@@ -65,6 +66,7 @@ _BUILT_IN = (
     budget_command,
     goal,
     plan,
+    completion_check,
     masking,
 )
 

@@ -211,11 +211,12 @@ async def run_job(job: Job, models: Mapping[ModelRole, str], context: ToolContex
         except AgentError as error:
             if error.result is None:
                 raise
-            raise ToolError(f"{error}\n\nIts last message:\n{_report(error.result)}") from error
+            text = f"{error}\n\nIts last message:\n{_report(error.result)}"
+            raise ToolError(text, _details(error.result)) from error
         finally:
             _STARTABLE.reset(limited)
             RUNNING_AGENT.reset(within)
-    return text_result(_report(result))
+    return text_result(_report(result), details=_details(result))
 
 
 def tools_of(definition: AgentDefinition, active: Iterable[str], deferred: Iterable[str]) -> list[str]:
@@ -289,6 +290,10 @@ def _may_be_started(name: str) -> bool:
 
 def _fits(name: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _details(result: AgentResult) -> dict[str, Json]:
+    return {"agent": result.agent, "worktree": result.worktree}
 
 
 def _report(result: AgentResult) -> str:

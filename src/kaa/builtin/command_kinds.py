@@ -1,0 +1,100 @@
+"""Tells commands that execute something from those that look, that install packages, and that change files."""
+
+import re
+from collections.abc import Callable
+from typing import Final, Literal, TypeAlias
+
+from kaa.ext.command_reading import CommandReading, Words
+
+Kind: TypeAlias = Literal["looks", "installs", "writes", "executes"]
+
+# What is not here executes something: an unknown program may be a test.
+_LOOKING = (
+    "cat head tail less more nl wc ls tree find fd fdfind grep egrep fgrep rg ag ack sed awk gawk cut sort uniq tr "
+    "column stat file du df pwd cd pushd popd echo printf true false : test [ [[ which type command builtin env "
+    "printenv export set unset declare local date uname whoami id hostname ps top free uptime diff cmp comm md5sum "
+    "sha1sum sha256sum xxd od hexdump strings realpath readlink dirname basename sleep wait seq jq yq history man "
+    "clear mkdir touch chmod chown kill pkill timeout gtimeout time nice ionice nohup setsid stdbuf sudo doas xargs "
+    "exec eval read break continue exit return jobs bat gh ping apt apt-get brew"
+)
+_WRITING = "tee cp mv rm rmdir ln install patch truncate dd rsync unlink shred"
+_GIT_WRITING = "apply am checkout restore revert reset merge rebase cherry-pick stash pull clean mv rm switch"
+# Package managers, with the subcommands that only install.
+_INSTALLING: Final[dict[str, str]] = {
+    "pip": "install uninstall list show freeze",
+    "npm": "install i ci ls list outdated view",
+    "pnpm": "install i add list",
+    "yarn": "install add list",
+    "bun": "install add",
+    "uv": "sync add pip lock venv tree",
+    "poetry": "install add lock show",
+    "cargo": "add fetch tree metadata",
+    "go": "get mod env list version",
+    "gem": "install list",
+    "bundle": "install",
+    "composer": "install require",
+}
+_IN_PLACE: Final = re.compile(r"-(?:[a-zA-Z]*i|i\S*|-in-place\S*)")
+_INTERPRETERS = "python pypy node ruby perl php deno bun lua rscript"
+_INLINE: Final = ("-c", "-e", "-", "-E", "--eval", "-p")
+_SHELLS = "sh bash zsh dash"
+_WRITES: Final = re.compile(r"write|replace\(|\brename|\bunlink|\bopen\([^)\n]{0,200}['\"][wa]b?['\"]")
+_VERSION: Final = re.compile(r"(?<=[A-Za-z])-?[0-9][0-9.]*\Z")
+_TARGET: Final = re.compile(r"(?:^|[^<&>0-9])[0-9]?&?>{1,2}[|&]?\s*([^\s>&|;]\S*)")
+
+
+def kind_of(command: str, read: Callable[[str], CommandReading]) -> Kind:
+    """What a command does that counts most.
+
+    Args:
+        command: the command.
+        read: takes commands apart.
+    """
+    reading = read(command)
+    if not reading.programs and not reading.is_complete:
+        reading = read(command.partition("\n")[0])  # a long text is written, or its syntax is broken
+    kinds = [_kind(words, command) for words in reading.programs]
+    decisive = [one for one in kinds if one != "looks"]
+    if decisive:
+        return decisive[-1]
+    if any(_targets(text) for text in reading.redirections):
+        return "writes"
+    return "looks" if reading.is_complete else "executes"
+
+
+def targets_of(reading: CommandReading) -> list[str]:
+    """The files that the redirections of a command write, without devices and temporary ones."""
+    return [target for text in reading.redirections for target in _targets(text)]
+
+
+def _targets(redirection: str) -> list[str]:
+    first = redirection.partition("\n")[0].rstrip("…")
+    return [one for one in _TARGET.findall(f" {first}") if not one.startswith(("/dev/", "/tmp/", "/proc/"))]  # noqa: S108
+
+
+def _kind(words: Words, command: str) -> Kind:
+    name = _VERSION.sub("", (words[0] or "").rpartition("/")[2].casefold())
+    rest = words[1:]
+    if name == "git":
+        return "writes" if rest[:1] and rest[0] in _GIT_WRITING.split() else "looks"
+    if rest[:1] and rest[0] in _INSTALLING.get(name, "").split():
+        return "installs"
+    if name in _WRITING.split():
+        return "writes"
+    if name in _INTERPRETERS.split():
+        return _kind_of_interpreter(name, rest, command)
+    if name == "sed" and any(word and _IN_PLACE.fullmatch(word) for word in rest):
+        return "writes"
+    if name in _SHELLS.split():
+        is_script = bool(rest) and rest[0] is not None and not rest[0].startswith("-")
+        return "executes" if is_script else "looks"
+    return "looks" if name in _LOOKING.split() else "executes"
+
+
+def _kind_of_interpreter(name: str, rest: Words, command: str) -> Kind:
+    if name == "perl" and any(word and _IN_PLACE.fullmatch(word) for word in rest):
+        return "writes"
+    if any(word in ("--version", "-V", "--help") for word in rest):
+        return "looks"
+    is_inline = not rest or rest[0] in _INLINE
+    return "writes" if is_inline and _WRITES.search(command) else "executes"

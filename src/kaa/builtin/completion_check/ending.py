@@ -1,0 +1,202 @@
+"""What happens before a run ends that changed files: declared commands are run, or the model is reminded once."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final, Literal
+
+from kaa.builtin.acceptance import RanCheck, run_check
+from kaa.builtin.completion_check import Proof, Work
+from kaa.builtin.completion_check.runnable import runnable
+from kaa.core.hooks import Continue, GiveUp
+from kaa.core.messages import Json
+from kaa.core.provider import Model
+from kaa.ext.api import CommandContext, ConversationContext
+from kaa.ext.errors import CommandError
+
+_MOST_FAILURES = 2
+_MOST_NAMED = 5
+_STATUS = "verify"
+_KIND = "verification"
+_NO_CHANCE = ("notPermitted", "notRun")  # the model can do nothing about it
+# A model of this price, in US dollars for a million tokens of its replies, tests its work by itself.
+_STRONG_PRICE: Final = 10.0
+
+_REMINDER = """\
+You changed {files} and have executed nothing since. Run what shows whether the change works, such as {commands}, and \
+correct what fails. If that is impossible or useless here, say so in one sentence.\
+"""
+_FAILED = """\
+kaa ran the commands that verify the work:
+
+{missing}
+
+Correct the cause, and do not change what they check in order to have them succeed. If it cannot be corrected, say why.\
+"""
+
+
+async def check(proof: Proof, work: Work, context: ConversationContext) -> Continue | GiveUp | None:
+    """Let a run end if its work is verified, or nothing more can be done about that.
+
+    Args:
+        proof: what is known of the run.
+        work: what it changed.
+        context: of the conversation.
+    """
+    form = form_of(context.features.completion_check, context.models.current.model)
+    if form == "off":
+        return None
+    if commands := context.verify_commands:
+        return await _verify(commands, proof, work, context)
+    if form == "full" and work.unproven and not proof.reminded:
+        proof.reminded = True
+        if found := await runnable(context.workspace, work.changed):
+            context.show.notice("Nothing was executed after the last change: the model is reminded once.")
+            return Continue(_REMINDER.format(files=_named(work), commands=" or ".join(f"`{one}`" for one in found)))
+    _keep("nothingToVerify", (), work, context)
+    return None
+
+
+def form_of(chosen: Literal["auto", "full", "light", "off"], model: Model) -> Literal["full", "light", "off"]:
+    """The form of the check for a model: light for strong ones, which lose by being told what they would do anyway.
+
+    Args:
+        chosen: the setting.
+        model: as the catalogue has it.
+    """
+    if chosen != "auto":
+        return chosen
+    is_strong = model.reasoning and model.cost is not None and model.cost.output >= _STRONG_PRICE
+    return "light" if is_strong else "full"
+
+
+def verify_command(arguments: str, context: CommandContext) -> str:
+    """Run /verify.
+
+    Args:
+        arguments: nothing, or `skip`.
+        context: the conversation.
+
+    Raises:
+        CommandError: the arguments are wrong.
+    """
+    proof = context.state(Proof, Proof)
+    match arguments.strip():
+        case "":
+            return _told(context.verify_commands, proof.last)
+        case "skip":
+            proof.skipped = True
+            if proof.checking is not None:
+                proof.checking.cancel()
+            return "The run under way ends without a check."
+        case other:
+            raise CommandError(f"Unknown argument {other!r}: use /verify or /verify skip")
+
+
+async def _verify(
+    commands: tuple[str, ...], proof: Proof, work: Work, context: ConversationContext
+) -> Continue | GiveUp | None:
+    if work.passed.issuperset(commands) and not work.unproven:
+        ran: Sequence[RanCheck] = [RanCheck(one, "passed") for one in commands]
+        if proof.acted:
+            _verified(ran, proof, work, context)
+        return None
+    if proof.failures and not proof.acted:  # nothing was done about it
+        return _give_up(proof.last)
+    finished = await _run(commands, proof, context)
+    if finished is None:
+        return None
+    work.unproven = False
+    failed = [one for one in finished if one.missing]
+    if not failed:
+        work.passed.update(commands)
+        _verified(finished, proof, work, context)
+        return None
+    proof.last, proof.acted = finished, False
+    proof.failures += 1
+    _keep("notVerified", finished, work, context)
+    if proof.failures > _MOST_FAILURES or any(one.result in _NO_CHANCE for one in failed):
+        return _give_up(finished)
+    context.show.notice(f"Not verified: {_lines(failed)}", "warning")
+    return Continue(_FAILED.format(missing="\n\n".join(one.missing for one in failed)))
+
+
+async def _run(commands: Sequence[str], proof: Proof, context: ConversationContext) -> list[RanCheck] | None:
+    """Run the commands; None if the user skips them."""
+    context.show.status(_STATUS, f"verifying: {commands[0]}", "accent")
+    proof.checking = asyncio.ensure_future(_run_all(commands, context))
+    try:
+        return await proof.checking
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if not proof.skipped or (task is not None and task.cancelling()):
+            raise
+        context.show.notice("Not verified: you skipped the check.", "warning")
+        return None
+    finally:
+        proof.checking = None
+        context.show.status(_STATUS, "")
+
+
+async def _run_all(commands: Sequence[str], context: ConversationContext) -> list[RanCheck]:
+    if "bash" not in context.active_tools:
+        text = "The commands cannot be run: the tool bash is switched off."
+        return [RanCheck(one, "notRun", missing=text) for one in commands[:1]]
+    return [await run_check(one, context) for one in commands]
+
+
+def _verified(ran: Sequence[RanCheck], proof: Proof, work: Work, context: ConversationContext) -> None:
+    proof.last, proof.acted = ran, False
+    _keep("verified", ran, work, context)
+    context.show.notice(f"Verified: {_lines(ran)}")
+
+
+def _keep(state: str, ran: Sequence[RanCheck], work: Work, context: ConversationContext) -> None:
+    """Keep what the check said in the session, which tells programs of it."""
+    commands: list[Json] = [{"command": one.command, "result": one.result, "seconds": one.seconds} for one in ran]
+    changed: list[Json] = [path for path in work.changed if path]
+    with suppress(CommandError):  # the session cannot be written: whoever writes next says it
+        context.session.append(
+            {"state": state, "commands": commands, "changed": changed, "executed": not work.unproven}, _KIND
+        )
+
+
+def _give_up(ran: Sequence[RanCheck]) -> GiveUp:
+    failed = [one for one in ran if one.missing]
+    refused = next((one for one in failed if one.result in _NO_CHANCE), None)
+    if refused is None:
+        return GiveUp(f"not verified: {_lines(failed)}", "unverified")
+    why = refused.refusal or refused.missing.rpartition("\n")[2]
+    return GiveUp(f"not verified: {_line(refused)}: {why.removeprefix('bash: ')}", "unverified")
+
+
+def _lines(ran: Sequence[RanCheck]) -> str:
+    return ", ".join(map(_line, ran))
+
+
+def _line(ran: RanCheck) -> str:
+    said = {
+        "passed": "succeeds",
+        "failed": "fails",
+        "timedOut": "did not end",
+        "notPermitted": "needs what is not permitted",
+        "notRun": "could not be run",
+    }
+    took = f" ({ran.seconds:g} s)" if ran.seconds else ""
+    return f"`{ran.command}` {said[ran.result]}{took}"
+
+
+def _named(work: Work) -> str:
+    paths = [path for path in work.changed if path]
+    if not paths:
+        return "files"
+    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+    return f"{', '.join(paths[:_MOST_NAMED])}{more}"
+
+
+def _told(commands: Sequence[str], last: Sequence[RanCheck]) -> str:
+    """The declared commands and what they said last, for people."""
+    if not commands:
+        return 'No commands verify the work. "verify": ["make test"] in settings.json declares some.'
+    results = {one.command: one for one in last}
+    return "\n".join(_line(results[one]) if one in results else f"`{one}` was not run yet" for one in commands)

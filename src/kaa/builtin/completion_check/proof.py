@@ -1,0 +1,112 @@
+"""Follows the calls of a run: what they changed, and whether something was executed since."""
+
+import posixpath
+import re
+from collections.abc import Iterable
+
+from kaa.builtin.command_kinds import kind_of, targets_of
+from kaa.builtin.completion_check import Proof, Work
+from kaa.core.messages import Json, ToolCall
+from kaa.core.tool import ToolResult
+from kaa.ext.api import ConversationContext
+
+_MOST_FILES = 50
+_MOST_CALLERS = 64  # agents that are under way at a time
+_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
+_PROSE = re.compile(
+    r"(?i).*\.(?:md|markdown|rst|txt|adoc|org)|(?:.*/)?(?:license|notice|authors|changelog|\.gitignore)"
+)
+# Shells say so if there is no such program, or if it cannot be executed.
+_NOT_FOUND = (126, 127)
+
+
+def note(call: ToolCall, result: ToolResult, context: ConversationContext) -> None:
+    """Note what a call did.
+
+    Args:
+        call: the call, of the model, an agent, or kaa itself.
+        result: its result.
+        context: of the caller.
+    """
+    proof = context.state(Proof, Proof)
+    caller = _author(context.caller)
+    work = proof.work.get(caller)
+    if work is None:
+        if len(proof.work) >= _MOST_CALLERS:
+            del proof.work[next(one for one in proof.work if one)]
+        work = proof.work[caller] = Work()
+    match call.name:
+        case "edit" | "write" | "apply_patch":
+            if not result.is_error:
+                _change(work, _inside(_paths(call.arguments), context.workspace.root))
+        case "bash":
+            _note_command(work, str(call.arguments.get("command", "")), result, context)
+        case "agent":
+            _take_over(work, proof, result)
+        case _:
+            work.unproven = False
+    proof.acted = True
+
+
+def _author(caller: str) -> str:
+    """Whose work a call is: what kaa and extensions call is done for the conversation."""
+    return "" if caller == "kaa" or caller.startswith("extension ") else caller
+
+
+def _note_command(work: Work, command: str, result: ToolResult, context: ConversationContext) -> None:
+    details = result.details if isinstance(result.details, dict) else {}
+    if command in context.verify_commands:
+        work.unproven = False
+        if not result.is_error:
+            work.passed.add(command)
+        else:
+            work.passed.discard(command)
+        return
+    match kind_of(command, context.read_command):
+        case "writes":
+            targets = targets_of(context.read_command(command))
+            _change(work, _inside(targets, context.workspace.root) if targets else [""])
+        case "executes" if details.get("exitCode") not in _NOT_FOUND:
+            work.unproven = False
+            work.passed.clear()  # it may have changed something
+        case _:
+            pass
+
+
+def _take_over(work: Work, proof: Proof, result: ToolResult) -> None:
+    """What an agent has done is done for the one that called for it; one in the background works for itself."""
+    details = result.details if isinstance(result.details, dict) else {}
+    done = proof.work.pop(str(details.get("agent", "")), None) if details.get("agent") else None
+    if done is None or details.get("worktree"):
+        return
+    _change(work, done.changed)
+    if done.unproven is not None:
+        work.unproven = done.unproven
+    work.passed |= done.passed
+
+
+def _change(work: Work, paths: Iterable[str]) -> None:
+    for path in paths:
+        if len(work.changed) < _MOST_FILES:
+            work.changed[path] = None
+        if _PROSE.fullmatch(path) is None:
+            work.unproven = True
+        work.passed.clear()
+
+
+def _paths(arguments: dict[str, Json]) -> list[str]:
+    path = arguments.get("path")
+    if isinstance(path, str):
+        return [path]
+    texts = (value for value in arguments.values() if isinstance(value, str))
+    return [path.strip() for text in texts for path in _PATCHED.findall(text)] or [""]
+
+
+def _inside(paths: Iterable[str], root: str) -> list[str]:
+    """The paths in the project, relative to it."""
+    found = []
+    for path in paths:
+        full = posixpath.normpath(posixpath.join(root, path)) if path else ""
+        if not path or full.startswith(root.rstrip("/") + "/"):
+            found.append(full.removeprefix(root.rstrip("/") + "/"))
+    return found
