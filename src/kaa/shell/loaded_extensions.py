@@ -18,6 +18,7 @@ from kaa.builtin import (
     completion_check,
     edit_format,
     goal,
+    loop_detection,
     masking,
     plan,
     prompt,
@@ -67,6 +68,7 @@ _BUILT_IN = (
     goal,
     plan,
     completion_check,
+    loop_detection,
     masking,
 )
 
