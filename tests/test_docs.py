@@ -18,6 +18,7 @@ from kaa.builtin import (
     budget_command,
     choice_commands,
     commands,
+    completion_check,
     goal,
     plan,
     session_commands,
@@ -211,6 +212,7 @@ def test_every_tool_and_slash_command_is_documented() -> None:
         sharing_commands,
         goal,
         plan,
+        completion_check,
         tools,
     ):
         registry.load(module.__name__, module.extend)
@@ -327,6 +329,7 @@ def test_every_slash_command_of_the_terminal_is_documented_and_there_is_no_other
         sharing_commands,
         goal,
         plan,
+        completion_check,
         tools,
     ):
         registry.load(module.__name__, module.extend)
