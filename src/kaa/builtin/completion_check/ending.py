@@ -157,7 +157,7 @@ def _keep(state: str, ran: Sequence[RanCheck], work: Work, context: Conversation
     changed: list[Json] = [path for path in work.changed if path]
     with suppress(CommandError):  # the session cannot be written: whoever writes next says it
         context.session.append(
-            {"state": state, "commands": commands, "changed": changed, "executed": not work.unproven}, _KIND
+            {"state": state, "commands": commands, "changed": changed, "executed": work.unproven is False}, _KIND
         )
 
 
