@@ -204,6 +204,17 @@ def test_calls_that_are_refused_are_seen_too(stage: Stage, refused: ScriptItem) 
     assert any("[loop]" in one for one in told)
 
 
+def test_long_outputs_are_compared_without_the_files_that_have_them(stage: Stage) -> None:
+    logs = iter(range(99))
+    output = b"failed\n" * 3_000
+    stage.commands = lambda _: CommandResult(1, None, output, 99_999, 9_999, log_path=f"/tmp/{next(logs)}x.log")
+
+    [end], results = play(stage, [call("bash", command="make test")] * 9)
+
+    assert "x.log" in results[0]
+    assert end.reason == "loop"
+
+
 def test_a_message_of_the_user_begins_anew(stage: Stage, display: Display) -> None:
     ends, results = play(stage, [_READ, _READ, say("1"), _READ, _READ, say("2")], "one", "two")
 

@@ -156,6 +156,8 @@ def _seen(
         )
     elif name in ("edit", "write", "apply_patch") and not failed:
         effect = "changes"
+    log = details.get("fullOutputPath") if isinstance(details, dict) else None
+    text = text.replace(log, "") if isinstance(log, str) and log else text  # each call has a file of its own
     shown = " ".join(str(command if is_command else arguments.get("path", "")).split())
     shown = shown if len(shown) <= _TITLE_CHARACTERS else f"{shown[: _TITLE_CHARACTERS - 1]}…"
     return Seen(
