@@ -1,8 +1,8 @@
 """Reads and runs commands of the user's or of a plan that show whether work is done: as calls of the tool `bash`."""
 
 import re
-from collections.abc import Sequence
 import time
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Literal
 
