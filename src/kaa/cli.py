@@ -31,6 +31,7 @@ commands (kaa COMMAND --help describes its options):
   doctor              how commands are confined on this machine
   ext                 install, list, test and scaffold extensions
   import              show and use the skills and commands that you have for other agents
+  lab                 run tasks with a model and compare settings: solve rates, tokens, cost, time
   login, logout       keep an API key or log in to a provider; forget it
   mcp                 add, list, test and log in to MCP servers; mcp serve: be one
   models              which models there are, what they can do and cost
@@ -322,6 +323,7 @@ _IN_DIRECTORY = {
     "doctor": "kaa.frontends.doctor",
     "ext": "kaa.frontends.extensions.command",
     "import": "kaa.frontends.import_command",
+    "lab": "kaa.frontends.lab.command",
     "mcp": "kaa.frontends.mcp.command",
     "plugin": "kaa.frontends.plugins.command",
     "sandbox": "kaa.frontends.sandbox_command",
