@@ -1,0 +1,2 @@
+double area(double radius);
+double circumference(double radius);

@@ -1,0 +1,4 @@
+double circumference(double radius)
+{
+    return 2 * pi * radius;
+}

@@ -1,0 +1,3 @@
+const greetings = { en: "Hello", fr: "Bonjour", de: "Hallo" };
+
+exports.greetings = greetings;

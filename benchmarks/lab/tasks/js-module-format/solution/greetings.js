@@ -1,0 +1,1 @@
+export const greetings = { en: "Hello", fr: "Bonjour", de: "Hallo" };

@@ -1,0 +1,1 @@
+PYTHONPATH=. exec python3 -B "$(dirname "$0")/check.py"
