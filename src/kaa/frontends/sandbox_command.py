@@ -18,6 +18,7 @@ from kaa.tui.sanitize import sanitize
 from kaa.workspace.blocked import BlockedError, note
 from kaa.workspace.commands import OwnStreams
 from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.protocol import CommandRequest
 
 _PIECE_BYTES = 64 * 1024  # as much as a pipe holds
 _DESCRIPTION = """\
@@ -67,7 +68,7 @@ async def _run(workspace: LocalWorkspace, command: Sequence[str]) -> int:
         try:
             stdin = files.enter_context(_content_only(sys.stdin.fileno()))
             stdout, stderr = files.enter_context(_written_by_kaa(sys.stdout.fileno(), sys.stderr.fileno()))
-            result = await workspace.attach(command, OwnStreams(stdin, stdout, stderr))
+            result = await workspace.attach(CommandRequest(command), OwnStreams(stdin, stdout, stderr))
         except BlockedError:
             return _refuse(
                 "no sandbox works on this system: see kaa doctor; with --mode full-access nothing is confined"

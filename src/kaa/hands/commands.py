@@ -175,7 +175,9 @@ def _run(request: CommandRequest, connection: WireConnection, settings: HandsSet
     try:
         leader = _start(request.argv, request.env, request.streams)
     except OSError as error:
-        return _refusal(request, error)
+        ending = _refusal(request, error)
+        request.streams.close()
+        return ending
     request.streams.close()
     tree = ProcessTree(leader, own_namespace=watch.own_namespace)
     return _Supervisor(connection, watch.signals, tree).supervise()

@@ -19,7 +19,7 @@ _ERROR_BYTES = 2_000
 
 
 class _Running(NamedTuple):
-    """A program that runs; see `kaa.workspace.protocol.ClosedProgram`."""
+    """A program that runs; see `kaa.workspace.protocol.PipedProgram`."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -27,7 +27,7 @@ class _Running(NamedTuple):
     errors: int
 
     async def ending(self) -> str:
-        """See `ClosedProgram`: what it printed last, or its exit code or signal."""
+        """See `PipedProgram`: what it printed last, or its exit code or signal."""
         try:
             ended = await self.program.wait()
         except OSError as error:

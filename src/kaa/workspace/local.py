@@ -30,7 +30,6 @@ from kaa.workspace.places import Places
 from kaa.workspace.protocol import (
     Absent,
     BackgroundProcess,
-    ClosedProgram,
     CommandRequest,
     CommandResult,
     DirEntry,
@@ -43,6 +42,7 @@ from kaa.workspace.protocol import (
     LineSlice,
     NamedFile,
     OnOutput,
+    PipedProgram,
     SearchQuery,
     SearchResult,
 )
@@ -425,21 +425,42 @@ class LocalWorkspace:
 
         return LocalCheckpoints(self._root, self.sandbox, folder, limits, session_id, permit or _permit_all)
 
-    async def attach(self, argv: Sequence[str], streams: OwnStreams) -> CommandResult:
+    async def attach(
+        self, command: CommandRequest, streams: OwnStreams, given: Callable[[], None] = lambda: None
+    ) -> CommandResult:
         """Run a command whose standard streams are the caller's own, to its end.
+
+        Args:
+            command: what concerns its output has no effect.
+            streams: its streams.
+            given: called when it has them: the caller needs them no more.
 
         Raises:
             BlockedError: nothing confines it although the user wants that.
         """
         refused_before = self.sandbox.network.mark()
-        carrier = Carrier(self._listener)
+        carrier = Carrier(self._listener) if command.carries_findings else None
         async with self.sandbox.guarded(carrier):
-            ending = await self._runner.run(argv, cwd=".", env=await self._environment(), timeout=None, output=streams)
-        services = self._services(argv, b"", ending.failed_connections)
-        blocked = (*carrier.found, *self.sandbox.network.blocked_since(refused_before), *services)
+            ending = await self._runner.run(
+                command.argv,
+                cwd=command.cwd,
+                env=_changed(await self._environment(), command.env),
+                timeout=command.timeout,
+                output=streams,
+                given=given,
+            )
+        services = self._services(command.argv, b"", ending.failed_connections)
+        found = () if carrier is None else carrier.found
+        blocked = (*found, *self.sandbox.network.blocked_since(refused_before), *services)
         return CommandResult(ending.exit_code, ending.signal, b"", 0, 0, leftovers=ending.leftovers, blocked=blocked)
 
-    def closed_program(self, script: str) -> AbstractAsyncContextManager[ClosedProgram]:
+    def piped_program(self, command: CommandRequest) -> AbstractAsyncContextManager[PipedProgram]:
+        """See `PipedPrograms`."""
+        from kaa.workspace.piped_program import run_piped  # lazy: few conversations have use for it
+
+        return run_piped(command, self.attach)
+
+    def closed_program(self, script: str) -> AbstractAsyncContextManager[PipedProgram]:
         """See `ClosedPrograms`."""
         from kaa.workspace.closed_program import run_closed  # lazy: few conversations have use for it
 

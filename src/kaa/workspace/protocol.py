@@ -329,8 +329,8 @@ class NamedFiles(Protocol):
         ...
 
 
-class ClosedProgram(Protocol):
-    """A program that runs and can do nothing but talk to kaa.
+class PipedProgram(Protocol):
+    """A program that runs and talks to kaa.
 
     Attributes:
         reader: its standard output; lines have at most 16 MiB.
@@ -356,7 +356,7 @@ class ClosedProgram(Protocol):
 class ClosedPrograms(Protocol):
     """Runs programs without a project, a home, a network or keys. No part of `Workspace`: few have use for it."""
 
-    def closed_program(self, script: str) -> AbstractAsyncContextManager[ClosedProgram]:
+    def closed_program(self, script: str) -> AbstractAsyncContextManager[PipedProgram]:
         """Run a Python script of kaa's that imports only the standard library. Leaving the context ends it.
 
         Args:
@@ -364,6 +364,19 @@ class ClosedPrograms(Protocol):
 
         Raises:
             OSError: it cannot be started; the message says why.
+        """
+        ...
+
+
+@runtime_checkable
+class PipedPrograms(Protocol):
+    """Runs commands that talk to kaa. No part of `Workspace`, as above."""
+
+    def piped_program(self, command: CommandRequest) -> AbstractAsyncContextManager[PipedProgram]:
+        """Run a command whose standard input and output kaa has. It may do what commands may; leaving ends it.
+
+        Args:
+            command: what concerns its output has no effect. That it cannot be run is said by `ending`.
         """
         ...
 

@@ -162,7 +162,7 @@ def test_a_command_of_the_user_s_in_the_sandbox_has_its_report_too(folder: Path,
     async def scenario(workspace: LocalWorkspace) -> None:
         with open(os.devnull, "r+b") as null:
             streams = OwnStreams(null.fileno(), null.fileno(), null.fileno())
-            result = await workspace.attach(["python3", "-c", _UNIX.format(str(daemon))], streams)
+            result = await workspace.attach(CommandRequest(["python3", "-c", _UNIX.format(str(daemon))]), streams)
 
         assert result.blocked == (Blocked("socket", str(daemon)),)
 

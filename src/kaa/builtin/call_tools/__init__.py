@@ -19,7 +19,7 @@ from kaa.core.provider import TOOL_SEARCH, ToolSchema
 from kaa.core.tool import ToolError, ToolResult
 from kaa.ext.context import ToolContext
 from kaa.ext.errors import RegistrationError
-from kaa.workspace.protocol import ClosedProgram, ClosedPrograms
+from kaa.workspace.protocol import ClosedPrograms, PipedProgram
 
 _SCRIPT = os.path.join(os.path.dirname(__file__), "__main__.py")
 _MOST_AT_ONCE = 8
@@ -55,7 +55,7 @@ async def call_tools(program: str, context: ToolContext) -> ToolResult:
 class _Run:
     """One program from its start to its end."""
 
-    def __init__(self, context: ToolContext, process: ClosedProgram) -> None:
+    def __init__(self, context: ToolContext, process: PipedProgram) -> None:
         self._context = context
         self._process = process
         self._turns = asyncio.Semaphore(_MOST_AT_ONCE)
