@@ -1,0 +1,24 @@
+"""Paths as URIs and back."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kaa.lsp.uris import path_of, uri_of
+
+
+@given(st.text(alphabet=st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20))
+def test_a_path_comes_back(name: str) -> None:
+    assert path_of(uri_of(f"/{name.lstrip('/')}")) == f"/{name.lstrip('/')}"
+
+
+@pytest.mark.parametrize("uri", ["file:///a%3A%20b", "file://localhost/a:%20b"])
+def test_servers_escape_in_ways_of_their_own(uri: str) -> None:
+    assert path_of(uri) == "/a: b"
+
+
+@pytest.mark.parametrize(
+    "uri", ["", "untitled:1", "https://a/b", "file://host/a", "file:a", "file:///a%00b", "file://[/a"]
+)
+def test_what_names_no_file_has_no_path(uri: str) -> None:
+    assert path_of(uri) is None
