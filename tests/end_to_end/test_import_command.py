@@ -130,7 +130,7 @@ def test_language_servers_are_listed(kaa: Kaa, tmp_path: Path) -> None:
     after = kaa.run("import").out
 
     assert "language server .lsp.json: not used, because you have not trusted it" in before
-    assert "language server .lsp.json: not used, because kaa does not start language servers yet" in after
+    assert "language server .lsp.json: used" in after
     assert "    pyls (.py): pyls\\x9b\n    language server `bad` is left out: it has no `command`" in after
     assert "language server opencode.json: not used, because you have not asked for it" in after
     assert "    go (.go): gopls" in after

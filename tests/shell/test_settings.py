@@ -81,6 +81,7 @@ _NOT_A_PROJECTS = {
     "skills": (["/tmp/evil"], "the model would get the files there"),
     "prompts": (["/tmp/evil"], "the same"),
     "extensionSettings": ({"ci": {"command": "evil"}}, "an extension may execute what they say"),
+    "lsp": ({"py": {"command": "evil"}}, "they are programs that are started"),
     "requiredExtensions": (["evil"], "kaa could be kept from starting"),
     "autoTitle": ("model", "it sends requests of its own"),
     "showCacheMissNotices": (True, "it is about the user's screen"),

@@ -60,7 +60,8 @@ def test_a_flood_of_errors_holds_nothing_up(local: RunLocal) -> None:
 
 def test_leaving_ends_it(local: RunLocal, processes: Processes) -> None:
     async def scenario(workspace: LocalWorkspace) -> bool:
-        async with workspace.piped_program(CommandRequest(["sh", "-c", "trap '' TERM; echo $$; sleep 1000"])) as program:
+        command = CommandRequest(["sh", "-c", "trap '' TERM; echo $$; sleep 1000"])
+        async with workspace.piped_program(command) as program:
             pid = int(await program.reader.readline())
         return processes.alive(pid)
 

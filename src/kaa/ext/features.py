@@ -23,6 +23,7 @@ class Features(msgspec.Struct, rename="camel", frozen=True):
         masking_turns: the results of so many replies, the newest ones, are not old.
         masking_tokens: old results are replaced when that saves at least so many tokens in each request.
         diagnostics: new errors follow the result of an edit; `syntax`: without linters and language servers.
+        diagnostics_wait_ms: how long the result of an edit waits for them.
         condensed_output: of the output of known test runners and compilers, the errors come first.
         edit_tool: how files are edited; `auto`: as the model was trained.
         adaptive_thinking: think hard where plans are made and work is checked, and less in between.
@@ -38,6 +39,7 @@ class Features(msgspec.Struct, rename="camel", frozen=True):
     masking_turns: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 8
     masking_tokens: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 4000
     diagnostics: Literal["full", "syntax", "off"] = "full"
+    diagnostics_wait_ms: Annotated[int, msgspec.Meta(ge=0, le=30_000)] = 1000
     condensed_output: bool = True
     edit_tool: Literal["auto", "edit", "apply_patch"] = "auto"
     adaptive_thinking: bool = False

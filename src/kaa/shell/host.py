@@ -26,6 +26,7 @@ from kaa.shell.components import (
     existing,
     user_agent_settings,
     user_hook_places,
+    user_lsp_places,
     user_places,
 )
 from kaa.shell.conversation import Conversation
@@ -320,12 +321,13 @@ class Host:
     async def _components(
         self, root: str, files: Sequence[FoundFile], settings: Settings, notify: Callable[[str], None]
     ) -> ExtensionId:
-        """The skills, commands, hooks and agents of kaa, of a project and of the user, as an extension."""
+        """What files of kaa, of a project and of the user define, such as skills and hooks, as an extension."""
         agents = settings.use_files_of
         own = user_places(self.home.path, agents, settings.skills, settings.prompts)
-        places = existing((*own, *user_agent_settings(agents), *user_hook_places(self.home.path, agents)))
+        foreign = (*user_agent_settings(agents), *user_lsp_places(agents))
+        places = existing((*own, *foreign, *user_hook_places(self.home.path, agents)))
         plugins = enabled_plugins(self.home, notify)
-        if not files and not places and plugins is None:
+        if not files and not places and plugins is None and not settings.lsp:
             return self._extensions.load_agents(settings.agent_models)
         return await self._component_extensions.of_conversation(root, files, places, settings, plugins, notify)
 

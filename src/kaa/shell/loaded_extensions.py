@@ -16,6 +16,7 @@ from kaa.builtin import (
     choice_commands,
     commands,
     completion_check,
+    diagnostics,
     edit_format,
     goal,
     loop_detection,
@@ -70,6 +71,7 @@ _BUILT_IN = (
     completion_check,
     loop_detection,
     masking,
+    diagnostics,
 )
 
 _UNPROTECTED = (

@@ -15,7 +15,7 @@ from kaa.ext.places import discover, entry_file, package
 from kaa.hands.policy import Mode
 from kaa.host.paths import is_below, trail
 from kaa.host.programs import commands_can_write
-from kaa.shell.components import existing, plugin_places, user_hook_places, user_places
+from kaa.shell.components import existing, plugin_places, user_hook_places, user_lsp_places, user_places
 from kaa.shell.home import Home, expanded
 from kaa.shell.key_variables import without_keys
 from kaa.shell.settings import SandboxSettings, SettingsError, load_user_settings
@@ -72,9 +72,9 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
     extensions = (*discover(home.extensions), *map(expanded, (*user.extensions, *flags.extensions)))
     changeable = tuple(map(os.path.realpath, (directory, *writable)))
     places = user_places(home.path, user.use_files_of, user.skills, user.prompts)
-    hooks = existing(user_hook_places(home.path, user.use_files_of))
+    files = existing((*user_hook_places(home.path, user.use_files_of), *user_lsp_places(user.use_files_of)))
     obeyed = (
-        *(folder for one in (*places, *hooks) if is_below(folder := os.path.realpath(one.folder), changeable)),
+        *(folder for one in (*places, *files) if is_below(folder := os.path.realpath(one.folder), changeable)),
         # The user's own skills behind links into the project: nobody is asked about them when they change.
         *(real for one in places for real in _behind_links(one.folder) if is_below(real, changeable)),
     )

@@ -280,6 +280,7 @@ class Settings(msgspec.Struct, rename="camel", frozen=True):
     skills: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
     extension_settings: dict[str, dict[str, Json]] = {}
+    lsp: dict[str, Json] = {}
     required_extensions: tuple[str, ...] = ()
     auto_title: AutoTitle = "first-message"
     show_cache_miss_notices: bool = False

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kaa.components.plugins.lsp import LanguageServer, claude_servers, opencode_servers
+from kaa.components.plugins.lsp import LanguageServer, claude_servers, opencode_servers, servers_in
 
 PYTHON = {"command": "pyls", "extensionToLanguage": {".py": "python"}}
 
@@ -74,3 +74,21 @@ def test_what_is_not_understood_is_named() -> None:
 
     assert len(found.servers) == 1
     assert len(found.notes) == 3
+
+
+def test_the_setting_takes_the_forms_of_both() -> None:
+    found = servers_in(
+        {
+            "ruff": {"command": "ruff", "args": ["server"], "extensionToLanguage": {".py": "python"}},
+            "deno": {"command": ["deno", "lsp"], "extensions": [".ts"]},
+            "gopls": {"disabled": True},
+            "bad": {"command": 7},
+        }
+    )
+
+    assert found.servers == (
+        LanguageServer("ruff", ("ruff", "server"), {".py": "python"}),
+        LanguageServer("deno", ("deno", "lsp"), {".ts": ""}),
+        LanguageServer("gopls", (), enabled=False),
+    )
+    assert found.notes == ("language server `bad` is left out: `command` is not a list of texts",)

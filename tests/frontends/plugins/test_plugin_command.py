@@ -110,7 +110,7 @@ def test_what_a_plugin_would_run_is_shown_and_nothing_is_installed_without_a_yes
         "PreToolUse Bash: command sh check.sh",
         "MCP server tools-db: npx -y db@1 (with TOKEN=${DB_TOKEN}), in a sandbox of its own that",
         "gets your variables DB_TOKEN",
-        "language server py, not started yet: pylsp",
+        "language server py: pylsp",
     ):
         assert line in world.out
     assert world.left == ["marketplaces"]

@@ -1,4 +1,4 @@
-"""Language servers that a project defines: found and trusted as data, and started by nothing yet."""
+"""Language servers that a project defines: found and trusted as data."""
 
 import json
 from pathlib import Path
@@ -33,14 +33,15 @@ def test_the_servers_of_a_project_are_data(tmp_path: Path) -> None:
         (LanguageServer("go", ("gopls",), {".go": ""}), LanguageServer("ruby", (), enabled=False)),
     ]
     assert found.uses == (
-        "language servers: programs that kaa lists and does not start yet: .lsp.json, .opencode/opencode.jsonc",
+        "language servers: programs that kaa starts in a sandbox, where they can change nothing: .lsp.json,"
+        " .opencode/opencode.jsonc",
     )
 
 
-def test_nobody_is_told_that_they_are_not_used(tmp_path: Path) -> None:
+def test_the_user_is_told_that_they_are_not_used_without_trust(tmp_path: Path) -> None:
     found = surveyed(tmp_path, {".lsp.json": json.dumps(_CLAUDE).encode()})
 
-    assert judge("stored", found, Home(tmp_path)).notice is None
+    assert ".lsp.json" in (judge("stored", found, Home(tmp_path)).notice or "")
 
 
 def test_trust_is_in_the_servers_and_not_in_other_settings(tmp_path: Path) -> None:

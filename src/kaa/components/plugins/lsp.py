@@ -79,6 +79,16 @@ def opencode_servers(value: Json) -> LanguageServers:
     )
 
 
+def servers_in(content: Mapping[str, Json]) -> LanguageServers:
+    """The servers in kaa's setting `lsp`: each as either of the others would have it, by its `command`."""
+
+    def read(name: str, fields: dict[str, Json], remarks: list[str]) -> LanguageServer:
+        is_claude = isinstance(fields.get("command"), str)
+        return (_claude_server if is_claude else _opencode_server)(name, fields, remarks)
+
+    return _servers(content, read)
+
+
 class _InvalidError(ValueError):
     """A definition cannot be used; the message is the end of a sentence."""
 

@@ -76,7 +76,7 @@ def part_lines(plugin: Plugin) -> Iterator[str]:
     for name, line in _servers(plugin):
         yield f"  MCP server {name}: {line}"
     for server in plugin.lsp_servers:
-        yield f"  language server {server.name}, not started yet: {' '.join(server.command)}"
+        yield f"  language server {server.name}: {' '.join(server.command)}"
     if plugin.dependencies:
         yield f"  needs other plugins: {_names([*map(str, plugin.dependencies)])}"
     for option in plugin.options:

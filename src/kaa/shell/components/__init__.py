@@ -222,13 +222,13 @@ def user_hook_places(home: Path, agents: Sequence[ForeignAgent]) -> tuple[Place,
 
 def user_agent_settings(agents: Sequence[ForeignAgent]) -> tuple[Place, ...]:
     """The files in which the user has agents as settings, as far as they are named."""
-    found = (place._replace(kind="agent") for place in user_lsp_places())
-    return tuple(place for place in found if place.agent in agents)
+    return tuple(place._replace(kind="agent") for place in user_lsp_places(agents))
 
 
-def user_lsp_places() -> tuple[Place, ...]:
-    """The files in which the user has language servers."""
-    return tuple(place._replace(folder=os.path.expanduser(place.folder)) for place in _FOREIGN_LSP)
+def user_lsp_places(agents: Sequence[ForeignAgent]) -> tuple[Place, ...]:
+    """The files in which the user has language servers of other agents, as far as they are named."""
+    wanted = (place for place in _FOREIGN_LSP if place.agent in agents)
+    return tuple(place._replace(folder=os.path.expanduser(place.folder)) for place in wanted)
 
 
 def existing(places: Sequence[Place]) -> list[Place]:

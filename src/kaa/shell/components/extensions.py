@@ -4,6 +4,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from kaa.builtin.agents import agents_extension
 from kaa.builtin.skills import skills_extension
 from kaa.components.skill import Skill, SkillFile
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from kaa.shell.plugins.use import EnabledPlugins
 
 _MOST_TOLD = 3
-# Hooks are read apart; language servers are started by nothing yet, `kaa import` shows them.
+# These are read apart.
 _APART = ("hook", "language server")
 
 
@@ -89,6 +91,7 @@ class ComponentExtensions:
             tuple(agent for one in components if one.state == "used" and (agent := one.agent) is not None),
             settings.agent_models,
             () if plugins is None else tuple(plugins.theme_folders()),
+            await _language_servers(root, files, places, settings, plugins, notify),
         )
         if parts not in self._made:
             self._made[parts] = extension = ExtensionId.built_in(f"kaa.builtin.skills{len(self._made) or ''}")
@@ -131,7 +134,14 @@ async def _of_user(places: Sequence[Place]) -> Found:
 
 
 class _Parts(NamedTuple):
-    """What an extension has. `problems`, `hook_problems`: what is not used; `plugins`: about them, for people."""
+    """What an extension has.
+
+    Attributes:
+        problems: what is not used.
+        hook_problems: likewise, of hooks.
+        plugins: about them, for people.
+        servers: the language servers, as JSON; empty for none.
+    """
 
     skills: tuple[SkillFile, ...]
     commands: "tuple[UsableCommand, ...]"
@@ -142,6 +152,7 @@ class _Parts(NamedTuple):
     agents: "tuple[AgentDefinition, ...]"
     models: "tuple[tuple[ModelRole, str], ...]"
     themes: tuple[str, ...]
+    servers: bytes
 
     def extend(self, api: ExtensionAPI) -> None:
         """The extension."""
@@ -163,6 +174,45 @@ class _Parts(NamedTuple):
             from kaa.builtin.plugins_command import plugins_extension  # lazy: many users have no plugins
 
             plugins_extension(self.plugins)(api)
+        if self.servers:
+            # Lazy, both: many users have none.
+            from kaa.builtin.diagnostics import language_servers_extension
+            from kaa.components.plugins.lsp import LanguageServer
+
+            servers = msgspec.json.decode(self.servers, type=tuple[LanguageServer, ...])
+            language_servers_extension(servers)(api)
+
+
+async def _language_servers(
+    root: str,
+    files: Sequence[FoundFile],
+    places: Sequence[Place],
+    settings: Settings,
+    plugins: "EnabledPlugins | None",
+    notify: Callable[[str], None],
+) -> bytes:
+    """The language servers of the user, plugins and the project, the most important first; as JSON, none as nothing.
+
+    Arguments as for `ComponentExtensions.of_conversation`.
+    """
+    of_user = [place for place in places if place.kind == "language server"]
+    of_project = [file for file in files if file.place.kind == "language server"]
+    if not (of_user or of_project or settings.lsp or plugins is not None):
+        return b""
+    from kaa.components.plugins.lsp import servers_in  # lazy, both: many users have none
+    from kaa.shell.components.lsp_files import find_lsp, language_servers_of
+
+    found = await find_lsp(UserTree(), of_user, None)
+    own = servers_in(settings.lsp)
+    for notice in (*found.notices, *(f"`lsp` in your settings: {note}" for note in own.notes)):
+        notify(notice)
+    servers = [
+        *own.servers,
+        *(server for file in found.files for server in language_servers_of(file).servers),
+        *([] if plugins is None else plugins.language_servers(root)),
+        *(server for file in of_project for server in language_servers_of(file).servers),
+    ]
+    return msgspec.json.encode(servers) if servers else b""
 
 
 def _hooks_of_components(

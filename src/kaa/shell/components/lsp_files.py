@@ -1,4 +1,4 @@
-"""Finds the files that define language servers, of a project and of the user. kaa does not start these servers yet."""
+"""Finds the files that define language servers, of a project and of the user."""
 
 from collections.abc import Sequence
 

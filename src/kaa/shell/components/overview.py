@@ -59,7 +59,7 @@ async def overview(directory: str, home: Home, environ: Mapping[str, str]) -> Ov
         await workspace.close()
     own = await find(UserTree(), user_places(home.path, FOREIGN_AGENTS, settings.skills, settings.prompts), None)
     hooks = await find_hooks(UserTree(), user_hook_places(home.path, FOREIGN_AGENTS), None)
-    language_servers = await find_lsp(UserTree(), user_lsp_places(), None)
+    language_servers = await find_lsp(UserTree(), user_lsp_places(FOREIGN_AGENTS), None)
     agents = await find_agent_settings(UserTree(), user_agent_settings(FOREIGN_AGENTS), None)
     candidates = _of_project(project, home)
     for file in (*own.files, *agents.files, *hooks.files, *language_servers.files):

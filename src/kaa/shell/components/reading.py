@@ -45,7 +45,6 @@ DIALECTS_OF_AGENTS: "Final[dict[Agent, ToolDialect]]" = {
 }
 # JSON of what runs, and not what the model reads.
 _NOT_SHOWN = ("hooks", "servers")
-_NOT_STARTED = "kaa does not start language servers yet"
 
 State: TypeAlias = Literal["used", "not wanted", "unusable"]
 """`not wanted`: not trusted, not asked for, or left out by the user. `unusable`: something is wrong with it."""
@@ -214,7 +213,8 @@ def _server_component(candidate: Candidate) -> Component:
 
     file = candidate.file
     lines = tuple(lines_of(file))
-    return Component(candidate, file.name, None, "not wanted", candidate.obstacle or _NOT_STARTED, lines)
+    state: State = "not wanted" if candidate.obstacle else "used"
+    return Component(candidate, file.name, None, state, candidate.obstacle, lines)
 
 
 def _definition(file: FoundFile, read: ReadFields) -> "Skill | CommandFile | AgentDefinition | Unusable":

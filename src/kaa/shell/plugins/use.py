@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -12,6 +12,7 @@ from kaa.builtin.amounts import counted
 from kaa.components.hooks import HookDefinition, HookDialect
 from kaa.components.hooks.reading import hooks_in
 from kaa.components.plugins.folder import Directory
+from kaa.components.plugins.lsp import LanguageServer
 from kaa.components.plugins.manifest import Plugin, PluginDialect, PluginFile
 from kaa.components.plugins.variables import PluginFolders, environment_for, expanded, values_for
 from kaa.core.messages import Json
@@ -33,6 +34,8 @@ _HOOKS: Final[Mapping[PluginDialect, HookDialect]] = {"codex": "codex", "gemini"
 _MCP: Final[Mapping[PluginDialect, Dialect]] = {"pi": "pi"}
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 _MAX_SERVER_NAME = 40
+
+_ServerFields: TypeAlias = tuple[tuple[str, ...], dict[str, str], Json, Json, str]
 
 
 class PluginServers(NamedTuple):
@@ -123,6 +126,14 @@ class EnabledPlugins:
             lines += [f"  {sentence}" for sentence in unmet(one, self._all)]
         return lines
 
+    def language_servers(self, project: str) -> list[LanguageServer]:
+        """The language servers. `project`: as above."""
+        return [
+            server
+            for one in self._records
+            for server in language_servers_of(one.plugin, one.folders(self._home, project), one.values)
+        ]
+
     def servers(self, project: str) -> list[PluginServers]:
         """The MCP servers. `project`: as above."""
         return [servers_of(one.plugin, one.folders(self._home, project), one.values) for one in self._records]
@@ -186,6 +197,31 @@ def servers_of(plugin: Plugin, folders: PluginFolders, values: Mapping[str, Json
             entry = {**entry, "env": {**environment, **(given if isinstance(given, dict) else {})}}
         entries[_server_name(plugin.name, name)] = entry
     return PluginServers(folders, _MCP.get(plugin.dialect, "claude"), entries)
+
+
+def language_servers_of(
+    plugin: Plugin, folders: PluginFolders, values: Mapping[str, Json] = {}
+) -> list[LanguageServer]:
+    """The language servers of a plugin. Arguments as in `plugin_hooks`."""
+    named = values_for(plugin.dialect, folders, plugin.options, values)
+    environment = environment_for(plugin.dialect, folders, plugin.options, values)
+    servers: list[LanguageServer] = []
+    for one in plugin.lsp_servers:
+        fields = expanded(
+            [list(one.command), one.environment, one.initialization, one.settings, one.workspace_folder], named
+        )
+        command, own, initialization, settings, folder = msgspec.convert(fields.value, _ServerFields)
+        servers.append(
+            msgspec.structs.replace(
+                one,
+                command=command,
+                environment={**environment, **own},
+                initialization=initialization,
+                settings=settings,
+                workspace_folder=folder,
+            )
+        )
+    return servers
 
 
 def _shell_names(named: Mapping[str, str]) -> dict[str, str]:

@@ -52,7 +52,7 @@ _COMPONENT_USES = {
     "skill": "skills: instructions that the model may follow, and scripts it may run in the sandbox",
     "command": "commands: texts for the model that you call by name",
     "agent": "definitions of agents: their instructions, tools and models",
-    "language server": "language servers: programs that kaa lists and does not start yet",
+    "language server": "language servers: programs that kaa starts in a sandbox, where they can change nothing",
 }
 
 

@@ -85,14 +85,13 @@ def _told(
         unused = f"the project's configuration is not used, because {reason}, and it cannot be: {configuration.problem}"
         return msgspec.structs.replace(verdict, unused=unused)
     files = [] if verdict.configuration else [file.path for file in configuration.files]
-    # Nothing uses language servers yet, trusted or not.
-    others = (file for file in configuration.components.files if file.place.kind != "language server")
-    components = [file.path for file in others if file.path not in verdict.components]
+    components = [file.path for file in configuration.components.files if file.path not in verdict.components]
     if files:
         unused = f"the project's configuration is not used, because {reason}"
     elif components:
         unused, remedy = (
-            "skills, commands, hooks and agents of the project are not used, because you have not trusted them",
+            "skills, commands, hooks, agents and language servers of the project are not used, because you have not"
+            " trusted them",
             _REMEDY,
         )
     else:

@@ -15,6 +15,7 @@ _NOTE = re.compile(
     r"|(?:Interrupted|Stopped) by the user before"
 )
 _SANDBOX = "[sandbox] "
+_NEW_ERROR = "[new error] "
 _NO_OUTPUT = "(no output)"
 _NOTE_CHARACTERS = 8192
 
@@ -44,10 +45,12 @@ def take_apart(text: str) -> ResultText:
 
 
 def _is_note(line: str) -> bool:
-    return line.startswith(_SANDBOX) or _NOTE.match(line) is not None
+    return line.startswith((_SANDBOX, _NEW_ERROR)) or _NOTE.match(line) is not None
 
 
 def _without_brackets(line: str) -> str:
+    if line.startswith(_NEW_ERROR):
+        return f"new error: {line.removeprefix(_NEW_ERROR)}"
     return line[1:-1] if line.startswith("[") and line.endswith("]") else line
 
 

@@ -1,0 +1,64 @@
+"""Which files a call of a tool changes, and what was in them."""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kaa.builtin.file_paths import spellings
+from kaa.builtin.tools.argument_names import with_path
+from kaa.core.messages import Json, ToolCall
+from kaa.session.changed_paths import PATCH_TOOL
+from kaa.workspace.protocol import Workspace
+
+_MAX_BYTES = 1024 * 1024
+_MOST_FILES = 20
+# Lines of a patch in the format of Codex that name a file.
+_PATCHED = re.compile(r"^\*\*\* (?:Add File|Update File|Move to): (.+?)\s*$", re.MULTILINE)
+
+
+class Edit(NamedTuple):
+    """A file that a call changed.
+
+    Attributes:
+        path: absolute.
+        name: relative to the project, if it is in it.
+        before: what was in it; None if it did not exist.
+        after: what is in it.
+    """
+
+    path: str
+    name: str
+    before: bytes | None
+    after: bytes
+
+
+def paths_of(call: ToolCall) -> tuple[str, ...]:
+    """The files that a call may change, as the model names them."""
+    arguments: Mapping[str, Json] = with_path(dict(call.arguments))
+    if call.name != PATCH_TOOL:
+        path = arguments.get("path")
+        return (path,) if isinstance(path, str) and path else ()
+    texts = (text for text in arguments.values() if isinstance(text, str))
+    return tuple(dict.fromkeys(path for text in texts for path in _PATCHED.findall(text)))[:_MOST_FILES]
+
+
+async def content_of(path: str, workspace: Workspace) -> tuple[str, bytes] | None:
+    """The absolute path and the content of a file; None if it is not there, or too large to be checked."""
+    try:
+        for spelling in spellings(path):
+            info = await workspace.stat(spelling)
+            if info is None:
+                continue
+            if info.kind != "file" or info.size > _MAX_BYTES:
+                return None
+            content = await workspace.read(spelling)
+            return (info.path, content.data) if len(content.data) <= _MAX_BYTES else None
+    except (OSError, ValueError):
+        return None
+    return None
+
+
+def name_of(path: str, workspace: Workspace) -> str:
+    """A path as people name it."""
+    root = f"{workspace.root.rstrip('/')}/"
+    return path.removeprefix(root)

@@ -1,0 +1,73 @@
+"""Errors that ruff finds in an edited file, in projects that use ruff: those that are mistakes, no matters of style."""
+
+import os
+from collections.abc import Callable
+
+import msgspec
+
+from kaa.builtin.diagnostics.edited import Edit
+from kaa.builtin.diagnostics.problems import Problem, new_problems
+from kaa.builtin.diagnostics.syntax import answer_of
+from kaa.workspace.protocol import PipedPrograms, Workspace
+
+_MAX_OUTPUT_BYTES = 1024 * 1024
+_MAX_CONFIGURATION_BYTES = 256 * 1024
+# Broken formats and literals, invalid syntax in places, and names that do not exist. An unused import is often one that
+# the next edit uses.
+_RULES = "E9,F5,F63,F7,F82"
+_CONFIGURATIONS = ("ruff.toml", ".ruff.toml", "pyproject.toml")
+# That of the project first.
+_RUFF = (
+    'for one in .venv/bin/ruff venv/bin/ruff ruff; do command -v "$one" >/dev/null && exec "$one" "$@"; done; exit 127'
+)
+
+
+class _Location(msgspec.Struct, frozen=True):
+    row: int = 1
+    column: int = 1
+
+
+class _Finding(msgspec.Struct, frozen=True):
+    """What ruff prints of an error, as far as it is used (`--output-format json`)."""
+
+    message: str
+    location: _Location = _Location()
+    code: str | None = None
+
+
+async def ruff_problems(edit: Edit, workspace: Workspace, confined: Callable[[], Workspace]) -> list[Problem]:
+    """The errors that an edit made; none where the project does not use ruff, or there is none.
+
+    Args:
+        edit: the file.
+        workspace: the project.
+        confined: gives the project as programs of its own see it, which may change nothing.
+    """
+    if os.path.splitext(edit.path)[1] not in (".py", ".pyi") or not await _is_used(workspace):
+        return []
+    runs = confined()
+    if not isinstance(runs, PipedPrograms):
+        return []
+    after = await _check(edit, edit.after, runs)
+    before = await _check(edit, edit.before, runs) if after and edit.before is not None else []
+    texts = (edit.before or b"").decode("utf-8", "replace"), edit.after.decode("utf-8", "replace")
+    return new_problems(before, after, *texts)
+
+
+async def _is_used(workspace: Workspace) -> bool:
+    found = await workspace.read_existing(_CONFIGURATIONS, _MAX_CONFIGURATION_BYTES)
+    return any(name != "pyproject.toml" or b"[tool.ruff" in data for name, data in found.items())
+
+
+async def _check(edit: Edit, content: bytes, runs: PipedPrograms) -> list[Problem]:
+    arguments = ("check", "--quiet", "--no-cache", "--select", _RULES, "--output-format", "json")
+    argv = ("sh", "-c", _RUFF, "sh", *arguments, "--stdin-filename", edit.path, "-")
+    try:
+        output = await answer_of(argv, content, runs, _MAX_OUTPUT_BYTES)
+        findings = msgspec.json.decode(output, type=tuple[_Finding, ...])
+    except msgspec.DecodeError:
+        return []
+    return [
+        Problem(edit.name, one.location.row, one.location.column, one.message, f"ruff {one.code or ''}".rstrip())
+        for one in findings
+    ]

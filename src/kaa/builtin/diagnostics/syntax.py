@@ -1,0 +1,114 @@
+"""Syntax errors of an edited file, from a process of the sandbox."""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from kaa.builtin.diagnostics.edited import Edit
+from kaa.builtin.diagnostics.problems import Problem, new_problems
+from kaa.workspace.protocol import CommandRequest, PipedPrograms, Workspace
+
+_SCRIPT = os.path.join(os.path.dirname(os.path.dirname(__file__)), "parsing", "__main__.py")
+_MAX_OUTPUT_BYTES = 64 * 1024
+_LANGUAGES: Final = {
+    **dict.fromkeys((".py", ".pyi", ".pyw"), "python"),
+    **dict.fromkeys((".yaml", ".yml"), "yaml"),
+    **dict.fromkeys((".sh", ".bash"), "bash"),
+    ".json": "json",
+    ".toml": "toml",
+}
+_SHEBANG = re.compile(rb"#!.*?\b(python|bash|sh|zsh|fish|ksh|dash)[\d.]*\b")
+# The Python of the project, which may understand more than that of kaa.
+_OTHER_PYTHON = (
+    'for one in .venv/bin/python venv/bin/python python3; do command -v "$one" >/dev/null && exec "$one" "$@"; done'
+)
+
+
+class _Error(msgspec.Struct, frozen=True):
+    line: int
+    column: int
+    message: str
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """What the process prints."""
+
+    before: tuple[_Error, ...]
+    after: tuple[_Error, ...]
+    python: str
+
+
+def language_of(edit: Edit) -> str | None:
+    """The language that kaa parses a file as, by the end of its name or its first line; None for none."""
+    end = os.path.splitext(edit.path)[1].lower()
+    language = _LANGUAGES.get(end)
+    if (end and language != "bash") or not edit.after.startswith(b"#!"):
+        return language
+    found = _SHEBANG.match(edit.after[:200])
+    interpreter = found.group(1).decode() if found else ""
+    return "python" if interpreter == "python" else "bash" if interpreter in ("bash", "sh") else None
+
+
+async def syntax_problems(edit: Edit, workspace: Workspace, confined: Callable[[], Workspace]) -> list[Problem]:
+    """The syntax errors that an edit made; none where no process can be run.
+
+    Args:
+        edit: the file.
+        workspace: the project.
+        confined: gives the project as programs of its own see it, which may change nothing.
+    """
+    language = language_of(edit)
+    if language is None or not isinstance(workspace, PipedPrograms):
+        return []
+    # -I and -S: nothing of the project is loaded, and no code of other packages at the start.
+    own = (sys.executable, "-I", "-S", "-X", "utf8", _SCRIPT)
+    packages = tuple(filter(os.path.isabs, sys.path)) if language == "yaml" else ()
+    answer = await _parse((*own, *packages), language, edit, workspace)
+    problems = _new(edit, answer, language)
+    if problems and language == "python" and isinstance(other := confined(), PipedPrograms):
+        second = await _parse(("sh", "-c", _OTHER_PYTHON, "sh", "-I", "-S", _SCRIPT), language, edit, other)
+        if second is not None and not second.after:
+            return []  # it is of a newer version
+    return problems
+
+
+async def _parse(argv: Sequence[str], language: str, edit: Edit, runs: PipedPrograms) -> _Answer | None:
+    """What the process says; None if it says nothing."""
+    before = edit.before
+    head = {"language": language, "before": None if before is None else len(before), "after": len(edit.after)}
+    given = msgspec.json.encode(head) + b"\n" + (before or b"") + edit.after
+    output = await answer_of(argv, given, runs, _MAX_OUTPUT_BYTES)
+    try:
+        return msgspec.json.decode(output, type=_Answer)
+    except msgspec.DecodeError:
+        return None
+
+
+async def answer_of(argv: Sequence[str], given: bytes, runs: PipedPrograms, most: int) -> bytes:
+    """What a program prints to its end, or `most` bytes of it; nothing if it does not read what it is given."""
+    output = b""
+    async with runs.piped_program(CommandRequest(argv, carries_findings=False)) as program:
+        program.writer.write(given)
+        program.writer.write_eof()
+        try:
+            while len(output) < most and (chunk := await program.reader.read(most - len(output))):
+                output += chunk
+        except ConnectionError:
+            return b""
+    return output
+
+
+def _new(edit: Edit, answer: _Answer | None, language: str) -> list[Problem]:
+    if answer is None:
+        return []
+    source = f"Python {answer.python}" if language == "python" else language
+
+    def problems(errors: Sequence[_Error]) -> list[Problem]:
+        return [Problem(edit.name, error.line, error.column, error.message, source) for error in errors]
+
+    texts = (edit.before or b"").decode("utf-8", "replace"), edit.after.decode("utf-8", "replace")
+    return new_problems(problems(answer.before), problems(answer.after), *texts)

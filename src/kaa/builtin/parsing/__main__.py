@@ -1,0 +1,151 @@
+"""The process: parses a file as it was and as it is, and prints the syntax errors of both as JSON.
+
+It runs as a command of the sandbox and imports nothing of kaa, so that a file that exhausts or crashes a parser ends
+nothing else. Its input is a line of JSON (`language`, `before`: bytes, or null, `after`: bytes) and both contents. Any
+Python from 3.8 on can run it: Python files are parsed by that of the project, too.
+"""
+
+from __future__ import annotations  # for older versions of Python
+
+import contextlib
+import json
+import re
+import resource
+import subprocess
+import sys
+import warnings
+from typing import Any, Dict  # noqa: UP035 - older versions of Python have no other
+
+_Error = Dict[str, Any]  # noqa: UP006 - as above
+
+_MAX_MEMORY_BYTES = 1024 * 1024 * 1024
+_MAX_CPU_SECONDS = 5
+_MAX_DEPTH = 200
+_MAX_MESSAGE_CHARACTERS = 300
+_BASH_LINE = re.compile(r"line (\d+): (.+)")
+# What other programs fill in before YAML is read.
+_TEMPLATE = re.compile(r"\{\{|\{%|<%")
+_COMMENT_OR_TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_LAST_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
+
+
+def main() -> None:
+    """Read, parse, print."""
+    with contextlib.suppress(ValueError, OSError):  # not every system knows these limits
+        resource.setrlimit(resource.RLIMIT_CPU, (_MAX_CPU_SECONDS, _MAX_CPU_SECONDS))
+        resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
+    warnings.simplefilter("ignore")
+    sys.path += sys.argv[1:]
+    request = json.loads(sys.stdin.buffer.readline())
+    before = None if request["before"] is None else sys.stdin.buffer.read(request["before"])
+    after = sys.stdin.buffer.read(request["after"])
+    parse = _PARSERS[request["language"]]
+    found = parse(after, False)
+    earlier = parse(before, False) if found and before is not None else []
+    if found and (before is None or earlier):
+        found = parse(after, True)
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    json.dump({"before": earlier, "after": found, "python": version}, sys.stdout)
+
+
+# `lenient`: a dialect is no error, as the file is new, or was never anything else.
+
+
+def _python(data: bytes, _lenient: bool) -> list[_Error]:
+    try:
+        compile(data, "file", "exec", dont_inherit=True)
+    except SyntaxError as error:  # with those about indentation
+        return [_error(error.lineno, error.offset, f"{type(error).__name__}: {error.msg}")]
+    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+        return [] if isinstance(error, MemoryError) else [_error(1, 1, f"{type(error).__name__}: {error}")]
+    return []
+
+
+def _json(data: bytes, lenient: bool) -> list[_Error]:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return [_error(data.count(b"\n", 0, error.start) + 1, 1, "it is not UTF-8")]
+    try:
+        json.loads(text)
+    except RecursionError:
+        return []
+    except ValueError as error:
+        # Editors and compilers permit comments and trailing commas.
+        if lenient and _is_json(_LAST_COMMA.sub(r"\1", _COMMENT_OR_TEXT.sub(_without_comment, text))):
+            return []
+        return [_error(getattr(error, "lineno", 1), getattr(error, "colno", 1), getattr(error, "msg", str(error)))]
+    return []
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _without_comment(match: re.Match[str]) -> str:
+    return match.group() if match.group().startswith('"') else " "
+
+
+def _toml(data: bytes, _lenient: bool) -> list[_Error]:
+    import tomllib  # lazy: only kaa's own Python must have it
+
+    try:
+        tomllib.loads(data.decode())
+    except RecursionError:
+        return []
+    except UnicodeDecodeError as error:
+        return [_error(data.count(b"\n", 0, error.start) + 1, 1, "it is not UTF-8")]
+    except ValueError as error:
+        place = re.search(r" \(at line (\d+), column (\d+)\)", str(error))
+        line, column = map(int, place.groups()) if place else (data.count(b"\n") + 1, 1)
+        return [_error(line, column, str(error).partition(" (at ")[0])]
+    return []
+
+
+def _yaml(data: bytes, lenient: bool) -> list[_Error]:
+    import yaml  # lazy: the others find it nowhere
+
+    if lenient and _TEMPLATE.search(data.decode("utf-8", "replace")):
+        return []
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    depth = 0
+    try:
+        for event in yaml.parse(data, Loader=loader):  # nothing is built of them: aliases cannot multiply
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _MAX_DEPTH:
+                return []
+    except RecursionError:
+        return []
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        return [_error(*place, " ".join(filter(None, (error.context, error.problem))))]
+    except (yaml.YAMLError, ValueError) as error:
+        return [_error(1, 1, " ".join(str(error).split()))]
+    return []
+
+
+def _bash(data: bytes, _lenient: bool) -> list[_Error]:
+    try:
+        ended = subprocess.run(["bash", "-n"], check=False, input=data, capture_output=True, timeout=_MAX_CPU_SECONDS)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    if ended.returncode == 0:
+        return []
+    # Of an error there are several lines; the first one names it.
+    match = _BASH_LINE.search(ended.stderr.decode("utf-8", "replace"))
+    return [_error(int(match.group(1)), 1, match.group(2))] if match else []
+
+
+def _error(line: int | None, column: int | None, message: str) -> _Error:
+    return {"line": max(line or 1, 1), "column": max(column or 1, 1), "message": message[:_MAX_MESSAGE_CHARACTERS]}
+
+
+_PARSERS = {"bash": _bash, "json": _json, "python": _python, "toml": _toml, "yaml": _yaml}
+
+if __name__ == "__main__":
+    main()
