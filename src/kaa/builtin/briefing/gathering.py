@@ -1,6 +1,7 @@
 """Gathers the briefing in a moment; what takes longer is left out."""
 
 import asyncio
+import os
 from collections.abc import Coroutine
 
 from kaa.builtin.amounts import counted
@@ -14,7 +15,9 @@ from kaa.workspace.protocol import Workspace
 _MOST_FILES = 1000
 _MOST_CHARACTERS = 470  # less than 120 tokens
 _MOST_TESTS = 3
-_SYSTEM = '. /etc/os-release 2>/dev/null; echo "${PRETTY_NAME:-$(uname -s)} $(uname -m)"; for p in "$@"; do\n'
+_IN_BRANCHES = "-_./+#@=,"
+# Of what PATH leads to, which may be the project's, nothing is executed: the shell's own commands only.
+_SYSTEM = '. /etc/os-release 2>/dev/null; echo "${PRETTY_NAME:-$0}"; for p in "$@"; do\n'
 _PROGRAMS = (
     *("python3", "uv", "node", "npm", "pnpm", "go", "cargo", "java", "ruby", "php"),
     *("gcc", "clang", "make", "cmake", "git", "rg", "jq", "docker"),
@@ -55,7 +58,7 @@ async def _git(workspace: Workspace) -> str:
     head = await git.head()
     if head is None:
         return ""
-    where = f"commit {head.name[:12]}, no branch" if head.detached else f"branch {head.name[:80]}"
+    where = f"commit {head.name[:12]}, no branch" if head.detached else f"branch {_plain(head.name)[:80]}"
     changed = await git.changed_files(_MOST_FILES, untracked=True)
     if changed is None:
         return f"Git: {where}"
@@ -64,11 +67,19 @@ async def _git(workspace: Workspace) -> str:
     return f"Git: {where}, {state}"
 
 
+def _plain(branch: str) -> str:
+    """The name of a branch without what could make more than a name of it, such as the blanks that git permits."""
+    return "".join(one if one.isalnum() or one in _IN_BRANCHES else "?" for one in branch)
+
+
 async def _system(workspace: Workspace) -> str:
     """The system, and the programs there that people build software with."""
-    request = CommandRequest(["sh", "-c", _SCRIPT, "sh", *_PROGRAMS], spill=False, carries_findings=False)
+    kernel = os.uname()
+    request = CommandRequest(
+        ["/bin/sh", "-c", _SCRIPT, kernel.sysname, *_PROGRAMS], spill=False, carries_findings=False
+    )
     result = await workspace.run(request)
     if result.exit_code != 0:
         return ""
     name, *programs = result.tail.decode("utf-8", "replace").splitlines()
-    return f"System: {name[:60]}; {' '.join(programs)}"
+    return f"System: {name[:60]} {kernel.machine}; {' '.join(one for one in programs if one in _PROGRAMS)}"
