@@ -20,6 +20,7 @@ from kaa.core.usage import CHARACTERS_PER_TOKEN, prompt_tokens
 from kaa.ext.api import ConversationContext, ResultsRequest, ShortenResults
 from kaa.workspace.protocol import Workspace
 
+_COMMANDS = "bash"
 _REASON = "old results of tools were left out"
 
 
@@ -73,6 +74,8 @@ async def _left(message: ToolResultMessage, call: ToolCall, workspace: Workspace
 
 
 def _log_of(message: ToolResultMessage) -> str | None:
-    """The file that has the whole output of a command already."""
+    """The file that has the whole output of a command already. The details of other tools are a server's own words."""
+    if message.tool_name != _COMMANDS:
+        return None
     path = message.details.get("fullOutputPath") if isinstance(message.details, dict) else None
     return path if isinstance(path, str) and path else None
