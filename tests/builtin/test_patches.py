@@ -37,6 +37,14 @@ def test_a_patch_adds_deletes_updates_and_moves() -> None:
     assert changed_paths("apply_patch", {"input": patch}) == ("new.py", "old.py", "a.py", "b/a.py")
 
 
+@pytest.mark.parametrize("odd", ["\x0c", "\x0b", "\x1c", "\x85", "\u2028"])
+def test_characters_that_only_unicode_takes_for_line_ends_are_characters(odd: str) -> None:
+    before = f"k\na{odd}b\nk\nc{odd}d\n{odd}\nk\n"
+
+    assert patched(before, "@@\n-k\n+K") == f"K{before[1:]}"
+    assert patched(before, f"@@\n {odd}\n-k\n+K") == f"{before[:-2]}K\n"
+
+
 @pytest.mark.parametrize(
     "wrapped",
     [

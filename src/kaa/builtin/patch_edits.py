@@ -1,5 +1,6 @@
 """Finds the lines that hunks of a patch are about, and makes replacements of them that fit in one place only."""
 
+import re
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from typing import Final
@@ -9,6 +10,8 @@ import msgspec
 from kaa.builtin.patch_text import Hunk
 from kaa.builtin.replacement import EditError, Replacement
 
+# As a patch has them: form feeds and the separators of Unicode are characters like any other.
+_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 # From strict to tolerant: how the lines of a hunk may differ from those of the file.
 _WAYS: Final[tuple[Callable[[str], str], ...]] = (str, str.rstrip, str.strip)
 
@@ -39,7 +42,7 @@ def replacements(text: str, hunks: Sequence[Hunk]) -> tuple[Replacement, ...]:
     Raises:
         EditError: lines of a hunk are not in the file, or two hunks are about the same lines.
     """
-    lines = text.splitlines(keepends=True)
+    lines = _LINE.findall(text)
     bare = [line.rstrip("\r\n") for line in lines]
     spans: list[_Span] = []
     for hunk in hunks:
