@@ -137,6 +137,16 @@ def test_the_tools_follow_the_model(kaa: Kaa, server: ModelServer) -> None:
     assert {"edit", "write"} <= tools(server.requests[0])
 
 
+@pytest.mark.parametrize("missing", ["bash", "write", "edit"])
+def test_without_a_tool_that_patches_are_made_of_the_others_stay(kaa: Kaa, server: ModelServer, missing: str) -> None:
+    server.begin([say("Hello.")])
+
+    kaa.run("-p", "--exclude-tools", missing, "Hello")
+
+    assert {"bash", "edit", "write"} - tools(server.requests[0]) == {missing}
+    assert "apply_patch" not in tools(server.requests[0])
+
+
 def test_hooks_see_the_parts_of_a_patch_as_edits_and_writes(kaa: Kaa, server: ModelServer) -> None:
     (kaa.home / "hooks.json").write_text(
         '{"hooks": {"PreToolUse": [{"matcher": "Edit|Write|apply_patch", "hooks": [{"type": "command", '

@@ -7,6 +7,7 @@ from kaa.ext.api import ConversationContext, ExtensionAPI, RegistrationError, Se
 from kaa.session.changed_paths import PATCH_TOOL
 
 _OTHERS = ("edit", "write")
+_USED = (*_OTHERS, "bash")  # a patch is made of calls of these
 
 
 class _Replaced(msgspec.Struct):
@@ -28,15 +29,14 @@ async def _start(_start: SessionStart, context: ConversationContext) -> None:
 def _follow(_event: object, context: ConversationContext) -> None:
     replaced = context.state(_Replaced, _Replaced)
     if _wants_patches(context):
-        present = tuple(name for name in _OTHERS if name in context.active_tools)
-        if "edit" not in present or PATCH_TOOL in context.active_tools:
+        if any(name not in context.active_tools for name in _USED):  # the user took one, or they are replaced already
             return
         try:
             context.activate_tool(PATCH_TOOL)
         except RegistrationError:  # the user excluded it
             return
-        replaced.tools = present
-        for name in present:
+        replaced.tools = _OTHERS
+        for name in _OTHERS:
             context.deactivate_tool(name)
     elif replaced.tools:
         for name in replaced.tools:
