@@ -16,7 +16,7 @@ from kaa.session.library.importing import import_session
 from kaa.shell.exporting import export_session
 from kaa.shell.exporting import write_session as export
 from tests.session.export.test_page import embedded
-from tests.support.agent_sessions import LEAD, SCOUT, begun, told, write_agent, write_with_agents
+from tests.support.agent_sessions import LEAD, SCOUT, begun, ended, told, write_agent, write_with_agents
 from tests.support.rich_session import call, reply, result, text, user
 from tests.support.sessions import write_session
 
@@ -220,3 +220,39 @@ def test_names_lead_to_no_other_files(tmp_path: Path) -> None:
     )
 
     assert "not for you" not in markdown(path) + exported(path, "html")
+
+
+@pytest.mark.parametrize("wanted", _READABLE)
+def test_secrets_in_how_it_ended_are_left_out(tmp_path: Path, wanted: Format) -> None:
+    path = write_session(
+        tmp_path / "s.jsonl",
+        user("u", None, "Go."),
+        begun("b", "u", LEAD, "", "Lead."),
+        ended("e", "b", LEAD, "correct-horse"),
+    )
+
+    shown = exported(path, wanted, ExportSelection(all_branches=True, redactor=Redactor(["correct-horse"])))
+
+    assert "correct-horse" not in shown
+    assert "0.25" in shown
+
+
+@pytest.mark.parametrize("of_folder", [False, True])
+def test_no_link_leads_to_a_session_elsewhere(tmp_path: Path, of_folder: bool) -> None:
+    (tmp_path / "mine").mkdir()
+    mine = write_with_agents(tmp_path / "mine")
+    sent = tmp_path / "sent.jsonl"
+    sent.write_bytes(mine.read_bytes())
+    folder, agents = tmp_path / "sent.jsonl.agents", tmp_path / "mine/s.jsonl.agents"
+    if of_folder:
+        folder.symlink_to(agents)
+    else:
+        folder.mkdir()
+        (folder / f"{SCOUT}.jsonl").symlink_to(agents / f"{SCOUT}.jsonl")
+
+    shown = markdown(sent)
+    imported = import_session(sent, lambda _: tmp_path / "library", str(tmp_path))
+
+    assert "two doors" not in shown
+    assert f"The session of {SCOUT} is not used" in shown
+    assert imported.missing_agents == 2

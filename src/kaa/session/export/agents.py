@@ -85,6 +85,9 @@ def agent_session(source: SessionSource, agent_id: str) -> Iterator[AgentSession
         yield AgentSession(None, f"The session of {agent_id} was not kept in a file.")
         return
     path = agent_path(source.path, agent_id)
+    if path.is_symlink() or path.parent.is_symlink():  # kaa makes none; in a copy from elsewhere, it may lead anywhere
+        yield AgentSession(None, f"The session of {agent_id} is not used: {path.name} is reached by a link.")
+        return
     with contextlib.ExitStack() as held:
         snapshot: SnapshotFile | None = None
         try:

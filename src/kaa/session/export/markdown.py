@@ -143,7 +143,8 @@ class _Agents:
                 parts += _Talk(source, self._selection, self, counted, agent.id).parts()
         self._depth -= 1
         self._totals.add_agent(counted)
-        return _folded(f"Agent {agent.id}: {task} ({agent.outcome})", "\n\n".join(parts))
+        outcome = redacted(agent.outcome, self._selection)
+        return _folded(f"Agent {agent.id}: {task} ({outcome})", "\n\n".join(parts))
 
 
 class _Results:

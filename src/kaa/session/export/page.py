@@ -166,7 +166,7 @@ def _write_agent(
     task = redacted(agent.beginnings[0].begun.task, selection)
     indexer.begin(-2 - len(index.agents), totals)
     with agent_session(source, agent.id) as (session, problem):
-        shown = PageAgent(agent.id, task, agent.outcome, problem, len(index.rows))
+        shown = PageAgent(agent.id, task, redacted(agent.outcome, selection), problem, len(index.rows))
         index.agents.append(shown)
         for entry in pick(session, branch) if session is not None else ():
             indexer.add(entry)
