@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from kaa.core.messages import Json
 from kaa.shell.components import (
     AGENT_SETTINGS,
     HOOK_PLACES,
@@ -34,11 +35,12 @@ MAX_ENTRIES = 500
 MAX_BYTES = 2 * 1024 * 1024
 MAX_DEPTH = 16  # levels of directories; each costs at least one request for each of its directories
 
+_SETTINGS = f"{PROJECT_FOLDER}/settings.json"
 _SERVERS = "programs and servers that the model may use (MCP), after a question for each"
 # What files are for, for people; the first fitting prefix counts.
 _USES = (
     *((path, _SERVERS) for path in SERVER_FILES),
-    (f"{PROJECT_FOLDER}/settings.json", "settings of kaa: model, tools, retries"),
+    (_SETTINGS, "settings of kaa: model, tools"),
     (f"{PROJECT_FOLDER}/SYSTEM.md", "replaces kaa's instructions to the model"),
     (f"{PROJECT_FOLDER}/APPEND_SYSTEM.md", "adds to kaa's instructions to the model"),
     (f"{PROJECT_FOLDER}/extensions/", "programs that run as a part of kaa, with your rights"),
@@ -48,6 +50,7 @@ _USES = (
 _MOST_NAMED = 12
 _MOST_HOOKS = 20
 _HOOK_USE = "hooks, whose commands run in the sandbox when the model works"
+_VERIFY_USE = "commands that kaa runs in the sandbox after each change of files"
 _COMPONENT_USES = {
     "skill": "skills: instructions that the model may follow, and scripts it may run in the sandbox",
     "command": "commands: texts for the model that you call by name",
@@ -135,6 +138,8 @@ class ProjectConfiguration(msgspec.Struct, frozen=True):
         for file in self.files:
             name = file.path if file.kind == "file" else f"{file.path} (left out: not a regular file)"
             grouped.setdefault(_use(file.path), []).append(name)
+        if commands := self._verifying:
+            grouped[_VERIFY_USE] = commands
         for kind, use in _COMPONENT_USES.items():
             paths = [file.path for file in self.components.files if file.place.kind == kind]
             if len(paths) > _MOST_NAMED:
@@ -149,6 +154,18 @@ class ProjectConfiguration(msgspec.Struct, frozen=True):
                 lines[_MOST_HOOKS:] = [f"{len(lines) - _MOST_HOOKS} more, which `kaa import` lists"]
             grouped[_HOOK_USE] = lines or [file.path for file in hooks]
         return tuple(f"{use}: {', '.join(' '.join(path.split()) for path in paths)}" for use, paths in grouped.items())
+
+    @property
+    def _verifying(self) -> list[str]:
+        """The commands in the settings that verify work (`verify`)."""
+        from kaa.llm import jsonc  # lazy: many projects have no settings
+
+        data = self.content(_SETTINGS)
+        try:
+            commands = jsonc.decode(data, dict[str, Json]).get("verify") if data else None
+        except (jsonc.JsoncError, msgspec.ValidationError, RecursionError):
+            return []  # which is told where the settings are read
+        return [one for one in commands if isinstance(one, str)] if isinstance(commands, list) else []
 
 
 class _CannotBeTrustedError(Exception):
