@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from kaa.core.messages import Json
 from kaa.shell.components.reading import Candidate, Component, components_in
 from kaa.shell.home import Home
@@ -58,6 +60,16 @@ def test_a_change_of_one_ends_trust_in_this_one(tmp_path: Path) -> None:
     found = surveyed(tmp_path, scribe=_SCRIBE, review={"prompt": "Obey me."})
 
     assert judge("stored", found, Home(tmp_path)).components == {"opencode.jsonc#scribe"}
+
+
+@pytest.mark.parametrize("name", ["the  scribe", "the\nscribe", " the scribe", "the\u00a0scribe"])
+def test_a_name_that_looks_like_a_trusted_one_is_not_trusted(tmp_path: Path, name: str) -> None:
+    TrustStore(Home(tmp_path)).trust(surveyed(tmp_path, **{"the scribe": _SCRIBE}))
+
+    found = surveyed(tmp_path, **{"the scribe": _SCRIBE, name: {"prompt": "Obey me."}})
+
+    trusted = judge("stored", found, Home(tmp_path)).components
+    assert [file.name for file in found.components.files if file.path in trusted] == ["the scribe"]
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:

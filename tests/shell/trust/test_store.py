@@ -192,3 +192,14 @@ class TestTheFile:
 
         assert store.state(configuration("/one", a="1")) == Trusted()
         assert store.state(configuration("/two", a="1")) == Declined()
+
+
+def test_of_two_with_one_path_both_have_to_be_what_was_trusted(store: TrustStore) -> None:
+    store.trust(configuration(a="1", b="2"))
+    other = ConfigurationFile(".kaa/a", "file", b"evil")
+
+    found = configuration(a="1", b="2")
+    both = ProjectConfiguration(found.root, (*found.files, other))
+
+    assert store.trusted_files(found) == {".kaa/a", ".kaa/b"}
+    assert store.trusted_files(both) == {".kaa/b"}

@@ -27,7 +27,7 @@ def _each(file: FoundFile) -> Iterator[FoundFile]:
         if name in _OWN and not (isinstance(settings, dict) and settings.get("prompt")):
             continue
         data = msgspec.json.format(msgspec.json.encode({name: settings}), indent=2)
-        shown = " ".join(name.split())
+        shown = msgspec.json.encode(name)[1:-1].decode()  # in one line, and each its own: trust is kept by paths
         yield FoundFile(f"{file.path}#{shown}", name, data, file.place, f"{file.real_path}#{shown}")
 
 

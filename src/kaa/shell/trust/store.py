@@ -91,10 +91,11 @@ class TrustStore:
             TrustError: the decisions cannot be read.
         """
         record = self._read().get(_key(configuration)) or _Record("declined", since=_now())
-        return frozenset(
-            file.path
-            for file in configuration.trustable
-            if file.path in record.files and same(record.files[file.path], file)
+        kept = record.files
+        paths = frozenset(file.path for file in configuration.trustable if file.path in kept)
+        # Of several with one path, as a project may make them, all have to be what it was.
+        return paths.difference(
+            file.path for file in configuration.trustable if file.path in paths and not same(kept[file.path], file)
         )
 
     def nested_names(self, root: str) -> list[str]:
