@@ -276,6 +276,13 @@ def test_failures_at_both_ends_of_a_huge_output_are_found() -> None:
     assert "z.c:3:49: error" in found
 
 
+def test_of_very_many_lines_only_those_at_both_ends_are_looked_at() -> None:
+    blank = "\n" * 400_000
+
+    assert "a.c:3:49: error" in failures("make", _MAKE + blank)
+    assert failures("make", blank + _MAKE + blank) == ""
+
+
 @pytest.mark.parametrize(
     "output",
     [
@@ -287,8 +294,9 @@ def test_failures_at_both_ends_of_a_huge_output_are_found() -> None:
         b"a.c:1:1: error: \n" * 600_000,
         b"/" + b"a:" * 5_000_000,
         (b"=========== 1 failed in 1s ==========\n" + b"____ a ____\n" * 3) * 200_000,
+        b"\n" * 10_000_000,
     ],
-    ids=["one line", "rule", "header", "escapes", "control", "errors", "paths", "summaries"],
+    ids=["one line", "rule", "header", "escapes", "control", "errors", "paths", "summaries", "blank"],
 )
 def test_hostile_outputs_stay_small(output: bytes) -> None:
     found = failures("make && pytest", output)

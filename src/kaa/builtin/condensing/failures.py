@@ -14,6 +14,7 @@ from kaa.workspace.protocol import CommandResult, Workspace
 # Of a command, this much is looked at; of an output, as much at its beginning and at its end.
 _COMMAND_CHARACTERS = 4000
 _SCANNED_BYTES = 1024 * 1024
+_SCANNED_LINES = 60_000  # of each of the two
 # Of a line, this much is compared, and this much is shown.
 _COMPARED_CHARACTERS = 300
 _LINE_CHARACTERS = 500
@@ -54,7 +55,7 @@ async def _read(result: CommandResult, path: str, workspace: Workspace) -> list[
 
 def _found(reporters: Sequence[Reporter], parts: Sequence[bytes]) -> str | None:
     texts = (plain_text(part.decode("utf-8", "replace")).removesuffix("\n") for part in parts)
-    lines = [line for text in texts for line in text.split("\n")]
+    lines = [line for text in texts for line in _outer(text.split("\n"))]
     compared = [line[:_COMPARED_CHARACTERS] for line in lines]
     speaking = [one for one in reporters if any(map(re.compile(one.says).match, compared))]
     if not speaking:
@@ -70,6 +71,12 @@ def _found(reporters: Sequence[Reporter], parts: Sequence[bytes]) -> str | None:
     names = ", ".join(one.name for one in speaking)
     more = f"; {left} more in the full output" if left else ""
     return "\n".join((f"[What failed ({names}{more}):]", *shown, *kept.lines, "[The end of the output:]"))
+
+
+def _outer(lines: list[str]) -> list[str]:
+    """The lines at both ends, as many as are looked at: a megabyte of line feeds would take seconds."""
+    half = _SCANNED_LINES // 2
+    return lines if len(lines) <= _SCANNED_LINES else [*lines[:half], *lines[-half:]]
 
 
 def _blocks(speaking: Sequence[Reporter], compared: Sequence[str]) -> list[range]:
