@@ -96,6 +96,23 @@ def test_a_patch_that_does_not_fit_changes_nothing(kaa: Kaa, server: ModelServer
     assert b"sum" not in (kaa.project / "app.py").read_bytes()
 
 
+def test_two_sections_about_a_file_change_nothing(kaa: Kaa, server: ModelServer) -> None:
+    twice = (
+        "*** Begin Patch\n*** Update File: name.py\n-NAME = 1\n+NAME = 2\n"
+        "*** Update File: ./name.py\n-NAME = 2\n+NAME = 3\n*** End Patch"
+    )
+    again = "*** Begin Patch\n*** Delete File: old.txt\n*** Add File: old.txt\n+new\n*** End Patch"
+    server.begin([call("apply_patch", input=twice), call("apply_patch", input=again), say("Hm.")])
+
+    kaa.run("-p", "Go")
+
+    first, second = results(server.requests[2])
+    assert first.startswith("Nothing was changed: two sections of the patch are about name.py.")
+    assert (kaa.project / "name.py").read_text() == "NAME = 1\n"
+    assert "Deleted old.txt." in second
+    assert (kaa.project / "old.txt").read_text() == "new\n"
+
+
 def test_rules_about_edits_hold_for_patches(kaa: Kaa, server: ModelServer) -> None:
     kaa.settings(features={"editTool": "apply_patch"}, approvals={"deny": ["write: app.py"]})
     server.begin([call("apply_patch", input=_PATCH), say("Hm.")])

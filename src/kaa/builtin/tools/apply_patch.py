@@ -7,6 +7,7 @@ checkpoints and rules treat it as they treat those, and bytes outside of the pat
 import asyncio
 import posixpath
 import shlex
+from collections.abc import Sequence
 
 import msgspec
 
@@ -38,6 +39,7 @@ async def apply_patch(patch: str, context: ToolContext) -> ToolResult:
     """
     try:
         changes = parse_patch(patch)
+        _check_paths(changes)
         steps = [step for change in changes for step in await _steps(change, context)]
     except EditError as error:
         raise ToolError(f"Nothing was changed: {error}") from error
@@ -50,6 +52,18 @@ async def apply_patch(patch: str, context: ToolContext) -> ToolResult:
             return ToolResult((TextContent("\n".join([text, until, *done])),), None, True, result.denials)
         done.append(step.done or text)
     return ToolResult((TextContent("\n".join(done)),), {"display": [{"type": "diff", "text": patch}]})
+
+
+def _check_paths(changes: Sequence[FileChange]) -> None:
+    """Refuse two sections about one file: the lines of the second would be looked for before the first is applied."""
+    seen: dict[str, FileChange] = {}
+    for change in changes:
+        targets = [change.target] if isinstance(change, UpdateFile) and change.target else []
+        for path in map(posixpath.normpath, (change.path, *targets)):
+            is_replaced = isinstance(change, AddFile) and isinstance(seen.get(path), DeleteFile)
+            if path in seen and not is_replaced:
+                raise EditError(f"two sections of the patch are about {path}. Merge them into one.")
+            seen[path] = change
 
 
 async def _steps(change: FileChange, context: ToolContext) -> list[_Step]:
