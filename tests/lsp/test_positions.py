@@ -1,5 +1,7 @@
 """Positions in UTF-16 code units, and changes of texts."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,3 +55,12 @@ def test_the_start_of_each_line_is_where_it_begins(content: str) -> None:
     assert [text.offset(text.position(n, len(one))) - text.offset(Position(n, 0)) for n, one in enumerate(lines)] == [
         len(one) for one in lines
     ]
+
+
+def test_a_text_of_very_many_lines_takes_no_time() -> None:
+    began = time.monotonic()
+
+    text = Text("a line of forty characters, or about so\n" * 200_000)
+
+    assert text.line(199_999).startswith("a line")
+    assert time.monotonic() - began < 3  # by a search from each line to the end: more than 10

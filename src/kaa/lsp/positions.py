@@ -1,8 +1,11 @@
 """Positions of the protocol, which count UTF-16 code units, and those of a text."""
 
+import re
 from collections.abc import Sequence
 
 from kaa.lsp.structure import Position, TextEdit
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class Text:
@@ -14,11 +17,7 @@ class Text:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._starts = [0]
-        place = 0
-        while (ends := [at for at in (text.find("\n", place), text.find("\r", place)) if at >= 0]) != []:
-            place = min(ends) + (2 if text.startswith("\r\n", min(ends)) else 1)
-            self._starts.append(place)
+        self._starts = [0, *(end.end() for end in _LINE_END.finditer(text))]
 
     def line(self, number: int) -> str:
         """A line without its end; empty if there is none. `number`: from 0 on."""
