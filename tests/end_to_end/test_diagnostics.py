@@ -186,3 +186,19 @@ def test_the_terminal_shows_the_error_and_the_servers(kaa: Kaa, server: ModelSer
         assert "new error: a.fake:1:1: red (fake 7)" in terminal.screen.text()
         enter(terminal, "/lsp")
         terminal.wait_for("fake: running")
+
+
+def test_no_shell_of_the_project_runs_with_the_rights_of_commands(kaa: Kaa, server: ModelServer) -> None:
+    use(kaa)
+    programs = kaa.project / ".venv/bin"
+    programs.mkdir(parents=True)
+    for name in ("sh", "bash"):
+        (programs / name).write_text(f"#!/bin/bash\ntouch '{kaa.project}/ran'; exec /bin/{name} \"$@\"\n")
+        (programs / name).chmod(0o755)
+    kaa.setenv(PATH=f"{programs}:{kaa.environ['PATH']}")
+    server.begin([call("write", path="a.sh", content="if\n"), call("write", path="a.py", content="x\n"), say("Done.")])
+
+    kaa.run("-p", "Go")
+
+    assert "[new error] a.sh:" in tool_results(server.requests[1])[0]
+    assert not (kaa.project / "ran").exists()

@@ -218,7 +218,7 @@ class ProjectServer:
         """Run it once, until it ends, is idle or is closed."""
         definition = self._choices[0]
         command = CommandRequest(
-            ["sh", "-c", _script(self._choices)],
+            ["/bin/sh", "-c", _script(self._choices)],
             cwd=self._root,
             env={**_ENVIRONMENT, **definition.environment},
             carries_findings=False,
@@ -246,7 +246,7 @@ class ProjectServer:
         if not isinstance(self._workspace, PipedPrograms):
             return False
         names = (f"command -v {shlex.quote(one.command[0])}" for one in self._choices)
-        found = await answer_of(("sh", "-c", f"{_PATH}; {' || '.join(names)}"), b"", self._workspace, 4096)
+        found = await answer_of(("/bin/sh", "-c", f"{_PATH}; {' || '.join(names)}"), b"", self._workspace, 4096)
         if found and len(self._choices) > 1:
             self.name = os.path.basename(found.decode("utf-8", "replace").strip())
         return bool(found)

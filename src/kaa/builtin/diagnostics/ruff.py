@@ -61,7 +61,7 @@ async def _is_used(workspace: Workspace) -> bool:
 
 async def _check(edit: Edit, content: bytes, runs: PipedPrograms) -> list[Problem]:
     arguments = ("check", "--quiet", "--no-cache", "--select", _RULES, "--output-format", "json")
-    argv = ("sh", "-c", _RUFF, "sh", *arguments, "--stdin-filename", edit.path, "-")
+    argv = ("/bin/sh", "-c", _RUFF, "sh", *arguments, "--stdin-filename", edit.path, "-")
     try:
         output = await answer_of(argv, content, runs, _MAX_OUTPUT_BYTES)
         findings = msgspec.json.decode(output, type=tuple[_Finding, ...])

@@ -70,7 +70,7 @@ async def syntax_problems(edit: Edit, workspace: Workspace, confined: Callable[[
     answer = await _parse((*own, *packages), language, edit, workspace)
     problems = _new(edit, answer, language)
     if problems and language == "python" and isinstance(other := confined(), PipedPrograms):
-        second = await _parse(("sh", "-c", _OTHER_PYTHON, "sh", "-I", "-S", _SCRIPT), language, edit, other)
+        second = await _parse(("/bin/sh", "-c", _OTHER_PYTHON, "sh", "-I", "-S", _SCRIPT), language, edit, other)
         if second is not None and not second.after:
             return []  # it is of a newer version
     return problems

@@ -9,6 +9,7 @@ from __future__ import annotations  # for older versions of Python
 
 import contextlib
 import json
+import os
 import re
 import resource
 import subprocess
@@ -22,6 +23,8 @@ _MAX_MEMORY_BYTES = 1024 * 1024 * 1024
 _MAX_CPU_SECONDS = 5
 _MAX_DEPTH = 200
 _MAX_MESSAGE_CHARACTERS = 300
+# Not that of PATH, which may be the project's: this process has the rights of the model's commands.
+_SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/run/current-system/sw/bin/bash")
 _BASH_LINE = re.compile(r"line (\d+): (.+)")
 # What other programs fill in before YAML is read.
 _TEMPLATE = re.compile(r"\{\{|\{%|<%")
@@ -130,8 +133,11 @@ def _yaml(data: bytes, lenient: bool) -> list[_Error]:
 
 
 def _bash(data: bytes, _lenient: bool) -> list[_Error]:
+    shell = next((path for path in _SHELLS if os.access(path, os.X_OK)), None)
+    if shell is None:
+        return []
     try:
-        ended = subprocess.run(["bash", "-n"], check=False, input=data, capture_output=True, timeout=_MAX_CPU_SECONDS)
+        ended = subprocess.run([shell, "-n"], check=False, input=data, capture_output=True, timeout=_MAX_CPU_SECONDS)
     except (OSError, subprocess.SubprocessError):
         return []
     if ended.returncode == 0:
