@@ -45,6 +45,7 @@ def test_a_run_without_anybody_ends_behind_the_tool_with_a_code_of_its_own(
     write = msgspec.structs.replace(call("write", path="done.txt", content="yes"), usage=Tokens(prompt=7000))
     with ModelServer([write, say("never")]) as server:
         kaa.use(server, "anthropic-messages", **_PRICED)
+        kaa.settings(features={"briefing": False})  # how long that is depends on the machine
         done = kaa.run("-p", *flag, "go")
 
     assert done.code == _BUDGET, done.err

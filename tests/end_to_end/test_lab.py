@@ -99,7 +99,7 @@ def test_the_agent_gets_the_instruction_and_sees_neither_check_nor_solution(lab:
     assert seen.startswith("readme.txt\n")
     assert "secret" not in seen
     assert "of the user" not in seen
-    assert "tests" not in seen.partition("HOME=")[0]
+    assert "tests" not in seen.splitlines()
 
 
 def test_it_goes_on_after_it_was_stopped(lab: Lab) -> None:

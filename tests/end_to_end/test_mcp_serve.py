@@ -145,7 +145,7 @@ def test_the_agent_asks_by_forms(kaa: Kaa, server: ModelServer, *, modern: bool)
         shown.append(asked)
         return {"action": "accept", "content": {"answer": "Allow once"}}
 
-    with serving(kaa, "--agent", "--approvals", "step", modern=modern, forms=True) as client:
+    with serving(kaa, "--agent", "--approvals", "ask", modern=modern, forms=True) as client:
         result = client.call("kaa", allow, prompt="write it")
 
     assert result["structuredContent"]["answer"] == "Written."

@@ -188,7 +188,7 @@ class TestServers:
         assert "\x07" not in listed.out + listed.err
 
     def test_a_call_through_the_gateway_is_judged_like_a_direct_one(self, kaa: Kaa, model: ModelServer) -> None:
-        kaa.settings(approvals={"deny": ["mcp__own__echo"]})
+        kaa.settings(approvals={"deny": ["mcp__own__echo"]}, features={"briefing": False})
         write(kaa.home / "mcp.json", own=entry(kaa))
 
         said = use(kaa, model, "own", text="nothing")

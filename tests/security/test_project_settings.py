@@ -50,6 +50,7 @@ _ALLOWED = {
     "followUpMode",
     "retry",
     "steeringMode",
+    "verify",  # commands for the sandbox and the approvals of the model's own, after trust
     "approvals",  # of these, only what is denied: see above
 }
 

@@ -35,6 +35,8 @@ def project(tier: str, stage: Stage) -> Iterator[Path]:
     with folder_elsewhere() as folder:
         (folder / "project").mkdir()
         (folder / "person").mkdir()
+        stage.home.mkdir(exist_ok=True)
+        (stage.home / "settings.json").write_text('{"features": {"briefing": false}}')
         stage.environ |= {"PATH": os.environ["PATH"], "HOME": str(folder / "person")}
         yield folder / "project"
 

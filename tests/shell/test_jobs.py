@@ -56,6 +56,8 @@ def last_words(conversation: Conversation) -> str:
 def test_an_end_is_told_at_once_and_the_model_not_asked(stage: Stage, exit_code: int, verb: str) -> None:
     command = Command()
     stage.commands = command.run
+    stage.home.mkdir(exist_ok=True)
+    (stage.home / "settings.json").write_text('{"features": {"briefing": false}}')
     stage.server.begin([call("bash", command="npm run dev", background=True), say("It runs."), say("I see.")])
 
     async def scene(conversation: Conversation) -> None:

@@ -7,6 +7,7 @@ from kaa.core.provider import ToolSchema
 from kaa.core.usage import context_parts
 from kaa.ext.api import PromptContext
 from kaa.ext.registry import joined_sections
+from kaa.session.changed_paths import PATCH_TOOL
 from kaa.shell.active_tools import ActiveTools
 from kaa.shell.prompt_profile import BriefTool, PromptProfile, profile_for
 from tests.support.registries import LoadedRegistry
@@ -26,7 +27,8 @@ def _tokens(profile: PromptProfile) -> int:
     for module in (prompt, tools):
         registry.load(module.__name__, module.extend, built_in=True)
     context = PromptContext(cwd="/project", date="2026-11-22", profile=profile)
-    made = ActiveTools(registry, lambda: registry.tools, context)
+    # A model has either patches or edits.
+    made = ActiveTools(registry, lambda: [tool for tool in registry.tools if tool.name != PATCH_TOOL], context)
     return context_parts(joined_sections(made.sections), [tool.schema for tool in made.bound()], ()).total
 
 

@@ -2,7 +2,7 @@
 
 from urllib.parse import quote, unquote, urlsplit
 
-_PLAIN = "/:@!$&'()*+,;=~"
+_PLAIN = "+/:@!$&'()*,;=~"
 
 
 def uri_of(path: str) -> str:

@@ -16,9 +16,15 @@ def change(call: str, edit: tuple[str, str, str] | None = None) -> Seen:
 
 
 def found(*calls: Seen) -> list[str]:
-    """What each call was found to be."""
+    """What each call was found to be, one in each reply."""
     repeats = Repeats()
-    return [repeats.see(one) for one in calls]
+    return [(repeats.begin_reply(), repeats.see(one))[1] for one in calls]  # type: ignore[func-returns-value]
+
+
+def test_the_same_calls_of_one_reply_count_once() -> None:
+    repeats = Repeats()
+
+    assert not any(repeats.see(look("a")) for _ in range(9))
 
 
 def test_the_third_identical_call_with_the_same_result_leads_nowhere() -> None:

@@ -2,7 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-from kaa.core.events import AgentEnd, AgentStart, MessageEnd, ToolExecutionEnd, ToolExecutionStart
+from kaa.core.events import (
+    AgentEnd,
+    AgentStart,
+    CompactionEnd,
+    MessageEnd,
+    ResultsShortened,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+)
 from kaa.core.hooks import GiveUp
 from kaa.core.messages import ToolCall, UserMessage
 from kaa.core.provider import Request
@@ -11,6 +19,10 @@ from kaa.ext.api import ConversationContext, ExtensionAPI
 
 if TYPE_CHECKING:
     from kaa.builtin.loop_detection.watching import Watch
+
+
+# From here on calls do not count as repeated; what the model no longer has, it may well look at again.
+_BEGINNINGS = (AgentStart, AgentEnd, CompactionEnd, ResultsShortened)
 
 
 class Watched:
@@ -22,13 +34,20 @@ class Watched:
 
 def extend(api: ExtensionAPI) -> None:
     """Register the hooks."""
-    api.on_event(AgentStart, MessageEnd, AgentEnd, ToolExecutionStart, ToolExecutionEnd)(_observe)
+    api.on_event(*_BEGINNINGS, MessageEnd, ToolExecutionStart, ToolExecutionEnd)(_observe)
     api.after_tool(_look)
     api.before_request(_escalate)
 
 
 def _observe(
-    event: AgentStart | MessageEnd | AgentEnd | ToolExecutionStart | ToolExecutionEnd, context: ConversationContext
+    event: AgentStart
+    | AgentEnd
+    | CompactionEnd
+    | ResultsShortened
+    | MessageEnd
+    | ToolExecutionStart
+    | ToolExecutionEnd,
+    context: ConversationContext,
 ) -> None:
     watched = context.state(Watched, Watched)
     match event:
@@ -40,7 +59,9 @@ def _observe(
             watched.watch.begin(event)
         case ToolExecutionEnd() if watched.watch is not None:
             watched.watch.end(event, context)
-        case AgentStart() | AgentEnd() | MessageEnd(message=UserMessage(origin="person")) if watched.watch is not None:
+        case MessageEnd() if not isinstance(event.message, UserMessage) or event.message.origin != "person":
+            pass
+        case _ if watched.watch is not None:
             watched.watch.forget(event.agent or "")
         case _:
             pass

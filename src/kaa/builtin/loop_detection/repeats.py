@@ -35,12 +35,13 @@ class Seen(NamedTuple):
 
 
 class _Repeated:
-    """How often a call gave the same result, and when last."""
+    """In how many replies a call gave the same result, and when last."""
 
-    def __init__(self, result: str, number: int) -> None:
+    def __init__(self, result: str, number: int, reply: int) -> None:
         self.result = result
         self.times = 1
         self.last = number
+        self.reply = reply
 
 
 class Repeats:
@@ -52,10 +53,15 @@ class Repeats:
 
     def __init__(self) -> None:
         self.number = 0
+        self._reply = 0
         self._looks: OrderedDict[str, _Repeated] = OrderedDict()
         self._recent: deque[tuple[str, str]] = deque(maxlen=4)
         self._changes: deque[tuple[str, str]] = deque(maxlen=_MOST_CHANGES)
         self._edits: deque[tuple[str, str, str]] = deque(maxlen=_MOST_EDITS)
+
+    def begin_reply(self) -> None:
+        """The next calls are of another reply: those of one reply run at the same time, and count once."""
+        self._reply += 1
 
     def see(self, seen: Seen) -> str:
         """Take note of a call. Returns in what way it leads nowhere, in a sentence; empty if it does not."""
@@ -71,9 +77,13 @@ class Repeats:
     def _see_look(self, seen: Seen) -> str:
         known = self._looks.pop(seen.call, None)
         if known is None or known.result != seen.result or self.number - known.last > _NEAR:
-            known = _Repeated(seen.result, self.number)
+            known = _Repeated(seen.result, self.number, self._reply)
+        elif known.reply == self._reply:
+            known.last = self.number
+            self._looks[seen.call] = known
+            return ""
         else:
-            known.times, known.last = known.times + 1, self.number
+            known.times, known.last, known.reply = known.times + 1, self.number, self._reply
         self._looks[seen.call] = known
         if len(self._looks) > _MOST_CALLS:
             self._looks.popitem(last=False)

@@ -100,7 +100,10 @@ class Watch:
             context: of the one that makes the request.
         """
         caller = self._callers.get(context.caller)
-        if caller is None or not caller.is_new or caller.hits < 2:
+        if caller is None:
+            return None
+        caller.repeats.begin_reply()
+        if not caller.is_new or caller.hits < 2:
             return None
         caller.is_new = False
         told = f"The model repeats itself: {caller.why}."
