@@ -42,7 +42,7 @@ def test_tasks_are_chosen_by_name(tmp_path: Path) -> None:
 
     assert [task.name for task in read_tasks(tmp_path, ["py-*", "sh-?"])[0]] == ["py-a", "py-b", "sh-a"]
     assert [task.name for task in read_tasks(tmp_path / "py-b", [])[0]] == ["py-b"]
-    with pytest.raises(TaskError, match=r"no task in .* whose name fits js-\*"):
+    with pytest.raises(TaskError, match=r"no task in .* whose name matches js-\*"):
         read_tasks(tmp_path, ["js-*"])
 
 

@@ -32,7 +32,7 @@ _FAILURES = (TaskError, VariantError, ResultsError, NotRunError, OSError)
 # In kaa's repository.
 _TASKS = "benchmarks/lab/tasks"
 _MAX_TURNS = 60
-_DESCRIPTION = "Run tasks with a model, and see how many it solves and what that takes. See docs/effectiveness.md."
+_DESCRIPTION = "Run tasks with a model, and see how many it solves and what that takes. See docs/lab.md."
 
 
 def main(arguments: Sequence[str], directory: str) -> int:

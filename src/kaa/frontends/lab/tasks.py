@@ -1,7 +1,7 @@
 """Tasks in Harbor's format: a folder with task.toml, instruction.md, environment/, tests/test.sh and solution/solve.sh.
 
 https://www.harborframework.com/docs/tasks; schema 1.4. The lab takes what works without a container: one step, with a
-check that is a shell script. See docs/effectiveness.md.
+check that is a shell script. See docs/lab.md.
 """
 
 import hashlib
@@ -122,11 +122,11 @@ def read_tasks(root: Path, patterns: Sequence[str]) -> tuple[list[Task], list[Ta
         TaskError: there is no such task.
     """
     if not root.is_dir():
-        raise TaskError(f"there is no folder {root}: give one of tasks with --tasks DIR")
+        raise TaskError(f"there is no folder {root}: name a folder of tasks with --tasks DIR")
     folders = [root.resolve()] if (root / _CONFIG).exists() else _folders(root.resolve())
     chosen = [one for one in folders if not patterns or any(fnmatchcase(one.name, pattern) for pattern in patterns)]
     if not chosen:
-        wanted = f" whose name fits {' or '.join(patterns)}" if patterns else ""
+        wanted = f" whose name matches {' or '.join(patterns)}" if patterns else ""
         raise TaskError(f"there is no task in {root}{wanted}: a task is a folder with a {_CONFIG}")
     tasks, errors = [], []
     for folder in chosen:
