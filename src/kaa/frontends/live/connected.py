@@ -224,7 +224,7 @@ class ConnectedClient:
                 if self._end is None:
                     raise RequestError("it has a terminal: leave it there")
                 self._end()
-                return "it ends"
+                return "the process ends"
             case TellAgent(agent=agent, text=text):
                 hosted.conversation.agents.steer(agent, text)
                 return f"{agent} gets it when its present calls are done"
@@ -245,9 +245,9 @@ class ConnectedClient:
             raise RequestError(f"{_MOST_QUEUED} messages wait already")
         if work.is_busy:
             await work.say(user_message(text), follow_up=follow_up)
-            return "it gets the message when it would stop" if follow_up else "it gets the message as soon as possible"
+            return "the model gets it when it would stop" if follow_up else "the model gets it after its present calls"
         self._served.begin_to_say(text, lambda problem: self.tell(Noticed(problem)))
-        return "it begins with the message"
+        return "a run begins with the message"
 
     async def _run_command(self, text: str) -> str:
         match await self._served.hosted.work.command(text):
