@@ -51,7 +51,7 @@ async def check(proof: Proof, work: Work, context: ConversationContext) -> Conti
     if form == "full" and work.unproven and not proof.reminded:
         proof.reminded = True
         if found := await runnable(context.workspace, work.changed):
-            context.show.notice("Nothing was executed after the last change: the model is reminded once.")
+            context.show.notice("The model executed nothing after its last change: kaa reminds it once.")
             return Continue(_REMINDER.format(files=_named(work), commands=" or ".join(f"`{one}`" for one in found)))
     _keep("nothingToVerify", (), work, context)
     return None
@@ -197,6 +197,6 @@ def _named(work: Work) -> str:
 def _told(commands: Sequence[str], last: Sequence[RanCheck]) -> str:
     """The declared commands and what they said last, for people."""
     if not commands:
-        return 'No commands verify the work. "verify": ["make test"] in settings.json declares some.'
+        return 'No commands are declared. To declare one, write "verify": ["make test"] in settings.json.'
     results = {one.command: one for one in last}
     return "\n".join(_line(results[one]) if one in results else f"`{one}` was not run yet" for one in commands)
