@@ -134,7 +134,7 @@ def _reasons(
         reasons.append(call.outside)
     reasons += [f"it {sentence}" for sentence in lost]
     if policy == "step":
-        reasons.append("every call is asked")
+        reasons.append("the mode step asks before each call")
     if policy == "ask" and call.risk not in ("read", "fetch"):
         obstacle = call.script.obstacle if call.script else None
         reasons.append(f"no rule can allow it: {obstacle}" if obstacle else "no rule allows it")
