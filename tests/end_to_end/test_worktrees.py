@@ -278,3 +278,24 @@ def test_programs_that_the_repository_names_are_confined(repository: Kaa, server
     repository.run("worktrees", "drop", "--force", "try")
 
     assert not canary.exists()
+
+
+def test_files_that_programs_obey_are_in_it_and_no_change(repository: Kaa, server: ModelServer) -> None:
+    (repository.project / ".claude/skills/a").mkdir(parents=True)
+    (repository.project / ".claude/settings.json").write_text("{}")
+    (repository.project / ".claude/skills/a/SKILL.md").write_text("A skill.")
+    (repository.project / ".claude/run.sh").write_text("true")
+    (repository.project / ".claude/run.sh").chmod(0o755)
+    git(repository, "add", ".claude")
+    git(repository, "commit", "-q", "-m", "second")
+    (repository.project / ".kaa").mkdir()
+    (repository.project / ".kaa/settings.json").write_text("{}")
+
+    directory = worked(repository, server)
+
+    assert contents(directory / ".claude") == contents(repository.project / ".claude")
+    assert (directory / ".claude/run.sh").stat().st_mode & 0o111
+    assert (directory / ".kaa/settings.json").read_text() == "{}"
+    assert not list(directory.rglob("*.kaa-blocked*"))
+    assert repository.run("worktrees", "diff", "try").out.strip() == ""
+    assert repository.run("worktrees", "drop", "try").code == 0

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+import msgspec
+
 from kaa.shell.worktrees.registry import WorktreeError
 from kaa.workspace.protocol import CommandRequest, Workspace
 
@@ -72,6 +74,25 @@ if test "$tip" = "$3"; then git update-ref -d "refs/heads/$2"; else echo "$tip";
 """
 
 
+# Files of a tree that are not in the directory, but for links and submodules.
+_MISSING = """\
+cd "$1"; index=$(mktemp -u); trap 'rm -f "$index" "$index.lock"' 0
+export GIT_INDEX_FILE="$index" GIT_WORK_TREE="$1"
+git read-tree "$2"; git ls-files -z -d --format='%(objectmode) %(objectname) %(path)'
+"""
+_BLOB = 'git cat-file blob "$1"'
+_MOST_MOVED = 1000
+_MOST_MOVED_BYTES = 1024 * 1024  # of each
+
+
+class MovedFile(msgspec.Struct, frozen=True):
+    """A file of a tree that is not where git wrote it. `path`: relative to the directory."""
+
+    path: str
+    content: bytes
+    is_executable: bool
+
+
 class States:
     """Trees and commits of a repository.
 
@@ -119,6 +140,19 @@ class States:
         """Write the files of a tree into an empty directory."""
         await self._run(_FILL, directory, tree)
 
+    async def moved(self, directory: str, tree: str) -> list[MovedFile]:
+        """Files of a tree that git has just written into a directory, and that are not there any more."""
+        found = []
+        for entry in (await self._run(_MISSING, directory, tree)).split("\0")[:_MOST_MOVED]:
+            mode, _, rest = entry.partition(" ")
+            name, _, path = rest.partition(" ")
+            if not mode.startswith("100"):
+                continue
+            content = await self._output(_BLOB, name)
+            if len(content) < _MOST_MOVED_BYTES:
+                found.append(MovedFile(path, content, mode == "100755"))
+        return found
+
     async def include(self, project: str, directory: str) -> None:
         """Copy the files that `.worktreeinclude` of the project names although git ignores them."""
         await self._run(_INCLUDE, project, directory)
@@ -162,6 +196,10 @@ class States:
         return await self._run(_DROP, name, branch, start)
 
     async def _run(self, script: str, *arguments: str) -> str:
+        """Run a script, and return what it prints, as text without the line breaks around it."""
+        return (await self._output(script, *arguments)).decode("utf-8", "surrogateescape").strip("\n")
+
+    async def _output(self, script: str, *arguments: str) -> bytes:
         """Run a script, and return what it prints.
 
         Raises:
@@ -178,7 +216,7 @@ class States:
             result = await self._workspace.run(request)
         except OSError as error:
             raise WorktreeError(error.strerror or str(error)) from error
-        text = result.tail.decode("utf-8", "surrogateescape").strip("\n")
         if result.exit_code != 0:
+            text = result.tail.decode("utf-8", "surrogateescape").strip("\n")
             raise WorktreeError(text or ("git took too long" if result.timed_out else "git failed"))
-        return text
+        return result.tail

@@ -13,6 +13,7 @@ import msgspec
 from kaa.shell.home import Home
 from kaa.shell.safety import SandboxFlags, start_workspace
 from kaa.shell.trust.store import TrustStore
+from kaa.shell.worktrees.moved_files import put_back
 from kaa.shell.worktrees.registry import Merged, Worktree, WorktreeError, WorktreeRegistry, checked, project_of
 from kaa.shell.worktrees.states import States
 
@@ -188,6 +189,8 @@ class Worktrees:
         try:
             async with self._states(begun) as states:
                 worktree = await _created(states, begun, self.place)
+                moved = await states.moved(worktree.directory, worktree.base)
+            put_back(moved, worktree.directory, self.place)
         except BaseException:
             shutil.rmtree(directory, ignore_errors=True)
             if begun.store:
