@@ -6,9 +6,11 @@ function agentView(number, isOpen) {
   const agent = agents[number];
   const title = element("summary", "", element("b", "", `Agent ${agent.id}`), " ", element("span", "subject", agent.task), " ", element("span", "note", agent.outcome));
   const view = element("details", "agent", title, agent.problem ? element("p", "problem", agent.problem) : null);
+  view.dataset.agent = number;
   let isFilled = false;
+  const isWithinItself = () => agentsBeingDrawn.has(number) || view.parentElement?.closest(`details[data-agent="${number}"]`);
   const fillAgent = () => {
-    if (isFilled || agentsBeingDrawn.has(number)) return;
+    if (isFilled || isWithinItself()) return;
     isFilled = true;
     agentsBeingDrawn.add(number);
     view.append(...agentEntries(agent, isOpen));
