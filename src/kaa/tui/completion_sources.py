@@ -41,11 +41,18 @@ class CommandCompletion:
     Args:
         commands: those there are now.
         prefix: what commands begin with.
+        pick: chooses those that fit what was typed; by default also names that only resemble it.
     """
 
-    def __init__(self, commands: Callable[[], Sequence[CommandEntry]], prefix: str = "/") -> None:
+    def __init__(
+        self,
+        commands: Callable[[], Sequence[CommandEntry]],
+        prefix: str = "/",
+        pick: Callable[[str, Sequence[CommandEntry]], Iterable[CommandEntry]] | None = None,
+    ) -> None:
         self._commands = commands
         self._prefix = prefix
+        self._pick = pick or _resembling
 
     def complete(self, text: str, caret: int, *, requested: bool) -> Completions | None:
         """The names that fit, or what fits as an argument of the command."""
@@ -60,9 +67,6 @@ class CommandCompletion:
         return None
 
     def _names(self, typed: str, caret: int) -> Completions | None:
-        # Lazily: nobody has typed a command before the first frame.
-        from kaa.tui.fuzzy import rank
-
         items = [
             Completion(
                 f"{self._prefix}{command.name} ",
@@ -70,7 +74,7 @@ class CommandCompletion:
                 command.description,
                 submits=command.name.startswith(typed),
             )
-            for command in rank(typed, self._commands(), lambda command: command.name)
+            for command in self._pick(typed, self._commands())
         ]
         return Completions(0, caret, items) if items else None
 
@@ -88,6 +92,18 @@ class CommandCompletion:
 
         command.arguments(typed, fill)
         return None if is_answered and not completions.items else completions
+
+
+def _resembling(typed: str, commands: Sequence[CommandEntry]) -> Iterable[CommandEntry]:
+    # Lazily: nobody has typed a command before the first frame.
+    from kaa.tui.fuzzy import rank
+
+    return rank(typed, commands, lambda command: command.name)
+
+
+def beginning_with(typed: str, commands: Sequence[CommandEntry]) -> Iterable[CommandEntry]:
+    """The commands whose names begin with what was typed."""
+    return (command for command in commands if command.name.startswith(typed))
 
 
 class PathIndex(Protocol):

@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.tui.completion import Completion
-from kaa.tui.completion_sources import CommandCompletion, CommandEntry, FileCompletion, NameCompletion, PathCompletion
+from kaa.tui.completion_sources import (
+    CommandCompletion,
+    CommandEntry,
+    FileCompletion,
+    NameCompletion,
+    PathCompletion,
+    beginning_with,
+)
 from kaa.tui.components.completion_menu import CompletionMenu
 from kaa.tui.components.editor import Editor
 from kaa.tui.events import Paste
@@ -417,3 +424,14 @@ class TestMenu:
             menu.move(by)
 
         assert_well_formed(menu.render(width), width)
+
+
+def test_a_source_can_be_held_to_names_that_begin_with_what_was_typed() -> None:
+    commands = [CommandEntry("new", "a new session"), CommandEntry("worktree", "")]
+    source = CommandCompletion(lambda: commands, "", beginning_with)
+
+    found = source.complete("w", 1, requested=False)
+
+    assert found is not None
+    assert [item.label for item in found.items] == ["worktree"]
+    assert source.complete("wq", 2, requested=False) is None

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from kaa.frontends.interactive.main_view import MainView
-from kaa.tui.completion_sources import CommandCompletion, CommandEntry
+from kaa.tui.completion_sources import CommandCompletion, CommandEntry, beginning_with
 
 
 class EditorModes:
@@ -41,7 +41,7 @@ class EditorModes:
             vim = Vim(self._main_view.editor, self._main_view.context)
             history = self._main_view.editor.history
             vim.on_command = self._on_command
-            vim.command_sources = (CommandCompletion(lambda: colon_commands(self._offered()), ""),)
+            vim.command_sources = (CommandCompletion(lambda: colon_commands(self._offered()), "", beginning_with),)
             vim.entered_commands = lambda: lines_of(history.entries)
             vim.on_mode_change = lambda: self._on_change(vim.mode.upper())
             self._main_view.editor.mode = vim
