@@ -63,9 +63,9 @@ def test_highlighting_marks_its_columns_and_no_others(line: str, start: int, len
     width = cells(plain(line))
     start, stop = min(start, width), min(start + length, width)
 
-    marked = shown(highlight(line, start, stop, "7"))
+    marked, unmarked = (shown(one, width + 2) for one in (highlight(line, start, stop, "7"), line))
 
     assert [column for column, cell in enumerate(marked) if cell.style.inverse] == [*range(start, stop)]
     # A wide character at an edge gives way to spaces.
-    assert marked[: max(0, start - 1)] == shown(line)[: max(0, start - 1)]
-    assert marked[stop + 1 :] == shown(line)[stop + 1 :]
+    assert marked[: max(0, start - 1)] == unmarked[: max(0, start - 1)]
+    assert marked[stop + 1 :] == unmarked[stop + 1 :]
