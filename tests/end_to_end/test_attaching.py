@@ -147,7 +147,7 @@ def test_a_kaa_with_a_terminal_listens_too(seat: Seat, server: ModelServer) -> N
             program.press("y")
             terminal.wait_for("Made.")
             assert "Allow bash?" not in terminal.screen.text()
-            assert "as soon as possible" in seat.run("agents", "tell", str(listed["pid"]), "from elsewhere").out
+            assert "after its present calls" in seat.run("agents", "tell", str(listed["pid"]), "from elsewhere").out
             terminal.wait_for("from elsewhere")
             program.wait_for("from elsewhere")
             assert "stopped" in seat.run("agents", "stop", str(listed["pid"])).out

@@ -101,7 +101,7 @@ def test_it_is_told_and_stopped_from_another_terminal(kaa: Kaa, server: ModelSer
     with started(kaa, "work") as one:
         server.wait_for_requests(1)
 
-        assert "as soon as possible" in kaa.run("agents", "tell", one.short, "look", "left").out
+        assert "after its present calls" in kaa.run("agents", "tell", one.short, "look", "left").out
         (kaa.project / "go").touch()
         server.wait_until_stalled()
         answer = json.loads(kaa.run("agents", "stop", "--json", str(one.pid)).out)
@@ -218,7 +218,7 @@ def test_a_flood_and_a_client_that_hangs_do_not_hold_it_up(kaa: Kaa, server: Mod
             hanging.sendall(b'{"type":"follow","number":1}\n')  # and reads nothing
             with sockets(kaa).connect(socket_name(one.session)) as flooding:
                 _flood(flooding)
-                assert "as soon as possible" in kaa.run("agents", "tell", one.short, "hello").out
+                assert "after its present calls" in kaa.run("agents", "tell", one.short, "hello").out
                 (kaa.project / "go").touch()
                 wait_until(lambda: "All done." in one.text)
         one.wait_for_end()
