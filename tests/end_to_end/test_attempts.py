@@ -3,7 +3,7 @@
 import json
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,9 @@ import pytest
 from tests.end_to_end.kaa_process import Finished, Kaa, conversation
 from tests.end_to_end.seat import Seat, enter, is_idle
 from tests.support.elsewhere import folder_elsewhere
-from tests.support.model_script import Fault
-from tests.support.model_server import WRONG_KEY, Answer, ModelServer, call, say
+from tests.support.model_plan import Plan, Script
+from tests.support.model_script import Fault, ScriptItem
+from tests.support.model_server import WRONG_KEY, Answer, ModelServer, Received, call, say
 from tests.support.patience import HANG_SECONDS
 from tests.support.rpc_client import rpc
 
@@ -32,9 +33,35 @@ def kaa() -> Iterator[Kaa]:
         yield kaa
 
 
+_LAST = (("I did it.",), ("Done",))
+
+
+class AttemptsServer(ModelServer):
+    """Keeps the last answers of the attempts for requests with a result: one attempt may end before another begins."""
+
+    def __init__(self, script: Iterable[ScriptItem] = ()) -> None:
+        super().__init__()
+        self._last = Script(())
+        self.begin(script)
+
+    def begin(self, script: Iterable[ScriptItem]) -> None:
+        items = list(script)
+        last = [item for item in items if isinstance(item, Answer) and item.text in _LAST]
+        super().begin([item for item in items if item not in last])
+        self._last = Script(last)
+
+    def answer(self, request: Received) -> Plan:
+        if b'"role":"tool"' not in request.body or not self._last.remaining:
+            return super().answer(request)
+        self.requests.append(request)
+        plan = self._last.take("openai-completions")
+        self.changed()
+        return plan
+
+
 @pytest.fixture
 def server(kaa: Kaa) -> Iterator[ModelServer]:
-    with ModelServer() as server:
+    with AttemptsServer() as server:
         kaa.use(server, "openai-completions")
         yield server
 
@@ -235,7 +262,7 @@ def test_worktrees_survive_the_end_of_kaa(kaa: Kaa, server: ModelServer) -> None
 def finished(kaa: Kaa, *answers: str, changes: tuple[str, str]) -> tuple[list[dict[str, Any]], Finished]:
     """Have a client of rpc mode answer the questions; returns them, and what the command replied."""
     asked = []
-    with ModelServer(two(*changes)) as server:
+    with AttemptsServer(two(*changes)) as server:
         kaa.use(server, "openai-completions")
         with rpc(kaa) as client:
             client.send({"type": "prompt", "message": _TASK, "id": "1"})
@@ -281,7 +308,7 @@ def test_a_user_takes_none_and_keeps_all(kaa: Kaa, answers: tuple[str, ...]) -> 
 
 
 def test_what_the_user_changed_meanwhile_is_not_overwritten(kaa: Kaa) -> None:
-    with ModelServer(two("echo mine > file", "echo mine > file")) as server:
+    with AttemptsServer(two("echo mine > file", "echo mine > file")) as server:
         kaa.use(server, "openai-completions")
         with rpc(kaa) as client:
             client.send({"type": "prompt", "message": _TASK, "id": "1"})
@@ -318,7 +345,7 @@ def test_esc_stops_all_and_one_is_stopped_by_name(seat: Seat) -> None:
 @pytest.fixture
 def seat() -> Iterator[Seat]:
     """Elsewhere, as above."""
-    with folder_elsewhere() as folder, ModelServer() as model:
+    with folder_elsewhere() as folder, AttemptsServer() as model:
         seat = Seat(folder, model)
         seat.setenv(GIT_CEILING_DIRECTORIES=str(folder))
         (seat.project / "file").write_text("old\n")
