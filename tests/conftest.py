@@ -1,12 +1,14 @@
 """What holds for all tests: what confines commands here, and no property test fails because the machine was busy."""
 
 import signal
+from collections.abc import Iterator
 
 import msgspec
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.end_to_end.kaa_process import Kaa
+from tests.support.warm_start import warm_runs
 
 settings.register_profile("untimed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
@@ -21,6 +23,13 @@ def default_signals() -> None:
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm(default_signals: None) -> Iterator[None]:
+    """Runs of kaa start in a process that has loaded it."""
+    with warm_runs():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sysconfig
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,10 +13,9 @@ from kaa.core.messages import Json
 from tests.support.model_faults import API_KEY
 from tests.support.model_server import MODEL_ID, ModelServer, Received, Wire
 from tests.support.patience import HANG_SECONDS
+from tests.support.warm_start import COMMAND, KaaProcess
 
 SECRET = API_KEY
-
-COMMAND = str(Path(sysconfig.get_path("scripts")) / "kaa")
 
 # What the run needs of our own environment; everything else could change what is tested.
 _KEPT_VARIABLES = ("PATH", "TMPDIR", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")
@@ -66,17 +64,9 @@ class Kaa:
 
     def run(self, *arguments: str, stdin: str = "") -> Finished:
         """Run to the end."""
-        done = subprocess.run(
-            [COMMAND, *arguments],
-            cwd=self.project,
-            env=self.environ,
-            input=stdin,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=HANG_SECONDS,
-            check=False,
-        )
-        return Finished(done.returncode, done.stdout, done.stderr)
+        with self.running(*arguments, stdin=subprocess.PIPE) as process:
+            out, err = process.communicate(stdin, timeout=HANG_SECONDS)
+        return Finished(process.returncode, out, err)
 
     def run_in_shell(self, line: str) -> Finished:
         """Run a command line of bash, in which `$KAA` is the command, to the end."""
@@ -95,7 +85,7 @@ class Kaa:
     @contextmanager
     def running(self, *arguments: str, stdin: int = subprocess.DEVNULL) -> Iterator["subprocess.Popen[str]"]:
         """Start, and make sure that it is gone at the end."""
-        process = subprocess.Popen(
+        process: KaaProcess[str] = KaaProcess(
             [COMMAND, *arguments],
             cwd=self.project,
             env=self.environ,

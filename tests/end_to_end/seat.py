@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.end_to_end.kaa_process import COMMAND, Kaa, conversation
+from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.support.model_server import MODEL_ID, Answer, Fault, ModelServer, ScriptItem
 from tests.support.program import Program
 from tests.support.screen import Screen
+from tests.support.warm_start import COMMAND
 
 # The footer names the model when the conversation is open.
 READY = f"test/{MODEL_ID}"

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 import pytest
 
 from tests.end_to_end.detached import WAIT, Detached, started, wait_until
-from tests.end_to_end.kaa_process import COMMAND
 from tests.end_to_end.seat import Seat, enter, is_idle, pausing
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import ModelServer, call, say
 from tests.support.program import Program
+from tests.support.warm_start import COMMAND
 
 
 @pytest.fixture

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from kaa.core.messages import Json
-from tests.end_to_end.kaa_process import COMMAND, Kaa, conversation
+from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.end_to_end.seat import READY, enter
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.extension_sources import write
 from tests.support.model_server import ModelServer, Received, call, say
 from tests.support.program import Program
 from tests.support.trusting import trust
+from tests.support.warm_start import COMMAND
 
 _SERVER = Path(__file__).parents[1] / "support" / "language_server.py"
 _ERROR = "[new error] a.py:1:5: SyntaxError: '(' was never closed"

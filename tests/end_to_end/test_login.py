@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.end_to_end.kaa_process import COMMAND
 from tests.end_to_end.seat import Seat, enter
 from tests.support.key_server import KeyServer
 from tests.support.model_server import MODEL_ID, say
 from tests.support.oauth_server import USER_CODE, OAuthServer, refusal
 from tests.support.program import Program
 from tests.support.screen import Screen
+from tests.support.warm_start import COMMAND
 
 KEY = "sk-$right!key"
 

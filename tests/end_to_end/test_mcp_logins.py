@@ -12,7 +12,6 @@ from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.config.reading import configured
 from kaa.shell.trust.configuration import ConfigurationFile, ProjectConfiguration
 from kaa.shell.trust.store import TrustStore
-from tests.end_to_end.kaa_process import COMMAND
 from tests.end_to_end.seat import Seat, answer, enter
 from tests.end_to_end.test_login import browse
 from tests.support.mcp_oauth import McpOAuthServer
@@ -22,6 +21,7 @@ from tests.support.oauth_server import refusal
 from tests.support.patience import HANG_SECONDS
 from tests.support.program import Program
 from tests.support.screen import Screen
+from tests.support.warm_start import COMMAND
 
 ECHO = call("mcp", action="call", server="lab", tool="echo", arguments={"text": "through the door"})
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kaa.core.messages import Json
-from tests.end_to_end.kaa_process import COMMAND, Kaa, conversation
+from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.end_to_end.seat import READY
 from tests.support import mcp_server
 from tests.support.elsewhere import folder_elsewhere
@@ -18,6 +18,7 @@ from tests.support.model_server import ModelServer, call, say
 from tests.support.program import Program
 from tests.support.rpc_client import rpc
 from tests.support.trusting import trust
+from tests.support.warm_start import COMMAND
 
 
 @pytest.fixture

@@ -11,12 +11,13 @@ import msgspec
 import pytest
 
 from kaa.core.messages import Json
-from tests.end_to_end.kaa_process import COMMAND, Kaa, conversation
+from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.end_to_end.seat import pausing
 from tests.support.model_script import Refusal
 from tests.support.model_server import ModelServer, call, say
 from tests.support.patience import HANG_SECONDS
 from tests.support.rpc_client import Line, RpcClient, rpc
+from tests.support.warm_start import COMMAND, KaaProcess
 
 _UNTIL_GO = "until test -e go; do sleep 0.02; done"
 
@@ -816,7 +817,7 @@ class TestTheEnd:
         with (
             os.fdopen(output),
             os.fdopen(errors, "wb") as pipe,
-            subprocess.Popen(
+            KaaProcess[bytes](
                 command, cwd=kaa.project, env=kaa.environ, stdin=subprocess.PIPE, stdout=pipe, stderr=pipe
             ) as process,
         ):

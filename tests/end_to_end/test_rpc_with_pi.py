@@ -13,10 +13,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.end_to_end.kaa_process import COMMAND, Kaa
+from tests.end_to_end.kaa_process import Kaa
 from tests.support.model_script import Refusal
 from tests.support.model_server import ModelServer, call, say
 from tests.support.patience import HANG_SECONDS
+from tests.support.warm_start import COMMAND
 
 _PACKAGE = os.environ.get("KAA_PI_PACKAGE", "")
 

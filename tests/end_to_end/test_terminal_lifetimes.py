@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.kaa_process import COMMAND
 from tests.end_to_end.seat import READY, Seat, answer, enter, is_idle, pausing
 from tests.support.model_server import call, say
 from tests.support.patience import HANG_SECONDS
 from tests.support.processes import Processes
 from tests.support.program import Program
 from tests.support.screen import Screen
+from tests.support.warm_start import COMMAND
 
 
 def is_given_back(program: Program) -> bool:

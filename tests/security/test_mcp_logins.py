@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.kaa_process import COMMAND
 from tests.end_to_end.seat import Seat, answer, enter
 from tests.end_to_end.test_login import browse
 from tests.end_to_end.test_mcp_logins import ECHO, address_on, configure, log_in
@@ -16,6 +15,7 @@ from tests.support.model_server import ModelServer, call, say
 from tests.support.oauth_server import refusal
 from tests.support.program import Program
 from tests.support.screen import Screen
+from tests.support.warm_start import COMMAND
 
 
 @pytest.fixture

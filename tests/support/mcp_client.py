@@ -6,8 +6,9 @@ from contextlib import contextmanager
 from itertools import count
 
 from kaa.core.messages import Json
-from tests.end_to_end.kaa_process import COMMAND, Kaa
+from tests.end_to_end.kaa_process import Kaa
 from tests.support.rpc_client import Line, RpcClient
+from tests.support.warm_start import COMMAND, KaaProcess
 
 MODERN = "2026-07-28"
 
@@ -83,7 +84,7 @@ class ServeClient:
 @contextmanager
 def serving(kaa: Kaa, *arguments: str, modern: bool = True, forms: bool = False) -> Iterator[ServeClient]:
     """A client of a `kaa mcp serve` that is gone at the end."""
-    process = subprocess.Popen(
+    process: KaaProcess[bytes] = KaaProcess(
         [COMMAND, "mcp", "serve", *arguments],
         cwd=kaa.project,
         env=kaa.environ,

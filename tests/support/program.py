@@ -27,6 +27,7 @@ from tests.support.patience import HANG_SECONDS
 from tests.support.processes import Processes
 from tests.support.screen import Screen
 from tests.support.screen_replies import CELL_HEIGHT, CELL_WIDTH
+from tests.support.warm_start import KaaProcess
 
 # What is waited for: a text on the screen, a pattern in it (`^` and `$` are ends of rows), or a condition.
 Wanted: TypeAlias = str | re.Pattern[str] | Callable[[Screen], bool]
@@ -35,10 +36,6 @@ Wanted: TypeAlias = str | re.Pattern[str] | Callable[[Screen], bool]
 _HANG_UP_SECONDS = 20.0
 
 _STEP_SECONDS = 0.02
-
-# A session leader that opens a terminal gets it as its own (tty(4)); in a process with threads, nothing of Python's
-# may run between fork and exec.
-_ON_TERMINAL = ("/bin/sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1')
 
 
 class NotShownError(AssertionError):
@@ -84,8 +81,9 @@ class Program:
         terminal, line = os.openpty()
         _set_size(terminal, screen)
         os.set_blocking(terminal, False)
-        process = subprocess.Popen(
-            [*_ON_TERMINAL, os.ttyname(line), *argv],
+        process: KaaProcess[bytes] = KaaProcess(
+            list(argv),
+            terminal=os.ttyname(line),
             env={"TERM": "xterm-256color", "COLORTERM": "truecolor", **env},
             cwd=cwd,
             stdin=subprocess.DEVNULL,

@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from tests.end_to_end.kaa_process import COMMAND, Kaa
+from tests.end_to_end.kaa_process import Kaa
 from tests.support.patience import HANG_SECONDS
+from tests.support.warm_start import COMMAND, KaaProcess
 
 Line: TypeAlias = dict[str, Any]  # any: JSON of every shape
 
@@ -103,7 +104,7 @@ class RpcClient:
 @contextmanager
 def rpc(kaa: Kaa, *arguments: str) -> Iterator[RpcClient]:
     """A client of a kaa that is gone at the end."""
-    process = subprocess.Popen(
+    process: KaaProcess[bytes] = KaaProcess(
         [COMMAND, "--mode", "rpc", *arguments],
         cwd=kaa.project,
         env=kaa.environ,

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from kaa.core.messages import Json
-from tests.end_to_end.kaa_process import COMMAND, Kaa
+from tests.end_to_end.kaa_process import Kaa
 from tests.live.mcp.installed import PYTHON, needs_sdk
 from tests.support.model_server import ModelServer, call, say
 from tests.support.patience import HANG_SECONDS
+from tests.support.warm_start import COMMAND
 
 pytestmark = needs_sdk
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.kaa_process import COMMAND, Kaa
+from tests.end_to_end.kaa_process import Kaa
 from tests.support.model_server import Answer, Fault, ModelServer
 from tests.support.patience import HANG_SECONDS
+from tests.support.warm_start import COMMAND
 
 _PATTERN = Path("/proc/sys/kernel/core_pattern")
 

@@ -16,9 +16,10 @@ from pathlib import Path
 import pytest
 
 from kaa.hands.inotify import Inotify
-from tests.end_to_end.kaa_process import COMMAND, Kaa
+from tests.end_to_end.kaa_process import Kaa
 from tests.support.model_server import ModelServer, call, say
 from tests.support.patience import HANG_SECONDS
+from tests.support.warm_start import COMMAND
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs mounts and inotify")
 

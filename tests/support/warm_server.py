@@ -1,0 +1,128 @@
+"""A process that has loaded kaa, and forks for each run that a test asks for: `python warm_server.py SOCKET COMMAND`.
+
+A run costs half as much as one that loads kaa first. Each request is JSON with the three standard descriptors; the
+answer is the pid. The new process is a child of the process that started this one, so that it can wait for it.
+"""
+
+import asyncio  # noqa: F401 - loaded once for all runs
+import ctypes
+import gc
+import io
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from importlib import import_module
+from typing import Any, TypeAlias
+
+Request: TypeAlias = dict[str, Any]  # any: the types of `warm_start.Start`
+
+# clone(2): the child's parent is that of the caller.
+_CLONE_PARENT = 0x8000
+_CLONE_NUMBERS = {"x86_64": 56, "aarch64": 220}
+_LIMIT = 1 << 20
+
+# With these comes nearly all that a run without a terminal, with one, and by rpc needs; more makes each fork slower.
+_LOADED = (
+    "concurrent.futures.thread",
+    "encodings.idna",
+    "hashlib",
+    "kaa.cli",
+    "kaa.ext.call_titles",
+    "kaa.ext.conversation_session",
+    "kaa.frontends.headless",
+    "kaa.frontends.interactive.boot",
+    "kaa.frontends.interactive.engine",
+    "kaa.frontends.interactive.ui",
+    "kaa.frontends.json_output",
+    "kaa.frontends.rpc",
+    "kaa.frontends.text_output",
+    "kaa.hands.confinement.layout",
+    "kaa.llm.anthropic.provider",
+    "kaa.llm.completions.provider",
+    "kaa.llm.written_calls.provider",
+    "kaa.shell.acting.control",
+    "kaa.shell.approvals.gate",
+    "kaa.shell.approvals.memory",
+    "kaa.shell.approvals.rule_file",
+    "kaa.shell.opening",
+    "kaa.shell.preparing",
+    "kaa.shell.trust.store",
+    "kaa.workspace.git",
+    "kaa.workspace.network.listening",
+    "kaa.workspace.network.registries",
+    "kaa.workspace.removal",
+    "kaa.workspace.sandbox.denials",
+    "kaa.workspace.sandbox.outside_services",
+    "kaa.workspace.sandbox.watch",
+)
+
+
+def main() -> None:
+    requests = socket.socket(fileno=int(sys.argv[1]))
+    command = sys.argv[2]
+    sys.path[0] = os.path.dirname(command)
+    _load()
+    clone = ctypes.CDLL(None, use_errno=True).syscall
+    number = _CLONE_NUMBERS[os.uname().machine]
+    while True:
+        data, descriptors, _, _ = socket.recv_fds(requests, _LIMIT, 3)
+        if not data:
+            return
+        pid = clone(number, _CLONE_PARENT | signal.SIGCHLD, 0, 0, 0, 0)
+        if pid == 0:
+            ctypes.pythonapi.PyOS_AfterFork_Child()
+            requests.close()
+            _become(json.loads(data), command, descriptors)
+            break
+        for descriptor in descriptors:
+            os.close(descriptor)
+        requests.sendall(f"{pid if pid > 0 else -ctypes.get_errno()}\n".encode())
+    from kaa.cli import main as run
+
+    sys.exit(run())
+
+
+def _load() -> None:
+    """Load what a run may need. Kept out of garbage collections, which would write to all of the shared memory."""
+    for name in _LOADED:
+        import_module(name)
+    gc.collect()
+    gc.freeze()
+
+
+def _become(request: Request, command: str, descriptors: list[int]) -> None:
+    """Take on the descriptors, directory, environment and terminal of a new process of kaa."""
+    if request["session"]:
+        os.setsid()
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, number)
+    for descriptor in descriptors:
+        os.close(descriptor)
+    if terminal := request["terminal"]:  # a session leader that opens a terminal gets it as its own (tty(4))
+        line = os.open(terminal, os.O_RDWR)
+        for number in range(3):
+            os.dup2(line, number)
+        os.close(line)
+    os.umask(request["umask"])
+    os.chdir(request["cwd"])
+    os.environ.clear()
+    os.environ.update(request["environ"])
+    time.tzset()
+    sys.argv = [command, *request["arguments"]]
+    # As Python itself opens them in the locale C.UTF-8.
+    sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115 - open until the end
+    sys.stdout = _output(1, "surrogateescape", is_line_buffered=os.isatty(1))
+    sys.stderr = _output(2, "backslashreplace", is_line_buffered=True)
+
+
+def _output(descriptor: int, errors: str, *, is_line_buffered: bool) -> io.TextIOWrapper:
+    return io.TextIOWrapper(
+        os.fdopen(descriptor, "wb", closefd=False), encoding="utf-8", errors=errors, line_buffering=is_line_buffered
+    )
+
+
+if __name__ == "__main__":
+    main()

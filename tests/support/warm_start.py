@@ -1,0 +1,151 @@
+"""Runs of kaa that need not load it first: `warm_server.py` has, and forks.
+
+While tests run, a `KaaProcess` is forked there unless its run depends on how Python starts. Everywhere else, for
+instance in benchmarks, it is a plain process of `COMMAND`. `KAA_TESTS_COLD=1` makes all of them plain.
+"""
+
+import inspect
+import os
+import re
+import socket
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, AnyStr
+
+import msgspec
+
+COMMAND = str(Path(sysconfig.get_path("scripts")) / "kaa")
+
+# A session leader that opens a terminal gets it as its own (tty(4)); in a process with threads, nothing of Python's
+# may run between fork and exec.
+_ON_TERMINAL = ("/bin/sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1')
+
+_SERVER = Path(__file__).with_name("warm_server.py")
+
+# What Python reads when it starts. Coverage is measured from the first line that is loaded.
+_READ_AT_START = ("PYTHON", "COVERAGE_", "LC_", "LD_", "MALLOC_")
+_LOCALE = "C.UTF-8"
+
+
+class _Server:
+    """The process that has loaded kaa, from the first run on."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._requests: socket.socket | None = None
+
+    def fork(self, request: Mapping[str, object], descriptors: list[int]) -> int:
+        """Start a run; its pid."""
+        requests = self._requests or self._start()
+        socket.send_fds(requests, [msgspec.json.encode(request)], descriptors)
+        answer = requests.recv(64)
+        if not (pid := int(answer or 0)):
+            raise ChildProcessError("the process that has loaded kaa is gone: its error is on the standard error")
+        if pid < 0:
+            raise OSError(-pid, os.strerror(-pid))
+        return pid
+
+    def _start(self) -> socket.socket:
+        self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, str(_SERVER), str(theirs.fileno()), COMMAND],
+                pass_fds=[theirs.fileno()],
+                env={"PATH": os.environ["PATH"], "LANG": _LOCALE},
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+            )
+        return self._requests
+
+    def close(self) -> None:
+        """End it."""
+        if self._process is not None and self._requests is not None:
+            self._requests.close()
+            self._process.wait()
+
+
+_servers: list[_Server] = []
+
+
+@contextmanager
+def warm_runs() -> Iterator[None]:
+    """Fork runs from a process that has loaded kaa, until the end, if the machine and the environment allow it."""
+    is_possible = sys.platform == "linux" and os.uname().machine in ("x86_64", "aarch64")
+    if not is_possible or os.environ.get("KAA_TESTS_COLD") or "COVERAGE_PROCESS_CONFIG" in os.environ:
+        yield
+        return
+    server = _Server()
+    _servers.append(server)
+    try:
+        yield
+    finally:
+        _servers.remove(server)
+        server.close()
+
+
+class KaaProcess(subprocess.Popen[AnyStr]):
+    """A process of kaa: what `subprocess.Popen([COMMAND, …], …)` is, but for the loading.
+
+    Args:
+        arguments: program and arguments; another program than `COMMAND` is started as usual.
+        terminal: the path of a terminal that becomes that of the process, and its standard streams.
+        options: those of `Popen`.
+    """
+
+    def __init__(self, arguments: list[str], *, terminal: str = "", **options: Any) -> None:  # any: as Popen has them
+        self._terminal = terminal
+        super().__init__(arguments, **options)
+
+    def _execute_child(self, *given: Any) -> None:  # any: private to Popen, and found by name
+        start: Any = super()._execute_child  # type: ignore[misc] # not in typeshed
+        call: dict[str, Any] = dict(inspect.signature(start).bind(*given).arguments)
+        if not _can_be_warm(call):
+            if self._terminal:
+                call["args"] = [*_ON_TERMINAL, self._terminal, *call["args"]]
+                call["executable"] = None
+            start(**call)
+            return
+        streams = (("p2cread", 0), ("c2pwrite", 1), ("errwrite", 2))
+        request = {
+            "arguments": call["args"][1:],
+            "cwd": os.path.abspath(call["cwd"] or os.getcwd()),
+            "environ": call["env"],
+            "session": call["start_new_session"],
+            "terminal": self._terminal,
+            "umask": _umask(),
+        }
+        self.pid = _servers[-1].fork(request, [own if call[name] == -1 else call[name] for name, own in streams])
+        self._child_created = True
+        pipes = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
+        close: Any = self._close_pipe_fds  # type: ignore[attr-defined] # private too
+        close(*(call[name] for name in pipes))
+
+
+def _can_be_warm(call: Mapping[str, Any]) -> bool:
+    """Whether nothing of a start depends on how Python starts."""
+    environ = call["env"]
+    return (
+        bool(_servers)
+        and call["args"][0] == COMMAND
+        and environ is not None
+        and environ.get("LANG") == _LOCALE
+        and not any(map(_is_read_at_start, environ))
+        and not call["pass_fds"]
+        and call["preexec_fn"] is None
+        and os.path.isdir(call["cwd"] or ".")
+    )
+
+
+def _is_read_at_start(variable: str) -> bool:
+    return variable.startswith(_READ_AT_START)
+
+
+def _umask() -> int:
+    status = Path("/proc/self/status").read_text()
+    found = re.search(r"^Umask:\s+(\d+)$", status, re.MULTILINE)
+    assert found is not None
+    return int(found[1], 8)
