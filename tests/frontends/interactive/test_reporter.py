@@ -1,5 +1,6 @@
 """What the terminal is told of a conversation."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -73,3 +74,27 @@ def test_commands_are_told_again_when_extensions_come_and_go(tmp_path: Path) -> 
         run(scenario(Stage(server, tmp_path)))
 
     assert [any(one.name == "greet" for one in commands) for commands in listener.commands] == [True, False, True]
+
+
+def test_what_a_command_changed_is_told_once_one_waited_for_it(tmp_path: Path) -> None:
+    told: list[int] = []
+
+    class Watching(Listener):
+        def show_status(self, status: Status) -> None:
+            told.append(status.beside)
+
+    async def scenario(stage: Stage) -> None:
+        host = stage.host()
+        hosted = await host.open(ConversationOptions(model="m"), MemoryWorkspace())
+        reporter = Reporter(hosted.conversation, Watching(), _now)
+        await reporter.status_told()
+        hosted.work.run_beside(asyncio.sleep(1000))
+        reporter.refresh_status()
+        await reporter.status_told()
+        await reporter.close()
+        await host.close()
+
+    with ModelServer() as server:
+        run(scenario(Stage(server, tmp_path)))
+
+    assert told == [0, 1]

@@ -25,7 +25,7 @@ from kaa.frontends.interactive.reporter import EngineListener, QuestionPresenter
 from kaa.frontends.interactive.transcript.preload import preload
 from kaa.host.log import LOG
 from kaa.shell.attachments import compose
-from kaa.shell.conversation import Conversation
+from kaa.shell.conversation import Conversation, SubmitOutcome
 from kaa.shell.home import Home
 from kaa.shell.host import Host, HostedConversation, HostNotice
 from kaa.shell.options import ConversationOptions, SessionChoice
@@ -218,6 +218,16 @@ class Engine:
         """
         complete = await with_mentioned(self.workspace, message, self.permits_secret, self._notify_of)
         await self.work.say(complete, follow_up=follow_up)
+
+    async def command(self, text: str) -> SubmitOutcome:
+        """Run a slash command of the conversation. What it changes is shown before its reply.
+
+        Then kaa asks before it is left while an agent works that the command has begun.
+        """
+        outcome = await self.work.command(text)
+        if self._reporter is not None:
+            await self._reporter.status_told()
+        return outcome
 
     async def permits_secret(self, path: str) -> bool:
         """Ask whether a file that the user named is sent to the model although it may hold secrets."""

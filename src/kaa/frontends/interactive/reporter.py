@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # Deltas are passed on this often: the user interface need not wake for every token.
 _DELTA_SECONDS = 1 / 60
+_STATUS_SECONDS = 1.0
 
 
 class Additions(NamedTuple):
@@ -112,6 +113,11 @@ class Reporter:
         """Tell soon how the conversation stands; asked several times in a row, it is told once."""
         if self._status is None or self._status.done():
             self._status = asyncio.ensure_future(self._tell_status())
+
+    async def status_told(self) -> None:
+        """Wait until the listener knows how the conversation stands, but not for hands that do not answer."""
+        if self._status is not None:
+            await asyncio.wait((self._status,), timeout=_STATUS_SECONDS)
 
     async def close(self) -> None:
         """Tell what is left of the events, and nothing more."""

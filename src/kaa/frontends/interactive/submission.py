@@ -87,7 +87,7 @@ class Submission:
             self._replied(command, outcome)
             then()
 
-        self._ui.call(lambda engine: engine.work.command(command), replied, self._on_failure)
+        self._ui.call(lambda engine: engine.command(command), replied, self._on_failure)
 
     def enter(self, text: str, *, follow_up: bool = False, then: Callable[[], None] = lambda: None) -> None:
         """Do what was entered, now or before the start. A command that is refused goes back into the editor.
