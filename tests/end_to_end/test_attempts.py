@@ -92,12 +92,8 @@ def compared(kaa: Kaa) -> list[dict[str, Any]]:
     return sorted(entry["data"]["attempts"], key=lambda one: one["changes"]["files"])
 
 
-@pytest.mark.parametrize("is_repository", [True, False])
-def test_without_a_user_attempts_are_compared_and_nothing_is_merged(
-    kaa: Kaa, server: ModelServer, is_repository: bool
-) -> None:
-    if is_repository:
-        subprocess.run(["git", "init", "-q"], cwd=kaa.project, env=kaa.environ, check=True)
+def test_without_a_user_attempts_are_compared_and_nothing_is_merged(kaa: Kaa, server: ModelServer) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=kaa.project, env=kaa.environ, check=True)
     server.begin(two("echo x > good", "echo y >> file; seq 3 > more"))
 
     done = kaa.run("-p", f"{_TASK} --check true")
@@ -145,17 +141,6 @@ def test_none_is_best_if_all_fail_a_check(kaa: Kaa, server: ModelServer) -> None
     assert len(names(kaa)) == 2
 
 
-def test_without_changes_there_is_nothing_to_take_over(kaa: Kaa, server: ModelServer) -> None:
-    server.begin([say("It is right already.")] * 2)
-
-    done = kaa.run("-p", _TASK)
-
-    assert done.code == 1
-    assert "No attempt changed anything" in done.err
-    assert "It is right already." in done.err
-    assert names(kaa) == []
-
-
 def test_an_attempt_that_fails_stops_no_other(kaa: Kaa, server: ModelServer) -> None:
     server.begin([call("bash", command="echo x > good"), WRONG_KEY, say("I did it.")])
 
@@ -172,18 +157,22 @@ def test_attempts_have_models_of_their_own(kaa: Kaa, server: ModelServer) -> Non
     [provider] = models["providers"].values()
     provider["models"] += [{"id": "tiny-model"}, {"id": "large-model"}]
     (kaa.home / "models.json").write_text(json.dumps(models))
-    server.begin([say("Nothing to do.")] * 3)
+    server.begin([say("It is right already.")] * 3)
 
-    kaa.run("-p", "/try 3 Change it --models tiny,large")
+    done = kaa.run("-p", "/try 3 Change it --models tiny,large")
 
     asked = sorted(request.json["model"] for request in server.requests)
     assert asked == ["large-model", "tiny-model", "tiny-model"]
     assert sorted(one["model"] for one in compared(kaa)) == ["large", "tiny", "tiny"]
+    assert done.code == 1
+    assert "No attempt changed anything" in done.err
+    assert "It is right already." in done.err
+    assert names(kaa) == []
 
 
 @pytest.mark.parametrize(
     ("flags", "budget"),
-    [(("--max-tokens", "330"), {}), ((), {"session": {"tokens": 330}}), ((), {"run": {"turns": 4}})],
+    [(("--max-tokens", "330"), {}), ((), {"session": {"turns": 4}})],
 )
 def test_all_pay_from_one_budget(
     kaa: Kaa, server: ModelServer, flags: tuple[str, ...], budget: dict[str, dict[str, int]]
@@ -200,23 +189,7 @@ def test_all_pay_from_one_budget(
 
 @pytest.mark.parametrize(
     ("typed", "error"),
-    [
-        ("", "Say how many agents are to attempt it: /try N TASK"),
-        ("Fix it", "Say how many agents"),
-        ("1 Fix it", "1 agents cannot attempt it at once: use 2 to 8"),
-        ("9 Fix it", "use 2 to 8"),
-        (f"{'9' * 5000} Fix it", "use 2 to 8"),
-        ("3", "Say what is to be attempted"),
-        ("3 --check true", "Say what is to be attempted"),
-        ("3 Fix it --check", "A --check has no command"),
-        ("3 Fix it" + " --check true" * 9, "At most 8 commands"),
-        ("3 Fix it --take first --check true", "invalid value 'first' of --take: use best"),
-        ("3 Fix it --take best", "--take best needs a --check"),
-        ("2 Fix it --models a,b,c", "--models names 3 models for 2 attempts"),
-        ("2 Fix it --models a,,", "--models names an empty model"),
-        ("2 Fix it --models nowhere", "nowhere"),
-        ("2 Fix it --models a --models b", "--models is there twice"),
-    ],
+    [("Fix it", "Say how many agents are to attempt it: /try N TASK"), ("2 Fix it --models nowhere", "nowhere")],
 )
 def test_what_cannot_be_attempted_is_refused(kaa: Kaa, server: ModelServer, typed: str, error: str) -> None:
     done = kaa.run("-p", f"/try {typed}")
@@ -297,8 +270,9 @@ def test_a_user_looks_merges_and_drops(kaa: Kaa) -> None:
     assert ":attempts-diff" in session_text(kaa)
 
 
-@pytest.mark.parametrize("answers", [("None of them", "Keep them"), ("Attempt 1", "Back", "None of them", "Keep them")])
-def test_a_user_takes_none_and_keeps_all(kaa: Kaa, answers: tuple[str, ...]) -> None:
+def test_a_user_takes_none_and_keeps_all(kaa: Kaa) -> None:
+    answers = ("Attempt 1", "Back", "None of them", "Keep them")
+
     _, done = finished(kaa, *answers, changes=("echo x > good", "echo y > bad"))
 
     assert "Nothing was merged." in done.out

@@ -157,22 +157,26 @@ def test_the_agent_asks_by_forms(kaa: Kaa, server: ModelServer, *, modern: bool)
     assert not any("always" in label for label in labels)
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
+def test_what_is_no_yes_is_a_no(kaa: Kaa, server: ModelServer, *, modern: bool) -> None:
+    answers: list[Line] = [
         {"action": "decline"},
         {"action": "cancel"},
         {"action": "accept", "content": {"answer": "Allow everything"}},
         {"action": "accept", "content": []},
         {},
-    ],
-)
-def test_what_is_no_yes_is_a_no(kaa: Kaa, server: ModelServer, answer: Line, *, modern: bool) -> None:
-    server.begin([call("write", path="new.txt", content="text"), say("I may not.")])
+    ]
+    asked: list[Line] = []
+
+    def reply(question: Line) -> Line:
+        asked.append(question)
+        return answers[len(asked) - 1]
 
     with serving(kaa, "--agent", "--approvals", "step", modern=modern, forms=True) as client:
-        client.call("kaa", lambda _: answer, prompt="write it")
+        for _ in answers:
+            server.begin([call("write", path="new.txt", content="text"), say("I may not.")])
+            client.call("kaa", reply, prompt="write it")
 
+    assert len(asked) == len(answers)
     assert not (kaa.project / "new.txt").exists()
 
 
@@ -243,9 +247,8 @@ def test_a_line_over_the_limit_is_refused_and_the_server_goes_on(kaa: Kaa, serve
     assert still["tools"]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_what_answers_and_cancels_nothing_is_ignored(kaa: Kaa, server: ModelServer) -> None:
+    lines = (
         b'{"jsonrpc": "2.0", "id": 99, "result": {}}',
         b'{"jsonrpc": "2.0", "id": "kaa-1", "result": {"action": "accept"}}',
         b'{"jsonrpc": "2.0", "id": null, "error": {"code": 1, "message": "x"}}',
@@ -253,34 +256,30 @@ def test_a_line_over_the_limit_is_refused_and_the_server_goes_on(kaa: Kaa, serve
         b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": [[]]}}',
         b'{"jsonrpc": "2.0", "method": "notifications/cancelled"}',
         b'{"jsonrpc": "2.0", "method": "notifications/unknown", "params": {}}',
-    ],
-)
-def test_what_answers_and_cancels_nothing_is_ignored(kaa: Kaa, server: ModelServer, line: bytes) -> None:
+    )
+
     with serving(kaa) as client:
-        client.lines.send_bytes(line + b"\n")
-        client.result("tools/list")
+        for number, line in enumerate(lines, 1):
+            client.lines.send_bytes(line + b"\n")
+            client.result("tools/list")
+            assert len(client.lines.seen) == number, line
 
-    assert len(client.lines.seen) == 1
 
-
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_bad_frames_are_refused_and_the_server_goes_on(kaa: Kaa, server: ModelServer) -> None:
+    lines = (
         b"\xff\xfe",
         b"[" * 100_000,
         b'{"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": []}',
         b'{"jsonrpc": "2.0", "id": 9, "method": 5}',
         b'{"jsonrpc": "2.0", "id": 9, "method": "\xff"}',
-    ],
-)
-def test_bad_frames_are_refused_and_the_server_goes_on(kaa: Kaa, server: ModelServer, line: bytes) -> None:
-    with serving(kaa) as client:
-        client.lines.send_bytes(line + b"\n")
-        refused = client.lines.wait(lambda line: "error" in line)
-        still = client.result("tools/list")
+    )
 
-    assert refused["error"]["code"] == -32700
-    assert still["tools"]
+    with serving(kaa) as client:
+        for line in lines:
+            client.lines.send_bytes(line + b"\n")
+            refused = client.lines.wait(lambda line: "error" in line)
+            assert refused["error"]["code"] == -32700, line
+            assert client.result("tools/list")["tools"]
 
 
 def test_an_id_that_is_under_way_is_refused(kaa: Kaa, server: ModelServer, *, modern: bool) -> None:
@@ -295,12 +294,14 @@ def test_an_id_that_is_under_way_is_refused(kaa: Kaa, server: ModelServer, *, mo
     assert refused["error"]["code"] == -32600
 
 
-@pytest.mark.parametrize("state", ["made-up", 5, [], {}])
-def test_an_unknown_request_state_is_refused(kaa: Kaa, server: ModelServer, state: Json) -> None:
-    with serving(kaa, "--agent") as client:
-        refused = client.ask("tools/call", name="kaa", arguments={"prompt": "x"}, requestState=state)
+def test_an_unknown_request_state_is_refused(kaa: Kaa, server: ModelServer) -> None:
+    states: tuple[Json, ...] = ("made-up", 5, [], {})
 
-    assert refused["error"]["code"] == -32602
+    with serving(kaa, "--agent") as client:
+        for state in states:
+            refused = client.ask("tools/call", name="kaa", arguments={"prompt": "x"}, requestState=state)
+            assert refused["error"]["code"] == -32602, state
+
     assert server.requests == []
 
 

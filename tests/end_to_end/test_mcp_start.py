@@ -20,7 +20,7 @@ _TOOLS = [echo_tool(f"find_{number:02}", description="Looks for records. " * 20)
 _LINE_CHARACTERS = 120
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def kaa(tier: str) -> Iterator[Kaa]:
     """Elsewhere: a server in a sandbox sees nothing of temporary directories."""
     if tier == "none":
@@ -29,20 +29,20 @@ def kaa(tier: str) -> Iterator[Kaa]:
         yield Kaa(folder)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server(kaa: Kaa) -> Iterator[ModelServer]:
     with ModelServer() as server:
         kaa.use(server, "openai-completions")
         yield server
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def remote() -> Iterator[McpHttpServer]:
     with McpHttpServer(ScriptedServer(eras=("modern",), tools=_TOOLS)) as remote:
         yield remote
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def known(kaa: Kaa, remote: McpHttpServer) -> None:
     """Ten servers that kaa has listed before."""
     folder = kaa.home.parent / "server"
@@ -74,7 +74,7 @@ def test_servers_that_are_known_are_not_started(kaa: Kaa, server: ModelServer, r
     done = kaa.run("-p", "hi")
 
     assert (done.code, done.out) == (0, "Done.\n"), done.err
-    states = conversation(server.requests[1])[-1][1].splitlines()
+    states = conversation(server.requests[-1])[-1][1].splitlines()
     assert [state.partition(" ")[2] for state in states] == ["(known, 20 tools)"] * (_PROGRAMS + 1)
     assert started(kaa) == []
     assert remote.asked == []
@@ -88,7 +88,7 @@ def test_the_first_request_has_the_gateway_the_search_and_a_line_for_each_server
     kaa.run("-p", "hi")
     kaa.run("-p", "hi", "--no-mcp")
 
-    with_, without = (request.json for request in server.requests)
+    with_, without = (request.json for request in server.requests[-2:])
     named = {tool["function"]["name"]: tool for tool in with_["tools"]}
     assert named.keys() - {tool["function"]["name"] for tool in without["tools"]} == {"mcp", "tool_search"}
     assert len(json.dumps([named["mcp"], named["tool_search"]])) < 1000
