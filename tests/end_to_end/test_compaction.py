@@ -5,7 +5,7 @@ import pytest
 
 from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.end_to_end.seat import Seat, enter, is_idle, pausing
-from tests.support.model_server import Answer, Call, ModelServer, ScriptItem, Tokens, Wire, say
+from tests.support.model_server import Answer, Call, ModelServer, ScriptItem, Tokens, say
 
 WINDOW = 32_000
 LONG = Tokens(prompt=30_000)
@@ -24,9 +24,9 @@ def small(kaa: Kaa) -> Kaa:
     return kaa
 
 
-def test_a_tool_loop_goes_on_after_the_conversation_was_condensed(small: Kaa, wire: Wire) -> None:
+def test_a_tool_loop_goes_on_after_the_conversation_was_condensed(small: Kaa) -> None:
     with ModelServer(long_loop()) as server:
-        small.use(server, wire, contextWindow=WINDOW)
+        small.use(server, "anthropic-messages", contextWindow=WINDOW)
         done = small.run("-p", "look for it")
 
     assert (done.code, done.out) == (0, "It is there.\n")

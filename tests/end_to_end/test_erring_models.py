@@ -16,8 +16,9 @@ from tests.support.model_script import Answer
 
 BOOK = PLAYBOOKS[0]
 OPTIONS = {field.encode_name for field in msgspec.structs.fields(Features)}
-# A loop that nobody ends would use all turns.
+# A loop that nobody ends uses all turns: a few are enough to show it.
 TURNS = 66
+TURNS_OF_LOOPS = 16
 
 
 # Those whose options kaa knows: a measure brings its own.
@@ -29,7 +30,8 @@ def test_the_measure_makes_the_difference(trial: Trial, tmp_path: Path, confined
     (task,) = trial.tasks[-1:]
     with ErringServer() as server:
         (tmp_path / "models.json").write_bytes(models_json(server.url))
-        off, on = run_trial(trial._replace(tasks=(task,)), tmp_path, tmp_path / "out", jobs=2, max_turns=TURNS)
+        turns = TURNS_OF_LOOPS if trial.measure == "loopDetection" else TURNS
+        off, on = run_trial(trial._replace(tasks=(task,)), tmp_path, tmp_path / "out", jobs=2, max_turns=turns)
 
     assert (len(off), len(on)) == (1, 1)
     assert _is_better(trial, off[0], on[0])

@@ -7,6 +7,7 @@ import pytest
 from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import ModelServer, call, say
+from tests.support.rpc_client import rpc
 
 _CHECK = "test -f done.txt || { echo nothing there after 0.3 s; exit 3; }"
 
@@ -114,20 +115,20 @@ def test_stopped_it_is_not_pursued(kaa: Kaa, server: ModelServer) -> None:
     assert "Goal stopped" in kaa.run("-c", "-p", "/goal").out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error"),
-    [
-        ("", "There is no goal"),
-        ("go", "There is no goal"),
-        ("stop", "There is no goal"),
-        ("--check true", "Say what is to be reached"),
-        ("Go --check  --check true", "has no command"),
-        ("Go" + " --check true" * 9, "At most 8 commands"),
-    ],
-)
-def test_what_is_no_goal_is_refused(kaa: Kaa, server: ModelServer, arguments: str, error: str) -> None:
-    finished = kaa.run("-p", f"/goal {arguments}")
+def test_what_is_no_goal_is_refused(kaa: Kaa, server: ModelServer) -> None:
+    errors = {
+        "go": "There is no goal",
+        "stop": "There is no goal",
+        "--check true": "Say what is to be reached",
+        "Go --check  --check true": "has no command",
+        "Go" + " --check true" * 9: "At most 8 commands",
+    }
 
-    assert error in finished.err
+    with rpc(kaa) as client:
+        for arguments, error in errors.items():
+            assert error in client.error("prompt", message=f"/goal {arguments}"), arguments
+    finished = kaa.run("-p", "/goal")
+
+    assert "There is no goal" in finished.err
     assert finished.code != 0
     assert not server.requests

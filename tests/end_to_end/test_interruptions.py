@@ -64,7 +64,6 @@ def _interrupt_tool(kaa: Kaa, number: signal.Signals) -> int:
     ("wire", "number", "code"),
     [
         ("openai-completions", signal.SIGKILL, -signal.SIGKILL),
-        ("anthropic-messages", signal.SIGKILL, -signal.SIGKILL),
         ("openai-completions", signal.SIGINT, 130),
         ("anthropic-messages", signal.SIGTERM, 143),
         ("openai-completions", signal.SIGHUP, 129),

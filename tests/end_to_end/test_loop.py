@@ -1,7 +1,5 @@
 """`/loop`: a prompt that is repeated while kaa is open."""
 
-import pytest
-
 from tests.end_to_end.seat import Seat, enter, is_idle
 from tests.support.model_server import say
 from tests.support.rpc_client import rpc
@@ -29,9 +27,10 @@ def test_three_failures_end_it(seat: Seat) -> None:
         program.wait_for("3 runs failed in a row")
 
 
-@pytest.mark.parametrize("arguments", ["5m", "5 look", "0s look", "often look", "1d look"])
-def test_what_is_missing_is_said(seat: Seat, arguments: str) -> None:
-    assert "Say how often and what" in seat.run("-p", f"/loop {arguments}").err
+def test_what_is_missing_is_said(seat: Seat) -> None:
+    with rpc(seat) as client:
+        for arguments in ("5m", "5 look", "0s look", "often look", "1d look"):
+            assert "Say how often and what" in client.error("prompt", message=f"/loop {arguments}"), arguments
 
 
 def test_without_a_user_nothing_is_repeated(seat: Seat) -> None:

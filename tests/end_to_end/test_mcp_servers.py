@@ -12,7 +12,7 @@ from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.end_to_end.seat import READY
 from tests.support import mcp_server
 from tests.support.elsewhere import folder_elsewhere
-from tests.support.mcp_http import McpHttpServer, Style
+from tests.support.mcp_http import McpHttpServer
 from tests.support.mcp_server import ScriptedServer, echo_tool
 from tests.support.model_server import ModelServer, call, say
 from tests.support.program import Program
@@ -67,11 +67,10 @@ def test_the_model_calls_a_tool_of_the_users_server(kaa: Kaa, server: ModelServe
     assert "over the pipe" in results(server)[0]
 
 
-@pytest.mark.parametrize("style", ["json", "stream", "older"])
-def test_the_model_calls_a_tool_of_a_server_at_an_address(kaa: Kaa, server: ModelServer, style: Style) -> None:
+def test_the_model_calls_a_tool_of_a_server_at_an_address(kaa: Kaa, server: ModelServer) -> None:
     kaa.setenv(TEAM="blue")
     tool = echo_tool(annotations={"readOnlyHint": True})
-    with McpHttpServer(ScriptedServer(eras=("legacy", "modern"), tools=[tool]), style) as remote:
+    with McpHttpServer(ScriptedServer(eras=("legacy", "modern"), tools=[tool]), "stream") as remote:
         entry = {"url": remote.url, "headers": {"X-Team": "${TEAM}"}}
         (kaa.home / "mcp.json").write_text(json.dumps({"mcpServers": {"remote": entry}}))
         arguments = {"action": "call", "server": "remote", "tool": "echo", "arguments": {"text": "over the wire"}}
@@ -242,7 +241,6 @@ def test_a_file_for_one_run_is_used_and_nothing_with_no_mcp(kaa: Kaa, server: Mo
     ("rules", "code"),
     [
         ({"allow": ["mcp__remote__*"]}, 0),
-        ({"allow": ["mcp__remote__echo"]}, 0),
         ({"allow": ["mcp__other__*"]}, 3),
         ({"allow": ["mcp__remote__*"], "deny": ["mcp__remote__e*"]}, 3),
     ],
