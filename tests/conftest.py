@@ -1,5 +1,6 @@
 """What holds for all tests: what confines commands here, and no property test fails because the machine was busy."""
 
+import gc
 import signal
 from collections.abc import Iterator
 
@@ -12,6 +13,13 @@ from tests.support.warm_start import warm_runs
 
 settings.register_profile("untimed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Keep the collected tests out of garbage collections: they are 700,000 objects, 0.4 s each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from tests.support.elsewhere import folder_elsewhere
 from tests.support.mcp_host import MemoryMcpHost, MemoryMcpServer, server, tool_info
 from tests.support.mcp_stage import declared
 from tests.support.model_script import ScriptItem, call, say
+from tests.support.model_server import ModelServer
 from tests.support.person import Person
 from tests.support.processes import Processes
 from tests.support.stage import Stage
@@ -29,6 +31,13 @@ _TOOLS = ("mcp", "call_tools", "read", "write", "bash")
 
 @pytest.fixture
 def project(tier: str, stage: Stage) -> Iterator[Path]:
+    """A project that programs may reach."""
+    with _project(tier, stage) as project:
+        yield project
+
+
+@contextmanager
+def _project(tier: str, stage: Stage) -> Iterator[Path]:
     """Elsewhere: the process of a program sees nothing of temporary directories."""
     if tier == "none":
         pytest.skip("nothing confines programs on this machine: kaa doctor says why")
@@ -135,34 +144,44 @@ def test_a_text_of_a_server_comes_without_its_marks_and_goes_back_with_them(stag
     )
 
 
-@pytest.mark.parametrize(
-    ("program", "told"),
-    [
-        ("print('before')\n1 / 0", 'before\nTraceback (most recent call last):\n  File "<program>", line 2'),
-        ("def f(:", "SyntaxError"),
-        ("await tools.read(path='missing')", "missing"),
-        ("await tools.nothing()", "There is no tool 'nothing' for programs"),
-        ("await tools.call_tools(program='1')", "There is no tool 'call_tools' for programs"),
-        ("await tools.read('a', 'b')", "with their names"),
-        ("await tools.read(path={1})", "values that JSON has"),
-        ("import sys; sys.exit(3)", "SystemExit: 3"),
-        ("import os; os._exit(3)", "it exited with code 3"),
-        ("import os; os.write(1, b'{}\\n')", "cannot be understood"),
-        ("while True: print('x' * 1000)", "it printed over 1,048,576 characters"),
-        ("print('x' * (40 << 20))", "it printed over 1,048,576 characters"),
-        ("x = 'a' * (2 << 30)", "MemoryError"),
-        ("import socket; socket.create_connection(('1.1.1.1', 80), 5)", "unreachable"),
-        ("open({project!r} + '/a')", "a'"),
-        ("import os; open(os.environ['HOME'] + '/key')", "key'"),
-        ("open('/etc/kaa-test', 'w')", "/etc/kaa-test'"),
-        ("import subprocess; print(subprocess.run(['cat', {project!r} + '/a'], check=True))", "CalledProcessError"),
-    ],
-)
-def test_what_goes_wrong_is_told_with_the_line(stage: Stage, project: Path, program: str, told: str) -> None:
-    (project / "a").write_text("read by tools alone")
-    (project.parent / "person" / "key").write_text("read by nobody")
+_FAILING = {
+    "print('before')\n1 / 0": 'before\nTraceback (most recent call last):\n  File "<program>", line 2',
+    "def f(:": "SyntaxError",
+    "await tools.read(path='missing')": "missing",
+    "await tools.nothing()": "There is no tool 'nothing' for programs",
+    "await tools.call_tools(program='1')": "There is no tool 'call_tools' for programs",
+    "await tools.read('a', 'b')": "with their names",
+    "await tools.read(path={1})": "values that JSON has",
+    "import sys; sys.exit(3)": "SystemExit: 3",
+    "import os; os._exit(3)": "it exited with code 3",
+    "import os; os.write(1, b'{}\\n')": "cannot be understood",
+    "while True: print('x' * 1000)": "it printed over 1,048,576 characters",
+    "print('x' * (40 << 20))": "it printed over 1,048,576 characters",
+    "x = 'a' * (2 << 30)": "MemoryError",
+    "import socket; socket.create_connection(('1.1.1.1', 80), 5)": "unreachable",
+    "open({project!r} + '/a')": "a'",
+    "import os; open(os.environ['HOME'] + '/key')": "key'",
+    "open('/etc/kaa-test', 'w')": "/etc/kaa-test'",
+    "import subprocess; print(subprocess.run(['cat', {project!r} + '/a'], check=True))": "CalledProcessError",
+}
 
-    result = _result(stage, project, program.replace("{project!r}", repr(str(project))))
+
+@pytest.fixture(scope="module")
+def failed(tier: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ToolResultMessage]]:
+    """The results of programs that fail, one after another in one conversation."""
+    with ModelServer() as server:
+        stage = Stage(server, tmp_path_factory.mktemp("failing") / "home")
+        with _project(tier, stage) as project:
+            (project / "a").write_text("read by tools alone")
+            (project.parent / "person" / "key").write_text("read by nobody")
+            programs = [program.replace("{project!r}", repr(str(project))) for program in _FAILING]
+            script = [*(call("call_tools", program=program) for program in programs), say("Done.")]
+            yield dict(zip(_FAILING, _play(stage, project, script), strict=True))
+
+
+@pytest.mark.parametrize(("program", "told"), _FAILING.items())
+def test_what_goes_wrong_is_told_with_the_line(failed: dict[str, ToolResultMessage], program: str, told: str) -> None:
+    result = failed[program]
 
     assert result.is_error
     assert told in result.text

@@ -84,7 +84,9 @@ def test_a_key_that_is_a_command_does_not_execute_them(seat: Seat) -> None:
 @pytest.mark.parametrize("variable", ["DISPLAY", "WAYLAND_DISPLAY"])
 def test_the_clipboard_does_not_execute_them(seat: Seat, variable: str) -> None:
     plant(seat)
-    seat.setenv(**{variable: ":0"})
+    # The clipboard's programs that this machine may have are found nowhere, or they would be executed instead.
+    planted, honest = (seat.project / ".venv" / "bin", seat.project.parent / "bin")
+    seat.setenv(**{variable: ":0", "PATH": f"{planted}:.venv/bin::{honest}"})
 
     with seat.open(sandbox="", script=[say("Hello.")]) as program:
         enter(program, "hi there")
