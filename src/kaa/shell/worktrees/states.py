@@ -9,9 +9,11 @@ from kaa.workspace.protocol import CommandRequest, Workspace
 
 _SECONDS = 600.0
 _MOST_BYTES = 16 * 1024 * 1024
+# The guard can move a directory away while git writes below it: then git begins again.
 _GIT = (
     "git() { command git --literal-pathspecs -c core.hooksPath=/dev/null -c core.fsmonitor=false -c gc.auto=0"
     ' -c advice.addEmbeddedRepo=false "$@"; }\n'
+    "check_out() { for attempt in 1 2 3 4; do ! git checkout-index -q -a -f || return 0; done; return 1; }\n"
 )
 # Only what goes wrong is told of what is written to stderr; the answer must not mix with it.
 _RUN = (
@@ -43,12 +45,12 @@ _BEGIN_STORE = 'test -e "$GIT_DIR/HEAD" || git init -q --bare "$GIT_DIR"'
 _FILL = """\
 cd "$1"; index=$(mktemp -u); trap 'rm -f "$index" "$index.lock"' 0
 export GIT_INDEX_FILE="$index" GIT_WORK_TREE="$1"
-git read-tree "$2"; git checkout-index -q -a -f
+git read-tree "$2"; check_out
 """
 _ADD = """\
 git worktree add -q --no-checkout -b "$2" "$1" "$3"
 cd "$1"; unset GIT_DIR
-git read-tree --reset "$4"; git checkout-index -q -a -f; git reset -q "$3"
+git read-tree --reset "$4"; check_out; git reset -q "$3"
 """
 _INCLUDE = """\
 cd "$1"; export GIT_WORK_TREE="$1"

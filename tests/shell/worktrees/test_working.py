@@ -1,0 +1,240 @@
+"""Worktrees: how they begin, what differs, what a merge does, and what is left when they are removed."""
+
+import asyncio
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+
+from kaa.shell.home import Home
+from kaa.shell.worktrees.registry import Worktree, WorktreeError, checked
+from kaa.shell.worktrees.working import Worktrees
+from tests.support.elsewhere import folder_elsewhere
+
+pytestmark = pytest.mark.usefixtures("mounts")
+
+
+class World:
+    """A project in a folder that the sandbox shows, and its worktrees."""
+
+    def __init__(self, folder: Path) -> None:
+        self.project = folder / "project"
+        self.home = folder / "home"
+        self.project.mkdir()
+        self.home.mkdir()
+        self._environ = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "KAA_DIR": str(self.home),
+            "LANG": "C.UTF-8",
+            "GIT_CEILING_DIRECTORIES": str(folder),
+        }
+
+    def worktrees(self, place: Path | None = None) -> Worktrees:
+        """The worktrees as seen from a directory, or from the project."""
+        return Worktrees(str(place or self.project), Home.of(self._environ), self._environ)
+
+    def enter(self, name: str = "try", place: Path | None = None) -> Path:
+        """The directory of a worktree that is new."""
+        worktree, is_new = asyncio.run(self.worktrees(place).enter(name))
+        assert is_new
+        return Path(worktree.directory)
+
+    def find(self, name: str = "try") -> Worktree:
+        return self.worktrees().registry.find(name)
+
+    def diff(self) -> str:
+        return asyncio.run(self.worktrees().difference(self.find()))
+
+    def merge(self, name: str = "try", place: Path | None = None, *, undo: bool = False) -> None:
+        asyncio.run(self.worktrees(place).merge(self.find(name), undo=undo))
+
+    def drop(self, *, force: bool = False) -> str:
+        return asyncio.run(self.worktrees().drop(self.find(), force=force))
+
+    def git(self, *arguments: str, at: Path | None = None) -> str:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main")
+        done = subprocess.run(
+            ["git", *identity, *arguments],
+            cwd=at or self.project,
+            env=self._environ,
+            capture_output=True,
+            encoding="utf-8",
+            check=True,
+        )
+        return done.stdout
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with folder_elsewhere() as folder:
+        yield World(folder)
+
+
+@pytest.fixture
+def repository(world: World) -> World:
+    """A project with a commit."""
+    world.git("init", "-q")
+    (world.project / "same").write_text("same\n")
+    world.git("add", ".")
+    world.git("commit", "-q", "-m", "first")
+    return world
+
+
+def append(text: str, path: Path) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+def contents(folder: Path) -> dict[str, str]:
+    paths = (path for path in folder.rglob("*") if path.is_file() and ".git" not in path.relative_to(folder).parts)
+    return {str(path.relative_to(folder)): path.read_text() for path in paths}
+
+
+def test_more_can_be_merged_later(repository: World) -> None:
+    directory = repository.enter()
+    append("one\n", directory / "same")
+    repository.merge()
+    append("two\n", directory / "same")
+
+    repository.merge()
+
+    assert (repository.project / "same").read_text() == "same\none\ntwo\n"
+
+
+def test_conflicts_are_named_and_nothing_is_merged(repository: World) -> None:
+    directory = repository.enter()
+    append("theirs\n", directory / "same")
+    (directory / "new").write_text("new\n")
+    append("mine\n", repository.project / "same")
+
+    with pytest.raises(WorktreeError, match="both changed same"):
+        repository.merge()
+
+    assert contents(repository.project) == {"same": "same\nmine\n"}
+
+
+def test_a_worktree_is_dropped_only_if_nothing_is_lost(repository: World) -> None:
+    directory = repository.enter()
+    append("more\n", directory / "same")
+
+    with pytest.raises(WorktreeError, match="changes that are not merged"):
+        repository.drop()
+    with chdir(directory), pytest.raises(WorktreeError, match=f"in use by process .*{os.getpid()}"):
+        repository.drop(force=True)
+    assert repository.drop(force=True) == ""
+
+    assert not directory.exists()
+    assert repository.git("branch", "--list", "kaa/*") == ""
+    assert repository.git("worktree", "list").count("\n") == 1
+    assert repository.worktrees().registry.all() == ()
+
+
+def test_commits_stay_on_their_branch(repository: World) -> None:
+    directory = repository.enter()
+    append("more\n", directory / "same")
+    repository.git("add", "-A", at=directory)
+    repository.git("commit", "-qm", "second", at=directory)
+
+    assert "its branch kaa/try stays" in repository.drop(force=True)
+
+    assert "second" in repository.git("log", "--format=%s", "kaa/try")
+
+
+def test_without_a_repository_it_is_a_copy(world: World) -> None:
+    (world.project / "same").write_text("same\n")
+    directory = world.enter()
+    append("more\n", directory / "same")
+    (directory / "new").write_text("new\n")
+
+    assert contents(world.project) == {"same": "same\n"}
+    assert "+more" in world.diff()
+    world.merge()
+    assert contents(world.project) == {"same": "same\nmore\n", "new": "new\n"}
+    assert world.drop() == ""
+    assert not directory.exists()
+    assert list(directory.parent.iterdir()) == []
+
+
+def test_a_repository_without_commits_has_worktrees_too(world: World) -> None:
+    world.git("init", "-q")
+    (world.project / "same").write_text("same\n")
+
+    assert contents(world.enter()) == {"same": "same\n"}
+
+
+def test_a_worktree_can_be_made_of_another_and_merged_into_it(repository: World) -> None:
+    project = repository.project
+    outer = repository.enter("outer")
+    append("outer\n", outer / "same")
+    inner = repository.enter("inner", outer)
+    (inner / "new").write_text("inner\n")
+
+    assert (inner / "same").read_text() == "same\nouter\n"
+    with pytest.raises(WorktreeError, match="cannot be merged into itself"):
+        repository.merge("outer", outer)
+    repository.merge("inner", outer)
+    assert (outer / "new").read_text() == "inner\n"
+    assert not (project / "new").exists()
+    with pytest.raises(WorktreeError, match="was not merged here"):
+        repository.merge("inner", undo=True)
+    repository.merge("outer")
+    assert (project / "new").read_text() == "inner\n"
+
+
+def test_what_is_trusted_in_the_project_is_trusted_in_its_worktree(repository: World) -> None:
+    store = repository.home / "trust.json"
+    store.write_text(json.dumps({str(repository.project.resolve()): {"decision": "declined", "since": "today"}}))
+    store.chmod(0o600)
+
+    directory = repository.enter()
+
+    assert json.loads(store.read_text())[str(directory)]["decision"] == "declined"
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", "-x", "a b", "x.lock", "", "a\nb"])
+def test_invalid_names_are_refused(name: str) -> None:
+    with pytest.raises(WorktreeError, match="invalid name"):
+        checked(name)
+
+
+def test_files_that_programs_obey_are_in_it_and_no_change(repository: World) -> None:
+    (repository.project / ".claude/skills/a").mkdir(parents=True)
+    (repository.project / ".claude/settings.json").write_text("{}")
+    (repository.project / ".claude/skills/a/SKILL.md").write_text("A skill.")
+    (repository.project / ".claude/run.sh").write_text("true")
+    (repository.project / ".claude/run.sh").chmod(0o755)
+    repository.git("add", ".claude")
+    repository.git("commit", "-q", "-m", "second")
+    (repository.project / ".kaa").mkdir()
+    (repository.project / ".kaa/settings.json").write_text("{}")
+
+    directory = repository.enter()
+
+    assert contents(directory / ".claude") == contents(repository.project / ".claude")
+    assert (directory / ".claude/run.sh").stat().st_mode & 0o111
+    assert (directory / ".kaa/settings.json").read_text() == "{}"
+    assert not list(directory.rglob("*.kaa-blocked*"))
+    assert repository.diff().strip() == ""
+    assert repository.drop() == ""
+
+
+def test_a_directory_that_is_moved_away_while_git_writes_it_is_written_again(repository: World) -> None:
+    """A filter does once, between two files of the directory, what the guard of the sandbox does at any time."""
+    project = repository.project
+    (project / "filter.sh").write_text(
+        'if ! test -e "$TMPDIR/moved"; then mkdir "$TMPDIR/moved"; mv folder "$TMPDIR/moved"; fi; cat\n'
+    )
+    repository.git("config", "filter.moving.smudge", "sh filter.sh")
+    (project / ".gitattributes").write_text("folder/b filter=moving\n")
+    (project / "folder").mkdir()
+    for name in "abc":
+        (project / "folder" / name).write_text(name)
+
+    directory = repository.enter()
+
+    assert contents(directory / "folder") == {"a": "a", "b": "b", "c": "c"}
