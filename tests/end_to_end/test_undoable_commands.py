@@ -2,12 +2,13 @@
 
 import os
 import subprocess
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.kaa_process import Kaa
+from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.support.model_server import ModelServer, call, say
 from tests.support.rpc_client import rpc
 
@@ -41,9 +42,19 @@ def _contents(project: Path) -> dict[str, bytes]:
     return {name: content for name, content in found.items() if not name.startswith(".git/")}
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
+def _run(kaa: Kaa, *commands: str, options: Sequence[str] = ()) -> tuple[int, dict[str, bool]]:
+    """Have the model run commands while nobody can be asked. Returns the exit code, and which of them ran."""
+    with ModelServer([*(call("bash", command=command) for command in commands), say("Done.")]) as server:
+        kaa.use(server, "openai-completions")
+        done = kaa.run(*options, "-p", "do it")
+    results = [text for role, text in conversation(server.requests[-1]) if role == "tool"]
+    return done.code, {
+        command: not result.startswith("bash was not run: ") for command, result in zip(commands, results, strict=True)
+    }
+
+
+def test_a_command_that_can_be_undone_is_not_asked_about_and_undone(kaa: Kaa, repository: Path) -> None:
+    commands = [
         "rm -rf src tracked",
         "find src -delete",
         "truncate -s 0 tracked",
@@ -51,52 +62,43 @@ def _contents(project: Path) -> dict[str, bytes]:
         "cd src && rm -f a.py",
         "rm -f src/*.py",
         "find . -name '*.py' -delete",
-    ],
-)
-def test_a_command_that_can_be_undone_is_not_asked_about_and_undone(kaa: Kaa, repository: Path, command: str) -> None:
+        "git checkout -- tracked",
+        "git restore .",
+        "git clean -fd",
+        "git reset --hard",
+    ]
     before = _contents(repository)
 
-    with ModelServer([call("bash", command=command), say("Done.")]) as server:
+    with ModelServer(
+        [item for command in commands for item in (call("bash", command=command), say("Done."))]
+    ) as server:
         kaa.use(server, "openai-completions")
         with rpc(kaa) as client:
-            client.prompt("do it")
-            destroyed = _contents(repository)
-            client.data("prompt", message="/undo --all")
+            for command in commands:
+                client.prompt("do it")
+                assert _contents(repository) != before, command
+                client.data("prompt", message="/undo --all")
+                assert _contents(repository) == before, command
         asked = [line for line in client.seen if line["type"] == "extension_ui_request" and line["method"] == "select"]
 
     assert not asked
-    assert destroyed != before
-    assert _contents(repository) == before
 
 
-@pytest.mark.parametrize("command", ["git reset --hard", "git checkout -- tracked", "git restore .", "git clean -fd"])
-def test_what_git_discards_is_undone(kaa: Kaa, repository: Path, command: str) -> None:
+def test_what_cannot_be_undone_is_denied_without_a_user(kaa: Kaa, repository: Path) -> None:
     before = _contents(repository)
 
-    with ModelServer([call("bash", command=command), say("Done.")]) as server:
-        kaa.use(server, "openai-completions")
-        done = kaa.run("-p", "do it")
-        destroyed = _contents(repository)
-        undone = kaa.run("-c", "-p", "/undo")
+    code, ran = _run(
+        kaa,
+        "rm -rf ignored",
+        "git clean -fdx",
+        "rm -rf src ignored",
+        "git stash drop",
+        "rm -rf .git",
+        "cd src; rm -rf .",
+    )
 
-    assert done.code == 0, done.err
-    assert destroyed != before
-    assert undone.code == 0, undone.err
-    assert _contents(repository) == before
-
-
-@pytest.mark.parametrize(
-    "command",
-    ["rm -rf ignored", "git clean -fdx", "rm -rf src ignored", "git stash drop", "rm -rf .git", "cd src; rm -rf ."],
-)
-def test_what_cannot_be_undone_is_denied_without_a_user(kaa: Kaa, repository: Path, command: str) -> None:
-    before = _contents(repository)
-
-    with ModelServer([call("bash", command=command), say("Done.")]) as server:
-        kaa.use(server, "openai-completions")
-        done = kaa.run("-p", "do it")
-
-    assert done.code == 3
+    assert [command for command, was_run in ran.items() if was_run] == []
+    assert code == 3
     assert _contents(repository) == before
 
 
@@ -106,17 +108,19 @@ def test_without_checkpoints_it_is_denied_as_before(kaa: Kaa, repository: Path, 
     if why == "off":
         kaa.settings(checkpoints={"enabled": False})
 
-    with ModelServer([call("bash", command="rm -rf src"), say("Done.")]) as server:
-        kaa.use(server, "openai-completions")
-        done = kaa.run(*(["--no-session"] if why == "no session" else []), "-p", "do it")
+    code, _ = _run(kaa, "rm -rf src", options=["--no-session"] if why == "no session" else [])
 
-    assert done.code == 3
+    assert code == 3
     assert _contents(repository) == before
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
+def test_no_name_hides_that_the_only_copy_would_be_lost(kaa: Kaa, repository: Path) -> None:
+    copy = repository / "ignored" / "only copy"
+    (repository / "link").symlink_to("ignored")
+    (repository / "twin").hardlink_to(copy)
+
+    code, ran = _run(
+        kaa,
         "mv ignored absent; rm -rf absent",
         "rm -rf src/../ignored",
         "rm -rf link/*",
@@ -131,49 +135,46 @@ def test_without_checkpoints_it_is_denied_as_before(kaa: Kaa, repository: Path, 
         "sh -c 'cd ignored; rm -rf ../ignored'",
         "cd ignored && rm -f 'only copy'",
         "truncate -s 0 twin",
-    ],
-)
-def test_no_name_hides_that_the_only_copy_would_be_lost(kaa: Kaa, repository: Path, command: str) -> None:
-    copy = repository / "ignored" / "only copy"
-    (repository / "link").symlink_to("ignored")
-    (repository / "twin").hardlink_to(copy)
+    )
 
-    with ModelServer([call("bash", command=command), say("Done.")]) as server:
-        kaa.use(server, "openai-completions")
-        done = kaa.run("-p", "do it")
-
-    assert done.code == 3
+    assert [command for command, was_run in ran.items() if was_run] == []
+    assert code == 3
     assert copy.read_text() == "mine"
 
 
+_PYC, _CACHES, _BUILT, _BOTH = (
+    "find . -name '*.pyc' -delete",
+    "find . -type d -name __pycache__ -exec rm -rf {} +",
+    "rm -rf build/*",
+    "rm -rf node_modules build",
+)
+
+
 @pytest.mark.parametrize(
-    "command",
+    ("has", "running"),
     [
-        "rm -rf node_modules build",
-        "rm -rf build/*",
-        "find . -type d -name __pycache__ -exec rm -rf {} +",
-        "find . -name '*.pyc' -delete",
+        ("only ignored files", [_PYC, _CACHES, _BUILT, _BOTH]),
+        ("a tracked file", []),
+        ("no ignore file", [_BUILT]),  # checkpoints keep `build`
     ],
 )
-@pytest.mark.parametrize("has", ["only ignored files", "a tracked file", "no ignore file"])
 def test_generated_files_are_not_asked_about_if_git_ignores_all_of_them(
-    kaa: Kaa, repository: Path, command: str, has: str
+    kaa: Kaa, repository: Path, has: str, running: list[str]
 ) -> None:
-    generated = [repository / name for name in ("node_modules/m.js", "build/o", "src/__pycache__/a.pyc")]
-    for file in generated:
-        file.parent.mkdir()
-        file.write_text("generated")
+    files = {"src/__pycache__/a.pyc": _PYC, "src/__pycache__/a": _CACHES, "build/o": _BUILT, "node_modules/m.js": _BOTH}
+    for name in files:
+        (repository / name).parent.mkdir(exist_ok=True)
+        (repository / name).write_text("generated")
     if has != "no ignore file":
         (repository / ".gitignore").write_text("node_modules/\nbuild/\n__pycache__/\nignored/\n")
     if has == "a tracked file":
-        subprocess.run(["git", "add", "-f", *generated], cwd=repository, check=True, env=kaa.environ)
+        subprocess.run(["git", "add", "-f", *files], cwd=repository, check=True, env=kaa.environ)
     before = _contents(repository)
 
-    with ModelServer([call("bash", command=command), say("Done.")]) as server:
-        kaa.use(server, "openai-completions")
-        done = kaa.run("-p", "do it")
+    code, ran = _run(kaa, _PYC, _CACHES, _BUILT, _BOTH)
 
-    # Without an ignore file, checkpoints keep `build`.
-    runs = has == "only ignored files" or (has == "no ignore file" and command == "rm -rf build/*")
-    assert done.code == (0 if runs else 3), done.err
-    assert (_contents(repository) != before) is runs
+    assert [command for command, was_run in ran.items() if was_run] == running
+    assert code == (0 if len(running) == len(ran) else 3)
+    assert before.keys() - _contents(repository).keys() == {
+        name for name, command in files.items() if command in running
+    }
