@@ -2,7 +2,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.tui.document import Document
@@ -536,7 +536,6 @@ _ACTIONS: dict[str, Callable[..., object]] = {
 }
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(STEPS, max_size=30), st.integers(7, 16), st.integers(0, 20), st.booleans())
 def test_scrollback_and_screen_together_are_the_document(
     steps: list[tuple[str, object]], rows: int, before: int, pulls_back: bool

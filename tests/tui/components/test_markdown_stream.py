@@ -1,7 +1,7 @@
 import random
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kaa.tui.components.markdown import Markdown
@@ -119,7 +119,6 @@ def test_stream_of_single_characters_shows_what_is_shown_at_once() -> None:
 
 @given(markdown, st.lists(st.integers(1, 9), min_size=1, max_size=6), widths)
 @example("| a | b |\n|---|---|\n1. \n", [3], 20)  # "1" is a row, "1. " is not
-@settings(max_examples=300, deadline=None)
 def test_any_stream_shows_what_is_shown_at_once(text: str, cuts: list[int], width: int) -> None:
     context = make_context()
 
@@ -127,7 +126,6 @@ def test_any_stream_shows_what_is_shown_at_once(text: str, cuts: list[int], widt
 
 
 @given(markdown, st.integers(1, 9), st.data())
-@settings(max_examples=300, deadline=None)
 def test_frozen_lines_never_change(text: str, cut: int, data: st.DataObject) -> None:
     stream = MarkdownStream(make_context())
     frozen: list[str] = []
@@ -144,7 +142,6 @@ def test_frozen_lines_never_change(text: str, cut: int, data: st.DataObject) -> 
 
 
 @given(markdown, st.integers(1, 9))
-@settings(max_examples=200, deadline=None)
 def test_settled_lines_never_change(text: str, cut: int) -> None:
     stream = MarkdownStream(make_context())
     settled: list[str] = []
@@ -161,7 +158,6 @@ def test_settled_lines_never_change(text: str, cut: int) -> None:
 
 
 @given(markdown, widths, widths)
-@settings(max_examples=100, deadline=None)
 def test_another_width_shows_what_is_shown_at_once(text: str, one: int, other: int) -> None:
     context = make_context()
     stream = MarkdownStream(context)
