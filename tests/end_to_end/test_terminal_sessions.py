@@ -18,10 +18,8 @@ _LIST = "Continue which session?"
 def two_sessions(seat: Seat) -> Seat:
     """A project with two sessions, about apples and, newer, about pears."""
     for fruit in ("apples", "pears"):
-        with seat.open(f"tell me of {fruit}", script=[say(f"All about {fruit}.")]) as program:
-            program.wait_for(f"All about {fruit}.")
-            program.wait_for(is_idle)
-            leave(program)
+        seat.model.begin([say(f"All about {fruit}.")])
+        assert seat.run("--sandbox", "full-access", "-p", f"tell me of {fruit}").code == 0
     return seat
 
 
