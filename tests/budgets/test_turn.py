@@ -1,0 +1,89 @@
+"""What a printed turn without tools loads and does, counted: when the model replies at once, and after a while."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.kaa_process import Kaa
+from tests.support.activity import Activity
+from tests.support.budget import Budget
+from tests.support.lines_of_code import lines_of_code
+from tests.support.model_server import MODEL_ID, ModelServer, say
+from tests.support.patience import HANG_SECONDS
+
+# Modules of kaa, and their lines without blank ones, comments and docstrings. Each costs start-up time: what is new
+# should replace something, or load when it is used.
+_BUDGET = Budget.parse(
+    """
+                         modules  lines
+    reply at once            335  28100
+    reply after a while      382  32800
+    """,
+    slack={"lines": 500},
+)
+_LOADED = """\
+import sys
+from kaa.cli import run
+code = run(sys.argv[2:])
+files = (module.__file__ for name, module in sys.modules.items() if name.partition(".")[0] == "kaa")
+with open(sys.argv[1], "w") as file:
+    print(*files, sep="\\n", file=file)
+sys.exit(code)
+"""
+# Before the first call of a tool, the guard of the project looks around once a second.
+_WAITING_SECONDS, _MOST_WAKE_UPS = 2.0, 3
+
+
+class Turn:
+    """A run that ends after one reply."""
+
+    def __init__(self, kaa: Kaa, server: ModelServer) -> None:
+        kaa.use(server, "anthropic-messages")
+        self._list = kaa.home.parent / "loaded"
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", "-c", _LOADED, str(self._list), "--model", f"test/{MODEL_ID}", "-p", "Work."],
+            cwd=kaa.project,
+            env=kaa.environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+        )
+
+    def loaded(self) -> list[Path]:
+        """Wait for the end; returns the files of kaa's modules."""
+        output, _ = self.process.communicate(timeout=HANG_SECONDS)
+        assert (self.process.returncode, output) == (0, b"Done.\n")
+        return [Path(line) for line in self._list.read_text().splitlines()]
+
+
+def counted(files: list[Path]) -> dict[str, int]:
+    """Modules and lines."""
+    return {"modules": len(files), "lines": sum(map(lines_in, files))}
+
+
+@cache
+def lines_in(file: Path) -> int:
+    """The lines of a module."""
+    return lines_of_code(file.read_text("utf-8"))
+
+
+def test_a_turn_loads_no_more_than_the_budget_says_and_rests_while_it_waits(make_kaa: Callable[[], Kaa]) -> None:
+    with ModelServer([say("Done.")]) as server:
+        at_once = Turn(make_kaa(), server).loaded()
+    with ModelServer([say("Done.")], holds=True) as server:
+        turn = Turn(make_kaa(), server)
+        activity = Activity(turn.process.pid)
+        server.wait_until_stalled()
+        activity.wait_until_quiet()  # what the first call of a tool needs is loaded meanwhile
+        wake_ups = activity.wake_ups(_WAITING_SECONDS)
+        server.answer_held()
+        after_a_while = turn.loaded()
+
+    if violations := _BUDGET.violations(
+        {"reply at once": counted(at_once), "reply after a while": counted(after_a_while)}
+    ):
+        pytest.fail(violations)
+    assert wake_ups <= _MOST_WAKE_UPS
