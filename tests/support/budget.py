@@ -32,31 +32,28 @@ class Budget(NamedTuple):
         head, *lines = (_GAP.split(line.strip()) for line in table.strip().splitlines())
         return cls({name: dict(zip(head, map(_number, cells), strict=True)) for name, *cells in lines}, slack)
 
-    def violations(self, measured: Counts) -> str:
-        """What does not keep to the budget, in lines, and the whole table as it is now; empty if all does.
+    def violations(self, measured: Counts, details: Counts | None = None) -> str:
+        """What does not keep to the budget, and the whole table as it is now; empty if all does.
 
         Args:
             measured: counts by row and column; what a row does not name is 0.
+            details: what the counts of a row consist of; told where the row does not keep to the budget.
         """
-        found = [
-            complaint
-            for row, limits in self.limits.items()
-            for column, limit in limits.items()
-            if (complaint := self._complaint(row, column, limit, measured[row].get(column, 0)))
-        ]
-        found += [
-            f"{row}: {column} {count}, which the budget does not name"
-            for row, counts in measured.items()
-            for column, count in counts.items()
-            if count and column not in self.limits.get(row, {})
-        ]
+        found: list[str] = []
+        for row, limits in self.limits.items():
+            counts = measured[row]
+            complaints = [self._complaint(column, limits[column], counts.get(column, 0)) for column in limits]
+            complaints += [f"{column} {counts[column]}, which is no column" for column in counts.keys() - limits.keys()]
+            if any(complaints):
+                found += [f"{row}: {complaint}" for complaint in complaints if complaint]
+                found += [f"    {count} {what}" for what, count in sorted((details or {}).get(row, {}).items())]
         return "\n".join([*found, "", "measured:", _table(self.limits, measured)]) if found else ""
 
-    def _complaint(self, row: str, column: str, limit: int, count: int) -> str:
+    def _complaint(self, column: str, limit: int, count: int) -> str:
         if count > limit:
-            return f"{row}: {column} {count}, over the budget of {limit}"
+            return f"{column} {count}, over the budget of {limit}"
         if count < limit - self.slack.get(column, 0):
-            return f"{row}: {column} {count}, under the budget of {limit}: lower the budget"
+            return f"{column} {count}, under the budget of {limit}: lower the budget"
         return ""
 
 

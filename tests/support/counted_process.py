@@ -3,8 +3,8 @@
     python -I counted_process.py brain LOG ARGUMENT...    # `kaa ARGUMENT...`, with its hands counted too
     python -I -S counted_process.py hands DESCRIPTOR SCRIPT
 
-It wraps functions of the standard library, and of kaa three that stay where they are as long as what they count exists:
-the counter of hooks, the class of contexts, and the encoding of messages to the hands. What a program of the sandbox
+It wraps functions of the standard library, and of kaa what everything passes that is counted: the counter of hooks, the
+class of contexts, the announcement of events and the encoding of messages to the hands. What a program of the sandbox
 does is not seen, only that it is started.
 """
 
@@ -50,16 +50,30 @@ class Log:
 
     def count_in_brain(self) -> None:
         """From now on, count what only the brain does."""
-        from kaa.ext.context import ConversationContext  # none of these in the hands
+        from kaa.core.events import Event  # none of these in the hands
+        from kaa.ext.context import ConversationContext
         from kaa.ext.costs import Costs
+        from kaa.ext.registry import Registry
         from kaa.hands import wire
 
+        notify = Registry.notify
+        event_name = ""
+
+        def notified(registry: Registry, event: Event) -> None:
+            nonlocal event_name
+            event_name = type(event).__name__
+            try:
+                notify(registry, event)
+            finally:
+                event_name = ""
+
         def new(kind: type[ConversationContext], *_: object) -> ConversationContext:
-            self.note("context", kind.__name__)
+            self.note("context", f"{kind.__name__} {event_name}")
             return object.__new__(kind)
 
+        _replace(Registry, "notify", notified)
         _replace(ConversationContext, "__new__", new)
-        _observe(Costs, "called", lambda _costs, what, _seconds: self.note("hook", what))
+        _observe(Costs, "called", lambda _costs, what, _seconds: self.note("hook", f"{what} {event_name}"))
         _observe(wire, "encode", lambda header, *_: self.note("message", header.get("op")))
 
     def _flushed(self, descriptor: int) -> None:

@@ -18,6 +18,8 @@ from tests.support.patience import HANG_SECONDS
 
 # What the log names, and which column it is counted in.
 _COLUMNS = {"program": "programs", "message": "messages", "flush": "flushes", "hook": "hooks", "context": "contexts"}
+# Hooks that take half a second are announced.
+_TIMED_EVENTS = ("WorkStart", "WorkEnd")
 _SESSIONS = "sessions"
 _PLACES = {_SESSIONS: "session bytes", "checkpoints": "checkpoint bytes"}
 
@@ -98,6 +100,8 @@ class CountedRun:
                         work.timed["stops"] += 1
                     case "message", "slot":
                         work.timed["slots"] += 1
+                    case "hook" | "context", name if name.endswith(_TIMED_EVENTS):
+                        work.timed[_COLUMNS[what]] += 1
                     case _:
                         work.counts[_COLUMNS[what]] += 1
                 work.details[f"{what} {exactly.rpartition('/')[2]}"] += 1
