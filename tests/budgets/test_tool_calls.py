@@ -51,11 +51,11 @@ class Measured(NamedTuple):
 
     Attributes:
         calls: the work of each call, by kind.
-        wake_ups: while the last reply was waited for.
+        wake_ups: in a second in which the last reply was waited for.
     """
 
     calls: dict[str, list[Work]]
-    wake_ups: int
+    wake_ups: float
 
 
 @pytest.fixture(scope="module")

@@ -54,12 +54,13 @@ class Activity:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"process {self._root} does not rest: {seen}")
 
-    def wake_ups(self, seconds: float) -> int:
-        """How often threads wake in the next seconds, as far as they live at their end."""
-        before = self._threads(set())
+    def wake_ups(self, seconds: float) -> float:
+        """How often threads wake in a second, counted for so many."""
+        began, before = time.monotonic(), self._threads(set())
         time.sleep(seconds)
         after = self._threads(set())
-        return sum(thread.slept - (before[task].slept if task in before else 0) for task, thread in after.items())
+        count = sum(thread.slept - (before[task].slept if task in before else 0) for task, thread in after.items())
+        return count / (time.monotonic() - began)
 
     def _threads(self, strangers: set[int]) -> dict[int, _Thread]:
         """All threads by their ids. `strangers`: processes that are known not to belong here; gets more."""
