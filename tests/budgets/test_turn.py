@@ -20,7 +20,7 @@ _BUDGET = Budget.parse(
     """
                          modules  lines
     reply at once            335  28100
-    reply after a while      382  32800
+    reply after a while      381  32800
     """,
     slack={"lines": 500},
 )
@@ -35,6 +35,8 @@ with open(sys.argv[1], "w") as file:
     print(*files, sep="\\n", file=file)
 sys.exit(code)
 """
+# Removes what is left of files of the user in /tmp that commands were shown; not everybody has any.
+_BY_CHANCE = "workspace/removal.py"
 _WAITING_SECONDS = 2.0
 
 
@@ -59,10 +61,11 @@ class Turn:
         )
 
     def loaded(self) -> list[Path]:
-        """Wait for the end; returns the files of kaa's modules."""
+        """Wait for the end; returns the files of kaa's modules, as far as they are always loaded."""
         output, _ = self.process.communicate(timeout=HANG_SECONDS)
         assert (self.process.returncode, output) == (0, b"Done.\n")
-        return [Path(line) for line in self._list.read_text().splitlines()]
+        files = map(Path, self._list.read_text().splitlines())
+        return [file for file in files if not file.match(_BY_CHANCE)]
 
 
 def counted(files: list[Path]) -> dict[str, int]:
