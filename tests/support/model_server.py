@@ -171,13 +171,15 @@ class ModelServer:
 
     Args:
         script: what model requests are answered with, in order.
+        holds: whether each answer waits for `answer_held`.
 
     Attributes:
         requests: the model requests received, in order. Listing models is not one.
     """
 
-    def __init__(self, script: Iterable[ScriptItem] = ()) -> None:
+    def __init__(self, script: Iterable[ScriptItem] = (), *, holds: bool = False) -> None:
         self._script = Script(script)
+        self._holds = holds
         self._released = False
         self._stalled: list[Callable[[], None]] = []
         self._condition = threading.Condition()
@@ -238,8 +240,15 @@ class ModelServer:
         assert self._loop is not None
         self._loop.call_soon_threadsafe(self._release)
 
+    def answer_held(self) -> None:
+        """Answer the request that is held, or let a stalled stream go on; later ones stall again."""
+        assert self._loop is not None
+        waiting, self._stalled = self._stalled, []
+        for go_on in waiting:
+            self._loop.call_soon_threadsafe(go_on)
+
     def wait_until_stalled(self) -> None:
-        """Wait until a stream has reached its stall.
+        """Wait until a stream has reached its stall, or a request is held.
 
         Raises:
             TimeoutError: that did not happen.
@@ -265,7 +274,7 @@ class ModelServer:
             self.requests.append(request)
             plan = self._script.take(wire)
             self.changed()
-            return plan
+            return (Action.STALL, *plan) if self._holds else plan
         if path == "/v1/models" and request.method == "GET":
             models = [{"id": MODEL_ID, "object": "model", "created": 0, "owned_by": "test"}]
             return (whole(200, msgspec.json.encode({"object": "list", "data": models, "models": []})),)

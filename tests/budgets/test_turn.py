@@ -1,0 +1,98 @@
+"""What a printed turn without tools loads and does, counted: when the model replies at once, and after a while."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from tests.end_to_end.kaa_process import Kaa
+from tests.support.activity import Activity
+from tests.support.budget import Budget
+from tests.support.lines_of_code import lines_of_code
+from tests.support.model_server import MODEL_ID, ModelServer, say
+from tests.support.patience import HANG_SECONDS
+
+# Modules of kaa, and their lines without blank ones, comments and docstrings. Each costs start-up time: what is new
+# should replace something, or load when it is used.
+_BUDGET = Budget.parse(
+    """
+                         modules  lines
+    reply at once            335  28100
+    reply after a while      381  32800
+    """,
+    slack={"lines": 500},
+)
+_LOADED = """\
+import asyncio, sys
+if sys.argv[2] == "still":
+    asyncio.BaseEventLoop.time = lambda loop: 0.0
+from kaa.cli import run
+code = run(sys.argv[3:])
+files = (module.__file__ for name, module in sys.modules.items() if name.partition(".")[0] == "kaa")
+with open(sys.argv[1], "w") as file:
+    print(*files, sep="\\n", file=file)
+sys.exit(code)
+"""
+# Removes what is left of files of the user in /tmp that commands were shown; not everybody has any.
+_BY_CHANCE = "workspace/removal.py"
+_WAITING_SECONDS = 2.0
+
+
+class Turn:
+    """A run that ends after one reply.
+
+    Args:
+        kaa: the project.
+        server: gives the reply.
+        clock: `still`: the clock of the event loop stands still, so that any reply comes at once. Else it goes.
+    """
+
+    def __init__(self, kaa: Kaa, server: ModelServer, clock: Literal["still", "going"]) -> None:
+        kaa.use(server, "anthropic-messages")
+        self._list = kaa.home.parent / "loaded"
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", "-c", _LOADED, str(self._list), clock, "--model", f"test/{MODEL_ID}", "-p", "Work."],
+            cwd=kaa.project,
+            env=kaa.environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+        )
+
+    def loaded(self) -> list[Path]:
+        """Wait for the end; returns the files of kaa's modules, as far as they are always loaded."""
+        output, _ = self.process.communicate(timeout=HANG_SECONDS)
+        assert (self.process.returncode, output) == (0, b"Done.\n")
+        files = map(Path, self._list.read_text().splitlines())
+        return [file for file in files if not file.match(_BY_CHANCE)]
+
+
+def counted(files: list[Path]) -> dict[str, int]:
+    """Modules and lines."""
+    return {"modules": len(files), "lines": sum(map(lines_in, files))}
+
+
+@cache
+def lines_in(file: Path) -> int:
+    """The lines of a module."""
+    return lines_of_code(file.read_text("utf-8"))
+
+
+def test_a_turn_loads_no_more_than_the_budget_says_and_rests_while_it_waits(make_kaa: Callable[[], Kaa]) -> None:
+    with ModelServer([say("Done.")]) as server:
+        at_once = Turn(make_kaa(), server, "still").loaded()
+    with ModelServer([say("Done.")], holds=True) as server:
+        turn = Turn(make_kaa(), server, "going")
+        activity = Activity(turn.process.pid)
+        server.wait_until_stalled()
+        activity.wait_until_quiet()  # what the first call of a tool needs is loaded meanwhile
+        wake_ups = activity.wake_ups(_WAITING_SECONDS)
+        server.answer_held()
+        after_a_while = turn.loaded()
+
+    measured = {"reply at once": counted(at_once), "reply after a while": counted(after_a_while)}
+    violations = _BUDGET.violations(measured)
+    assert not violations, violations
+    # Before the first call of a tool, the guard of the project looks around once a second. Once it rests, expect 0.
+    assert 0 < wake_ups < 2
