@@ -1,0 +1,101 @@
+"""Measures pairs of a base and a change until there is a verdict on every figure."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.agents import KAA_MESSAGES, Agent
+from benchmarks.bench import Runner
+from benchmarks.change.figures import Comparison, Pair
+from benchmarks.change.measures import Measure, Taken, unanswered
+from benchmarks.change.sides import SetupError, Side, check_scripts
+from benchmarks.model_process import ModelProcess
+from benchmarks.process_tree import RunFailedError, tree_commands
+
+
+class Bench:
+    """Both sides, each with a model's server of its own.
+
+    Args:
+        base: the side that is compared with.
+        now: the side with the change.
+        servers: the model of each side; the two can be asked at once.
+        folder: where homes and projects are made.
+        limit: the ratio above which a figure has grown.
+        report: told, in a sentence, what goes on.
+    """
+
+    def __init__(
+        self,
+        base: Side,
+        now: Side,
+        servers: tuple[ModelProcess, ModelProcess],
+        folder: Path,
+        limit: float,
+        report: Callable[[str], None],
+    ) -> None:
+        self._sides = dict(zip((base, now), servers, strict=True))
+        self._folder = folder
+        self._limit = limit
+        self._report = report
+
+    def check_start(self) -> None:
+        """Check that both sides start, and run only their own sources.
+
+        Raises:
+            SetupError: one of them does not.
+        """
+        for side, runner in self._runners("start"):
+            try:
+                with unanswered(runner) as program:
+                    check_scripts(side, tree_commands(program.process.pid))
+            except RunFailedError as error:
+                raise SetupError(f"{side.name} does not start: {error}") from error
+
+    def compare(self, measure: Measure, rounds: int) -> list[Comparison]:
+        """Take pairs, the sides in alternating order, until every figure of the measure has a verdict.
+
+        Args:
+            measure: what is measured.
+            rounds: how many pairs are planned. A pair before them, in which Python compiles, does not count.
+        """
+        base, now = (runner for _, runner in self._runners(measure.name))
+        comparisons = [Comparison(figure, self._limit, rounds) for figure in measure.figures]
+        for number in itertools.count():
+            if number % 2:
+                taken_now, taken_base = measure.take(now, base)
+            else:
+                taken_base, taken_now = measure.take(base, now)
+            undecided = [comparison for comparison in comparisons if not comparison.is_complete]
+            for comparison in undecided:
+                self._add(comparison, taken_base, taken_now, is_warm_up=number == 0)
+            undecided = [comparison for comparison in comparisons if not comparison.is_complete]
+            if not undecided:
+                break
+            if number == rounds:
+                names = ", ".join(comparison.figure.name for comparison in undecided)
+                self._report(f"taking more pairs, because this may have grown: {names}")
+        return comparisons
+
+    def _runners(self, name: str) -> Sequence[tuple[Side, Runner]]:
+        """Make the sides ready to run, with homes and projects of their own for something."""
+        return [
+            (side, Runner(_agent(side), str(side.python), self._folder / f"{name}-{side.name}", server, side.start))
+            for side, server in self._sides.items()
+        ]
+
+    def _add(self, comparison: Comparison, base: Taken, now: Taken, *, is_warm_up: bool) -> None:
+        name = comparison.figure.name
+        reasons = {"base": base.reason(name), "now": now.reason(name)}
+        for side, reason in reasons.items():
+            if reason and side not in comparison.missing:
+                comparison.missing[side] = reason
+                self._report(f"{name} is missing at {side}: {reason}")
+        if not any(reasons.values()) and not is_warm_up:
+            comparison.pairs.append(Pair(base.values[name], now.values[name]))
+
+
+def _agent(side: Side) -> Agent:
+    return msgspec.structs.replace(KAA_MESSAGES, name=side.name)
