@@ -105,9 +105,9 @@ class Runner:
             raise RunFailedError(f"{self.name} made {asked} requests where {len(script)} were expected")
         return measured
 
-    def follow(self, script: Sequence[ScriptItem], first_reply_after: float = 0.0) -> None:
-        """Let the model follow a script from the next request on, the first reply so many seconds after the request."""
-        self._server.begin(script, first_reply_after=first_reply_after)
+    def follow(self, script: Sequence[ScriptItem], replies_after: float = 0.0) -> None:
+        """Let the model follow a script from the next request on, each reply so many seconds after its request."""
+        self._server.begin(script, replies_after=replies_after)
 
     def run(self, *arguments: str, sample_memory: bool = False) -> Measured:
         """Run it with these arguments.

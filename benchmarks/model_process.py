@@ -38,7 +38,7 @@ class ControlledServer(ModelServer):
         super().__init__()
         self._events_per_second = 0.0
         self._due = 0.0
-        self._first_reply_after = 0.0
+        self._replies_after = 0.0
 
     def answer(self, request: Received) -> Plan:
         """What to do about a request."""
@@ -46,7 +46,7 @@ class ControlledServer(ModelServer):
             case "PUT", "/control/script":
                 control = msgspec.json.decode(request.body, type=Control)
                 self._events_per_second = control.events_per_second
-                self._first_reply_after = control.first_reply_after
+                self._replies_after = control.replies_after
                 self.begin(control.script)
                 return (whole(200, b"{}"),)
             case "GET", "/control/requests":
@@ -55,15 +55,15 @@ class ControlledServer(ModelServer):
                 return plan(say("A title"), "openai-completions")
             case _:
                 answer = super().answer(request)
-                waits = (Action.STALL,) if self._first_reply_after else ()
-                return *waits, *(_paced(answer) if self._events_per_second else answer)
+                if self._replies_after:
+                    return Action.STALL, *answer
+                return tuple(_paced(answer)) if self._events_per_second else answer
 
     def stall(self, go_on: Callable[[], None]) -> None:
         """Go on when the next event is due. What came late does not move what follows, so that the rate holds."""
         loop = asyncio.get_running_loop()
-        if self._first_reply_after:
-            loop.call_later(self._first_reply_after, go_on)
-            self._first_reply_after = 0.0
+        if self._replies_after:
+            loop.call_later(self._replies_after, go_on)
             return
         self._due = max(self._due, loop.time() - _MOST_BEHIND_SECONDS) + 1 / self._events_per_second
         loop.call_at(self._due, go_on)
@@ -75,12 +75,12 @@ class Control(msgspec.Struct):
     Attributes:
         script: its answers.
         events_per_second: how many events it sends in a second; 0: all of them at once.
-        first_reply_after: seconds until it begins the first reply.
+        replies_after: seconds from a request to its reply, which is then sent at once.
     """
 
     script: list[ScriptItem]
     events_per_second: float = 0.0
-    first_reply_after: float = 0.0
+    replies_after: float = 0.0
 
 
 def _paced(answer: Plan) -> Iterator[Step]:
@@ -127,17 +127,15 @@ class ModelProcess(AbstractContextManager["ModelProcess"]):
         with self._process:  # closes its standard input, at which it ends
             pass
 
-    def begin(
-        self, script: Sequence[ScriptItem], events_per_second: float = 0.0, first_reply_after: float = 0.0
-    ) -> None:
+    def begin(self, script: Sequence[ScriptItem], events_per_second: float = 0.0, replies_after: float = 0.0) -> None:
         """Follow a new script and forget the requests so far.
 
         Args:
             script: the answers.
             events_per_second: 0 sends an answer in one write.
-            first_reply_after: seconds until the first reply begins.
+            replies_after: seconds from a request to its reply.
         """
-        control = Control(list(script), events_per_second, first_reply_after)
+        control = Control(list(script), events_per_second, replies_after)
         self._call("PUT", "/control/script", msgspec.json.encode(control))
 
     def requests(self) -> list[Received]:

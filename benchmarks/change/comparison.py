@@ -9,8 +9,9 @@ import msgspec
 from benchmarks.agents import KAA_MESSAGES, Agent
 from benchmarks.bench import Runner
 from benchmarks.change.figures import Comparison, Pair
-from benchmarks.change.measures import Measure, Taken, unanswered
 from benchmarks.change.sides import SetupError, Side, check_scripts
+from benchmarks.change.taking import Measure, Taken
+from benchmarks.change.waiting import unanswered
 from benchmarks.model_process import ModelProcess
 from benchmarks.process_tree import RunFailedError, tree_commands
 

@@ -1,82 +1,21 @@
-"""What a change is compared in: tool turns, first calls, printed turns, a long answer, waiting, and the terminal.
-
-A measure is taken of one side after the other, or of both at once where only their CPU time counts.
-"""
+"""What a change is compared in: tool turns, first calls, printed turns, a long answer, and the terminal."""
 
 import statistics
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
 
 import msgspec
 
 from benchmarks import long_answer, one_turn, terminal_start
 from benchmarks.bench import MESSAGE, Runner
-from benchmarks.change import edits
+from benchmarks.change import edits, waiting
 from benchmarks.change.figures import Figure
-from benchmarks.process_tree import RunFailedError, Started, tree_cpu
+from benchmarks.change.taking import Measure, Taken, in_turn
+from benchmarks.process_tree import RunFailedError
 from benchmarks.tool_turns import gaps_ms
 from tests.support.model_server import Answer, Call, Received, say
-from tests.support.program import NotShownError
 from tests.support.screen import Screen
 
 _ROUNDS_OF_TURNS = 10
-_PATIENCE_SECONDS = 60.0
-_POLL_SECONDS = 0.02
-_NEVER_SECONDS = 3600.0
-_WAITING_FROM, _WAITING_TO = 2.0, 10.0
 _SETTLED_SECONDS = 3.0
-
-
-class Taken(NamedTuple):
-    """What a measure gave for one side.
-
-    Attributes:
-        values: by the name of the figure.
-        missing: why there is no value, by the name of the figure.
-        failure: why there are no values at all.
-    """
-
-    values: Mapping[str, float]
-    missing: Mapping[str, str] = MappingProxyType({})
-    failure: str = ""
-
-    def reason(self, figure: str) -> str:
-        """Return why a figure is missing; empty if it is not."""
-        return self.failure or self.missing.get(figure, "")
-
-
-# Measures two sides in this order.
-Take: TypeAlias = Callable[[Runner, Runner], tuple[Taken, Taken]]
-
-
-class Measure(NamedTuple):
-    """Something that kaa does, of which figures are taken.
-
-    Attributes:
-        name: how `--only` names it.
-        figures: what it gives.
-        take: measures a pair.
-        rounds: how many pairs are planned, after a warm-up.
-    """
-
-    name: str
-    figures: tuple[Figure, ...]
-    take: Take
-    rounds: int = 5
-
-
-def _in_turn(measure: Callable[[Runner], Taken]) -> Take:
-    def attempt(runner: Runner) -> Taken:
-        try:
-            return measure(runner)
-        except (RunFailedError, NotShownError) as error:
-            return Taken({}, failure=str(error))
-
-    return lambda first, second: (attempt(first), attempt(second))
-
 
 # Tool turns: the time from the last byte of a reply to the next request, which the server measures.
 
@@ -187,58 +126,6 @@ def _long_answer(runner: Runner) -> Taken:
     return Taken({_LONG_ANSWER.name: (seconds["long"] - seconds["short"]) * 1000})
 
 
-_WAITING = Figure("waiting for a model, CPU from second 2 to 10", "ms", margin=5.0)
-
-
-def _waiting(first: Runner, second: Runner) -> tuple[Taken, Taken]:
-    """Let both wait at once: they leave the processor idle, and the wait is long."""
-    with ExitStack() as stack:
-        programs = [_begin_waiting(stack, runner) for runner in (first, second)]
-        asked = time.monotonic()
-        cpu: list[list[float]] = []
-        for seconds in (_WAITING_FROM, _WAITING_TO):
-            time.sleep(max(0.0, asked + seconds - time.monotonic()))
-            cpu.append([tree_cpu(program.process.pid) if isinstance(program, Started) else 0.0 for program in programs])
-        taken = [_waited(program, late - early) for program, early, late in zip(programs, *cpu, strict=True)]
-    return taken[0], taken[1]
-
-
-def _begin_waiting(stack: ExitStack, runner: Runner) -> Started | str:
-    """Start it, or return why it does not ask the model."""
-    try:
-        return stack.enter_context(unanswered(runner))
-    except RunFailedError as error:
-        return str(error)
-
-
-def _waited(program: Started | str, seconds: float) -> Taken:
-    if isinstance(program, str):
-        return Taken({}, failure=program)
-    if program.process.poll() is not None:
-        return Taken({}, failure=str(program.failure()))
-    program.end()
-    return Taken({_WAITING.name: seconds * 1000})
-
-
-@contextmanager
-def unanswered(runner: Runner) -> Iterator[Started]:
-    """Let it ask a model that does not answer, until the end of the block.
-
-    Raises:
-        RunFailedError: it does not ask.
-    """
-    runner.follow([say("Hello.")], first_reply_after=_NEVER_SECONDS)
-    with runner.start(*runner.agent.prompt, MESSAGE) as program:
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        while not runner.requests():
-            if program.process.poll() is not None:
-                raise program.failure()
-            if time.monotonic() > deadline:
-                raise RunFailedError(f"{runner.name} did not ask the model within {_PATIENCE_SECONDS:g} s")
-            time.sleep(_POLL_SECONDS)
-        yield program
-
-
 _FIRST_FRAME = Figure("exec to first frame", "ms", margin=2.0)
 _FIRST_KEY = Figure("exec to first key shown", "ms", margin=2.0)
 
@@ -260,11 +147,12 @@ def _memory(runner: Runner) -> Taken:
 
 # CPU time and memory differ little from run to run.
 MEASURES = (
-    Measure("tool_turns", _KINDS, _in_turn(_tool_turns)),
-    Measure("first_call", (_FIRST_AT_ONCE, _FIRST_LATER), _in_turn(_first_call)),
-    Measure("printed_turn", (_TURN_WALL, _TURN_CPU), _in_turn(_printed_turn), rounds=9),
-    Measure("long_answer", (_LONG_ANSWER,), _in_turn(_long_answer)),
-    Measure("waiting", (_WAITING,), _waiting, rounds=3),
-    Measure("terminal_start", (_FIRST_FRAME, _FIRST_KEY), _in_turn(_terminal_start), rounds=9),
-    Measure("memory", (_MEMORY,), _in_turn(_memory), rounds=3),
+    Measure("tool_turns", _KINDS, in_turn(_tool_turns)),
+    Measure("first_call", (_FIRST_AT_ONCE, _FIRST_LATER), in_turn(_first_call)),
+    Measure("printed_turn", (_TURN_WALL, _TURN_CPU), in_turn(_printed_turn), rounds=9),
+    Measure("long_answer", (_LONG_ANSWER,), in_turn(_long_answer)),
+    Measure("waiting", (waiting.PRINTED,), waiting.printed, rounds=3),
+    Measure("waiting_terminal", (waiting.TERMINAL,), waiting.terminal, rounds=3),
+    Measure("terminal_start", (_FIRST_FRAME, _FIRST_KEY), in_turn(_terminal_start), rounds=9),
+    Measure("memory", (_MEMORY,), in_turn(_memory), rounds=3),
 )
