@@ -8,6 +8,9 @@ import msgspec
 
 from benchmarks.bench import Result
 
+BUSY_LOAD = 0.5
+"""Processes that want to run, above which an agent often has to wait for a core."""
+
 
 class Machine(msgspec.Struct, frozen=True):
     """Where it was measured, without naming the machine."""

@@ -9,10 +9,11 @@ Needs Linux, git, and the environment that `make setup` makes. docs/benchmarks.m
 """
 
 import argparse
+import os
 import signal
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -21,13 +22,12 @@ import msgspec
 
 from benchmarks.change import report, sides
 from benchmarks.change.comparison import Bench
-from benchmarks.change.figures import Comparison
+from benchmarks.change.figures import Comparison, Verdict
 from benchmarks.change.measures import MEASURES
 from benchmarks.model_process import ModelProcess
 from benchmarks.process_tree import adopt_orphans, exempt_children
-from benchmarks.report import describe_machine
+from benchmarks.report import BUSY_LOAD, describe_machine
 
-_REPOSITORY = Path(__file__).resolve().parents[2]
 _GREW, _FAILED = 1, 2
 _LIMIT = 1.10
 
@@ -35,9 +35,9 @@ _LIMIT = 1.10
 def run(arguments: Sequence[str]) -> int:
     """Run the comparison that the arguments describe; returns the exit code."""
     options = _parser().parse_args(arguments)
-    _end_at_signals()
     try:
-        return _compare(options)
+        with _ended_by_signals():
+            return _compare(options)
     except sides.SetupError as error:
         _say(f"bench-change: {error}")
         return _FAILED
@@ -64,6 +64,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file too")
     parser.add_argument(
+        "--repository",
+        type=Path,
+        default=sides.REPOSITORY,
+        metavar="DIR",
+        help="the checkout to compare (default: the one that contains this benchmark)",
+    )
+    parser.add_argument(
         "--folder", type=Path, metavar="DIR", help="make temporary folders here (default: beside the repository)"
     )
     return parser
@@ -88,24 +95,15 @@ def _limit(text: str) -> float:
 def _compare(options: argparse.Namespace) -> int:
     if options.json and not options.json.absolute().parent.is_dir():
         raise sides.SetupError(f"cannot write {options.json}: there is no such folder")
-    sides.check_checkout(_REPOSITORY)
-    base, now = sides.commit_of(_REPOSITORY, options.base), sides.commit_of(_REPOSITORY, "HEAD")
-    changed = sides.changed_sources(_REPOSITORY)
+    repository = options.repository.resolve()
+    sides.check_checkout(repository)
+    base, now = sides.commit_of(repository, options.base), sides.commit_of(repository, "HEAD")
+    changed = sides.changed_sources(repository)
     if changed:
-        _say(f"src has uncommitted changes in {len(changed)} files, which are measured as a part of now")
-    measures = [measure for measure in MEASURES if not options.only or measure.name in options.only]
-    adopt_orphans()
-    comparisons: list[Comparison] = []
-    with ExitStack() as stack:
-        folder = stack.enter_context(sides.workplace(_REPOSITORY, options.folder))
-        both = stack.enter_context(sides.sides(_REPOSITORY, base, folder))
-        servers = stack.enter_context(ModelProcess()), stack.enter_context(ModelProcess())
-        exempt_children()
-        bench = Bench(*both, servers, folder / "runs", options.limit, _say)
-        bench.check_start()
-        for measure in measures:
-            _say(f"measuring {measure.name} …")
-            comparisons += bench.compare(measure, options.rounds or measure.rounds)
+        _say(f"src has uncommitted changes ({len(changed)} files), which are measured as a part of now")
+    if (load := os.getloadavg()[0]) > BUSY_LOAD:
+        _say(f"this machine is busy (load {load:.1f}): figures scatter, and more pairs may be needed")
+    comparisons = _measure(options, repository, base)
     print(f"base: {options.base} ({base[:9]}), now: {now[:9]}{' with uncommitted changes' if changed else ''}\n")
     print(report.table(comparisons), report.summary(comparisons, options.limit), sep="\n\n")
     if options.json:
@@ -114,19 +112,41 @@ def _compare(options: argparse.Namespace) -> int:
         options.json.write_bytes(msgspec.json.format(msgspec.json.encode(kept)))
     if any("now" in comparison.missing for comparison in comparisons):
         return _FAILED
-    return _GREW if any(comparison.grew for comparison in comparisons) else 0
+    return _GREW if any(comparison.verdict is Verdict.GREW for comparison in comparisons) else 0
 
 
-def _end_at_signals() -> None:
-    """End with the usual exit code when a signal says so, after everything temporary has been removed."""
+def _measure(options: argparse.Namespace, repository: Path, base: str) -> list[Comparison]:
+    adopt_orphans()
+    comparisons: list[Comparison] = []
+    with ExitStack() as stack:
+        folder = stack.enter_context(sides.workplace(repository, options.folder))
+        both = stack.enter_context(sides.sides(repository, base, folder))
+        servers = stack.enter_context(ModelProcess()), stack.enter_context(ModelProcess())
+        exempt_children()
+        bench = Bench(*both, servers, folder / "runs", options.limit, _say)
+        bench.check_start()
+        for measure in MEASURES:
+            if not options.only or measure.name in options.only:
+                _say(f"measuring {measure.name} …")
+                comparisons += bench.compare(measure, options.rounds or measure.rounds)
+    return comparisons
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let a signal that ends the program remove first what is temporary."""
 
     def end(number: int, _frame: FrameType | None) -> NoReturn:
         for ending in sides.ENDING_SIGNALS:
             signal.signal(ending, signal.SIG_IGN)  # once is enough: nothing disturbs the removal
         raise SystemExit(128 + number)
 
-    for number in sides.ENDING_SIGNALS:
-        signal.signal(number, end)
+    handlers = {number: signal.signal(number, end) for number in sides.ENDING_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def _say(line: str) -> None:

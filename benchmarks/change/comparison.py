@@ -8,7 +8,7 @@ import msgspec
 
 from benchmarks.agents import KAA_MESSAGES, Agent
 from benchmarks.bench import Runner
-from benchmarks.change.figures import Comparison, Pair
+from benchmarks.change.figures import Comparison, Pair, Verdict
 from benchmarks.change.sides import SetupError, Side, check_scripts
 from benchmarks.change.taking import Measure, Taken
 from benchmarks.change.waiting import unanswered
@@ -64,15 +64,15 @@ class Bench:
         """
         base, now = (runner for _, runner in self._runners(measure.name))
         comparisons = [Comparison(figure, self._limit, rounds) for figure in measure.figures]
+        undecided = comparisons
         for number in itertools.count():
             if number % 2:
                 taken_now, taken_base = measure.take(now, base)
             else:
                 taken_base, taken_now = measure.take(base, now)
-            undecided = [comparison for comparison in comparisons if not comparison.is_complete]
             for comparison in undecided:
                 self._add(comparison, taken_base, taken_now, is_warm_up=number == 0)
-            undecided = [comparison for comparison in comparisons if not comparison.is_complete]
+            undecided = [comparison for comparison in undecided if comparison.verdict is Verdict.UNDECIDED]
             if not undecided:
                 break
             if number == rounds:

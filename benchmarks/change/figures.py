@@ -45,10 +45,18 @@ class Figure(NamedTuple):
 
 
 class Verdict(Enum):
-    """What the pairs so far say of a figure."""
+    """What the pairs so far say of a figure.
+
+    Attributes:
+        HELD: it is within the limit.
+        GREW: it exceeds the limit.
+        NOISY: the median exceeds the limit, the least values do not: other programs only ever add time.
+        UNDECIDED: more pairs are needed.
+    """
 
     HELD = auto()
     GREW = auto()
+    NOISY = auto()
     UNDECIDED = auto()
 
 
@@ -88,25 +96,24 @@ class Comparison:
         return statistics.median(pair.ratio for pair in self.pairs)
 
     @property
-    def is_complete(self) -> bool:
-        """True if no more pairs are needed."""
-        return bool(self.missing) or (len(self.pairs) >= self._rounds and self.verdict is not Verdict.UNDECIDED)
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict on the pairs so far."""
+    def verdict(self) -> Verdict | None:
+        """The verdict on the pairs so far; None for a figure that is missing."""
+        if self.missing:
+            return None
+        if len(self.pairs) < self._rounds:
+            return Verdict.UNDECIDED
         more = statistics.median(pair.now - pair.base for pair in self.pairs)
         if self.ratio <= self._limit or more <= self.figure.margin:
             return Verdict.HELD
         above = sum(self._is_above(pair) for pair in self.pairs)
-        if len(self.pairs) >= self._rounds * _MOST_ROUNDS or _chance(above, len(self.pairs)) <= _CHANCE:
+        are_enough = len(self.pairs) >= self._rounds * _MOST_ROUNDS
+        if self._is_above(self._least) and (are_enough or _chance(above, len(self.pairs)) <= _CHANCE):
             return Verdict.GREW
-        return Verdict.UNDECIDED
+        return Verdict.NOISY if are_enough else Verdict.UNDECIDED
 
     @property
-    def grew(self) -> bool:
-        """True if the figure was measured and has grown."""
-        return not self.missing and self.verdict is Verdict.GREW
+    def _least(self) -> Pair:
+        return Pair(min(pair.base for pair in self.pairs), min(pair.now for pair in self.pairs))
 
     def _is_above(self, pair: Pair) -> bool:
         return pair.ratio > self._limit and pair.now - pair.base > self.figure.margin

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from benchmarks.change.figures import Comparison, Pair
+from benchmarks.change.figures import Comparison, Pair, Verdict
 from benchmarks.report import Machine, number
+
+_MARKS = {Verdict.GREW: "grew", Verdict.NOISY: "noisy"}
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -17,7 +19,7 @@ class Row(msgspec.Struct, frozen=True):
         margin: what it may grow by, whatever the ratio.
         pairs: what was measured, the base first.
         ratio: the median of the ratios of the pairs; None if it is missing.
-        grew: whether it exceeds the limit.
+        verdict: `held`, `grew` or `noisy`; None if it is missing.
         missing: by side, why it is missing.
     """
 
@@ -26,7 +28,7 @@ class Row(msgspec.Struct, frozen=True):
     margin: float
     pairs: list[Pair]
     ratio: float | None
-    grew: bool
+    verdict: str | None
     missing: dict[str, str]
 
 
@@ -56,23 +58,17 @@ def row(comparison: Comparison) -> Row:
         figure.margin,
         comparison.pairs,
         None if comparison.missing else comparison.ratio,
-        comparison.grew,
+        None if comparison.verdict is None else comparison.verdict.name.lower(),
         comparison.missing,
     )
 
 
 def table(comparisons: Sequence[Comparison]) -> str:
-    """Return a line for each figure: base, now, ratio, and whether it grew."""
+    """Return a line for each figure: base, now, ratio, number of pairs, and whether it grew or is missing."""
     rows = [("", "base", "now", "ratio", "pairs", ""), *map(_cells, comparisons)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    name, *numbers = (max(len(row[column]) for row in rows) for column in range(5))
     return "\n".join(
-        "  ".join(
-            cell.rjust(width) if column else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row[:-1], widths[:-1], strict=True))
-        )
-        .__add__(f"  {row[-1]}")
-        .rstrip()
-        for row in rows
+        "  ".join([row[0].ljust(name), *map(str.rjust, row[1:5], numbers), row[5]]).rstrip() for row in rows
     )
 
 
@@ -87,14 +83,23 @@ def _cells(comparison: Comparison) -> tuple[str, str, str, str, str, str]:
         number(comparison.now),
         f"{comparison.ratio:.2f}",
         str(len(comparison.pairs)),
-        "grew" if comparison.grew else "",
+        "" if comparison.verdict is None else _MARKS.get(comparison.verdict, ""),
     )
 
 
 def summary(comparisons: Sequence[Comparison], limit: float) -> str:
-    """Return the sentence that says what grew."""
-    grown = [comparison for comparison in comparisons if comparison.grew]
-    if not grown:
-        return f"Nothing grew by more than the limit of {limit:g}."
-    named = ", ".join(f"{comparison.figure.name} {comparison.ratio:.2f}" for comparison in grown)
-    return f"Grew by more than the limit of {limit:g}: {named}."
+    """Return the sentences that say what grew, what the change does not give, and what should be measured again."""
+    grew, noisy = (_named(comparisons, verdict) for verdict in (Verdict.GREW, Verdict.NOISY))
+    lines = [
+        f"Grew by more than the limit of {limit:g}: {grew}." if grew else f"Nothing exceeds the limit of {limit:g}."
+    ]
+    missing = ", ".join(comparison.figure.name for comparison in comparisons if "now" in comparison.missing)
+    if missing:
+        lines.append(f"The change gives no figures for: {missing}.")
+    if noisy:
+        lines.append(f"Measure again on a quiet machine, where only the least values held the limit: {noisy}.")
+    return "\n".join(lines)
+
+
+def _named(comparisons: Sequence[Comparison], verdict: Verdict) -> str:
+    return ", ".join(f"{each.figure.name} {each.ratio:.2f}" for each in comparisons if each.verdict is verdict)

@@ -91,7 +91,7 @@ def commit_of(repository: Path, revision: str) -> str:
 
 def changed_sources(repository: Path) -> list[str]:
     """Return the files of the sources that differ from HEAD, as git names them."""
-    return _git(repository, "status", "--porcelain", "--", "src").stdout.splitlines()
+    return [line[3:] for line in _git(repository, "status", "--porcelain", "--", "src").stdout.splitlines()]
 
 
 @contextmanager
@@ -100,19 +100,12 @@ def workplace(repository: Path, folder: Path | None = None) -> Iterator[Path]:
 
     Args:
         repository: the folder is made beside it, or in the user's home.
-        folder: where to make it instead.
+        folder: where to make it instead, whatever kaa makes of that place.
 
     Raises:
         SetupError: there is no place for it.
     """
-    places = [folder] if folder else [repository.parent, Path.home()]
-    place = next((place.resolve() for place in places if _is_fit(place.resolve())), None)
-    if place is None:
-        raise SetupError(
-            f"no place for temporary folders: {' and '.join(map(str, places))} cannot be written, or kaa replaces it in"
-            f" its sandbox ({', '.join(_REPLACED)}). Give a place with --folder DIR"
-        )
-    made = place / f"kaa-bench-{secrets.token_hex(4)}"
+    made = _place(repository, folder) / f"kaa-bench-{secrets.token_hex(4)}"
     try:
         made.mkdir()
         yield made
@@ -138,8 +131,15 @@ def sides(repository: Path, commit: str, folder: Path) -> Iterator[tuple[Side, S
             _remove_worktree(repository, base)
 
 
-def _is_fit(place: Path) -> bool:
-    return os.access(place, os.W_OK | os.X_OK) and not any(place.is_relative_to(replaced) for replaced in _REPLACED)
+def _place(repository: Path, folder: Path | None) -> Path:
+    places = [place.resolve() for place in ([folder] if folder else [repository.parent, Path.home()])]
+    writable = [place for place in places if os.access(place, os.W_OK | os.X_OK)]
+    fit = [place for place in writable if folder or not any(map(place.is_relative_to, _REPLACED))]
+    if not fit:
+        names = " and ".join(map(str, places))
+        reason = f"kaa's sandbox replaces {', '.join(_REPLACED)}" if writable else "it cannot be written"
+        raise SetupError(f"no place for temporary folders in {names}: {reason}. Give another one with --folder DIR")
+    return fit[0]
 
 
 @contextmanager
