@@ -63,7 +63,6 @@ format: setup ## apply the automatic fixes of `check`
 bench: setup ## start-up, turns and the terminal, against other agents found on this machine
 	$(BIN)/python benchmarks/run.py
 
-ROUNDS :=
 bench-change: setup ## the working tree against a commit, in pairs: make bench-change BASE=REV [ROUNDS=N]
 	@test -n "$(BASE)" || { echo "give the commit to compare with: make bench-change BASE=main" >&2; exit 2; }
 	$(BIN)/python -m benchmarks.change $(if $(ROUNDS),--rounds '$(ROUNDS)') -- '$(BASE)'

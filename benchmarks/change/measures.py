@@ -23,19 +23,20 @@ _READ = Figure("`read` of 100 lines", "ms", margin=0.2)
 _EDIT_PYTHON = Figure("`edit` of a Python file", "ms", margin=0.3)
 _EDIT_JSON = Figure("`edit` of a JSON file", "ms", margin=0.3)
 _BASH = Figure("`bash true`", "ms", margin=0.3)
+_TURNS_CPU = Figure("40 tool turns, CPU", "ms", margin=20.0)
 _KINDS = (_READ, _EDIT_PYTHON, _EDIT_JSON, _BASH)
 
 
 def _tool_turns(runner: Runner) -> Taken:
-    """Take the median of each kind of call, without the first of each."""
+    """Take the median of each kind of call, without the first of each, and the CPU time of the run."""
     calls = _calls(runner)
     runner.follow([*(Answer(calls=(call,)) for call in calls), *[say("Done.")] * _SPARE])
-    runner.run(*runner.agent.prompt, MESSAGE)
+    cpu_seconds = runner.run(*runner.agent.prompt, MESSAGE).cpu
     requests = runner.requests()
     if len(requests) <= len(calls):
         raise RunFailedError(f"{runner.name} made {len(requests)} requests where {len(calls) + 1} were expected")
     gaps = gaps_ms(requests)
-    values: dict[str, float] = {}
+    values = {_TURNS_CPU.name: cpu_seconds * 1000}
     missing: dict[str, str] = {}
     for number, kind in enumerate(_KINDS):
         turns = range(number, len(calls), len(_KINDS))
@@ -147,7 +148,7 @@ def _memory(runner: Runner) -> Taken:
 
 # CPU time and memory differ little from run to run.
 MEASURES = (
-    Measure("tool_turns", _KINDS, in_turn(_tool_turns)),
+    Measure("tool_turns", (*_KINDS, _TURNS_CPU), in_turn(_tool_turns)),
     Measure("first_call", (_FIRST_AT_ONCE, _FIRST_LATER), in_turn(_first_call)),
     Measure("printed_turn", (_TURN_WALL, _TURN_CPU), in_turn(_printed_turn), rounds=9),
     Measure("long_answer", (_LONG_ANSWER,), in_turn(_long_answer)),
