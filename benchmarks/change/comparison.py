@@ -1,6 +1,7 @@
 """Measures pairs of a base and a change until there is a verdict on every figure."""
 
 import itertools
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -71,7 +72,8 @@ class Bench:
             else:
                 taken_base, taken_now = measure.take(base, now)
             for comparison in undecided:
-                self._add(comparison, taken_base, taken_now, is_warm_up=number == 0)
+                _add(comparison, taken_base, taken_now, is_warm_up=number == 0)
+            self._report_missing(undecided)
             undecided = [comparison for comparison in undecided if comparison.verdict is Verdict.UNDECIDED]
             if not undecided:
                 break
@@ -87,15 +89,22 @@ class Bench:
             for side, server in self._sides.items()
         ]
 
-    def _add(self, comparison: Comparison, base: Taken, now: Taken, *, is_warm_up: bool) -> None:
-        name = comparison.figure.name
-        reasons = {"base": base.reason(name), "now": now.reason(name)}
-        for side, reason in reasons.items():
-            if reason and side not in comparison.missing:
-                comparison.missing[side] = reason
-                self._report(f"{name} is missing at {side}: {reason}")
-        if not any(reasons.values()) and not is_warm_up:
-            comparison.pairs.append(Pair(base.values[name], now.values[name]))
+    def _report_missing(self, comparisons: Sequence[Comparison]) -> None:
+        missing: defaultdict[str, list[str]] = defaultdict(list)
+        for comparison in comparisons:
+            for side, reason in comparison.missing.items():
+                missing[f"at {side}: {reason}"].append(comparison.figure.name)
+        for reason, names in missing.items():
+            self._report(f"missing {reason} ({', '.join(names)})")
+
+
+def _add(comparison: Comparison, base: Taken, now: Taken, *, is_warm_up: bool) -> None:
+    name = comparison.figure.name
+    comparison.missing |= {
+        side: reason for side, taken in (("base", base), ("now", now)) if (reason := taken.reason(name))
+    }
+    if not comparison.missing and not is_warm_up:
+        comparison.pairs.append(Pair(base.values[name], now.values[name]))
 
 
 def _agent(side: Side) -> Agent:

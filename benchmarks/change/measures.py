@@ -107,7 +107,12 @@ def _first_gap(runner: Runner, reply_after: float) -> float:
     call = _call("read", path="notes.txt")
     runner.follow([Answer(calls=(call,)), *[say("Done.")] * _SPARE], reply_after)
     runner.run(*runner.agent.prompt, MESSAGE)
-    return gaps_ms(runner.requests())[0]
+    requests = runner.requests()
+    if len(requests) < 2:
+        raise RunFailedError(f"{runner.name} made {len(requests)} requests where 2 were expected")
+    if problem := _problem(requests[1]):
+        raise RunFailedError(f"{runner.name} could not read: {problem}")
+    return gaps_ms(requests)[0]
 
 
 _TURN_WALL = Figure("printed turn, wall", "ms", margin=5.0)

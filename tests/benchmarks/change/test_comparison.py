@@ -85,7 +85,7 @@ def test_a_tool_that_the_base_lacks_is_missing_and_the_rest_is_measured(stage: S
 
     assert (len(read.pairs), read.verdict) == (ROUNDS, Verdict.HELD)
     assert (edit.missing, edit.verdict) == ({"base": "no such tool"}, None)
-    assert stage.reports == ["edit is missing at base: no such tool"]
+    assert stage.reports == ["missing at base: no such tool (edit)"]
 
 
 def test_a_run_that_fails_gives_no_figures_and_is_not_repeated(stage: Stage) -> None:
@@ -97,4 +97,5 @@ def test_a_run_that_fails_gives_no_figures_and_is_not_repeated(stage: Stage) -> 
     read, edit = stage.bench.compare(stage.measure(fail), ROUNDS)
 
     assert read.missing == edit.missing == {"now": "exited with 1: it crashed"}
+    assert stage.reports == ["missing at now: exited with 1: it crashed (read, edit)"]
     assert stage.order == ["base", "now"]
