@@ -4,13 +4,14 @@ import os
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import msgspec
 
 from benchmarks.agents import AGENTS, Agent
 from benchmarks.model_process import ModelProcess
-from benchmarks.process_tree import Measured, RunFailedError, run
+from benchmarks.process_tree import Measured, RunFailedError, Started, run, started
 from benchmarks.seat import Seat
 from tests.support.model_script import ScriptItem
 from tests.support.model_server import Received
@@ -50,6 +51,13 @@ class Result(msgspec.Struct, frozen=True):
 class Runner:
     """An agent that was found, with a home and a project of its own.
 
+    Args:
+        agent: its description.
+        executable: its path.
+        folder: where its home and project are made.
+        server: the model that it asks.
+        first: arguments that stand before all others, such as a script if `executable` is an interpreter.
+
     Attributes:
         agent: its description.
         executable: its path.
@@ -57,9 +65,12 @@ class Runner:
         home: where its configuration is.
     """
 
-    def __init__(self, agent: Agent, executable: str, folder: Path, server: ModelProcess) -> None:
+    def __init__(
+        self, agent: Agent, executable: str, folder: Path, server: ModelProcess, first: Sequence[str] = ()
+    ) -> None:
         self.agent = agent
         self.executable = executable
+        self._command = (executable, *first)
         self._server = server
         self.project = folder / "project"
         self.home = home = folder / "home"
@@ -94,9 +105,9 @@ class Runner:
             raise RunFailedError(f"{self.name} made {asked} requests where {len(script)} were expected")
         return measured
 
-    def follow(self, script: Sequence[ScriptItem]) -> None:
-        """Let the model follow a script from the next request on."""
-        self._server.begin(script)
+    def follow(self, script: Sequence[ScriptItem], replies_after: float = 0.0) -> None:
+        """Let the model follow a script from the next request on, each reply so many seconds after its request."""
+        self._server.begin(script, replies_after=replies_after)
 
     def run(self, *arguments: str, sample_memory: bool = False) -> Measured:
         """Run it with these arguments.
@@ -104,8 +115,11 @@ class Runner:
         Raises:
             RunFailedError: it failed.
         """
-        command = [self.executable, *arguments]
-        return run(command, cwd=self.project, env=self._environ, sample_memory=sample_memory)
+        return run([*self._command, *arguments], cwd=self.project, env=self._environ, sample_memory=sample_memory)
+
+    def start(self, *arguments: str) -> AbstractContextManager[Started]:
+        """Start it with these arguments; it is ended at the end of the block."""
+        return started([*self._command, *arguments], cwd=self.project, env=self._environ)
 
     def open(self, *arguments: str, screen: Screen | None = None, before: str = "", cwd: Path | None = None) -> Seat:
         """Start it in a terminal.
@@ -116,7 +130,7 @@ class Runner:
             before: a command of the shell that runs in the terminal before it.
             cwd: where, instead of its project.
         """
-        argv = [self.executable, *self.agent.terminal.arguments, *arguments]
+        argv = [*self._command, *self.agent.terminal.arguments, *arguments]
         if before:
             argv = ["/bin/sh", "-c", f'{before}; exec "$0" "$@"', *argv]
         return Seat(argv, self._environ, cwd or self.project, screen or Screen(100, 30), self.agent.terminal.ready)

@@ -5,6 +5,7 @@ A process of its own competes with the agents for nothing but the processor.
 
 import asyncio
 import http.client
+import signal
 import subprocess
 import sys
 import threading
@@ -37,6 +38,7 @@ class ControlledServer(ModelServer):
         super().__init__()
         self._events_per_second = 0.0
         self._due = 0.0
+        self._replies_after = 0.0
 
     def answer(self, request: Received) -> Plan:
         """What to do about a request."""
@@ -44,6 +46,7 @@ class ControlledServer(ModelServer):
             case "PUT", "/control/script":
                 control = msgspec.json.decode(request.body, type=Control)
                 self._events_per_second = control.events_per_second
+                self._replies_after = control.replies_after
                 self.begin(control.script)
                 return (whole(200, b"{}"),)
             case "GET", "/control/requests":
@@ -52,20 +55,32 @@ class ControlledServer(ModelServer):
                 return plan(say("A title"), "openai-completions")
             case _:
                 answer = super().answer(request)
+                if self._replies_after:
+                    return Action.STALL, *answer
                 return tuple(_paced(answer)) if self._events_per_second else answer
 
     def stall(self, go_on: Callable[[], None]) -> None:
         """Go on when the next event is due. What came late does not move what follows, so that the rate holds."""
         loop = asyncio.get_running_loop()
+        if self._replies_after:
+            loop.call_later(self._replies_after, go_on)
+            return
         self._due = max(self._due, loop.time() - _MOST_BEHIND_SECONDS) + 1 / self._events_per_second
         loop.call_at(self._due, go_on)
 
 
 class Control(msgspec.Struct):
-    """What the server is told: its script, and how many events it sends in a second; 0: all of them at once."""
+    """What the server is told.
+
+    Attributes:
+        script: its answers.
+        events_per_second: how many events it sends in a second; 0: all of them at once.
+        replies_after: seconds from a request to its reply, which is then sent at once.
+    """
 
     script: list[ScriptItem]
     events_per_second: float = 0.0
+    replies_after: float = 0.0
 
 
 def _paced(answer: Plan) -> Iterator[Step]:
@@ -112,9 +127,16 @@ class ModelProcess(AbstractContextManager["ModelProcess"]):
         with self._process:  # closes its standard input, at which it ends
             pass
 
-    def begin(self, script: Sequence[ScriptItem], events_per_second: float = 0.0) -> None:
-        """Follow a new script and forget the requests so far; without a rate, answers are sent in one write."""
-        self._call("PUT", "/control/script", msgspec.json.encode(Control(list(script), events_per_second)))
+    def begin(self, script: Sequence[ScriptItem], events_per_second: float = 0.0, replies_after: float = 0.0) -> None:
+        """Follow a new script and forget the requests so far.
+
+        Args:
+            script: the answers.
+            events_per_second: 0 sends an answer in one write.
+            replies_after: seconds from a request to its reply.
+        """
+        control = Control(list(script), events_per_second, replies_after)
+        self._call("PUT", "/control/script", msgspec.json.encode(control))
 
     def requests(self) -> list[Received]:
         """The requests since `begin`."""
@@ -131,6 +153,7 @@ class ModelProcess(AbstractContextManager["ModelProcess"]):
 
 def main() -> None:
     """Serve until the standard input ends, so that no server outlives the benchmark that started it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the benchmark
     server = ControlledServer()
 
     def stop_with_parent() -> None:

@@ -1,5 +1,6 @@
 """Runs a program and measures it with everything it starts: wall time, CPU time, memory."""
 
+import contextlib
 import ctypes
 import os
 import resource
@@ -7,13 +8,17 @@ import subprocess
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 _TIMEOUT_SECONDS = 120
 _SAMPLE_SECONDS = 0.002
+
+# How long a program that is not needed any more may take to end, and how much of what it said is reported.
+_GRACE_SECONDS = 5.0
+_LAST_WORDS = 500
 
 # prctl(2): orphans of our descendants become our children, so that none escapes the measurement.
 _PR_SET_CHILD_SUBREAPER = 36
@@ -44,6 +49,64 @@ def adopt_orphans() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
+class Started:
+    """A program that runs without terminal and input.
+
+    Attributes:
+        process: its process.
+        started_ns: when, on the monotonic clock of the machine, in nanoseconds.
+    """
+
+    def __init__(self, command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> None:
+        self._name = command[0]
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `end`; a pipe could fill up
+        self.started_ns = time.monotonic_ns()
+        self.process = subprocess.Popen(
+            command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._complaints
+        )
+
+    def wait(self) -> None:
+        """Wait for the end of the program.
+
+        Raises:
+            RunFailedError: it failed, or took too long.
+        """
+        try:
+            self.process.wait(_TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise RunFailedError(f"{self._name} took longer than {_TIMEOUT_SECONDS} s") from error
+        if self.process.returncode:
+            raise self.failure()
+
+    def failure(self) -> RunFailedError:
+        """The error for a program that ended too early: its exit code and last words."""
+        self._complaints.seek(0)
+        last_words = self._complaints.read().decode("utf-8", "replace").rstrip()[-_LAST_WORDS:]
+        return RunFailedError(f"{self._name} exited with {self.process.poll()}: {last_words}")
+
+    def end(self) -> None:
+        """End the program if it still runs."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(_GRACE_SECONDS)
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self._complaints.close()
+
+
+@contextlib.contextmanager
+def started(command: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Iterator[Started]:
+    """Start `command` without terminal and input, and end it and what it started at the end of the block."""
+    program = Started(command, cwd, env)
+    try:
+        yield program
+    finally:
+        program.end()
+        _reap_orphans()
+
+
 def run(command: Sequence[str], *, cwd: Path, env: Mapping[str, str], sample_memory: bool = False) -> Measured:
     """Run `command` to its end without terminal and input.
 
@@ -53,25 +116,11 @@ def run(command: Sequence[str], *, cwd: Path, env: Mapping[str, str], sample_mem
         RunFailedError: it failed, or took too long.
     """
     cpu_before = _children_cpu()
-    with tempfile.TemporaryFile() as complaints:  # a pipe could fill up while memory is sampled
-        started_ns = time.monotonic_ns()
-        process = subprocess.Popen(
-            command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=complaints
-        )
-        pss = _watch(process) if sample_memory else 0
-        try:
-            code = process.wait(_TIMEOUT_SECONDS)
-        except subprocess.TimeoutExpired as error:
-            process.kill()
-            process.wait()
-            raise RunFailedError(f"{command[0]} took longer than {_TIMEOUT_SECONDS} s") from error
-        wall = (time.monotonic_ns() - started_ns) / 1e9
-        if code:
-            complaints.seek(0)
-            last_words = complaints.read().decode("utf-8", "replace")[-500:]
-            raise RunFailedError(f"{command[0]} exited with {code}: {last_words}")
-    _reap_orphans()
-    return Measured(wall, _children_cpu() - cpu_before, started_ns, pss)
+    with started(command, cwd=cwd, env=env) as program:
+        pss = _watch(program.process) if sample_memory else 0
+        program.wait()
+        wall = (time.monotonic_ns() - program.started_ns) / 1e9
+    return Measured(wall, _children_cpu() - cpu_before, program.started_ns, pss)
 
 
 def _children_cpu() -> float:
@@ -122,12 +171,18 @@ def tree_commands(root: int) -> list[list[str]]:
 
 
 def _cpu(pid: int) -> float:
-    """User and system time, own and of ended children (proc_pid_stat(5), fields 14 to 17)."""
+    """User and system time, own and of ended children (proc_pid_stat(5), fields 16 and 17, in steps of 10 ms)."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
+        own = time.clock_gettime(_cpu_clock(pid))
+    except (FileNotFoundError, ProcessLookupError, OSError):
         return 0.0
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(map(int, fields[13:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def _cpu_clock(pid: int) -> int:
+    """The clock of a process's CPU time in nanoseconds, as clock_getcpuclockid(3) makes it on Linux."""
+    return ~pid << 3 | 2
 
 
 def _watch(process: "subprocess.Popen[bytes]") -> int:

@@ -8,6 +8,9 @@ import msgspec
 
 from benchmarks.bench import Result
 
+BUSY_LOAD = 0.5
+"""Processes that want to run, above which an agent often has to wait for a core."""
+
 
 class Machine(msgspec.Struct, frozen=True):
     """Where it was measured, without naming the machine."""
@@ -63,11 +66,12 @@ def _cell(result: Result, name: str) -> str:
     if value is None:
         return ""
     if name == "kaa" or not base or base < 0 or result.unit.startswith("%"):  # where a ratio says nothing
-        return _number(value)
-    return f"{_number(value)} ({value / base:.1f}\N{MULTIPLICATION SIGN})"
+        return number(value)
+    return f"{number(value)} ({value / base:.1f}\N{MULTIPLICATION SIGN})"
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """The value with as many digits as matter."""
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"

@@ -47,7 +47,7 @@ from benchmarks import (  # noqa: E402 - only found after the line above
 from benchmarks.bench import Bench, Result, Runner  # noqa: E402
 from benchmarks.model_process import ModelProcess  # noqa: E402
 from benchmarks.process_tree import adopt_orphans, exempt_children  # noqa: E402
-from benchmarks.report import Report, describe_machine, table  # noqa: E402
+from benchmarks.report import BUSY_LOAD, Report, describe_machine, table  # noqa: E402
 
 _MEASUREMENTS = {
     "start_up": start_up.measure,
@@ -75,9 +75,6 @@ _MEASUREMENTS = {
     "terminal_input": terminal_input.measure,
 }
 
-# Processes that want to run, above which an agent often has to wait for a core.
-_BUSY_LOAD = 0.5
-
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -90,7 +87,7 @@ def main() -> int:
         parser.error(f"no such measurement: {', '.join(sorted(unknown))}")
     names = arguments.names or list(_MEASUREMENTS)
 
-    if (load := os.getloadavg()[0]) > _BUSY_LOAD:
+    if (load := os.getloadavg()[0]) > BUSY_LOAD:
         _say(f"this machine is busy (load {load:.1f}): times will be longer than they should be")
     adopt_orphans()
     with tempfile.TemporaryDirectory() as folder, ModelProcess() as server:

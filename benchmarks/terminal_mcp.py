@@ -11,7 +11,8 @@ from statistics import median
 
 from benchmarks.bench import Bench, Result, Runner
 from benchmarks.mcp_sets import CONFIGURE, running
-from tests.support.model_server import Answer, Call, Received, say
+from benchmarks.tool_turns import gaps_ms
+from tests.support.model_server import Answer, Call, say
 
 _SERVERS = 10
 _TOOLS = 20
@@ -121,9 +122,9 @@ def _calls(bench: Bench, runners: Sequence[Runner]) -> list[Result]:
     def gaps(runner: Runner) -> Mapping[str, Sequence[float]]:
         _learn(runner, _SERVERS, _TOOLS)
         runner.prompt(script)
-        cold, warm = _gaps_ms(runner.requests())
+        cold, warm = gaps_ms(runner.requests())
         runner.prompt(script, events_per_second=_EVENTS_PER_SECOND)
-        prepared, _ = _gaps_ms(runner.requests())
+        prepared, _ = gaps_ms(runner.requests())
         return {"cold": [cold], "warm": [warm], "prepared": [prepared]}
 
     taken = bench.collect(gaps, runners)
@@ -177,10 +178,6 @@ def _learn(runner: Runner, servers: int, tools: int) -> None:
     CONFIGURE[runner.name](runner, servers, tools)
     if runner.name == "kaa":
         runner.run("mcp", "test")
-
-
-def _gaps_ms(requests: Sequence[Received]) -> list[float]:
-    return [(later.arrived_ns - earlier.answered_ns) / 1e6 for earlier, later in itertools.pairwise(requests)]
 
 
 def _medians(taken: Mapping[str, Sequence[float]]) -> dict[str, float | None]:

@@ -35,12 +35,13 @@ def measure(bench: Bench) -> list[Result]:
 
 
 def _start(runner: Runner) -> Mapping[str, float]:
-    painted, echoed = _first_key(runner, Screen(100, 30))
-    _, echoed_silent = _first_key(runner, Screen(100, 30, answers="none"))
+    painted, echoed = first_key(runner, Screen(100, 30))
+    _, echoed_silent = first_key(runner, Screen(100, 30, answers="none"))
     return {"painted": painted, "echoed": echoed, "echoed, silent": echoed_silent}
 
 
-def _first_key(runner: Runner, screen: Screen) -> tuple[float, float]:
+def first_key(runner: Runner, screen: Screen) -> tuple[float, float]:
+    """Milliseconds from the start to the input box and to the first key shown."""
     with runner.open(screen=screen) as seat:
         return seat.wait_for_box(), seat.type_until_shown()
 

@@ -48,7 +48,7 @@ def _turns(runner: Runner, call: Call | None, count: int) -> Mapping[str, float]
     assert call is not None
     runner.prompt([*[Answer(calls=(call,))] * count, say("Done.")])
     requests = runner.requests()
-    gaps = _gaps_ms(requests)
+    gaps = gaps_ms(requests)
     return {
         "all": statistics.median(gaps),
         "first": statistics.median(gaps[:_TENTH]),
@@ -61,11 +61,12 @@ def _first(runner: Runner, call: Call | None) -> Mapping[str, float]:
     """The first call of a session and the median of the others, of a model that writes slowly."""
     assert call is not None
     runner.prompt([*[Answer(calls=(call,))] * _SESSION, say("Done.")], events_per_second=_EVENTS_PER_SECOND)
-    first, *others = _gaps_ms(runner.requests())
+    first, *others = gaps_ms(runner.requests())
     median = statistics.median(others)
     return {"first": first, "others": median, "ratio": first / median}
 
 
-def _gaps_ms(requests: Sequence[Received]) -> list[float]:
+def gaps_ms(requests: Sequence[Received]) -> list[float]:
+    """Milliseconds from the end of each reply to the next request."""
     pairs = itertools.pairwise(requests)
     return [(later.arrived_ns - earlier.answered_ns) / 1e6 for earlier, later in pairs]
