@@ -1,11 +1,13 @@
 """What goes wrong around kaa at a terminal, and who would like to act on that terminal."""
 
 import json
+import sys
 from pathlib import Path
 
 from tests.end_to_end.seat import Seat, answer, enter, is_idle
 from tests.support.known_sequences import KnownSequences
 from tests.support.model_server import call, say
+from tests.support.program import Program
 from tests.support.screen import Screen
 
 # Sets the title and the clipboard, clears the screen, and hides and reorders text.
@@ -60,9 +62,10 @@ class Recorder(Screen):
 def test_one_can_leave_while_it_still_starts(seat: Seat, tmp_path: Path) -> None:
     (tmp_path / "slow").mkdir()
     (tmp_path / "slow" / "sitecustomize.py").write_text(_SLOW)
-    seat.setenv(PYTHONPATH=str(tmp_path / "slow"))
+    seat.setenv(PYTHONPATH=str(tmp_path / "slow"))  # which the installed command ignores
 
-    with seat.start() as program:
+    command = [sys.executable, "-m", "kaa", "--sandbox", "full-access"]
+    with Program.start(command, env=seat.environ, cwd=seat.project) as program:
         program.wait_for("Ask kaa")
         program.type("half a thought")
         program.wait_for("half a thought")

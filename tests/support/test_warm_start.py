@@ -29,8 +29,8 @@ class TestWarm:
             process.kill()
             assert process.wait() == -signal.SIGKILL
 
-    def test_what_python_reads_at_its_start_needs_a_process_of_its_own(self, kaa: Kaa) -> None:
-        kaa.setenv(PYTHONHASHSEED="1")
+    def test_a_locale_needs_a_process_of_its_own(self, kaa: Kaa) -> None:
+        kaa.setenv(LC_ALL="C.UTF-8")
 
         with kaa.running("--mode", "rpc", stdin=subprocess.PIPE) as process:
             assert "warm_server.py" not in _command_line(process)

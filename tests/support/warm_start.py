@@ -26,8 +26,8 @@ _ON_TERMINAL = ("/bin/sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1')
 
 _SERVER = Path(__file__).with_name("warm_server.py")
 
-# What Python reads when it starts. Coverage is measured from the first line that is loaded.
-_READ_AT_START = ("PYTHON", "COVERAGE_", "LC_", "LD_", "MALLOC_")
+# What is read when `COMMAND` starts. Coverage is measured from the first line that is loaded.
+_READ_AT_START = ("COVERAGE_", "LC_", "LD_", "MALLOC_")
 _LOCALE = "C.UTF-8"
 
 
