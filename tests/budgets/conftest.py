@@ -32,14 +32,14 @@ def make_kaa(tier: str) -> Iterator[Callable[[], Kaa]]:
 
 def _kaa(folder: Path) -> Kaa:
     kaa = Kaa(folder)
-    # What measures coverage would be counted, and programs of this machine would be used.
+    # No measuring of coverage in the process that is counted, and no language servers of this machine.
     kaa.environ = {name: value for name, value in kaa.environ.items() if not name.startswith("COVERAGE")}
+    kaa.setenv(PATH=os.defpath)
     git = ("git", "init", "--quiet", "--template=", str(kaa.project))
     subprocess.run(git, env=os.environ | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}, check=True)
-    kaa.setenv(PATH=os.defpath)
-    # On a busy machine what is waited for comes late; without it, other things would happen.
+    # A busy machine takes longer than the default waits, and kaa would go on without what it waits for.
     kaa.settings(features={"briefingWaitMs": 30_000, "diagnosticsWaitMs": 30_000})
-    for name in ("first.py", "second.py", "third.py", "module.py"):
+    for name in ("file_0.py", "file_1.py", "file_2.py", "module.py"):
         (kaa.project / name).write_text(FUNCTIONS)
     (kaa.project / "data.json").write_text(DATA)
     return kaa

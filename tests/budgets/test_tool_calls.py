@@ -17,7 +17,8 @@ from tests.support.model_server import MODEL_ID, Answer, Call, ModelServer, say
 
 # programs: started, in the sandbox or not. messages: to the hands, but for those that order slots and stop commands.
 # flushes: of files to disk, but for the session. entries: of the session. hooks: calls of hooks and observers of
-# extensions. contexts: objects made for them. bytes: in files outside the project.
+# extensions. contexts: objects made for them. bytes: in files outside the project, give or take some words of a result
+# and the digest of a file, which is not kept while its time stamp is fresh.
 _BUDGET = Budget.parse(
     """
                  programs  messages  flushes  entries  hooks  contexts  session bytes  checkpoint bytes  other bytes
@@ -37,7 +38,7 @@ def _edit(path: str, old: str, new: str) -> tuple[str, dict[str, Json]]:
 
 # Three calls each. They differ, since kaa notices a model that repeats itself, but not in length.
 _CALLS: dict[str, list[tuple[str, dict[str, Json]]]] = {
-    "read": [("read", {"path": f"{name}.py"}) for name in ("third", "first", "third")],
+    "read": [("read", {"path": f"file_{n}.py"}) for n in range(3)],
     "write": [("write", {"path": "notes.txt", "content": f"note {n}\n"}) for n in range(3)],
     "edit Python": [_edit("module.py", f"value + {n}\n", f"{n} + value\n") for n in range(20, 23)],
     "edit JSON": [_edit("data.json", f'"key_{n}": 1', f'"key_{n}": 2') for n in range(20, 23)],

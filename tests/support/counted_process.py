@@ -68,12 +68,12 @@ class Log:
                 event_name = ""
 
         def new(kind: type[ConversationContext], *_: object) -> ConversationContext:
-            self.note("context", f"{kind.__name__} {event_name}")
+            self.note("context", f"{kind.__name__} {event_name}".rstrip())
             return object.__new__(kind)
 
         _replace(Registry, "notify", notified)
         _replace(ConversationContext, "__new__", new)
-        _observe(Costs, "called", lambda _costs, what, _seconds: self.note("hook", f"{what} {event_name}"))
+        _observe(Costs, "called", lambda _costs, what, _seconds: self.note("hook", f"{what} {event_name}".rstrip()))
         _observe(wire, "encode", lambda header, *_: self.note("message", header.get("op")))
 
     def _flushed(self, descriptor: int) -> None:
