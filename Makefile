@@ -20,7 +20,7 @@ QUICK := $(addprefix tests/,core/test_loop.py core/test_execution.py core/test_h
 	workspace/test_local_files.py workspace/test_local_search.py workspace/checkpoints/test_turns.py \
 	end_to_end/test_tasks.py end_to_end/test_terminal_conversation.py test_import_budget.py)
 
-.PHONY: demo test quick check format unit oldest coverage lock clean setup bench bench-change screenshots
+.PHONY: demo test quick check format unit oldest coverage lock clean setup bench bench-change peers screenshots
 
 demo: setup ## fix a real bug in a small project with a recorded model; needs no key
 	$(BIN)/kaa demo
@@ -66,6 +66,9 @@ bench: setup ## start-up, turns and the terminal, against other agents found on 
 bench-change: setup ## the working tree against a commit, in pairs: make bench-change BASE=REV [ROUNDS=N]
 	@test -n "$(BASE)" || { echo "give the commit to compare with: make bench-change BASE=main" >&2; exit 2; }
 	$(BIN)/python -m benchmarks.change $(if $(ROUNDS),--rounds '$(ROUNDS)') -- '$(BASE)'
+
+peers: $(UV) ## the agents that `bench` compares kaa with, in fixed versions, into .tools/peers
+	@scripts/peers.sh $(UV)
 
 screenshots: setup ## those of the documentation; nothing changes unless kaa looks different
 	$(BIN)/python scripts/screenshots.py

@@ -7,7 +7,6 @@ process of its own each time, with the project's files in the system's cache.
 """
 
 import asyncio
-import itertools
 import json
 import os
 import statistics
@@ -22,33 +21,32 @@ import msgspec
 from benchmarks.agents import AGENTS
 from benchmarks.bench import Bench, Result, Runner
 from benchmarks.process_tree import tree_cpu, tree_pss
+from benchmarks.repositories import OLD_SECONDS, fill, git
+from benchmarks.tool_turns import gaps_ms, one_by_one
 from kaa.workspace.checkpoints.contract import CheckpointLimits
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import CommandRequest
-from tests.support.model_server import Answer, Call, say
+from tests.support.model_server import Call
 
 _FILES = 10_000
-_FILES_PER_DIRECTORY = 20
 _RESTORED_FILES = 20_000
 _CHANGE = "find . -name '*.py' -print0 | xargs -0 sed -i '1i # changed'"
 _TURNS = 20
-_OLD_SECONDS = 1.0  # what was changed just before it is looked at is looked at twice
-_LINE = "x = compute(x, offset=12)  # a line of code\n"
 
 
 def measure(bench: Bench) -> list[Result]:
     turns = bench.samples(_turns, _runners(bench))
     project = bench.folder / "checkpoints" / "project"
-    size = _fill(project) / 1e6
+    size = fill(project, _FILES) / 1e6
     again = bench.folder / "checkpoints" / "store"
     first = [_taken_in(project, bench.folder / "checkpoints" / f"store {number}") for number in range(3)]
     _taken_in(project, again)
     later = [_taken_in(project, again) for _ in range(bench.rounds)]
     restored = bench.folder / "checkpoints" / "restored"
-    _fill(restored, _RESTORED_FILES)
-    _git(restored, "init", "-q")
-    _git(restored, "add", "-A")
-    _git(restored, "commit", "-qm", "all")
+    fill(restored, _RESTORED_FILES)
+    git(restored, "init", "-q")
+    git(restored, "add", "-A")
+    git(restored, "commit", "-qm", "all")
     restores = [_restores(restored, bench.folder / "checkpoints" / f"restoring {n}") for n in range(bench.rounds)]
     by_git, cpu_of_git = (_median(restores, key)["kaa"] for key in ("git_s", "git_cpu_s"))
     assert by_git is not None
@@ -85,8 +83,7 @@ _WITHOUT = "kaa without checkpoints"
 
 def _runners(bench: Bench) -> list[Runner]:
     kaa = next(agent for agent in AGENTS if agent.name == "kaa")
-    executable = kaa.find()
-    assert executable is not None
+    executable = kaa.find().executable
     runners = []
     for name, enabled in (("kaa", True), (_WITHOUT, False)):
 
@@ -96,14 +93,14 @@ def _runners(bench: Bench) -> list[Runner]:
 
         agent = msgspec.structs.replace(kaa, name=name, set_up=set_up)
         runner = Runner(agent, executable, bench.folder / "checkpoints" / name, bench.server)
-        _fill(runner.project)
+        fill(runner.project, _FILES)
         runners.append(runner)
     return runners
 
 
 def _turns(runner: Runner) -> Mapping[str, float]:
     return {
-        "bash": _gap_ms(runner, [runner.agent.bash] * _TURNS),
+        "bash": _gap_ms(runner, runner.agent.commands(_TURNS)),
         "write": _gap_ms(runner, [_write(number) for number in range(_TURNS)]),
     }
 
@@ -114,24 +111,19 @@ def _write(number: int) -> Call:
 
 def _gap_ms(runner: Runner, calls: Sequence[Call]) -> float:
     """From the end of a reply to the next request; the first is left out, as it waits until everything is taken in."""
-    runner.prompt([*(Answer(calls=(call,)) for call in calls), say("Done.")])
-    gaps = [(later.arrived_ns - earlier.answered_ns) / 1e6 for earlier, later in itertools.pairwise(runner.requests())]
-    return statistics.median(gaps[1:])
+    runner.prompt(one_by_one(calls))
+    return statistics.median(gaps_ms(runner.requests())[1:])
 
 
 def _restores(project: Path, store: Path) -> dict[str, float]:
     """Seconds that git takes to bring all files back, and then kaa: its preview, and the restore."""
     subprocess.run(["bash", "-c", _CHANGE], cwd=project, check=True)
-    time.sleep(_OLD_SECONDS)
+    time.sleep(OLD_SECONDS)
     cpu, started = _children_cpu(), time.perf_counter()
-    _git(project, "checkout", "-q", "--", ".")
+    git(project, "checkout", "-q", "--", ".")
     by_git = {"git_s": time.perf_counter() - started, "git_cpu_s": _children_cpu() - cpu}
-    time.sleep(_OLD_SECONDS)
+    time.sleep(OLD_SECONDS)
     return {**by_git, **asyncio.run(_restored(project, store))}
-
-
-def _git(project: Path, *arguments: str) -> None:
-    subprocess.run(["git", "-c", "user.name=b", "-c", "user.email=b@b", *arguments], cwd=project, check=True)
 
 
 def _children_cpu() -> float:
@@ -149,7 +141,7 @@ async def _restored(project: Path, store: Path) -> dict[str, float]:
         await workspace.run(CommandRequest(["bash", "-c", _CHANGE]))
         change_set = await checkpoints.collect()
         assert change_set is not None
-        await asyncio.sleep(_OLD_SECONDS)
+        await asyncio.sleep(OLD_SECONDS)
         started = time.perf_counter()
         plan = await checkpoints.preview([change_set.id], [])
         cpu, seen = tree_cpu(os.getpid()), time.perf_counter()
@@ -164,17 +156,6 @@ async def _restored(project: Path, store: Path) -> dict[str, float]:
     finally:
         await checkpoints.close()
         await workspace.close()
-
-
-def _fill(project: Path, files: int = _FILES) -> int:
-    """Write the project's files; their bytes."""
-    size = 0
-    for number in range(files):
-        path = project / f"d{number // _FILES_PER_DIRECTORY}" / f"f{number % _FILES_PER_DIRECTORY}.py"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        size += path.write_text(f"# {number}\n" + _LINE * 50)
-    time.sleep(_OLD_SECONDS)
-    return size
 
 
 def _taken_in(project: Path, store: Path) -> dict[str, float]:

@@ -3,13 +3,13 @@
 A figure for one agent is the slope from one child to several, so that what the first one loads does not count.
 """
 
+import itertools
 import json
 import os
 import signal
-import statistics
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from benchmarks.agents import AGENTS, CLAUDE, Agent
-from benchmarks.bench import Bench, Result
+from benchmarks.bench import Bench, Result, Runner, medians
 from benchmarks.process_tree import RunFailedError, run, tree_cpu, tree_pss
 from tests.end_to_end.kaa_process import conversation
 from tests.support.model_plan import Plan, plan
@@ -53,7 +53,7 @@ def _wait_in_codex(ids: Sequence[str]) -> Call:
 
 
 _BY_NAME = {agent.name: agent for agent in AGENTS}
-_SPAWNERS = (
+_KINDS = (
     _Spawner(_BY_NAME["kaa"], Call("agent", json.dumps({"agent": "general", "task": _TASK}))),
     _Spawner(
         _BY_NAME["codex"],
@@ -75,6 +75,9 @@ _SPAWNERS = (
         ),
     ),
 )
+
+
+_SPAWNERS = {spawner.agent.name: spawner for spawner in _KINDS}
 
 
 class _Server(ModelServer):
@@ -109,8 +112,9 @@ class _Server(ModelServer):
         if self._turns is None:
             self.waiting += 1
             return Answer(("I begin.",), fault=Fault("stall"))
-        if sum(role == "tool" for role, _ in said) < self._turns:
-            return Answer(calls=(self._spawner.agent.bash,))
+        done = sum(role == "tool" for role, _ in said)
+        if done < self._turns:
+            return Answer(calls=(self._spawner.agent.commands(self._turns)[done],))
         self.ended += 1
         return say("I did it.")
 
@@ -137,19 +141,16 @@ _MEASURES = {
 
 def measure(bench: Bench) -> list[Result]:
     """See the module."""
-    rounds: dict[str, list[Sequence[float]]] = {}
-    for number in range(_ROUNDS):
-        for spawner in _SPAWNERS:
-            if (executable := spawner.agent.find()) is not None:
-                folder = bench.folder / "child-agents" / f"{spawner.agent.name}-{number}"
-                rounds.setdefault(spawner.agent.name, []).append(_round(spawner, executable, folder))
-    medians = {
-        name: [statistics.median(values) for values in zip(*found, strict=True)] for name, found in rounds.items()
-    }
-    return [
-        Result(measure, unit, {name: values[place] for name, values in medians.items()})
-        for place, (measure, unit) in enumerate(_MEASURES.items())
-    ]
+    participants = [one for one in (*bench.participants, *bench.invite(CLAUDE)) if one.name in _SPAWNERS]
+    numbers = itertools.count()
+
+    def take(runner: Runner) -> Mapping[str, Sequence[float]]:
+        folder = bench.folder / "child-agents" / f"{runner.name}-{next(numbers)}"
+        values = _round(_SPAWNERS[runner.name], runner.executable, folder)
+        return {name: [value] for name, value in zip(_MEASURES, values, strict=True)}
+
+    taken = bench.collect(take, participants, rounds=_ROUNDS)
+    return [Result(name, unit, medians(taken[name])) for name, unit in _MEASURES.items()]
 
 
 def _round(spawner: _Spawner, executable: str, folder: Path) -> Sequence[float]:
@@ -217,6 +218,5 @@ def _prepared(
     project, home = folder / "project", folder / "home"
     project.mkdir(parents=True)
     home.mkdir()
-    own = spawner.agent.set_up(executable, home, server.url)
-    environ = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", **own}
+    environ = spawner.agent.prepare(executable, home, server.url)
     return [executable, *spawner.agent.prompt, "Have children work."], project, environ

@@ -1,4 +1,4 @@
-"""The MCP servers of the measurement `terminal_mcp`, as each agent configures them: small programs that list tools."""
+"""MCP servers, as each agent configures them: small programs that list tools."""
 
 import json
 import sys
@@ -14,6 +14,13 @@ from benchmarks.process_tree import tree_commands
 Configure: TypeAlias = Callable[[Runner, int, int], None]
 
 _PROGRAM = str(Path(listing_server.__file__).resolve())
+
+
+def configure(runner: Runner, servers: int, tools: int) -> None:
+    """Configure this many servers with so many tools. kaa has listed these in an earlier run, so let there be one."""
+    CONFIGURE[runner.name](runner, servers, tools)
+    if servers and runner.name == "kaa":
+        runner.run("mcp", "test")
 
 
 def running(root: int) -> int:

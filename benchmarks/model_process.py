@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from tests.support.model_plan import Action, Plan, Step, plan, whole
+from tests.support.model_plan import Action, Plan, paced, plan, whole
 from tests.support.model_script import ScriptItem
 from tests.support.model_server import ModelServer, Received, say
 
@@ -47,6 +47,7 @@ class ControlledServer(ModelServer):
                 control = msgspec.json.decode(request.body, type=Control)
                 self._events_per_second = control.events_per_second
                 self._replies_after = control.replies_after
+                self.make_plan = paced if control.events_per_second else plan
                 self.begin(control.script)
                 return (whole(200, b"{}"),)
             case "GET", "/control/requests":
@@ -55,9 +56,7 @@ class ControlledServer(ModelServer):
                 return plan(say("A title"), "openai-completions")
             case _:
                 answer = super().answer(request)
-                if self._replies_after:
-                    return Action.STALL, *answer
-                return tuple(_paced(answer)) if self._events_per_second else answer
+                return (Action.STALL, *answer) if self._replies_after else answer
 
     def stall(self, go_on: Callable[[], None]) -> None:
         """Go on when the next event is due. What came late does not move what follows, so that the rate holds."""
@@ -81,22 +80,6 @@ class Control(msgspec.Struct):
     script: list[ScriptItem]
     events_per_second: float = 0.0
     replies_after: float = 0.0
-
-
-def _paced(answer: Plan) -> Iterator[Step]:
-    """The answer with a pause after each HTTP chunk, of which each is an event."""
-    for step in answer:
-        if isinstance(step, bytes) and b"chunked" in step[: step.find(b"\r\n\r\n")]:
-            start = step.index(b"\r\n\r\n") + 4
-            yield step[:start]
-            while start < len(step):
-                size_end = step.index(b"\r\n", start)
-                end = size_end + 2 + int(step[start:size_end], 16) + 2
-                yield step[start:end]
-                yield Action.STALL
-                start = end
-        else:
-            yield step
 
 
 class ModelProcess(AbstractContextManager["ModelProcess"]):

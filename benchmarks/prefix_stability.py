@@ -11,14 +11,13 @@ from collections.abc import Mapping
 from benchmarks.agents import KAA_MESSAGES
 from benchmarks.bench import Bench, Result, Runner
 from benchmarks.request_body import RequestBody, parse
-from tests.support.model_server import Answer, say
+from benchmarks.tool_turns import one_by_one
 
 _TURNS = 20
 
 
 def measure(bench: Bench) -> list[Result]:
-    messages = bench.prepare(KAA_MESSAGES)
-    samples = bench.samples(_stability, [*bench.runners, *([messages] if messages else [])])
+    samples = bench.samples(_stability, [*bench.participants, *bench.invite(KAA_MESSAGES)])
     return [
         Result("prefix of a request found in the next one", "%", samples["request"], target=100, at_least=True),
         Result("prefix found in the next session", "%", samples["session"], target=100, at_least=True),
@@ -26,7 +25,7 @@ def measure(bench: Bench) -> list[Result]:
 
 
 def _stability(runner: Runner) -> Mapping[str, float]:
-    script = [*[Answer(calls=(runner.agent.bash,))] * _TURNS, say("Done.")]
+    script = one_by_one(runner.agent.commands(_TURNS))
     runner.prompt(script)
     first = [parse(request.body) for request in runner.requests()]
     runner.prompt(script)

@@ -2,7 +2,8 @@
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import msgspec
 
@@ -21,7 +22,7 @@ class Machine(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """Everything that was measured. `versions`: what each agent says of itself."""
+    """Everything that was measured. `versions`: what each agent on this machine says of itself."""
 
     machine: Machine
     versions: dict[str, str]
@@ -34,12 +35,13 @@ def describe_machine() -> Machine:
 
 
 def table(report: Report) -> str:
-    """A Markdown table: the target, kaa, and each other agent with its ratio to kaa."""
+    """A Markdown table: the target, kaa, each other agent with its ratio to kaa; and why figures are missing."""
+    reasons = _reasons(report.results)
     names = sorted({name for result in report.results for name in result.values}, key=_kaa_first)
     rows = [
         ["", "target", *names],
         ["---", "--:", *["--:"] * len(names)],
-        *[_row(result, names) for result in report.results],
+        *[_row(result, names, reasons) for result in report.results],
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [
@@ -47,24 +49,43 @@ def table(report: Report) -> str:
     ]
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     machine = f"{report.machine.cores} cores, {report.machine.system}, Python {report.machine.python}"
-    return "\n".join([*lines, "", f"Medians; in parentheses the ratio to kaa. {machine}; {versions}."])
+    notes = [f"[{number}] {name}: {reason}" for (name, reason), number in reasons.items()]
+    return "\n".join([*lines, "", f"Medians; in parentheses the ratio to kaa. {machine}; {versions}.", *notes])
+
+
+# The agent and the reason, with the number that stands in the table.
+_Reasons: TypeAlias = Mapping[tuple[str, str], int]
+
+
+def _reasons(results: Sequence[Result]) -> _Reasons:
+    """Number the reasons why figures are missing, in the order of the table."""
+    found = dict.fromkeys(reason for result in results for reason in sorted(result.missing.items()))
+    return {reason: number for number, reason in enumerate(found, start=1)}
 
 
 def _kaa_first(name: str) -> tuple[bool, str]:
     return not name.startswith("kaa"), name
 
 
-def _row(result: Result, names: Sequence[str]) -> list[str]:
+def _row(result: Result, names: Sequence[str], reasons: _Reasons) -> list[str]:
     label = f"{result.measure} ({result.unit})"
-    sign = "≥" if result.at_least else "≤"
-    target = "" if result.target is None else f"{sign} {result.target:g}{' missed' if result.is_met is False else ''}"
-    return [label, target, *(_cell(result, name) for name in names)]
+    return [label, _target(result), *(_cell(result, name, reasons) for name in names)]
 
 
-def _cell(result: Result, name: str) -> str:
-    value, base = result.values.get(name), result.values.get("kaa")
-    if value is None:
+def _target(result: Result) -> str:
+    if result.target is None:
         return ""
+    missed = "" if result.is_met is not False else " missed" if result.values["kaa"] is not None else " missing"
+    return f"{'≥' if result.at_least else '≤'} {result.target:g}{missed}"
+
+
+def _cell(result: Result, name: str, reasons: _Reasons) -> str:
+    """The figure of an agent; empty if the measure does not apply to it."""
+    if name not in result.values:
+        return ""
+    value, base = result.values[name], result.values.get("kaa")
+    if value is None:
+        return f"missing [{reasons[name, result.missing[name]]}]" if name in result.missing else "missing"
     if name == "kaa" or not base or base < 0 or result.unit.startswith("%"):  # where a ratio says nothing
         return number(value)
     return f"{number(value)} ({value / base:.1f}\N{MULTIPLICATION SIGN})"

@@ -9,7 +9,6 @@ Needs Linux. What is measured and how is described in docs/benchmarks.md.
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -27,6 +26,8 @@ from benchmarks import (  # noqa: E402 - only found after the line above
     completion,
     condensed_output,
     first_request,
+    full_homes,
+    large_repositories,
     long_answer,
     model_catalogue,
     one_turn,
@@ -44,10 +45,12 @@ from benchmarks import (  # noqa: E402 - only found after the line above
     terminal_stream,
     tool_turns,
 )
-from benchmarks.bench import Bench, Result, Runner  # noqa: E402
+from benchmarks.agents import AGENTS, CLAUDE  # noqa: E402
+from benchmarks.bench import Bench, Result  # noqa: E402
 from benchmarks.model_process import ModelProcess  # noqa: E402
-from benchmarks.process_tree import adopt_orphans, exempt_children  # noqa: E402
+from benchmarks.process_tree import RunFailedError, adopt_orphans, exempt_children  # noqa: E402
 from benchmarks.report import BUSY_LOAD, Report, describe_machine, table  # noqa: E402
+from tests.support.program import NotShownError  # noqa: E402
 
 _MEASUREMENTS = {
     "start_up": start_up.measure,
@@ -67,6 +70,8 @@ _MEASUREMENTS = {
     "result_masking": result_masking.measure,
     "condensed_output": condensed_output.measure,
     "child_agents": child_agents.measure,
+    "full_homes": full_homes.measure,
+    "large_repositories": large_repositories.measure,
     "terminal_start": terminal_start.measure,
     "terminal_extensions": terminal_extensions.measure,
     "terminal_mcp": terminal_mcp.measure,
@@ -86,32 +91,31 @@ def main() -> int:
     if unknown := set(arguments.names) - set(_MEASUREMENTS):
         parser.error(f"no such measurement: {', '.join(sorted(unknown))}")
     names = arguments.names or list(_MEASUREMENTS)
+    only = arguments.only.split(",") if arguments.only else []
+    if unknown := set(only) - {agent.name for agent in (*AGENTS, CLAUDE)}:
+        parser.error(f"no such agent: {', '.join(sorted(unknown))}")
 
     if (load := os.getloadavg()[0]) > BUSY_LOAD:
         _say(f"this machine is busy (load {load:.1f}): times will be longer than they should be")
     adopt_orphans()
     with tempfile.TemporaryDirectory() as folder, ModelProcess() as server:
         exempt_children()
-        bench = Bench(Path(folder), server, arguments.rounds, _say)
-        if arguments.only:
-            bench.runners = [runner for runner in bench.runners if runner.name in arguments.only.split(",")]
+        bench = Bench(Path(folder), server, arguments.rounds, _say, only)
         results: list[Result] = []
+        failed = []
         for name in names:
             _say(f"measuring {name} …")
-            results += _MEASUREMENTS[name](bench)
-        report = Report(describe_machine(), {runner.name: _version(runner) for runner in bench.runners}, results)
+            try:
+                results += bench.results(_MEASUREMENTS[name])
+            except (RunFailedError, NotShownError) as error:
+                _say(f"{name} failed: {error}")
+                failed.append(name)
+        report = Report(describe_machine(), bench.versions, results)
     print(table(report))
     if arguments.json:
         arguments.json.write_bytes(msgspec.json.format(msgspec.json.encode(report)))
     missed = [result.measure for result in results if result.is_met is False]
-    return 1 if missed else 0
-
-
-def _version(runner: Runner) -> str:
-    done = subprocess.run(
-        [runner.executable, "--version"], stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", check=False
-    )
-    return (done.stdout or done.stderr).split()[-1]
+    return 1 if missed or failed else 0
 
 
 def _say(line: str) -> None:

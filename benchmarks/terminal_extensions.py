@@ -1,11 +1,10 @@
 """The start with 25 extensions, beside the start without: the screen and typing must not wait for them."""
 
 from collections.abc import Mapping, Sequence
-from statistics import median
 
-from benchmarks.bench import Bench, Result, Runner, percentile
+from benchmarks.bench import Bench, Result, Runner, medians, percentile
 from benchmarks.extension_sets import IN_PROCESS, PROCESSES, SETS
-from tests.support.model_server import say
+from benchmarks.one_turn import printed_turn
 
 _KEYS_WHILE_LOADING = 60
 _BETWEEN_KEYS_SECONDS = 0.015
@@ -14,8 +13,7 @@ _WITHOUT, _WITH = "without extensions", f"with {IN_PROCESS + PROCESSES} extensio
 
 
 def measure(bench: Bench) -> list[Result]:
-    runners = [runner for runner in bench.runners if runner.name in SETS]
-    flags = {runner.name: _write_set(runner) for runner in runners}
+    flags = {runner.name: _write_set(runner) for runner in bench.runners if runner.name in SETS}
 
     def start(runner: Runner) -> Mapping[str, Sequence[float]]:
         return {
@@ -24,12 +22,13 @@ def measure(bench: Bench) -> list[Result]:
             for key, values in _start(runner, arguments).items()
         }
 
-    taken = bench.collect(start, runners)
+    taken = bench.collect(start, [one for one in bench.participants if one.name in SETS])
     results: list[Result] = []
     for title in (_WITHOUT, _WITH):
-        for name in ("exec to input box", "exec to first key shown", "exec to first request"):
-            by_agent = taken[f"{name}, {title}"]
-            results.append(Result(f"{name}, {title}", "ms", {agent: median(by_agent[agent]) for agent in by_agent}))
+        names = (
+            f"{name}, {title}" for name in ("exec to input box", "exec to first key shown", "exec to first request")
+        )
+        results += [Result(name, "ms", medians(taken[name])) for name in names]
         echoes = percentile(taken[f"echo, {title}"], 99)
         results.append(Result(f"key shown while loading, p99, {title}", "ms", echoes))
     return results
@@ -47,8 +46,7 @@ def _start(runner: Runner, flags: Sequence[str]) -> Mapping[str, Sequence[float]
     with runner.open(*flags) as seat:
         seat.wait_for_box()
         echo = seat.type_steadily(_KEYS_WHILE_LOADING, _BETWEEN_KEYS_SECONDS)
-    measured = runner.prompt([say("Hello.")], flags=flags)
-    asked = (runner.requests()[0].arrived_ns - measured.started_ns) / 1e6
+    asked = printed_turn(runner, flags)["asked"]
     return {
         "exec to input box": [painted],
         "exec to first key shown": [echoed],

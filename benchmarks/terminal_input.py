@@ -20,7 +20,7 @@ _PATIENCE_SECONDS = 10.0
 def measure(bench: Bench) -> list[Result]:
     pasted = bench.collect(_paste, rounds=3)
     tree = _tree(bench.folder / "tree")
-    completing = [runner for runner in bench.runners if runner.agent.terminal.completes_files]
+    completing = [one for one in bench.participants if one.agent.terminal.completes_files]
     completed = bench.collect(lambda runner: _complete(runner, tree), completing, rounds=3)
     return [
         Result("1 MB pasted, to the next key shown", "ms", percentile(pasted["pasted"], 50)),

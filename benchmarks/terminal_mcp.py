@@ -7,11 +7,11 @@ import itertools
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from statistics import median
 
-from benchmarks.bench import Bench, Result, Runner
-from benchmarks.mcp_sets import CONFIGURE, running
-from benchmarks.tool_turns import gaps_ms
+from benchmarks.bench import Bench, Result, Runner, medians
+from benchmarks.mcp_sets import CONFIGURE, configure, running
+from benchmarks.one_turn import printed_turn
+from benchmarks.tool_turns import gaps_ms, one_by_one
 from tests.support.model_server import Answer, Call, say
 
 _SERVERS = 10
@@ -37,15 +37,16 @@ _UNITS = {_KEY: "ms", _ENTER: "ms", _ASKED: "ms", _CPU: "s", _CPU_PROMPT: "s"}
 
 
 def measure(bench: Bench) -> list[Result]:
-    runners = [runner for runner in bench.runners if runner.name in CONFIGURE]
-    kaa = [runner for runner in runners if runner.name == "kaa"]
-    return [*_starts(bench, runners), *_new(bench, kaa), *_calls(bench, kaa), *_turns(bench, kaa)]
+    kaa = [runner for runner in bench.runners if runner.name == "kaa"]
+    return [*_starts(bench), *_new(bench, kaa), *_calls(bench, kaa), *_turns(bench, kaa)]
 
 
-def _starts(bench: Bench, runners: Sequence[Runner]) -> list[Result]:
-    for runner in runners:
-        _learn(runner, _SERVERS, _TOOLS)
-    orders = {runner.name: itertools.cycle((list(_PAIR), list(reversed(_PAIR)))) for runner in runners}
+def _starts(bench: Bench) -> list[Result]:
+    participants = [one for one in bench.participants if one.name in CONFIGURE]
+    for runner in bench.runners:
+        if runner in participants:
+            configure(runner, _SERVERS, _TOOLS)
+    orders = {one.name: itertools.cycle((list(_PAIR), list(reversed(_PAIR)))) for one in participants}
 
     def start(runner: Runner) -> Mapping[str, Sequence[float]]:
         taken: dict[str, Sequence[float]] = {}
@@ -54,28 +55,23 @@ def _starts(bench: Bench, runners: Sequence[Runner]) -> list[Result]:
             taken |= {f"{key}, {title}": [value] for key, value in _start(runner).items()}
         return taken
 
-    taken = bench.collect(start, runners)
+    taken = bench.collect(start, participants)
     results: list[Result] = []
     for figure, unit in _UNITS.items():
         without, with_ = taken[f"{figure}, {_WITHOUT}"], taken[f"{figure}, {_WITH}"]
-        pairs = {name: list(zip(without[name], with_[name], strict=True)) for name in with_}
+        more = {name: [y - x for x, y in zip(without[name], with_[name], strict=True)] for name in with_}
+        least = {name: [min(with_[name]) - min(without[name])] if with_[name] else [] for name in with_}
         results += [
-            Result(f"{figure}, {_WITHOUT}", unit, _medians(without)),
-            Result(f"{figure}, {_WITH}", unit, _medians(with_)),
-            Result(
-                "more with servers, median of pairs",
-                unit,
-                {a: round(median(y - x for x, y in pairs[a]), 4) for a in pairs},
-            ),
-            Result(
-                "more with servers, least to least", unit, {a: round(min(with_[a]) - min(without[a]), 4) for a in pairs}
-            ),
+            Result(f"{figure}, {_WITHOUT}", unit, medians(without)),
+            Result(f"{figure}, {_WITH}", unit, medians(with_)),
+            Result("more with servers, median of pairs", unit, medians(more)),
+            Result("more with servers, least to least", unit, medians(least)),
         ]
     for title in _PAIR:
-        results.append(Result(f"first request, body, {title}", "bytes", _medians(taken[f"bytes, {title}"])))
+        results.append(Result(f"first request, body, {title}", "bytes", medians(taken[f"bytes, {title}"])))
     return [
         *results,
-        Result("servers that run at the first answer", "", _medians(taken[f"running, {_WITH}"]), target=0),
+        Result("servers that run at the first answer", "", medians(taken[f"running, {_WITH}"]), target=0),
     ]
 
 
@@ -88,14 +84,13 @@ def _new(bench: Bench, runners: Sequence[Runner]) -> list[Result]:
         return {key: [value] for key, value in _open(runner).items()}
 
     taken = bench.collect(start, runners)
-    return [Result(f"{figure}, {_NEW}", _UNITS[figure], _medians(taken[figure])) for figure in (_KEY, _ENTER)]
+    return [Result(f"{figure}, {_NEW}", _UNITS[figure], medians(taken[figure])) for figure in (_KEY, _ENTER)]
 
 
 def _start(runner: Runner) -> Mapping[str, float]:
     opened = _open(runner)
-    measured = runner.prompt([say("Hello.")])
-    asked = (runner.requests()[0].arrived_ns - measured.started_ns) / 1e6
-    return {**opened, _ASKED: asked, _CPU_PROMPT: measured.cpu}
+    printed = printed_turn(runner)
+    return {**opened, _ASKED: printed["asked"], _CPU_PROMPT: printed["cpu"]}
 
 
 def _open(runner: Runner) -> Mapping[str, float]:
@@ -120,7 +115,7 @@ def _calls(bench: Bench, runners: Sequence[Runner]) -> list[Result]:
     script = [Answer(calls=(call,)), Answer(calls=(call,)), say("Done.")]
 
     def gaps(runner: Runner) -> Mapping[str, Sequence[float]]:
-        _learn(runner, _SERVERS, _TOOLS)
+        configure(runner, _SERVERS, _TOOLS)
         runner.prompt(script)
         cold, warm = gaps_ms(runner.requests())
         runner.prompt(script, events_per_second=_EVENTS_PER_SECOND)
@@ -133,21 +128,21 @@ def _calls(bench: Bench, runners: Sequence[Runner]) -> list[Result]:
         "prepared": "first call of a server's tool, written slowly",
         "warm": "second call",
     }
-    return [Result(title, "ms", _medians(taken[key])) for key, title in titles.items()]
+    return [Result(title, "ms", medians(taken[key])) for key, title in titles.items()]
 
 
 def _turns(bench: Bench, runners: Sequence[Runner]) -> list[Result]:
     """Turns with and without 2,000 tools that the model has to look for."""
     sets = {_WITHOUT: (0, 0), f"with {_SERVERS * _MANY_TOOLS:,} deferred tools": (_SERVERS, _MANY_TOOLS)}
     for runner in runners:
-        _learn(runner, _SERVERS, _MANY_TOOLS)
+        configure(runner, _SERVERS, _MANY_TOOLS)
 
     def turns(runner: Runner) -> Mapping[str, Sequence[float]]:
         taken: dict[str, Sequence[float]] = {}
         for title, (servers, tools) in sets.items():
             CONFIGURE[runner.name](runner, servers, tools)
             one = runner.prompt([say("Hello.")])
-            many = runner.prompt([*[Answer(calls=(runner.agent.bash,))] * _TURNS, say("Done.")])
+            many = runner.prompt(one_by_one(runner.agent.commands(_TURNS)))
             requests = runner.requests()
             taken |= {
                 f"one, {title}": [one.cpu],
@@ -167,18 +162,7 @@ def _turns(bench: Bench, runners: Sequence[Runner]) -> list[Result]:
         "more": ("each further turn with `bash true`, CPU", "ms"),
     }
     return [
-        Result(f"{name}, {title}", unit, _medians(taken[f"{key}, {title}"]))
+        Result(f"{name}, {title}", unit, medians(taken[f"{key}, {title}"]))
         for key, (name, unit) in titles.items()
         for title in sets
     ]
-
-
-def _learn(runner: Runner, servers: int, tools: int) -> None:
-    """Configure servers; kaa keeps what they list from an earlier run, so let there be one."""
-    CONFIGURE[runner.name](runner, servers, tools)
-    if runner.name == "kaa":
-        runner.run("mcp", "test")
-
-
-def _medians(taken: Mapping[str, Sequence[float]]) -> dict[str, float | None]:
-    return {name: median(values) for name, values in taken.items()}

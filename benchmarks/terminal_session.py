@@ -18,9 +18,9 @@ _SETTLE_SECONDS = 1.0
 
 
 def measure(bench: Bench) -> list[Result]:
-    resumable = [runner for runner in bench.runners if runner.agent.terminal.resume is not None]
+    resumable = [one for one in bench.participants if one.agent.terminal.resume is not None]
     resumed = bench.collect(lambda runner: _resume(bench, runner), resumable, rounds=2)
-    on_main_screen = [runner for runner in bench.runners if runner.agent.terminal.on_main_screen is not None]
+    on_main_screen = [one for one in bench.participants if one.agent.terminal.on_main_screen is not None]
     resized = bench.collect(lambda runner: _resize(bench, runner), on_main_screen, rounds=1)
     messages = f"{_MESSAGES:,} messages"
     return [

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from benchmarks.bench import Bench, Result, Runner, percentile
+from benchmarks.bench import Bench, Result, Runner, medians, percentile
 from tests.support.screen import Screen
 
 # While an agent goes on loading behind its first frame, somebody types this quickly.
@@ -21,26 +21,24 @@ def measure(bench: Bench) -> list[Result]:
         name: None if silent is None else silent - (start["echoed"][name] or 0)
         for name, silent in start["echoed, silent"].items()
     }
-    idle = {name: values[0] for name, values in open_["idle"].items()}
-    memory = {name: values[0] for name, values in open_["memory"].items()}
     return [
         Result("exec to input box", "ms", start["painted"], target=60),
         Result("exec to first key shown", "ms", start["echoed"], target=80),
         Result("the same, more if the terminal answers nothing", "ms", more, target=3),
         Result("key shown while it goes on loading, p50", "ms", percentile(while_loading["echo"], 50)),
         Result("key shown while it goes on loading, p99", "ms", percentile(while_loading["echo"], 99), target=30),
-        Result("memory at the prompt (PSS)", "MB", {**memory}, target=60),
-        Result("CPU while nothing happens", "% of a core", {**idle}, target=0.1),
+        Result("memory at the prompt (PSS)", "MB", medians(open_["memory"]), target=60),
+        Result("CPU while nothing happens", "% of a core", medians(open_["idle"]), target=0.1),
     ]
 
 
 def _start(runner: Runner) -> Mapping[str, float]:
-    painted, echoed = first_key(runner, Screen(100, 30))
+    painted, echoed = first_key(runner)
     _, echoed_silent = first_key(runner, Screen(100, 30, answers="none"))
     return {"painted": painted, "echoed": echoed, "echoed, silent": echoed_silent}
 
 
-def first_key(runner: Runner, screen: Screen) -> tuple[float, float]:
+def first_key(runner: Runner, screen: Screen | None = None) -> tuple[float, float]:
     """Milliseconds from the start to the input box and to the first key shown."""
     with runner.open(screen=screen) as seat:
         return seat.wait_for_box(), seat.type_until_shown()

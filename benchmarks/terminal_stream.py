@@ -25,7 +25,7 @@ _TABLE_ROWS = 60
 def measure(bench: Bench) -> list[Result]:
     slow = bench.collect(lambda runner: _stream(bench, runner, _SLOW), rounds=1)
     fast = bench.collect(lambda runner: _stream(bench, runner, _FAST), rounds=1)
-    on_main_screen = [runner for runner in bench.runners if runner.agent.terminal.on_main_screen is not None]
+    on_main_screen = [one for one in bench.participants if one.agent.terminal.on_main_screen is not None]
     wipes = bench.collect(lambda runner: _stream_table(bench, runner), on_main_screen, rounds=1)
     return [
         Result(f"CPU per 10,000 tokens at {_SLOW} tokens/s", "s", percentile(slow["cpu"], 50), target=6),

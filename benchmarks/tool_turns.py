@@ -1,4 +1,4 @@
-"""Turns with a trivial tool: the time from the end of a reply to the next request, which the server measures.
+"""Turns with a trivial tool or an edit: the time from the end of a reply to the next request, by the server's clock.
 
 All that an agent does between two replies is in it: running the tool, keeping the session, building the request.
 With 200 turns it shows whether that grows with the length of the conversation. The first call of a session may have to
@@ -9,7 +9,10 @@ import itertools
 import statistics
 from collections.abc import Mapping, Sequence
 
+from benchmarks import edits
 from benchmarks.bench import Bench, Result, Runner
+from benchmarks.edits import EditedFile
+from benchmarks.process_tree import RunFailedError
 from tests.support.model_server import Answer, Call, Received, say
 
 _FEW = 20
@@ -20,18 +23,19 @@ _EVENTS_PER_SECOND = 5.0  # the first one 0.1 s after the request
 
 
 def measure(bench: Bench) -> list[Result]:
-    bash = bench.samples(lambda runner: _turns(runner, runner.agent.bash, _FEW))
-    read = bench.samples(
-        lambda runner: _turns(runner, runner.agent.read, _FEW), [r for r in bench.runners if r.agent.read]
-    )
-    many = bench.samples(lambda runner: _turns(runner, runner.agent.bash, _MANY))
-    first_bash = bench.samples(lambda runner: _first(runner, runner.agent.bash))
-    first_read = bench.samples(
-        lambda runner: _first(runner, runner.agent.read), [r for r in bench.runners if r.agent.read]
-    )
+    reading = [one for one in bench.participants if one.agent.read]
+    bash = bench.samples(lambda runner: _turns(runner, runner.agent.commands(_FEW)))
+    read = bench.samples(lambda runner: _turns(runner, runner.agent.readings(_FEW)), reading)
+    python = bench.samples(lambda runner: _edits(runner, edits.python_file()))
+    json = bench.samples(lambda runner: _edits(runner, edits.json_file()))
+    many = bench.samples(lambda runner: _turns(runner, runner.agent.commands(_MANY)))
+    first_bash = bench.samples(lambda runner: _first(runner, runner.agent.commands(_SESSION)))
+    first_read = bench.samples(lambda runner: _first(runner, runner.agent.readings(_SESSION)), reading)
     return [
         Result(f"tool turn, `bash true`, median of {_FEW}", "ms", bash["all"], target=3),
         Result(f"tool turn, `read` of 4 KB, median of {_FEW}", "ms", read["all"], target=3),
+        Result(f"tool turn, edit of a Python file of 500 lines, median of {_FEW}", "ms", python["all"]),
+        Result(f"tool turn, edit of a `package.json` of 90 lines, median of {_FEW}", "ms", json["all"]),
         Result(f"tool turn, `bash true`, first tenth of {_MANY}", "ms", many["first"]),
         Result(f"tool turn, `bash true`, last tenth of {_MANY}", "ms", many["last"], target=3),
         Result("first call of a session, `bash true`", "ms", first_bash["first"]),
@@ -44,26 +48,49 @@ def measure(bench: Bench) -> list[Result]:
     ]
 
 
-def _turns(runner: Runner, call: Call | None, count: int) -> Mapping[str, float]:
-    assert call is not None
-    runner.prompt([*[Answer(calls=(call,))] * count, say("Done.")])
+def _turns(runner: Runner, calls: Sequence[Call]) -> Mapping[str, float]:
+    runner.prompt(one_by_one(calls))
     requests = runner.requests()
     gaps = gaps_ms(requests)
     return {
         "all": statistics.median(gaps),
         "first": statistics.median(gaps[:_TENTH]),
         "last": statistics.median(gaps[-_TENTH:]),
-        "bytes": (len(requests[-1].body) - len(requests[0].body)) / count,
+        "bytes": (len(requests[-1].body) - len(requests[0].body)) / len(calls),
     }
 
 
-def _first(runner: Runner, call: Call | None) -> Mapping[str, float]:
+def _edits(runner: Runner, file: EditedFile) -> Mapping[str, float]:
+    return {"all": statistics.median(edit_turns(runner, file, _FEW))}
+
+
+def edit_turns(runner: Runner, file: EditedFile, count: int) -> Sequence[float]:
+    """Milliseconds of each of so many edits of a file in the agent's project.
+
+    Raises:
+        RunFailedError: the file is not what the edits make of it.
+    """
+    edit, path = runner.agent.edit, runner.project / file.name
+    assert edit is not None
+    path.write_text(file.text)
+    # An agent may remind the model to test what it changed, so one more request is answered.
+    runner.prompt(one_by_one([edit(file.name, *file.change(number)) for number in range(count)]), at_most_more=1)
+    if path.read_text() != file.after(count):
+        raise RunFailedError(f"{runner.name} did not make the edits of {file.name}")
+    return gaps_ms(runner.requests())[:count]
+
+
+def _first(runner: Runner, calls: Sequence[Call]) -> Mapping[str, float]:
     """The first call of a session and the median of the others, of a model that writes slowly."""
-    assert call is not None
-    runner.prompt([*[Answer(calls=(call,))] * _SESSION, say("Done.")], events_per_second=_EVENTS_PER_SECOND)
+    runner.prompt(one_by_one(calls), events_per_second=_EVENTS_PER_SECOND)
     first, *others = gaps_ms(runner.requests())
     median = statistics.median(others)
     return {"first": first, "others": median, "ratio": first / median}
+
+
+def one_by_one(calls: Sequence[Call]) -> list[Answer]:
+    """A script in which each reply makes one call, and the last one none."""
+    return [*(Answer(calls=(call,)) for call in calls), say("Done.")]
 
 
 def gaps_ms(requests: Sequence[Received]) -> list[float]:

@@ -4,9 +4,9 @@ import statistics
 
 import msgspec
 
-from benchmarks import long_answer, one_turn, terminal_start
+from benchmarks import edits, long_answer, one_turn, terminal_start
 from benchmarks.bench import MESSAGE, Runner
-from benchmarks.change import edits, waiting
+from benchmarks.change import waiting
 from benchmarks.change.figures import Figure
 from benchmarks.change.taking import Measure, Taken, in_turn
 from benchmarks.process_tree import RunFailedError
@@ -104,8 +104,7 @@ def _first_call(runner: Runner) -> Taken:
 
 
 def _first_gap(runner: Runner, reply_after: float) -> float:
-    call = _call("read", path="notes.txt")
-    runner.follow([Answer(calls=(call,)), *[say("Done.")] * _SPARE], reply_after)
+    runner.follow([Answer(calls=(*runner.agent.readings(1),)), *[say("Done.")] * _SPARE], reply_after)
     runner.run(*runner.agent.prompt, MESSAGE)
     requests = runner.requests()
     if len(requests) < 2:
@@ -120,7 +119,7 @@ _TURN_CPU = Figure("printed turn, CPU", "ms", margin=5.0)
 
 
 def _printed_turn(runner: Runner) -> Taken:
-    seconds = one_turn.times(runner)
+    seconds = one_turn.printed_turn(runner)
     return Taken({_TURN_WALL.name: seconds["wall"] * 1000, _TURN_CPU.name: seconds["cpu"] * 1000})
 
 

@@ -1,6 +1,6 @@
 """Turns scripted answers into what a connection has to do: bytes to write, and where the fault strikes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
 from typing import TypeAlias, get_args
 
@@ -23,12 +23,47 @@ Step: TypeAlias = bytes | Action
 Plan: TypeAlias = tuple[Step, ...]
 
 
-class Script:
-    """The answers in order, rendered for every wire format before anyone asks."""
+def plan(item: ScriptItem, wire: Wire, number: int = 1) -> Plan:
+    """What a connection has to do to give this answer, the `number`th of its server."""
+    if isinstance(item, Refusal):
+        return (whole(item.status, refusal_body(item, wire), item.headers),)
+    before, action, after = _split_at_fault(render(item, wire, number), item.fault, wire)
+    head = _head(200, (("Content-Type", "text/event-stream"), ("Transfer-Encoding", "chunked")))
+    ending = () if action is Action.RESET else (_chunked(after, item.piece_bytes) + b"0\r\n\r\n",)
+    return (head + _chunked(before, item.piece_bytes), *([action] if action else []), *ending)
 
-    def __init__(self, items: Iterable[ScriptItem]) -> None:
+
+def paced(item: ScriptItem, wire: Wire, number: int = 1) -> Plan:
+    """The same answer with a stall after each event, up to the last delta: with that, all the rest is sent.
+
+    Agents run a call as soon as its arguments are complete, so what follows them must not come later.
+    """
+    if isinstance(item, Refusal) or item.fault is not None:
+        return plan(item, wire, number)
+    events = render(item, wire, number)
+    last = max((index for index, event in enumerate(events) if event.is_delta), default=0)
+    head = _head(200, (("Content-Type", "text/event-stream"), ("Transfer-Encoding", "chunked")))
+    steps: list[Step] = [head]
+    for event in events[:last]:
+        steps += [_chunked([event.data], 0), Action.STALL]
+    return (*steps, _chunked([event.data for event in events[last:]], 0) + b"0\r\n\r\n")
+
+
+# Makes the plan of an answer, the `number`th of its server.
+MakePlan: TypeAlias = Callable[[ScriptItem, Wire, int], Plan]
+
+
+class Script:
+    """The answers in order, rendered for every wire format before anyone asks.
+
+    Args:
+        items: the answers.
+        make: makes the plan of one: `plan`, or `paced`.
+    """
+
+    def __init__(self, items: Iterable[ScriptItem], make: MakePlan = plan) -> None:
         self._plans = [
-            {wire: plan(item, wire, number) for wire in get_args(Wire)} for number, item in enumerate(items, start=1)
+            {wire: make(item, wire, number) for wire in get_args(Wire)} for number, item in enumerate(items, start=1)
         ]
         self._next = 0
 
@@ -43,16 +78,6 @@ class Script:
             return plan(Refusal(400, body='{"error": {"message": "the script of the test has ended"}}'), wire)
         self._next += 1
         return self._plans[self._next - 1][wire]
-
-
-def plan(item: ScriptItem, wire: Wire, number: int = 1) -> Plan:
-    """What a connection has to do to give this answer, the `number`th of its server."""
-    if isinstance(item, Refusal):
-        return (whole(item.status, refusal_body(item, wire), item.headers),)
-    before, action, after = _split_at_fault(render(item, wire, number), item.fault, wire)
-    head = _head(200, (("Content-Type", "text/event-stream"), ("Transfer-Encoding", "chunked")))
-    ending = () if action is Action.RESET else (_chunked(after, item.piece_bytes) + b"0\r\n\r\n",)
-    return (head + _chunked(before, item.piece_bytes), *([action] if action else []), *ending)
 
 
 def _split_at_fault(

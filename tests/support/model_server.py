@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from kaa.core.messages import Json
-from tests.support.model_plan import Action, Plan, Script, Step, whole
+from tests.support.model_plan import Action, MakePlan, Plan, Script, Step, plan, whole
 from tests.support.model_script import (
     CONTEXT_OVERFLOW,
     OVERLOADED,
@@ -175,9 +175,11 @@ class ModelServer:
 
     Attributes:
         requests: the model requests received, in order. Listing models is not one.
+        make_plan: plans the answers of the scripts that begin from now on.
     """
 
     def __init__(self, script: Iterable[ScriptItem] = (), *, holds: bool = False) -> None:
+        self.make_plan: MakePlan = plan
         self._script = Script(script)
         self._holds = holds
         self._released = False
@@ -227,7 +229,7 @@ class ModelServer:
 
     def begin(self, script: Iterable[ScriptItem]) -> None:
         """Forget the requests so far and follow a new script."""
-        self._script = Script(script)
+        self._script = Script(script, self.make_plan)
         self.requests.clear()
 
     @property
@@ -272,9 +274,9 @@ class ModelServer:
         wire = _wire_of(path)
         if wire is not None and request.method == "POST":
             self.requests.append(request)
-            plan = self._script.take(wire)
+            answer = self._script.take(wire)
             self.changed()
-            return (Action.STALL, *plan) if self._holds else plan
+            return (Action.STALL, *answer) if self._holds else answer
         if path == "/v1/models" and request.method == "GET":
             models = [{"id": MODEL_ID, "object": "model", "created": 0, "owned_by": "test"}]
             return (whole(200, msgspec.json.encode({"object": "list", "data": models, "models": []})),)

@@ -27,8 +27,20 @@ class EditedFile(NamedTuple):
 
     def edit(self, number: int) -> dict[str, str]:
         """Return an edit of one place, as the tool `edit` takes it; each number stands for another place."""
+        before, after = self.change(number)
+        return {"oldText": before, "newText": after}
+
+    def change(self, number: int) -> tuple[str, str]:
+        """Return the line of an edit and the line that replaces it."""
         line = self.lines[number]
-        return {"oldText": line, "newText": self.changed(line)}
+        return line, self.changed(line)
+
+    def after(self, count: int) -> str:
+        """Return the text after so many edits, from the first on."""
+        text = self.text
+        for number in range(count):
+            text = text.replace(*self.change(number))
+        return text
 
 
 def python_file() -> EditedFile:
