@@ -13,7 +13,7 @@ from tests.escapes.world.catalogue import in_group
 from tests.escapes.world.known import KNOWN
 from tests.escapes.world.machine import lacks
 from tests.escapes.world.people import Person
-from tests.escapes.world.possible import obstacle, refusal, tier_of
+from tests.escapes.world.possible import obstacle, prover, refusal, tier_of
 from tests.escapes.world.trial import Verdict, attempted
 
 
@@ -58,7 +58,9 @@ def _once(path: Path, group: str, person: Person, sandboxed: bool, tier: str) ->
         fcntl.flock(lock, fcntl.LOCK_EX)
         if path.exists():
             return msgspec.json.decode(path.read_bytes(), type=dict[str, Verdict])
-        possible = [each for each in in_group(group, person) if not lacks(each.needs)]
+        possible = [
+            each for each in in_group(group, person) if not lacks(each.needs) and (sandboxed or person == prover(each))
+        ]
         verdicts = attempted(person, possible, sandboxed=sandboxed, tier=tier)
         path.write_bytes(msgspec.json.encode(verdicts))
         return verdicts

@@ -135,8 +135,7 @@ _WAYS = {
 }
 
 
-@pytest.mark.parametrize("place", _WAYS)
-@pytest.mark.parametrize("mode", ["text", "json"])
+@pytest.mark.parametrize(("mode", "place"), [*(("text", place) for place in _WAYS), ("json", "models-file")])
 def test_no_artefact_of_a_run_has_a_key(scene: Scene, place: str, mode: str) -> None:
     with ModelServer(_curious(place)) as server:
         scene.configure(server)
@@ -150,8 +149,10 @@ def test_no_artefact_of_a_run_has_a_key(scene: Scene, place: str, mode: str) -> 
     assert _leaks((f"request {number}", request.body) for number, request in enumerate(server.requests)) == []
 
 
-@pytest.mark.parametrize("place", _WAYS)
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 429])
+@pytest.mark.parametrize(
+    ("place", "status"),
+    [*((place, 401) for place in _WAYS), *(("models-file", status) for status in (400, 403, 404, 429))],
+)
 def test_no_failure_tells_a_key(scene: Scene, place: str, status: int) -> None:
     with ModelServer([_echo(place, status)] * 8) as server:
         scene.configure(server)

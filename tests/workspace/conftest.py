@@ -82,9 +82,10 @@ def local(project: Path, tmp_path: Path) -> Iterator[RunLocal]:
 
 
 @pytest.fixture(params=["memory", "local", "sandboxed"])
-def any_workspace(request: pytest.FixtureRequest, project: Path, local: RunLocal) -> RunAny:
+def any_workspace(request: pytest.FixtureRequest, project: Path) -> RunAny:
     if request.param == "sandboxed":
-        request.getfixturevalue("confined")
+        request.getfixturevalue("confined")  # before `local` counts descriptors: the first run of kaa keeps one
+    local: RunLocal = request.getfixturevalue("local")
 
     def run(scenario: Callable[[Workspace], Awaitable[T]], files: dict[str, bytes]) -> T:
         if request.param == "memory":

@@ -3,11 +3,14 @@
 import asyncio
 import errno
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pytest
 
 from kaa.hands.digest import new_digest
+from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.protocol import (
     Absent,
     CommandRequest,
@@ -23,6 +26,7 @@ from kaa.workspace.protocol import (
     SearchResult,
     Workspace,
 )
+from kaa.workspace.sandbox.options import SandboxOptions
 
 if TYPE_CHECKING:
     from tests.workspace.conftest import RunAny
@@ -39,6 +43,45 @@ _TREE = {
     ".git/config": b"foo\n",
     "empty.txt": b"",
 }
+
+
+T = TypeVar("T")
+
+
+class Look(Protocol):
+    """Runs a scenario that changes nothing in a workspace that holds `_TREE`."""
+
+    def __call__(self, scenario: Callable[[Workspace], Awaitable[T]]) -> T: ...
+
+
+@pytest.fixture(scope="module", params=["memory", "local", "sandboxed"])
+def look(request: pytest.FixtureRequest, tier: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Look]:
+    if request.param == "sandboxed" and tier == "none":
+        pytest.skip("nothing confines commands on this machine: kaa doctor says why")
+    home = tmp_path_factory.mktemp("home")
+    project = home / "project"
+    for name, data in _TREE.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_bytes(data)
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
+    sandbox = SandboxOptions() if request.param == "sandboxed" else SandboxOptions(mode="full-access")
+
+    async def start() -> LocalWorkspace:
+        return LocalWorkspace.start(str(project), env=environment, sandbox=sandbox)
+
+    async def awaited(awaitable: Awaitable[T]) -> T:
+        return await awaitable
+
+    with asyncio.Runner() as runner:
+        if request.param == "memory":
+            memory = MemoryWorkspace(_TREE, root=str(project))
+            yield lambda scenario: runner.run(awaited(scenario(memory)))
+            return
+        local = runner.run(start())
+        try:
+            yield lambda scenario: runner.run(awaited(scenario(local)))
+        finally:
+            runner.run(local.close())
 
 
 def _digest(data: bytes) -> str:
@@ -79,7 +122,7 @@ def test_a_slice_that_is_the_whole_file_has_its_digest(any_workspace: RunAny, le
     ],
 )
 def test_errors_are_those_of_the_system_and_name_the_path_as_it_was_given(
-    any_workspace: RunAny, path: str, error: type[OSError], number: int
+    look: Look, path: str, error: type[OSError], number: int
 ) -> None:
     async def scenario(workspace: Workspace) -> None:
         for attempt in (workspace.read(path), workspace.read_lines(path, 1, 10, 100)):
@@ -87,17 +130,17 @@ def test_errors_are_those_of_the_system_and_name_the_path_as_it_was_given(
                 await attempt
             assert (caught.value.errno, caught.value.filename) == (number, path)
 
-    any_workspace(scenario, _TREE)
+    look(scenario)
 
 
-def test_negative_positions_are_refused(any_workspace: RunAny) -> None:
+def test_negative_positions_are_refused(look: Look) -> None:
     async def scenario(workspace: Workspace) -> None:
         for attempt in (workspace.read("README.md", -1), workspace.read_lines("README.md", -1, 1, 1)):
             with pytest.raises(OSError, match="negative") as caught:
                 await attempt
             assert caught.value.errno == errno.EINVAL
 
-    any_workspace(scenario, _TREE)
+    look(scenario)
 
 
 @pytest.mark.usefixtures("mounts")
@@ -135,10 +178,10 @@ def test_lines_beyond_the_end_are_none(any_workspace: RunAny) -> None:
     assert lines == LineSlice(b"", 0, 1, 4, end_of_file=True)
 
 
-def test_only_existing_regular_files_are_read_in_bulk(any_workspace: RunAny) -> None:
+def test_only_existing_regular_files_are_read_in_bulk(look: Look) -> None:
     paths = ["README.md", "missing", "src", "empty.txt", "src/app.py"]
 
-    found = any_workspace(lambda w: w.read_existing(paths, 8), _TREE)
+    found = look(lambda w: w.read_existing(paths, 8))
 
     assert found == {"README.md": b"# Title\n", "empty.txt": b"", "src/app.py": b"import o"}
 
@@ -194,7 +237,7 @@ def test_a_file_that_vanished_is_not_created_again(any_workspace: RunAny) -> Non
     any_workspace(scenario, {})
 
 
-def test_stat_tells_files_directories_and_nothing_apart(any_workspace: RunAny) -> None:
+def test_stat_tells_files_directories_and_nothing_apart(look: Look) -> None:
     async def scenario(workspace: Workspace) -> None:
         file, directory = await workspace.stat("README.md"), await workspace.stat("src")
         assert file is not None
@@ -203,28 +246,28 @@ def test_stat_tells_files_directories_and_nothing_apart(any_workspace: RunAny) -
         assert await workspace.stat("missing") is None
         assert await workspace.stat("README.md/below") is None
 
-    any_workspace(scenario, _TREE)
+    look(scenario)
 
 
-def test_a_listing_has_names_and_kinds(any_workspace: RunAny) -> None:
-    entries = any_workspace(lambda w: w.list("src"), _TREE)
+def test_a_listing_has_names_and_kinds(look: Look) -> None:
+    entries = look(lambda w: w.list("src"))
 
     assert sorted(entries, key=lambda entry: entry.name) == [DirEntry("app.py", "file"), DirEntry("deep", "directory")]
 
 
 @pytest.mark.parametrize(("path", "error"), [("README.md", NotADirectoryError), ("missing", FileNotFoundError)])
-def test_only_directories_are_listed(any_workspace: RunAny, path: str, error: type[OSError]) -> None:
+def test_only_directories_are_listed(look: Look, path: str, error: type[OSError]) -> None:
     async def scenario(workspace: Workspace) -> None:
         with pytest.raises(error):
             await workspace.list(path)
         with pytest.raises(error):
             await workspace.find("*", path)
 
-    any_workspace(scenario, _TREE)
+    look(scenario)
 
 
-def test_a_search_finds_lines_in_hidden_but_not_in_binary_or_git_files(any_workspace: RunAny) -> None:
-    result = any_workspace(lambda w: w.search(SearchQuery("fo+")), _TREE)
+def test_a_search_finds_lines_in_hidden_but_not_in_binary_or_git_files(look: Look) -> None:
+    result = look(lambda w: w.search(SearchQuery("fo+")))
 
     assert result == SearchResult(
         (
@@ -238,8 +281,8 @@ def test_a_search_finds_lines_in_hidden_but_not_in_binary_or_git_files(any_works
     )
 
 
-def test_a_search_gives_context_without_repeating_lines(any_workspace: RunAny) -> None:
-    result = any_workspace(lambda w: w.search(SearchQuery("return", "src/app.py", context=1)), _TREE)
+def test_a_search_gives_context_without_repeating_lines(look: Look) -> None:
+    result = look(lambda w: w.search(SearchQuery("return", "src/app.py", context=1)))
 
     numbers = [(line.line_number, line.is_match) for line in result.lines]
     assert numbers == [(3, False), (4, True), (5, False), (7, False), (8, True)]
@@ -261,15 +304,15 @@ def test_a_search_gives_context_without_repeating_lines(any_workspace: RunAny) -
         (SearchQuery("1$"), ["src/deep/er/mod.py"]),
     ],
 )
-def test_a_search_can_be_narrowed(any_workspace: RunAny, query: SearchQuery, paths: list[str]) -> None:
-    result = any_workspace(lambda w: w.search(query), _TREE)
+def test_a_search_can_be_narrowed(look: Look, query: SearchQuery, paths: list[str]) -> None:
+    result = look(lambda w: w.search(query))
 
     assert list(dict.fromkeys(line.path for line in result.lines)) == paths
     assert not result.limit_reached
 
 
-def test_a_search_stops_at_its_limit_with_the_first_matches_in_order(any_workspace: RunAny) -> None:
-    result = any_workspace(lambda w: w.search(SearchQuery("foo", limit=3, context=1)), _TREE)
+def test_a_search_stops_at_its_limit_with_the_first_matches_in_order(look: Look) -> None:
+    result = look(lambda w: w.search(SearchQuery("foo", limit=3, context=1)))
 
     assert [(line.path, line.line_number) for line in result.lines if line.is_match] == [
         (".hidden/config.toml", 1),
@@ -280,21 +323,21 @@ def test_a_search_stops_at_its_limit_with_the_first_matches_in_order(any_workspa
     assert (result.matches, result.limit_reached) == (3, True)
 
 
-def test_as_many_matches_as_the_limit_do_not_reach_it(any_workspace: RunAny) -> None:
-    result = any_workspace(lambda w: w.search(SearchQuery("foo", limit=5)), _TREE)
+def test_as_many_matches_as_the_limit_do_not_reach_it(look: Look) -> None:
+    result = look(lambda w: w.search(SearchQuery("foo", limit=5)))
 
     assert (result.matches, result.limit_reached) == (5, False)
 
 
 @pytest.mark.parametrize("query", [SearchQuery("("), SearchQuery("x", glob="[a"), SearchQuery("x", glob="{a")])
-def test_a_malformed_pattern_is_a_search_error(any_workspace: RunAny, query: SearchQuery) -> None:
+def test_a_malformed_pattern_is_a_search_error(look: Look, query: SearchQuery) -> None:
     with pytest.raises(SearchError):
-        any_workspace(lambda w: w.search(query), _TREE)
+        look(lambda w: w.search(query))
 
 
-def test_searching_what_does_not_exist_is_an_error(any_workspace: RunAny) -> None:
+def test_searching_what_does_not_exist_is_an_error(look: Look) -> None:
     with pytest.raises(FileNotFoundError):
-        any_workspace(lambda w: w.search(SearchQuery("foo", "missing")), _TREE)
+        look(lambda w: w.search(SearchQuery("foo", "missing")))
 
 
 @pytest.mark.parametrize(
@@ -320,24 +363,24 @@ def test_searching_what_does_not_exist_is_an_error(any_workspace: RunAny) -> Non
         ("\\*.py", []),
     ],
 )
-def test_files_are_found_by_name_or_path(any_workspace: RunAny, pattern: str, paths: list[str]) -> None:
-    result = any_workspace(lambda w: w.find(pattern), _TREE)
+def test_files_are_found_by_name_or_path(look: Look, pattern: str, paths: list[str]) -> None:
+    result = look(lambda w: w.find(pattern))
 
     assert result == FindResult(tuple(paths))
 
 
-def test_finding_stops_at_its_limit_with_the_first_in_order(any_workspace: RunAny) -> None:
+def test_finding_stops_at_its_limit_with_the_first_in_order(look: Look) -> None:
     async def scenario(workspace: Workspace) -> None:
         assert await workspace.find("*.py", "src", 1) == FindResult(("app.py",), limit_reached=True)
         assert await workspace.find("*.py", "src", 2) == FindResult(("app.py", "deep/er/mod.py"))
 
-    any_workspace(scenario, _TREE)
+    look(scenario)
 
 
 @pytest.mark.parametrize("pattern", ["", "[a", "{a,b", "/"])
-def test_a_malformed_glob_is_a_search_error(any_workspace: RunAny, pattern: str) -> None:
+def test_a_malformed_glob_is_a_search_error(look: Look, pattern: str) -> None:
     with pytest.raises(SearchError):
-        any_workspace(lambda w: w.find(pattern), _TREE)
+        look(lambda w: w.find(pattern))
 
 
 def test_a_program_that_does_not_exist_ends_as_in_a_shell(any_workspace: RunAny) -> None:

@@ -120,7 +120,7 @@ def attempt(
 def again(each: Attempt, flags: tuple[str, ...]) -> None:
     """Register an attempt once more, for a sandbox of other flags."""
     name = f"{each.name}, {' '.join(flags)}"
-    group = _group(each.name.partition(".")[0], flags, own_project=True) if each.own_project else name
+    group = _group(each.name.partition(".")[0], flags, each.own_project)
     ATTEMPTS[name] = each._replace(name=name, group=group, flags=flags)
 
 

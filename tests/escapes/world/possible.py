@@ -8,10 +8,12 @@ import sys
 import sysconfig
 from pathlib import Path
 
+from tests.escapes.attempts.kit import Attempt
 from tests.escapes.world import forced
 from tests.escapes.world.arena import PlaceError, arena
-from tests.escapes.world.machine import can_mount
-from tests.escapes.world.people import Person, everyone
+from tests.escapes.world.catalogue import makes_sense_for
+from tests.escapes.world.machine import can_mount, owns_packages
+from tests.escapes.world.people import ORDINARY, ROOT, Person, everyone
 from tests.escapes.world.trial import base_environment, is_compared
 from tests.support.patience import HANG_SECONDS
 
@@ -30,6 +32,21 @@ def obstacle(person: Person) -> str:
             return ""
     except PlaceError as error:
         return str(error)
+
+
+def prover(attempt: Attempt) -> Person:
+    """Return who proves that an attempt gets out without a sandbox: root only where an ordinary user cannot.
+
+    What an ordinary user can do without a sandbox, root can too.
+    """
+    if not makes_sense_for(attempt, ORDINARY) or (needs_packages(attempt) and not owns_packages(ORDINARY)):
+        return ROOT
+    return ROOT if ROOT in everyone() and obstacle(ORDINARY) else ORDINARY
+
+
+def needs_packages(attempt: Attempt) -> bool:
+    """Return whether an attempt changes the interpreter's packages or kaa's source, which belong to somebody."""
+    return attempt.options.get("base") in {"site-packages", "source"}
 
 
 @functools.cache

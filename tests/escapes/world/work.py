@@ -1,8 +1,10 @@
 """Ordinary work in the sandbox: a project, and commands that a person runs in it."""
 
+import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,11 +24,25 @@ class Done(NamedTuple):
     err: str
 
 
+# Runs in the sandbox: one command for each line of JSON, which it answers with a line.
+_RUNNER = """
+import json, subprocess, sys
+for line in sys.stdin:
+    try:
+        done = subprocess.run(json.loads(line), stdin=subprocess.DEVNULL, capture_output=True)
+        answer = done.returncode, done.stdout.decode(), done.stderr.decode()
+    except OSError as error:
+        answer = 127, "", str(error)
+    print(json.dumps(answer), flush=True)
+"""
+
+
 class Work:
-    """Runs commands for a person, each in a sandbox of its own."""
+    """Runs commands for a person: all in one sandbox, or one in a sandbox of its own."""
 
     def __init__(self, place: Arena) -> None:
         self._arena = place
+        self._runner: subprocess.Popen[bytes] | None = None
         self.person = place.person
         self.project = place.project
         self.home = place.home
@@ -39,15 +55,9 @@ class Work:
         self._arena.person.own(path if path.parent == self.project else self.project / Path(name).parts[0])
         return path
 
-    def run(self, *command: str, stdin: bytes = b"", flags: Sequence[str] = ()) -> Done:
-        """Run a command in the sandbox."""
-        process = self.person.start(
-            [*sandbox_command(flags), *command],
-            directory=self.project,
-            environment=base_environment(self.home),
-            pid_file=self._arena.top / "brain.pid",
-            stdin=subprocess.PIPE,
-        )
+    def run_alone(self, *command: str, stdin: bytes = b"") -> Done:
+        """Run a command in a sandbox that starts and ends with it."""
+        process = self._start(command)
         try:
             out, err = process.communicate(stdin, timeout=HANG_SECONDS)
         finally:
@@ -57,12 +67,53 @@ class Work:
 
     def shell(self, script: str) -> str:
         """Run lines of bash, each of which must succeed. Returns what they print."""
-        return _succeeded(self.run("bash", "-euc", script))
+        return _succeeded(self._run("bash", "-euc", script))
+
+    def shell_alone(self, script: str) -> str:
+        """Run lines of bash in a sandbox that starts and ends with them."""
+        return _succeeded(self.run_alone("bash", "-euc", script))
 
     def python(self, script: str, *arguments: str) -> str:
         """Run a script of Python, which must succeed. Returns what it prints."""
         path = self.write(f"script-{len(list(self.project.iterdir()))}.py", script)
-        return _succeeded(self.run(sys.executable, str(path), *arguments))
+        return _succeeded(self._run(sys.executable, str(path), *arguments))
+
+    def close(self) -> None:
+        """End the sandbox that commands share."""
+        if self._runner is None:
+            return
+        try:
+            self._runner.communicate(timeout=HANG_SECONDS)
+        finally:
+            self._runner.kill()
+            self._runner.wait()
+
+    def _run(self, *command: str) -> Done:
+        if self._runner is None:
+            self._runner = self._start((sys.executable, "-I", "-S", "-c", _RUNNER))
+        runner = self._runner
+        assert runner.stdin is not None
+        assert runner.stdout is not None
+        hang = threading.Timer(HANG_SECONDS, runner.kill)
+        hang.start()
+        try:
+            runner.stdin.write(json.dumps(command).encode() + b"\n")
+            runner.stdin.flush()
+            answer = runner.stdout.readline()
+        finally:
+            hang.cancel()
+            hang.join()
+        assert answer, f"the sandbox ended: {runner.communicate()[1].decode()}"
+        return Done(*json.loads(answer))
+
+    def _start(self, command: Sequence[str]) -> "subprocess.Popen[bytes]":
+        return self.person.start(
+            [*sandbox_command(), *command],
+            directory=self.project,
+            environment=base_environment(self.home),
+            pid_file=self._arena.top / "brain.pid",
+            stdin=subprocess.PIPE,
+        )
 
 
 @contextmanager
@@ -70,7 +121,11 @@ def working(person: Person) -> Iterator[Work]:
     """A fresh project of a person's."""
     with arena(person) as place:
         place.hand_over()
-        yield Work(place)
+        work = Work(place)
+        try:
+            yield work
+        finally:
+            work.close()
 
 
 def interpreter() -> str:

@@ -35,14 +35,13 @@ def kaa() -> Iterator[Kaa]:
         yield made
 
 
-@pytest.mark.parametrize("place", ["node_modules/a/b", ".venv/lib/x", "1/2/3/4/5/6/7/8/9/10"])
 @pytest.mark.parametrize("order", ["repository first", "index first"])
-def test_status_executes_nothing_of_a_repository_that_the_index_leads_to(
-    kaa: Kaa, canary: Path, place: str, order: str
-) -> None:
-    repository = f"mkdir -p {place} && cd {place} && {_NEW_REPOSITORY.format(canary=canary.with_name('evil'))}"
-    link = f"git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),{place}"
-    commands = (repository, link) if order == "repository first" else (link, repository)
+def test_status_executes_nothing_of_a_repository_that_the_index_leads_to(kaa: Kaa, canary: Path, order: str) -> None:
+    commands: list[str] = []
+    for place in ("node_modules/a/b", ".venv/lib/x", "1/2/3/4/5/6/7/8/9/10"):
+        repository = f"mkdir -p {place} && cd {place} && {_NEW_REPOSITORY.format(canary=canary.with_name('evil'))}"
+        link = f"git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),{place}"
+        commands += (repository, link) if order == "repository first" else (link, repository)
 
     play(kaa, *commands)
     git(kaa, "status", check=True)

@@ -5,14 +5,15 @@ from hypothesis import strategies as st
 from kaa.workspace.network.allow_list import HostVerdict, NetworkRule, NetworkRuleError, NetworkState, is_forbidden
 from kaa.workspace.network.destinations import Destination, canonical_host, is_address
 
-_LABEL = st.from_regex(r"[a-z]([a-z0-9-]{0,10}[a-z0-9])?", fullmatch=True)
+# Of few letters, so that names that are drawn apart are often the same or one below the other.
+_LABEL = st.text("ab-", min_size=1, max_size=4).filter(lambda label: label.strip("-") == label)
 _NAMES = st.lists(_LABEL, min_size=2, max_size=4).map(".".join)
 _HOSTS = st.one_of(_NAMES, st.ip_addresses().map(lambda address: canonical_host(str(address))))
 _PORTS = st.one_of(st.none(), st.integers(1, 65535))
 _RULES = st.builds(NetworkRule, _HOSTS, st.booleans(), _PORTS).filter(
     lambda rule: not (rule.subdomains and is_address(rule.host)) and not is_forbidden(rule.host)
 )
-_STATES = st.builds(NetworkState, st.booleans(), st.lists(_RULES, unique=True).map(tuple))
+_STATES = st.builds(NetworkState, st.booleans(), st.lists(_RULES, max_size=4, unique=True).map(tuple))
 
 
 def _verdict(state: str, host: str, port: int = 443, address: str | None = None) -> HostVerdict:
