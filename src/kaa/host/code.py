@@ -31,7 +31,8 @@ def executed() -> tuple[str, ...]:
     paths += [path for path in sys.path if os.path.isabs(path)]
     paths += [sys.pycache_prefix] if sys.pycache_prefix else []
     paths += [path for path in _left_out if path.endswith("-packages")]  # with .pth files, for the next start
-    paths += [script] if os.path.isfile(script) else []
+    if os.path.isfile(script):
+        paths += [script, os.path.join(os.path.dirname(script), "kaa-python")]  # bin/kaa reads it
     paths += [
         os.path.join(path, name + suffix) for path in _left_out for name in _LOADED_AT_START for suffix in _SUFFIXES
     ]

@@ -21,7 +21,7 @@ from kaa.frontends.lab.tasks import Task
 from kaa.shell.home import Home
 
 # -P: the project is the current directory, and nothing of it is imported.
-_KAA = (sys.executable, "-P", "-m", "kaa")
+_KAA = (sys.executable, "-E", "-P", "-m", "kaa")
 # After its own time limit, for the end of kaa; and then after SIGTERM.
 _GRACE_SECONDS = 120.0
 _LAST_SECONDS = 10.0

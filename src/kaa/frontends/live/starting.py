@@ -129,7 +129,7 @@ def start(orders: Orders, directory: str) -> Started:
         LiveError: it cannot be started; the message says why.
     """
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "kaa", *DETACHED],  # -P: the project has no modules for it
+        [sys.executable, "-E", "-P", "-m", "kaa", *DETACHED],  # as bin/kaa starts it
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
