@@ -27,6 +27,10 @@ def own(command: str, **fields: object) -> HookDefinition:
         "~/bin/check --strict",
         "~/bin/check fast",
         "/opt/tools/check",
+        "/usr/bin/python3 ~/.claude/guard.py",
+        "/bin/sh ~/.claude/guard.sh",
+        "/bin/echo done",
+        "/bin/cat ~/.claude/reminder.txt",
         '"$HOME/bin/check"',
         "${HOME}/.claude/hooks/guard.sh 2>/dev/null",
         "python3 ~/.claude/guard.py --all src",
@@ -81,6 +85,18 @@ def test_what_executes_only_the_users_files_has_the_users_rights(command: str) -
         "make lint",
         "~/bin/npx prettier",
         "/usr/bin/env sh check.sh",
+        "/usr/bin/prove -r",
+        "/usr/bin/tox",
+        "~/.local/bin/checks",
+        "~/.cargo/bin/checks --all",
+        "/opt/tools/venv/bin/checks",
+        "/bin/busybox sh x",
+        "~/bin/pytest",
+        "perl /usr/bin/prove -r",
+        "python3 /usr/local/bin/tox",
+        "python3 ~/.local/bin/nox --session lint",
+        "bash ~/bin/npx",
+        "sh -eu /usr/bin/env sh",
         "source ~/lib.sh; check",
         "cd ~/x && ./check",
         "'~/bin/check'",
@@ -121,6 +137,13 @@ def test_links_into_what_commands_can_write_do_not_help(tmp_path: Path) -> None:
     for place in ("check.sh", "folder/check.sh", "project/out/other.sh", "more/check.sh"):
         assert runs_sandboxed(own(f"sh {tmp_path / place}"), str(project)), place
     assert not runs_sandboxed(own(f"sh {tmp_path}/other.sh"), str(project))
+
+
+@pytest.mark.parametrize("target", ["/usr/bin/prove", "tox/bin/tox", "~/.cargo/bin/just"])
+def test_a_program_under_another_name_is_judged_by_its_own(tmp_path: Path, target: str) -> None:
+    (tmp_path / "check").symlink_to(Path(target).expanduser())
+
+    assert runs_sandboxed(own(f"{tmp_path}/check"), ROOT)
 
 
 def test_arguments_of_a_program_are_no_line_of_a_shell() -> None:

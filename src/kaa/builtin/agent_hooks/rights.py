@@ -49,9 +49,31 @@ _CURL_OPTIONS = re.compile(
 )
 # They work on the files that they name.
 _ON_FILES = frozenset({"cat", "tee", "head", "tail", "wc", "mkdir", "touch"})
+# Programs that somebody else wrote are known by their names only: most execute what lies in a project on some argument,
+# or without one, such as `prove`, `tox` and all test runners. Here are those of systems, and of package managers.
+_INSTALLED_BELOW = (
+    "/bin",
+    "/sbin",
+    "/usr",
+    "/lib",
+    "/lib64",
+    "/snap",
+    "/nix",
+    "/gnu",
+    "/opt/homebrew",
+    "/System",
+    "/Library",
+)
+_INSTALLED_IN = frozenset(
+    {".local", ".cargo", ".rustup", ".pyenv", ".rbenv", ".nodenv", ".asdf", ".nvm", ".volta", ".bun", ".deno", ".npm"}
+    | {".npm-global", ".linuxbrew", "linuxbrew", ".nix-profile", ".sdkman", ".gem", ".yarn", "go", "mise", "shims"}
+    | {"node_modules", "site-packages", "venv", ".venv", "miniconda3", "anaconda3", "virtualenvs"}
+)
+# One file that does what the name says by which it is called.
+_MULTICALL = frozenset({"busybox", "toybox", "coreutils"})
 # What they execute depends on the directory in which they run, wherever they are.
 _LED_BY_PROJECT = re.compile(
-    r"npm|npx|pnpm|pnpx|yarn|bun|bunx|deno|uv|uvx|poetry|pipx|pdm|hatch|make|gmake|just|task|rake|bundle|cargo|go|gradle"
+    r"busybox|toybox|coreutils|prove|tox|nox|pytest|py\.test|pre-commit|rspec|jest|vitest|mocha|phpunit|npm|npx|pnpm|pnpx|yarn|bun|bunx|deno|uv|uvx|poetry|pipx|pdm|hatch|make|gmake|just|task|rake|bundle|cargo|go|gradle"
     r"|mvn|ant|composer|env|xargs|find|sudo|nohup|nice|timeout|time|exec|eval|command|source|\.|cd|git|awk|sed"
 )
 
@@ -108,10 +130,22 @@ def _literal(word: str) -> str:
 def _is_harmless(words: Sequence[str], root: str) -> bool:
     """Whether a simple command executes only programs that commands of the model cannot write."""
     program, *arguments = words
-    name = os.path.basename(program)
-    if _ASSIGNMENT.match(program) or _LED_BY_PROJECT.fullmatch(name):
+    if _ASSIGNMENT.match(program) or ("/" in program and not _is_outside(program, root)):
         return False
-    if program != name and not _is_outside(program, root):
+    return all(_is_harmless_as(name, program, arguments, root) for name in _names(program))
+
+
+def _names(program: str) -> set[str]:
+    """Return the names by which a program decides what it does: its own, and that of the file that a link leads to."""
+    names = {os.path.basename(program)}
+    if "/" in program:
+        names |= {os.path.basename(os.path.realpath(_expanded(program)))} - _MULTICALL
+    return names
+
+
+def _is_harmless_as(name: str, program: str, arguments: Sequence[str], root: str) -> bool:
+    """Whether a command with a program of this name executes only programs that commands of the model cannot write."""
+    if _LED_BY_PROJECT.fullmatch(name):
         return False
     if name in _SHELLS[0]:
         return _executes_outside(arguments, _SHELLS[1], root)
@@ -129,24 +163,36 @@ def _is_harmless(words: Sequence[str], root: str) -> bool:
             _CURL_OPTIONS.fullmatch(one) if one.startswith("-") else one == "@-" or not one.startswith("@")
             for one in arguments
         )
-    is_known = program != name or name in _ON_FILES
+    is_known = name in _ON_FILES or ("/" in program and not _is_installed(program))
     return is_known and all(
         _OPTION.fullmatch(one) or _is_outside(one, root) or (name not in _ON_FILES and _PLAIN.fullmatch(one))
         for one in arguments
     )
 
 
+def _is_installed(program: str) -> bool:
+    """Whether a program of this path, or the file it leads to, is no script of the user's own."""
+    paths = {_expanded(program), os.path.realpath(_expanded(program))}
+    return any(is_below(path, _INSTALLED_BELOW) or not _INSTALLED_IN.isdisjoint(path.split("/")) for path in paths)
+
+
 def _executes_outside(arguments: Sequence[str], harmless: frozenset[str], root: str) -> bool:
-    """Whether the first argument that is no option is a file outside; what follows are arguments of that."""
+    """Whether the first argument that is no option is a script of the user's; what follows are arguments of that."""
     for one in arguments:
         if one not in harmless:
-            return _is_outside(one, root)
+            is_own = _is_outside(one, root) and not _is_installed(one)
+            return is_own and not any(map(_LED_BY_PROJECT.fullmatch, _names(one)))
     return False
+
+
+def _expanded(word: str) -> str:
+    """Return a word with the home that it names."""
+    return os.path.expanduser(_HOME.sub(os.path.expanduser("~").replace("\\", r"\\"), word))
 
 
 def _is_outside(word: str, root: str) -> bool:
     """Whether a word is an absolute path that leads through nothing that commands of the model can write."""
-    path = os.path.expanduser(_HOME.sub(os.path.expanduser("~").replace("\\", r"\\"), word))
+    path = _expanded(word)
     if not os.path.isabs(path) or path.startswith("/proc/") or not {".", ".."}.isdisjoint(path.split("/")):
         return False
     if path in ("/dev/null", "/dev/stderr", "/dev/stdout"):
