@@ -79,6 +79,15 @@ def project() -> Iterator[Project]:
 
 
 @pytest.fixture
+def key(project: Project) -> Path:
+    """A file that the sandbox hides."""
+    path = project.root.parent / ".ssh" / "id_rsa"
+    path.parent.mkdir(mode=0o700)
+    path.write_text("hidden\n")
+    return path
+
+
+@pytest.fixture
 def outside() -> Iterator[Path]:
     path = Path("/", "var", f"kaa-test-{secrets.token_hex(8)}")
     yield path
@@ -146,15 +155,24 @@ def test_a_commit_asks_nothing(project: Project) -> None:
     assert len(log.stdout.splitlines()) == 2
 
 
-def test_a_yes_to_leave_the_sandbox_is_for_one_call(project: Project, outside: Path) -> None:
+def test_a_yes_to_leave_the_sandbox_is_for_one_call(project: Project, key: Path) -> None:
     person = Person(AllowOnce(), Deny())
 
-    end, _ = project.play(
-        person, call("bash", command=f"echo 1 >> {outside}"), call("bash", command=f"echo 2 >> {outside}")
-    )
+    end, told = project.play(person, *(call("bash", command=f"cat {key}") for _ in range(2)))
 
     assert [request.escalations for request in person.questions] == [(Escalation("outside"),)] * 2
-    assert outside.read_text() == "1\n"
+    assert ["hidden" in text.splitlines() for text in told] == [True, False]
+    assert end.reason == "denied"
+
+
+def test_a_command_that_kaa_cannot_judge_is_not_offered_to_leave_it(project: Project, outside: Path) -> None:
+    person = Person()
+
+    end, told = project.play(person, call("bash", command=f"echo 1 >> {outside}"))
+
+    assert person.questions == []
+    assert "The user can type it behind `!`" in told[0]
+    assert not outside.exists()
     assert end.reason == "denied"
 
 
@@ -256,13 +274,13 @@ def test_a_yes_to_one_secret_is_none_to_its_neighbours(project: Project) -> None
     ]
 
 
-def test_a_command_that_would_leave_its_temporary_files_behind_is_shown_so(project: Project, outside: Path) -> None:
+def test_a_command_that_would_leave_its_temporary_files_behind_is_shown_so(project: Project, key: Path) -> None:
     person = Person(AllowOnce())
 
     _, told = project.play(
         person,
         call("bash", command="echo inside > /tmp/kaa-test-note"),
-        call("bash", command=f"touch {outside} && cat /tmp/kaa-test-note"),
+        call("bash", command=f"cat {key} /tmp/kaa-test-note"),
     )
 
     if person.questions[0].warning is None:

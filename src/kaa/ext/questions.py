@@ -12,7 +12,7 @@ import msgspec
 from kaa.core.forms import Field, FieldError, checked
 from kaa.core.messages import Json
 from kaa.ext.choices import TrustAnswer
-from kaa.ext.escalations import Escalation
+from kaa.ext.escalations import OUTSIDE, Escalation
 from kaa.ext.tools import Risk, ToolServer
 
 AnswerT = TypeVar("AnswerT")
@@ -174,6 +174,7 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
         stepping: each call waits for an answer (the mode `step`): it is run or skipped, and nothing is remembered.
         problem: why the answer before could not be taken.
         diff: the change to a file that exists, with line numbers; empty if it is not known.
+        loses_outside: what would be lost may be outside the project.
         server: the MCP server that the call goes to; None for another call.
     """
 
@@ -203,7 +204,14 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
     stepping: bool = False
     problem: str | None = None
     diff: str = ""
+    loses_outside: bool = False
     server: ToolServer | None = None
+
+    @property
+    def leaves_sandbox(self) -> bool:
+        """Whether a yes lets the call do something on this machine that no sandbox confines."""
+        is_remote = self.server is not None and bool(self.server.host)
+        return OUTSIDE in self.escalations or (self.risk == "outside" and not is_remote)
 
     @property
     def broader_rule(self) -> str | None:

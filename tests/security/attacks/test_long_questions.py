@@ -47,11 +47,11 @@ def test_a_yes_on_the_first_page_allows_nothing(seat: Seat, flags: tuple[str, ..
     with _open(seat, Screen(columns, rows), *flags) as program:
         program.wait_for(READY)
         enter(program, "set up my shell")
-        program.wait_for("Yes, this time (y)")
+        program.wait_for("No, and tell the model why")
         for words in _FIRST_PAGE:
             assert words in " ".join(program.screen.text().replace("│", " ").split()), words
 
-        program.press("y", "s", "a", "enter")
+        program.press("y", "s", "a", *["up"] * 3, "enter")  # from the proposed no to the yes
         program.press("pagedown")
         program.wait_for(re.compile(r"Scroll to the end to allow: [1-9]\d* lines above"))
         assert not _canary(seat).exists()
@@ -65,7 +65,7 @@ def test_a_yes_after_the_last_page_allows_it(seat: Seat) -> None:
     with _open(seat, Screen(80, 24)) as program:
         program.wait_for(READY)
         enter(program, "set up my shell")
-        program.wait_for("Yes, this time (y)")
+        program.wait_for("No, and tell the model why")
         read_question(program)
         assert "touch ~/harm" in program.screen.text()
         program.press("y")

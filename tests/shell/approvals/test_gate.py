@@ -360,21 +360,21 @@ class TestAnswersForAKind:
 class TestRunningAgain:
     def test_the_question_warns_of_what_runs_again(self) -> None:
         stage = Stage(Deny(), policy="auto")
-        stage.blocks = lambda _command, _permitted: [{"kind": "write", "what": "/etc/x"}]
+        stage.blocks = lambda _command, _permitted: [{"kind": "outside"}]
 
-        stage.commands("./prepare --all && make install")
+        stage.commands("git fetch --all && git pull")
 
         (question,) = stage.person.questions
         assert question.was_run
         assert question.warning == (
-            "all commands run again, also those that have run already: `./prepare --all`, `make install`"
+            "all commands run again, also those that have run already: `git fetch --all`, `git pull`"
         )
 
     def test_one_command_needs_no_list(self) -> None:
         stage = Stage(Deny(), policy="auto")
-        stage.blocks = lambda _command, _permitted: [{"kind": "write", "what": "/etc/x"}]
+        stage.blocks = lambda _command, _permitted: [{"kind": "outside"}]
 
-        stage.commands("make install")
+        stage.commands("git pull")
 
         assert [(question.was_run, question.warning) for question in stage.person.questions] == [(True, None)]
 
@@ -415,14 +415,25 @@ class TestForeseenNeeds:
         assert len(stage.person.questions) == 1
         assert [permit for _, permit in stage.ran] == ["outside", "outside, unattended"]
 
-    def test_a_program_that_commands_can_write_gets_no_rule(self) -> None:
-        stage = Stage(AllowForSession(), AllowOnce(), policy="auto")
+    def test_a_program_that_commands_can_write_is_not_run_outside(self) -> None:
+        stage = Stage(policy="auto")
         stage.sandbox.exposed["git"] = "/project/.venv/bin/git"
 
-        stage.commands("git push", "git push")
+        end = stage.commands("git push")
 
-        assert [question.suggestion for question in stage.person.questions] == [None, None]
-        assert "/project/.venv/bin/git" in stage.person.questions[0].reasons[0]
+        assert "git is /project/.venv/bin/git, which commands in the sandbox can write" in results(end)[0].text
+        assert (stage.person.questions, stage.ran) == ([], [])
+
+    def test_the_rest_of_a_command_does_not_leave_with_its_part(self) -> None:
+        stage = Stage(policy="auto")
+
+        end = stage.commands("make && git push")
+
+        assert (
+            "make runs or obeys /project, which commands in the sandbox can write. Call the part"
+            in results(end)[0].text
+        )
+        assert (stage.person.questions, stage.ran) == ([], [])
 
     def test_a_program_that_is_named_by_a_path_is_not_taken_for_another(self) -> None:
         stage = Stage(policy="auto")
@@ -686,15 +697,14 @@ class TestBefore:
 
     @pytest.mark.parametrize("policy", ["ask", "auto"])
     def test_a_rule_does_not_count_for_a_program_that_commands_can_write(self, policy: ApprovalPolicy) -> None:
-        stage = Stage(AllowOnce(), allow=["outside bash: docker ps"], policy=policy)
+        stage = Stage(allow=["outside bash: docker ps"], policy=policy)
         stage.sandbox.exposed["docker"] = "/project/bin/docker"
 
-        stage.commands("docker ps")
+        end = stage.commands("docker ps")
 
-        (question,) = stage.person.questions
-        assert "docker is /project/bin/docker, which commands in the sandbox can write" in question.reasons[0]
-        assert question.escalations == (Escalation("outside"),)
-        assert stage.ran == [("docker ps", "outside")]
+        assert "docker is /project/bin/docker, which commands in the sandbox can write" in results(end)[0].text
+        assert "A rule with the absolute path of the program does" in results(end)[0].text
+        assert (stage.person.questions, stage.ran) == ([], [])
 
     def test_where_nothing_confines_every_write_and_command_is_asked_in_auto(self) -> None:
         stage = Stage(AllowOnce(), AllowForSession(), policy="auto")
@@ -1040,7 +1050,7 @@ class TestAfter:
         stage = Stage(AllowOnce(), policy="auto")
         stage.blocks = lambda _c, permitted: [] if permitted else [{"kind": "outside"}, {"kind": "outside"}]
 
-        stage.commands("make")
+        stage.commands("git pull")
 
         (question,) = stage.person.questions
         assert question.reasons == ("This cannot be done inside the sandbox.",)
@@ -1112,48 +1122,114 @@ class TestAfter:
         stage.sandbox.never.append("/var/lib")
         stage.blocks = lambda _c, _p: [{"kind": "write", "what": what}]
 
-        stage.commands("make")
+        end = stage.commands("make", "git pull")
 
-        assert stage.person.questions[0].escalations == (Escalation("outside"),)
+        (question,) = stage.person.questions
+        assert (question.title, question.escalations) == ("git pull", (OUTSIDE,))
+        assert "kaa does not offer to run this outside the sandbox" in results(end)[0].text
 
     def test_a_directory_that_did_not_help_is_not_offered_again(self) -> None:
         stage = Stage(AllowOnce(), Deny(), policy="auto")
         stage.blocks = lambda _c, _p: [{"kind": "write", "what": "/var/lib/x"}]
 
-        stage.commands("make")
+        stage.commands("git pull")
 
         asked = [question.escalations for question in stage.person.questions]
         assert asked == [(Escalation("directory", "/var/lib"),), (Escalation("outside"),)]
 
-    @pytest.mark.parametrize("kind", ["write", "read", "protected", "outside", "direct", "process"])
-    def test_anything_else_runs_this_call_outside(self, kind: str) -> None:
+    @pytest.mark.parametrize("kind", ["write", "read", "protected", "outside", "direct"])
+    def test_a_command_of_known_programs_may_leave_for_anything_else(self, kind: str) -> None:
         stage = Stage(AllowOnce(), policy="auto")
         stage.blocks = lambda _c, permitted: [] if permitted else [{"kind": kind, "what": ""}]
 
-        end = stage.commands("make")
+        end = stage.commands("git pull")
 
         assert stage.person.questions[0].escalations == (Escalation("outside"),)
-        assert stage.person.questions[0].suggestion == "outside bash: make"
-        assert (end.reason, stage.ran) == ("done", [("make", None), ("make", "outside")])
+        assert stage.person.questions[0].suggestion == "outside bash: git pull"
+        assert (end.reason, stage.ran) == ("done", [("git pull", None), ("git pull", "outside")])
 
-    def test_no_rule_is_offered_for_a_program_that_commands_can_exchange(self) -> None:
-        stage = Stage(AllowForSession(), Deny(), policy="auto")
-        stage.blocks = lambda _command, permitted: [] if permitted else [{"kind": "outside", "what": ""}]
+    @pytest.mark.parametrize("kind", ["write", "read", "protected", "outside", "direct", "process"])
+    def test_another_command_is_not_offered_to_leave(self, kind: str) -> None:
+        stage = Stage(policy="auto")
+        stage.blocks = lambda _c, permitted: [] if permitted else [{"kind": kind, "what": ""}]
 
-        stage.commands("./x")
-        stage.commands("./x")
+        end = stage.commands("./release.sh")
 
-        assert [question.suggestion for question in stage.person.questions] == [None, None]
+        assert "The user can type it behind `!`" in results(end)[0].text
+        assert (stage.person.questions, stage.ran) == ([], [("./release.sh", None)])
+        assert end.reason == "denied"
+
+    def test_no_command_is_offered_to_reach_other_processes(self) -> None:
+        stage = Stage(policy="auto")
+        stage.blocks = lambda _c, _p: [{"kind": "process", "what": "7"}]
+
+        stage.commands("cat /proc/7/environ")
+
+        assert stage.person.questions == []
+
+    def test_another_command_is_shown_the_one_hidden_path(self) -> None:
+        stage = Stage(AllowOnce(), policy="auto")
+        stage.blocks = lambda _c, _p: [] if stage.sandbox.changes else [{"kind": "read", "what": "/var/lib/hidden"}]
+
+        end = stage.commands("./release.sh")
+
+        (question,) = stage.person.questions
+        assert question.escalations == (Escalation("read", "/var/lib/hidden"),)
+        assert stage.sandbox.changes == [SandboxChange(shown=("/var/lib/hidden",))]
+        assert (end.reason, stage.ran) == ("done", [("./release.sh", None)] * 2)
+
+    def test_a_hidden_path_that_is_never_granted_is_not_offered(self) -> None:
+        stage = Stage(policy="auto")
+        stage.sandbox.never.append("/var/lib/hidden")
+        stage.blocks = lambda _c, _p: [{"kind": "read", "what": "/var/lib/hidden"}]
+
+        stage.commands("./release.sh")
+
+        assert (stage.person.questions, len(stage.ran)) == ([], 1)
+
+    @pytest.mark.parametrize(
+        "command",
+        [
+            "rm -r {folder}",
+            "rm {folder}/file",
+            "find {folder} -delete",
+            "find {folder} -name file -exec rm {{}} +",
+            "cd {folder} && rm file",
+            "cd .. && git clean -fd",
+            "truncate -s 0 {folder}/file",
+            "cp /dev/null {folder}/file",
+            "cp a {folder}/file",
+            "mv a {folder}/file",
+            "echo x > {folder}/file",
+            "echo x | tee {folder}/file",
+            "dd of={folder}/file",
+            "chmod 777 {folder}",
+            "chown me {folder}/file",
+            "sh -c 'rm -r {folder}'",
+        ],
+    )
+    def test_losses_outside_the_project_are_never_offered(self, tmp_path: Path, command: str) -> None:
+        (tmp_path / "file").touch()
+        stage = Stage(AllowOnce(), policy="auto")  # a yes to run it in the sandbox
+        stage.sandbox.temporary = ("/nowhere",)
+        stage.blocks = lambda _c, permitted: [] if permitted else [{"kind": "write", "what": f"{tmp_path}/file"}]
+
+        end = stage.commands(command.format(folder=tmp_path))
+
+        assert all(question.escalations == () for question in stage.person.questions)
+        assert "The user can type it behind `!`" in results(end)[0].text
+        assert [permit for _, permit in stage.ran] == [None]
+        assert stage.sandbox.changes == []
 
     @pytest.mark.parametrize(
         ("command", "warned"),
         [
-            ("python3 /tmp/x.py", "/tmp/x.py"),
-            ("make --out=/tmp", "/tmp"),
-            ("python3 -c \"open('/tmp/a b')\"", "/tmp/a"),
-            ("sh $TMPDIR/x", "$TMPDIR/x"),
-            ("sh ${TMPDIR}/x", "${TMPDIR}/x"),
-            ("make /tmpfile ./tmp/x build/tmp/x ../tmp $TMPDIRS", None),
+            ("cat /tmp/x.py", "/tmp/x.py"),
+            ("grep x --file=/tmp", "/tmp"),
+            ("head '/tmp/a b'", "/tmp/a"),
+            ("cat $TMPDIR/x", "$TMPDIR/x"),
+            ("cat ${TMPDIR}/x", "${TMPDIR}/x"),
+            ("cat /tmpfile ./tmp/x build/tmp/x ../tmp $TMPDIRS", None),
         ],
     )
     def test_temporary_files_are_not_the_same_outside(self, command: str, warned: str | None) -> None:
@@ -1179,35 +1255,35 @@ class TestAfter:
     def test_a_session_answer_lets_the_same_call_out_from_the_start(self) -> None:
         stage = Stage(AllowForSession(), policy="auto")
         stage.blocks = lambda _c, permitted: [] if permitted else [{"kind": "write", "what": "/x"}]
-        stage.commands("make")
+        stage.commands("git pull")
 
-        stage.commands("make")
+        stage.commands("git pull")
 
-        assert stage.ran[-1] == ("make", "outside, unattended")
+        assert stage.ran[-1] == ("git pull", "outside, unattended")
         assert len(stage.ran) == 3
 
     def test_a_rule_for_always_must_say_outside(self, tmp_path: Path) -> None:
         file = RuleFile(tmp_path / "home" / "approvals.json")
-        stage = Stage(AllowAlways("bash: make"), AllowAlways("outside bash: make"), policy="auto", file=file)
+        stage = Stage(AllowAlways("bash: git pull"), AllowAlways("outside bash: git pull"), policy="auto", file=file)
         stage.blocks = lambda _c, permitted: [] if permitted else [{"kind": "write", "what": "/x"}]
 
-        end = stage.commands("make")
+        end = stage.commands("git pull")
 
         assert "has to leave the sandbox" in (stage.person.questions[1].problem or "")
         assert end.reason == "done"
-        assert file.load() == ApprovalRules(parse_rules(["outside bash: make"], [], "").allow)
+        assert file.load() == ApprovalRules(parse_rules(["outside bash: git pull"], [], "").allow)
 
     def test_a_call_that_is_blocked_for_ever_ends(self) -> None:
         stage = Stage(*[AllowOnce()] * 9, policy="auto")
         stage.blocks = lambda _c, _p: [{"kind": "write", "what": "/x"}]
 
-        assert stage.commands("make").reason == "denied"
+        assert stage.commands("git pull").reason == "denied"
 
     def test_a_no_keeps_the_result_as_an_error(self) -> None:
         stage = Stage(Deny("never"), policy="auto")
         stage.blocks = lambda _c, _p: [{"kind": "write", "what": "/x"}]
 
-        end = stage.commands("make")
+        end = stage.commands("git pull")
 
         assert results(end)[0].is_error
         assert results(end)[0].text.startswith("ran\nThe user does not allow this: never.")
@@ -1217,7 +1293,7 @@ class TestAfter:
         stage = Stage(Abort(), policy="auto")
         stage.blocks = lambda _c, _p: [{"kind": "write", "what": "/x"}]
 
-        assert stage.commands("make", "make").reason == "aborted"
+        assert stage.commands("git pull", "git pull").reason == "aborted"
 
     def test_a_sandbox_that_cannot_be_changed_is_said(self) -> None:
         stage = Stage(AllowForSession(), policy="auto")
@@ -1292,11 +1368,11 @@ class TestRequests:
         assert stage.kept_directories == ["/usr/lib"]
         assert stage.sandbox.changes == [SandboxChange(writable=("/usr/lib",))]
 
-    @pytest.mark.parametrize(("kind", "value"), [("port", "5432"), ("read", "/etc/no-such-file"), ("command", "make")])
+    @pytest.mark.parametrize(("kind", "value"), [("port", "5432"), ("read", "/etc/no-such-file"), ("command", "ls")])
     def test_nothing_else_can_be_kept_for_the_project(self, kind: str, value: str) -> None:
         stage = Stage(AllowInProject(), Deny(), policy="auto")
 
-        stage.play(("request_permission", self.request(kind, value)), ("bash", {"command": "make"}))
+        stage.play(("request_permission", self.request(kind, value)), ("bash", {"command": "ls"}))
 
         assert "only a directory can be kept for this project" in (stage.person.questions[1].problem or "")
         assert stage.kept_directories == []
@@ -1305,15 +1381,15 @@ class TestRequests:
     def test_a_command_is_asked_about_when_it_is_called_and_runs_outside_once(self) -> None:
         stage = Stage(AllowOnce(), policy="auto")
 
-        stage.play(("request_permission", self.request("command", "make  install")))
+        stage.play(("request_permission", self.request("command", "cat  x")))
         asked_before = len(stage.person.questions)
-        for wanted in ("make install", "make  install", "make  install"):
+        for wanted in ("cat x", "cat  x", "cat  x"):
             stage.commands(wanted)
 
         assert asked_before == 0
-        assert stage.ran[-3:] == [("make install", None), ("make  install", "outside"), ("make  install", None)]
+        assert stage.ran[-3:] == [("cat x", None), ("cat  x", "outside"), ("cat  x", None)]
         (question,) = stage.person.questions
-        assert question.arguments == {"command": "make  install"}
+        assert question.arguments == {"command": "cat  x"}
         assert question.reasons == ('The model gives this reason: "the tests need it"',)
         assert question.escalations == (OUTSIDE,)
         assert question.suggestion is None
@@ -1322,19 +1398,19 @@ class TestRequests:
     def test_a_denied_command_does_not_run(self, answer: Answer) -> None:
         stage = Stage(answer, policy="auto")
 
-        stage.play(("request_permission", self.request("command", "make")), ("bash", {"command": "make"}))
+        stage.play(("request_permission", self.request("command", "ls")), ("bash", {"command": "ls"}))
 
         assert [what for what, _ in stage.ran] == ["request_permission"]
 
     @pytest.mark.parametrize("policy", ["ask", "auto"])
     def test_there_is_one_question_about_a_command(self, policy: ApprovalPolicy) -> None:
         stage = Stage(AllowOnce(), policy=policy)
-        command = "rm -rf build"
+        command = "git push --force"
 
         stage.play(("request_permission", self.request("command", command)), ("bash", {"command": command}))
 
         (question,) = stage.person.questions
-        assert "deletes build" in str(question.warning)
+        assert "overwrites what others see" in str(question.warning)
         assert stage.ran[-1] == (command, "outside")
 
     @pytest.mark.parametrize(
@@ -1352,37 +1428,38 @@ class TestRequests:
             ("npm run deploy", ROOT),
         ],
     )
-    def test_the_question_warns_of_files_that_commands_can_write(self, command: str, file: str) -> None:
-        stage = Stage(Deny(), policy="auto")
+    def test_a_command_that_runs_files_which_commands_can_write_is_not_offered(self, command: str, file: str) -> None:
+        stage = Stage(policy="auto")
 
-        stage.play(("request_permission", self.request("command", command)), ("bash", {"command": command}))
+        end = stage.play(("request_permission", self.request("command", command)))
 
-        assert f"{file}, which commands in the sandbox can write" in str(stage.person.questions[0].warning)
+        assert stage.person.questions == []
+        assert f"{file}, which commands in the sandbox can write" in results(end)[0].text
 
-    def test_no_answer_for_the_session_runs_a_script_outside_that_commands_can_write(self) -> None:
-        stage = Stage(AllowForSession(), Deny(), policy="auto")
-        stage.blocks = lambda _command, permitted: [] if permitted else [{"kind": "write", "what": "/etc/x"}]
+    @pytest.mark.parametrize("command", ["rm -rf build", "./release.sh", "docker ps", "cat x > y", "A=1 ls"])
+    def test_a_command_that_kaa_cannot_judge_is_not_offered(self, command: str) -> None:
+        stage = Stage(policy="auto")
 
-        stage.commands("sh deploy.sh", "sh deploy.sh")
+        end = stage.play(("request_permission", self.request("command", command)))
 
-        assert stage.person.questions[0].suggestion is None
-        assert len(stage.person.questions) == 2
+        assert stage.person.questions == []
+        assert "The user can type it behind `!`" in results(end)[0].text
 
     def test_no_rule_can_be_given_for_a_request(self) -> None:
-        stage = Stage(AllowAlways("outside bash: make"), Deny(), policy="auto")
+        stage = Stage(AllowAlways("outside bash: ls"), Deny(), policy="auto")
 
-        stage.play(("request_permission", self.request("command", "make")), ("bash", {"command": "make"}))
+        stage.play(("request_permission", self.request("command", "ls")), ("bash", {"command": "ls"}))
 
         assert "no rule can allow this" in str(stage.person.questions[1].problem)
 
     def test_an_answer_for_the_session_to_a_request_counts_once(self) -> None:
         stage = Stage(AllowForSession(), policy="auto")
 
-        stage.play(("request_permission", self.request("command", "make")))
-        stage.commands("make")
-        stage.commands("make")
+        stage.play(("request_permission", self.request("command", "ls")))
+        stage.commands("ls")
+        stage.commands("ls")
 
-        assert stage.ran[-2:] == [("make", "outside"), ("make", None)]
+        assert stage.ran[-2:] == [("ls", "outside"), ("ls", None)]
 
     @pytest.mark.parametrize("quote", ['"', "\u201d", "\u00bb", "\u2019", "`"])
     def test_the_reason_cannot_leave_its_quotation_marks(self, quote: str) -> None:

@@ -36,7 +36,10 @@ def blocked_in(details: Json) -> BlockedDetails:
 
 
 def escalations_for(
-    blocked: Sequence[Blocked], objection: Callable[[Escalation], str | None] | None = None
+    blocked: Sequence[Blocked],
+    objection: Callable[[Escalation], str | None] | None = None,
+    *,
+    shows: bool = False,
 ) -> tuple[Escalation, ...]:
     """The least that lets all of it through: what can be lifted by itself, or the whole sandbox for this call.
 
@@ -44,7 +47,8 @@ def escalations_for(
 
     Args:
         blocked: what was stopped.
-        objection: why a directory is not offered; None if no directory is.
+        objection: why a path is not offered; None if no path is.
+        shows: a hidden path is shown to the session instead of letting the call out.
     """
     escalations = []
     for one in blocked:
@@ -55,9 +59,17 @@ def escalations_for(
                 escalations.append(Escalation(one.kind, one.what))
             case "write" if objection is not None and (lift := _directory(one.what)) and objection(lift) is None:
                 escalations.append(lift)
+            case "read" if shows and objection is not None and (lift := _hidden(one.what)) and objection(lift) is None:
+                escalations.append(lift)
             case _:
                 return (OUTSIDE,)
     return tuple(dict.fromkeys(escalations))
+
+
+def _hidden(path: str) -> Escalation | None:
+    """The hidden path that a read needs; None where nobody could read what it is."""
+    real = os.path.realpath(path)
+    return Escalation("read", real) if os.path.isabs(path) and real.isprintable() else None
 
 
 def _directory(path: str) -> Escalation | None:

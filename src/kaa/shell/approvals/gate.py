@@ -168,21 +168,21 @@ class Gate:
         had = self._escalated_when_started.pop(call.id, frozenset())
         if not blocked:
             return self._count_as_denied(details.blocked_earlier)
-        escalations = escalations_for(blocked, self._sandbox.objection if self._may_add(call) else None)
+        escalations = escalations_for(blocked, self._sandbox.objection if self._may_add(call.name) else None)
         if self._sandbox.is_narrowed and (escalations or any(one.kind == "network" for one in blocked)):
             return Refuse(wording.narrowed("; ".join(sentences(blocked))), wording.ADVICE)
-        if not escalations and refusal is not None:
-            return Refuse(wording.refused(refusal), wording.ADVICE)
         if not escalations:
-            if self._can_ask:
-                return None
-            return Refuse(wording.not_lifted(blocked, (), None, switchable=self._switchable), wording.ADVICE)
+            return self._unliftable(blocked, refusal)
         if had.issuperset(escalations):  # it was lifted already, and that was not all
             escalations = (OUTSIDE,)
         if OUTSIDE in escalations and self._risk_of(call.name) == "fetch":  # what the network refuses stays refused
             return None
         had_permit = OUTSIDE in had
         examined = await self._examine(call, blocked, had_permit=had_permit)
+        if examined.risk == "command":
+            objection, escalations = self._offered(examined, blocked, escalations, had)
+            if not escalations:
+                return Refuse(wording.not_offered(objection, blocked), wording.ADVICE)
         async with self._questions.turn() as is_stopped:
             if is_stopped:
                 return Refuse(wording.stopped())
@@ -198,12 +198,21 @@ class Gate:
         self._note_start(call, had_permit or permit is not None)
         return RunAgain(permit)
 
+    def _unliftable(self, blocked: Sequence[Blocked], refusal: str | None) -> Refuse | None:
+        """The end of a call that no permission would repair. `refusal`: the user's words, if they refused a host."""
+        if refusal is not None:
+            return Refuse(wording.refused(refusal), wording.ADVICE)
+        if self._can_ask:
+            return None
+        return Refuse(wording.not_lifted(blocked, (), None, switchable=self._switchable), wording.ADVICE)
+
     async def _answer_request(self, call: ToolCall) -> Block | None:
         from kaa.shell.approvals.requests import answer_request  # lazy: many models ask for nothing
 
         verdict = await answer_request(
             call,
             self._sandbox,
+            objection=self._objection_to_leaving,
             ask=self._ask_for if self._can_ask else None,
             switchable=self._switchable,
             forbids=lambda judged: forbidden(judged, self._memory.rules.deny, self._sandbox.root),
@@ -224,13 +233,64 @@ class Gate:
         """Ask about a command that the model wants to run outside: now, since files that it runs can change."""
         from kaa.shell.approvals.requests import question_outside  # lazy, as above
 
+        if (objection := self._objection_to_leaving(call)) is not None:
+            return Denied(wording.not_offered(objection))
         async with self._questions.turn() as is_stopped:
             if is_stopped:
                 return Denied(wording.stopped())
-            question = question_outside(
-                call, reason, self._exposed(call) or self._runs_writable(call, files_named, files_described)
-            )
-            return await self._ask(call, question, rules_count=False)
+            return await self._ask(call, question_outside(call, reason), rules_count=False)
+
+    def _offered(
+        self,
+        call: JudgedCall,
+        blocked: Sequence[Blocked],
+        escalations: tuple[Escalation, ...],
+        had: frozenset[Escalation],
+    ) -> tuple[str, tuple[Escalation, ...]]:
+        """What of the permissions that a blocked command needs is offered, and why not all; none if nothing helps.
+
+        Args:
+            call: the command.
+            blocked: what stopped it.
+            escalations: the least that lets all of it through.
+            had: what was permitted when it ran.
+        """
+        from kaa.shell.approvals.leaving import harm_at  # lazy: few calls are blocked
+
+        if not self._is_held_back:
+            return "", escalations
+        harm = self._loss_outside(call) or harm_at(call, blocked)
+        if harm is not None and any(one.kind in ("outside", "directory") for one in escalations):
+            return harm, ()
+        if OUTSIDE not in escalations or not self._can_ask:  # else it is for the user to add a rule
+            return "", escalations
+        objection = self._objection_to_leaving(call, blocked)
+        if objection is None:
+            return "", escalations
+        narrower = escalations_for(blocked, self._sandbox.objection if self._may_add(call.tool) else None, shows=True)
+        return objection, () if OUTSIDE in narrower or had.issuperset(narrower) else narrower
+
+    def _objection_to_leaving(self, call: JudgedCall, blocked: Sequence[Blocked] = ()) -> str | None:
+        """Why the person is not asked whether a command may leave the sandbox; None for what may be asked."""
+        from kaa.shell.approvals.leaving import objection_to_leaving  # lazy: few calls have to leave
+
+        if call.risk != "command" or not self._is_held_back:
+            return None
+        if any(one.kind == "process" for one in blocked):
+            return "it would reach other processes of this machine"
+        exposed = self._exposed(call) or self._runs_writable(call, files_named, files_described)
+        return objection_to_leaving(call, self._sandbox.root, exposed)
+
+    def _loss_outside(self, call: JudgedCall) -> str | None:
+        """What a command may destroy outside the project, in a sentence; None if nothing."""
+        from kaa.shell.approvals.leaving import loss_outside  # lazy, as above
+
+        return loss_outside(call, self._sandbox.root, self._sandbox.writable)
+
+    @property
+    def _is_held_back(self) -> bool:
+        """Whether commands without a permit stay in a sandbox."""
+        return self._sandbox.confined and self._sandbox.mode != "full-access"
 
     async def _ask_for(self, call: JudgedCall, question: Approval) -> Denied | None:
         """Ask for permissions that no rule gives, and lift what the question says."""
@@ -307,9 +367,9 @@ class Gate:
         tool = self._tool_of(name)
         return "outside" if tool is None else tool.risk
 
-    def _may_add(self, call: ToolCall) -> bool:
+    def _may_add(self, tool: str) -> bool:
         """Whether a directory is less than what else lets a call through: a file tool leaves only for its file."""
-        return self._risk_of(call.name) == "command" and self._sandbox.mode == "workspace-write"
+        return self._risk_of(tool) == "command" and self._sandbox.mode == "workspace-write"
 
     def _place_matters(self, tool: str, risk: Risk) -> bool:
         """Whether it has to be looked up where the path of a file tool leads.
@@ -391,6 +451,10 @@ class Gate:
                 return Denied(wording.unanswerable(call, verdict, switchable=self._switchable))
             if verdict.only_connects:
                 return await self._ask_to_connect(call, verdict)
+            foreseen = next((need.reason for need in verdict.needs if need.escalation == OUTSIDE), verdict.exposed)
+            if foreseen is not None and (objection := self._objection_to_leaving(call)) is not None:
+                is_alone = call.script is None or len(call.script.commands) < 2
+                return Denied(wording.not_offered(objection) if is_alone else wording.not_together(foreseen, objection))
             leaves = (call.outside or verdict.exposed) and call.risk != "outside"
             escalations = (OUTSIDE,) if leaves else tuple(need.escalation for need in verdict.needs)
             question = Approval(
@@ -409,6 +473,7 @@ class Gate:
                 and isinstance(self._judge(call, "auto"), Allowed),
                 stepping=self._policy() == "step",
                 diff=await self._preview(call.tool, call.arguments) if self._preview and call.risk == "write" else "",
+                loses_outside=bool(call.losses or call.restorable) and self._loss_outside(call) is not None,
                 server=call.server,
             )
             answer = await self._ask(call, question, rules_count=verdict.rules_count)

@@ -22,9 +22,9 @@ def git_loss(rest: Sequence[str | None]) -> Loss | None:
         case "push":
             return _push_loss(operands, options, letters)
         case "branch" if "D" in letters or {"d", "f"} <= letters or {"--delete", "--force"} <= options:
-            return Loss(f"deletes {listed(operands)} even if it is merged nowhere")
+            return Loss(f"deletes {listed(operands)} even if it is merged nowhere", "repository")
         case "update-ref" if "d" in letters:
-            return Loss(f"deletes {listed(operands[:1])}")
+            return Loss(f"deletes {listed(operands[:1])}", "repository")
         case "worktree" if operands[:1] == ["remove"] and ("f" in letters or "--force" in options):
             return Loss("deletes a worktree with its changes")
         case _:
@@ -38,16 +38,16 @@ def _always_lost(
         case "reset", _ if options & {"--hard", "--merge"}:
             return Loss("discards all changes that are not committed", "changes")
         case "clean", _ if "n" not in letters and "--dry-run" not in options:
-            kind: LossKind = "other" if letters & {"x", "X", "e"} or "--exclude" in options else "untracked"
+            kind: LossKind = "repository" if letters & {"x", "X", "e"} or "--exclude" in options else "untracked"
             return Loss("deletes files that git does not track", kind)
         case "stash", ["drop" | "clear"]:
-            return Loss("deletes stashed changes")
+            return Loss("deletes stashed changes", "repository")
         case "reflog", ["expire" | "delete"]:
-            return Loss("deletes the record that lost commits are found by")
+            return Loss("deletes the record that lost commits are found by", "repository")
         case (("filter-branch" | "filter-repo"), _):
-            return Loss("rewrites the whole history")
+            return Loss("rewrites the whole history", "repository")
         case "gc", _ if "--prune" in options:
-            return Loss("deletes commits that no branch contains")
+            return Loss("deletes commits that no branch contains", "repository")
     return None
 
 
@@ -68,11 +68,11 @@ def _overwritten(paths: Sequence[str | None]) -> Loss:
 
 def _push_loss(operands: Sequence[str | None], options: set[str], letters: set[str]) -> Loss | None:
     if any(option.startswith("--force") for option in options) or "f" in letters or "--mirror" in options:
-        return Loss("overwrites what others see on the remote")
+        return Loss("overwrites what others see on the remote", "remote")
     if options & {"--delete", "--prune"} or "d" in letters:
-        return Loss(f"deletes {listed(operands[1:])} on the remote")
+        return Loss(f"deletes {listed(operands[1:])} on the remote", "remote")
     if any(word is not None and word.startswith("+") for word in operands[1:]):
-        return Loss("overwrites what others see on the remote")
+        return Loss("overwrites what others see on the remote", "remote")
     if any(word is not None and word.startswith(":") for word in operands[1:]):
-        return Loss(f"deletes {listed(operands[1:])} on the remote")
+        return Loss(f"deletes {listed(operands[1:])} on the remote", "remote")
     return None

@@ -6,8 +6,9 @@ from typing import Literal, TypeAlias
 import msgspec
 
 # What is lost: files below `paths`; changes that are not committed, of files below `paths` or of all if there are none,
-# and what is staged of them; files that git does not track; or something else, which no checkpoint keeps.
-LossKind: TypeAlias = Literal["files", "changes", "untracked", "other"]
+# and what is staged of them; files that git does not track; what only the repository has, or a remote of it; or
+# something else. Of the last three, checkpoints keep nothing.
+LossKind: TypeAlias = Literal["files", "changes", "untracked", "repository", "remote", "other"]
 
 
 class Loss(msgspec.Struct, frozen=True):

@@ -57,6 +57,9 @@ _FIND_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--
 # Global options of git that take a value in the next word (git(1)).
 _GIT_VALUES = "-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source"
 
+# Options of ssh that take a value in the next word (ssh(1)).
+_SSH_VALUES = "-B -b -c -D -E -e -F -I -i -J -L -l -m -O -o -P -p -Q -R -S -W -w"
+
 
 class CommandReach(msgspec.Struct, frozen=True):
     """What a command would run.
@@ -116,6 +119,11 @@ class _Search:
         return depth > _MAX_DEPTH or self._words_seen > _MAX_WORDS
 
 
+def behind_options_of_ssh(rest: Sequence[str | None]) -> Sequence[str | None]:
+    """The host and what runs there. `rest`: the words after `ssh`."""
+    return _behind_options(rest, _SSH_VALUES, assignments=False)
+
+
 def _wrapped(name: str, rest: Sequence[str | None]) -> Iterator[Words]:
     """The commands that a wrapper would run as they stand among its words."""
     if name in ("find", "fd", "fdfind"):
@@ -143,7 +151,10 @@ def _command_strings(name: str, rest: Sequence[str | None]) -> Iterator[str | No
         yield rest[0]
     elif name == "env":
         yield from (rest[index + 1] for index, word in enumerate(rest[:-1]) if word in ("-S", "--split-string"))
-    elif name in ("watch", "parallel", "ssh"):
+    elif name == "ssh":
+        if remote := behind_options_of_ssh(rest)[1:]:
+            yield None if None in remote else " ".join(word for word in remote if word is not None)
+    elif name in ("watch", "parallel"):
         yield from (word for word in rest if word is not None and " " in word)
 
 

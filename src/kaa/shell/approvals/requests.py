@@ -88,6 +88,7 @@ async def answer_request(
     call: ToolCall,
     sandbox: SandboxControl,
     *,
+    objection: Callable[[JudgedCall], str | None],
     ask: Ask | None,
     switchable: bool,
     forbids: Callable[[JudgedCall], tuple[RuleMatch, Rule] | None],
@@ -99,6 +100,7 @@ async def answer_request(
     Args:
         call: the request.
         sandbox: what confines calls.
+        objection: why a command is not offered to run outside, a sentence without a full stop; None if it may be.
         ask: asks and permits what the question says; None if nobody can be asked.
         switchable: a user is there, who can end read-only mode.
         forbids: the deny rule for a command, if one may match.
@@ -116,11 +118,13 @@ async def answer_request(
     subject = ToolCall(call.id, "bash", {"command": command}) if command else call
     judged = examine(subject, "command" if command else "read", sandbox)
     denial = forbids(judged) if command else None
-    objection = sandbox.objection(lift) if denial is None else f"the rule {denial[1].text!r} forbids it"
-    if objection is not None:
-        return Denied(f"This is never granted: {objection}")
+    never = sandbox.objection(lift) if denial is None else f"the rule {denial[1].text!r} forbids it"
+    if never is not None:
+        return Denied(f"This is never granted: {never}")
     if ask is None:
         return Denied(wording.READ_ONLY if switchable else request.unanswerable)
+    if command and (unfit := objection(judged)) is not None:
+        return Denied(wording.not_offered(unfit))
     if command:
         return Granted(command, request.reason)
     question = Approval(
@@ -137,13 +141,12 @@ async def answer_request(
     return await ask(judged, question) or Granted()
 
 
-def question_outside(call: JudgedCall, reason: str, exposed: str | None) -> Approval:
+def question_outside(call: JudgedCall, reason: str) -> Approval:
     """The question about a command that the model wants to run outside the sandbox.
 
     Args:
         call: the command.
         reason: the words of the model.
-        exposed: what it runs that other commands can write, in a sentence.
     """
     return Approval(
         title=call.title,
@@ -153,7 +156,7 @@ def question_outside(call: JudgedCall, reason: str, exposed: str | None) -> Appr
         arguments=call.arguments,
         parts=judged_parts(call, ()),
         reasons=(_as_quoted(reason),),
-        warning="; ".join(filter(None, [exposed, *wording.warnings(call, ())])) or None,
+        warning="; ".join(wording.warnings(call, ())) or None,
         escalations=(OUTSIDE,),
     )
 

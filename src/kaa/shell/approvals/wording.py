@@ -85,6 +85,25 @@ def narrowed(reason: str) -> str:
     return f"This is beyond the workspace of this agent, and nobody can allow it: {reason}."
 
 
+def not_offered(objection: str, blocked: Sequence[Blocked] = ()) -> str:
+    """A command is not offered to run outside the sandbox. `objection`: why, a sentence without a full stop."""
+    way = "The user can type it behind `!`, which runs it with their rights."
+    return " ".join([*sentences(blocked), f"kaa does not offer to run this outside the sandbox: {objection}. {way}"])
+
+
+def not_together(reason: str, objection: str) -> str:
+    """A part of a command has to leave the sandbox, and the rest may not.
+
+    Args:
+        reason: why the part has to leave, a sentence without a full stop.
+        objection: why the whole command is not offered, likewise.
+    """
+    return (
+        f"It was not run: {reason}, and kaa does not offer to run the whole command there: {objection}. Call the part"
+        " that needs it by itself."
+    )
+
+
 def unchangeable(error: OSError) -> str:
     """The user said yes, and the sandbox does not change."""
     return f"This was allowed, but the sandbox cannot be changed: {error}"

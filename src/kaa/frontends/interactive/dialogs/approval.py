@@ -92,8 +92,8 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
                 "x", "Stop the run" if self.request.stepping else "No, and stop", lambda: self._answer(Abort())
             ),
         ]
-        # Where something would be lost, a yes takes more than Enter.
-        proposed = "n" if self.request.warning else "y"
+        # Where something would be lost, or no sandbox confines the call, a yes takes more than Enter.
+        proposed = "n" if self.request.warning or self.request.leaves_sandbox else "y"
         return DialogChoices(self._context, choices, lambda: self._answer(Deny()), proposed)
 
     def _once_read(self, take: Callable[[], None]) -> Callable[[], None]:

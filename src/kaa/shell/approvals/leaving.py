@@ -1,0 +1,232 @@
+"""Which commands kaa offers to run outside the sandbox: it knows every program in them, and they destroy nothing.
+
+Outside, a mistake can cost the whole machine: a client that accepted every question once had kaa run a command there
+that deleted files of the system. All other commands get the one host or path that they lack, inside the sandbox.
+"""
+
+import os.path
+import re
+from collections.abc import Sequence
+
+from kaa.shell.approvals.calls import JudgedCall
+from kaa.shell.approvals.credentials import use_of_credentials
+from kaa.shell.approvals.grammar import SimpleCommand, Words
+from kaa.shell.approvals.places import absolute
+from kaa.shell.approvals.programs import program_name
+from kaa.shell.approvals.reach import behind_options_of_ssh
+from kaa.workspace.blocked import Blocked
+
+# They only look or tell, whatever their arguments are (POSIX, GNU coreutils 9, procps).
+_LOOKING = frozenset(
+    """
+    : [ basename cat cd cut df dirname du echo egrep false fgrep grep head id ls nl nproc printf ps pwd readlink
+    realpath seq sleep stat tail test tr true uname uptime wc which whoami
+    """.split()  # noqa: SIM905 - as a list it would fill the screen
+)
+# They add nothing to what the program behind them does.
+_TIMING = frozenset({"nice", "timeout"})
+# Clients that run no file of the project. Others that use credentials do: `npm publish` its scripts, `cargo publish` a
+# build script, `terraform apply` its provisioners, `vercel` a build.
+_CLIENTS = frozenset(
+    "aws az doctl gcloud gem gh git glab gsutil kubectl oc rsync s3cmd scp ssh tea twine".split()  # noqa: SIM905
+)
+# Subcommands of these that run, or have the next call run, other programs.
+_RUNNING = frozenset(
+    {
+        ("az", "extension"),
+        ("az", "ssh"),
+        ("doctl", "compute"),
+        ("gcloud", "alpha"),
+        ("gcloud", "beta"),
+        ("gcloud", "compute"),
+        ("gcloud", "config"),
+        ("gh", "alias"),
+        ("gh", "codespace"),
+        ("gh", "config"),
+        ("gh", "extension"),
+        ("glab", "alias"),
+        ("glab", "config"),
+        ("kubectl", "config"),
+        ("kubectl", "plugin"),
+        ("oc", "config"),
+        ("oc", "plugin"),
+    }
+)
+# What git does with a remote, and what it may sign. Whether that needs a key, often only its configuration says.
+_OF_GIT = frozenset({"clone", "commit", "fetch", "ls-remote", "pull", "push", "remote", "tag"})
+_OF_SUBMODULES = frozenset({"add", "init", "status", "sync", "update"})  # `foreach` runs what it is given
+# Options with which they run another program, or obey another file, than their words show.
+_RUNNING_OPTIONS = {
+    "git": (
+        *("--config", "--config-env", "--exec", "--exec-path", "--git-dir", "--receive-pack", "--separate-git-dir"),
+        *("--strategy", "--template", "--upload-pack", "--work-tree"),
+    ),
+    "gcloud": ("--flags-file",),
+    "kubectl": ("--kubeconfig",),
+    "oc": ("--kubeconfig",),
+}
+# Of these, the options that are known; short ones may be joined. ssh(1), scp(1), rsync(1).
+_SAFE_OPTIONS = {
+    "rsync": re.compile(r"-[DHPSXacghilnoprtuvxz]+|--(archive|compress|dry-run|exclude=.*|include=.*|stats|verbose)"),
+    "scp": re.compile(r"-[346BCTpqrv]+|-[Pil]"),
+    "ssh": re.compile(r"-[46CNTntqvx]+|-[ilp]"),
+}
+# The last word of these is where they write.
+_COPYING = frozenset({"rsync", "scp"})
+_ELSEWHERE = re.compile(r"(?:-[^=]*=)?(?:file:)?(?P<path>[/~].*|\.\.|\.\./.*|.*/\.\.(?:/.*)?)")
+# What they do to a place that exists is removal, or a change of its owner or permissions.
+_DESTROYING = frozenset(
+    "chattr chgrp chmod chown dd rm rmdir setfacl shred truncate unlink wipefs".split()  # noqa: SIM905
+)
+_OVERWRITES = re.compile(r"[0-9&]*>(?!>)")
+_OVERWRITING = frozenset("cp install ln mv rsync tee".split())  # noqa: SIM905
+
+
+def objection_to_leaving(call: JudgedCall, root: str, exposed: str | None) -> str | None:
+    """Return why a command is not offered to run outside, a sentence without a full stop; None if it may be.
+
+    Args:
+        call: a call of a tool that runs commands.
+        root: the project.
+        exposed: which program or file that it runs commands can write, in a sentence; None if none.
+    """
+    if call.reach is None or not call.reach.complete:
+        return "kaa cannot see all that it would run"
+    for loss in (*call.losses, *call.restorable):
+        if loss.kind != "remote":
+            return f"it {loss.sentence}"
+    if exposed is not None:
+        return exposed
+    moves = any(words[0] == "cd" and not _is_project(words[1:], root) for words in call.reach.commands)
+    for command in call.reach.simple:
+        if reason := _hidden(command, root, moves=moves):
+            return reason
+    unknown = next((words for words in call.reach.commands if not _is_judged(words)), None)
+    return None if unknown is None else f"kaa cannot judge what {' '.join(filter(None, unknown[:2]))} does"
+
+
+def loss_outside(call: JudgedCall, root: str, writable: Sequence[str]) -> str | None:
+    """Return what a command may destroy outside the project, a sentence; None if nothing there.
+
+    Args:
+        call: a call of a tool that runs commands.
+        root: the project.
+        writable: directories that commands in the sandbox can write.
+    """
+    for loss in (*call.losses, *call.restorable):
+        match loss.kind:
+            case "remote":
+                continue
+            case "files" if loss.paths:
+                places = [absolute(path, absolute(start, root)) for start in call.directories for path in loss.paths]
+                if places and all(_is_below(place, writable) for place in places):
+                    continue
+            case "changes" | "untracked" | "repository" if not call.works_elsewhere:
+                continue
+        return f"it {loss.sentence}"
+    return None
+
+
+def harm_at(call: JudgedCall, blocked: Sequence[Blocked]) -> str | None:
+    """Return why no permission to write is offered for what was blocked, a sentence; None if one may be.
+
+    Args:
+        call: a call of a tool that runs commands.
+        blocked: what stopped it.
+    """
+    written = [one.what for one in blocked if one.kind == "write"]
+    existing = next((path for path in written if os.path.isfile(path)), None)
+    if not written or call.reach is None:
+        return None
+    for words in call.reach.commands:
+        name = program_name(words[0] or "")
+        if name in _DESTROYING or name.startswith("mkfs"):
+            return f"{name} destroys or changes places outside the project"
+        if name == "find" and "-delete" in words:
+            return "find deletes places outside the project"
+        if name in _OVERWRITING and existing is not None:
+            return f"{name} overwrites {existing}"
+    redirections = [text for command in call.reach.simple for text in command.redirections]
+    overwrites = any(_OVERWRITES.match(text) for text in redirections)
+    return f"it overwrites {existing}" if overwrites and existing is not None else None
+
+
+def _hidden(command: SimpleCommand, root: str, *, moves: bool) -> str | None:
+    """What a simple command does besides what its program and arguments say.
+
+    Args:
+        command: the command.
+        root: the project.
+        moves: another directory was entered before it.
+    """
+    if command.assigns:
+        return "it sets variables, which can have a program do something else"
+    if command.redirections:
+        return f"it writes a file by {command.redirections[0]}"
+    if not command.words or command.words[0] is None:
+        return None
+    program, name = command.words[0], program_name(command.words[0])
+    if name not in _CLIENTS:
+        return None
+    if None in command.words:
+        return "kaa cannot see all that it would run"
+    words = [word for word in command.words[1:] if word is not None]
+    if name == "ssh":
+        remote = behind_options_of_ssh(words)
+        if len(remote) < 2:
+            return "kaa cannot see what would run at the host"
+        words = words[: len(words) - len(remote)]
+    if name == "git" and (moves or "-C" in words):
+        return "git works in another directory, whose configuration it obeys"
+    if option := next((word for word in words if _is_running_option(name, word)), None):
+        return f"kaa cannot judge what {program} runs or obeys with {option}"
+    places = words[-1:] if name in _COPYING else () if name == "ssh" else words
+    if place := next((word for word in places if _is_elsewhere(word, root)), None):
+        return f"kaa cannot judge what {program} does with {place}, outside the project"
+    return None
+
+
+def _is_running_option(name: str, word: str) -> bool:
+    if not word.startswith("-") or word == "-":
+        return False
+    if name in _SAFE_OPTIONS:
+        return not _SAFE_OPTIONS[name].fullmatch(word)
+    given = word.partition("=")[0]
+    if not given.startswith("--"):
+        return name == "git" and given.startswith("-c")
+    return len(given) > 2 and any(option.startswith(given) for option in _RUNNING_OPTIONS.get(name, ()))  # abbreviated
+
+
+def _is_project(words: Words, root: str) -> bool:
+    return len(words) == 1 and words[0] is not None and absolute(words[0], root) == root
+
+
+def _is_elsewhere(word: str, root: str) -> bool:
+    """Whether a word may be a path outside the project; not if it names something remote, such as `/aws/lambda/x`."""
+    match = _ELSEWHERE.fullmatch(word)
+    if match is None:
+        return False
+    path = absolute(match["path"], root)
+    is_remote = match["path"].startswith("/") and not os.path.lexists(f"/{path.split('/')[1]}")
+    return not is_remote and not _is_below(path, [root])
+
+
+def _is_below(path: str, directories: Sequence[str]) -> bool:
+    return any(f"{path}/".startswith(f"{directory.rstrip('/')}/") for directory in directories)
+
+
+def _is_judged(words: Words) -> bool:
+    program = words[0] or ""
+    name = program_name(program)
+    if "/" in program:  # a program of this name, but which one?
+        return False
+    if name in _LOOKING or name in _TIMING:
+        return True
+    operands = [word for word in words[1:] if word is not None and not word.startswith("-")]
+    if name not in _CLIENTS or (name, "".join(operands[:1])) in _RUNNING:
+        return False
+    if name == "git":
+        return "".join(operands[:1]) in _OF_GIT or (
+            operands[:1] == ["submodule"] and "".join(operands[1:2]) in _OF_SUBMODULES
+        )
+    return use_of_credentials(name, words[1:]) is not None

@@ -1,0 +1,153 @@
+"""Which commands kaa offers to run outside the sandbox."""
+
+import pytest
+
+from kaa.core.messages import ToolCall
+from kaa.shell.approvals.calls import examine
+from kaa.shell.approvals.leaving import objection_to_leaving
+from tests.shell.approvals.judging import CONFINED, ROOT
+
+
+def objection(command: str, exposed: str | None = None) -> str | None:
+    call = ToolCall("1", "bash", {"command": command})
+    return objection_to_leaving(examine(call, "command", CONFINED), ROOT, exposed)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git push",
+        "git push -u origin main && git fetch --tags",
+        "git --no-pager pull --rebase",
+        f"cd {ROOT} && git push",
+        "git push --force-with-lease",
+        "git clone git@example.com:x/y.git vendor/y",
+        "git commit -S -m 'Say it'",
+        "git remote add origin git@example.com:x/y.git",
+        "git submodule update --init --recursive",
+        "gh pr create --fill | head -3",
+        "gh api /repos/x/y",
+        "aws logs tail /aws/lambda/x",
+        "timeout 60 kubectl get pods -o yaml",
+        "ssh -p 22 -i key host ls -la /srv",
+        "scp /usr/share/notes.txt host:notes.txt",
+        "rsync -avz dist/ host:/srv/www/",
+        "cat /etc/hostname; ls -l /etc",
+    ],
+)
+def test_clients_and_what_only_looks_may_leave(command: str) -> None:
+    assert objection(command) is None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "./release.sh",
+        "make",
+        "sh -c ./release.sh",
+        "env git push",
+        "sudo ls",
+        "python3 -c 'print(1)'",
+        "./git push",
+        "/usr/bin/git push",
+        "PATH=. git push",
+        "GIT_SSH_COMMAND=./x git push",
+        "export PATH=.; git push",
+        "alias git=./x; git push",
+        "git() { ./x; }; git push",
+        "git push > out",
+        "cat x | tee /usr/canary",
+        "ls | xargs rm",
+        "find . -exec ./x ;",
+        "find . -delete",
+        "sed -i s/a/b/ x",
+        "$TOOL push",
+        "git $WORDS",
+        "git push $(./x)",
+        "git push; ./x",
+        "git push & ./x",
+        "bash <<< ./x",
+        "trap ./x EXIT",
+        "PROMPT_COMMAND=./x",
+        "npm publish",
+        "cargo publish",
+        "terraform apply",
+        "docker ps",
+    ],
+)
+def test_other_programs_and_hidden_ones_may_not(command: str) -> None:
+    assert objection(command) is not None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git -c core.sshCommand=./x push",
+        "git -c alias.p='!./x' p",
+        "git --exec-path=. push",
+        "git --git-dir=fake push",
+        "git --git-d=fake push",
+        "git -C fake push",
+        "cd fake && git push",
+        "cd && git push",
+        "git push --receive-pack=./x ../other",
+        "git push --rec=./x origin",
+        "git push --exec ./x origin",
+        "git pull --upload-pack ./x",
+        "git clone --template=fake git@example.com:x/y.git",
+        "git clone --config core.fsmonitor=./x git@example.com:x/y.git",
+        "git submodule foreach ./x",
+        "git send-email --sendmail-cmd=./x 0001.patch",
+        "git bisect run ./x",
+        "ssh -o ProxyCommand=./x host ls",
+        "ssh -oProxyCommand=./x host ls",
+        "ssh -NoProxyCommand=./x host ls",
+        "ssh -F config host ls",
+        "ssh -I ./x.so host ls",
+        "ssh host",
+        "echo ./x | ssh localhost",
+        "echo ./x | ssh localhost sh",
+        "ssh localhost ./x",
+        "ssh localhost 'ls; ./x'",
+        "scp -S ./x a host:b",
+        "scp -o ProxyCommand=./x a host:b",
+        "rsync -e ./x a host:b",
+        "rsync -ave ./x a host:b",
+        "rsync --rsh=./x a host:b",
+        "sftp host",
+        "gh alias set x '!./x'",
+        "gh extension install .",
+        "kubectl --kubeconfig=fake get pods",
+        "kubectl --kubeconf fake get pods",
+        "gcloud compute ssh x --ssh-flag=-oProxyCommand=./x",
+        "timeout 5 ./x",
+        "nice ./x",
+    ],
+)
+def test_clients_may_not_run_or_obey_what_their_words_do_not_show(command: str) -> None:
+    assert objection(command) is not None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -r /usr/canary",
+        "ssh localhost rm -r /usr/canary",
+        "scp host:x /usr/canary",
+        "scp host:x ~/canary",
+        "rsync -a host:x ../canary",
+        "rsync -a --delete host:x dist",
+        "aws s3 cp s3://b/x /usr/canary",
+        "kubectl cp pod:x ~/canary",
+        "gh release download --output=/usr/canary --clobber",
+        "git clone git@example.com:x/y.git ../canary",
+        "git commit -S -F ~/.ssh/key",
+        "git stash drop",
+    ],
+)
+def test_nothing_that_loses_or_writes_something_outside_the_project_may_leave(command: str) -> None:
+    assert objection(command) is not None
+
+
+def test_a_program_that_commands_can_write_may_not() -> None:
+    assert objection("git push", "git is /project/bin/git") == "git is /project/bin/git"
