@@ -11,13 +11,15 @@ from benchmarks.starts import measure_starts
 from benchmarks.tool_turns import edit_turns, gaps_ms, one_by_one
 
 _TRACKED, _UNTRACKED = 50_000, 100_000
-_CALLS = 6
+_CALLS = 4
 
 _UNITS = {
     "first call of a session, `bash true`": "ms",
     f"tool turn, `bash true`, median of the next {_CALLS - 1}": "ms",
+    f"CPU of a run with {_CALLS} `bash true`": "s",
     "first call of a session, edit of a Python file": "ms",
     f"tool turn, edit of a Python file, median of the next {_CALLS - 1}": "ms",
+    f"CPU of a run with {_CALLS} edits": "s",
 }
 
 
@@ -36,9 +38,9 @@ def measure(bench: Bench) -> list[Result]:
 
 
 def _turns(runner: Runner) -> Mapping[str, float]:
-    """Take the first call of a session, and the median of the others, of commands and of edits."""
-    runner.prompt(one_by_one(runner.agent.commands(_CALLS)))
+    """Take the first call of a session, the median of the others, and the CPU time, of commands and of edits."""
+    measured = runner.prompt(one_by_one(runner.agent.commands(_CALLS)))
     first, *others = gaps_ms(runner.requests())
-    first_edit, *other_edits = edit_turns(runner, edits.python_file(), _CALLS)
-    figures = (first, statistics.median(others), first_edit, statistics.median(other_edits))
-    return dict(zip(_UNITS, figures, strict=True))
+    (first_edit, *other_edits), cpu = edit_turns(runner, edits.python_file(), _CALLS)
+    commands = (first, statistics.median(others), measured.cpu)
+    return dict(zip(_UNITS, (*commands, first_edit, statistics.median(other_edits), cpu), strict=True))

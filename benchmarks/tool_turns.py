@@ -32,10 +32,10 @@ def measure(bench: Bench) -> list[Result]:
     first_bash = bench.samples(lambda runner: _first(runner, runner.agent.commands(_SESSION)))
     first_read = bench.samples(lambda runner: _first(runner, runner.agent.readings(_SESSION)), reading)
     return [
-        Result(f"tool turn, `bash true`, median of {_FEW}", "ms", bash["all"], target=3),
-        Result(f"tool turn, `read` of 4 KB, median of {_FEW}", "ms", read["all"], target=3),
-        Result(f"tool turn, edit of a Python file of 500 lines, median of {_FEW}", "ms", python["all"]),
-        Result(f"tool turn, edit of a `package.json` of 90 lines, median of {_FEW}", "ms", json["all"]),
+        *_median_and_cpu("tool turn, `bash true`", bash),
+        *_median_and_cpu("tool turn, `read` of 4 KB", read),
+        *_median_and_cpu("tool turn, edit of a Python file of 500 lines", python, target=None),
+        *_median_and_cpu("tool turn, edit of a `package.json` of 90 lines", json, target=None),
         Result(f"tool turn, `bash true`, first tenth of {_MANY}", "ms", many["first"]),
         Result(f"tool turn, `bash true`, last tenth of {_MANY}", "ms", many["last"], target=3),
         Result("first call of a session, `bash true`", "ms", first_bash["first"]),
@@ -48,12 +48,23 @@ def measure(bench: Bench) -> list[Result]:
     ]
 
 
+def _median_and_cpu(
+    turn: str, taken: Mapping[str, dict[str, float | None]], target: float | None = 3
+) -> Sequence[Result]:
+    return (
+        Result(f"{turn}, median of {_FEW}", "ms", taken["all"], target=target),
+        Result("  CPU of all processes for each", "ms", taken["cpu"]),
+    )
+
+
 def _turns(runner: Runner, calls: Sequence[Call]) -> Mapping[str, float]:
-    runner.prompt(one_by_one(calls))
+    one = runner.prompt([say("Done.")])
+    measured = runner.prompt(one_by_one(calls))
     requests = runner.requests()
     gaps = gaps_ms(requests)
     return {
         "all": statistics.median(gaps),
+        "cpu": (measured.cpu - one.cpu) / len(calls) * 1000,
         "first": statistics.median(gaps[:_TENTH]),
         "last": statistics.median(gaps[-_TENTH:]),
         "bytes": (len(requests[-1].body) - len(requests[0].body)) / len(calls),
@@ -61,11 +72,13 @@ def _turns(runner: Runner, calls: Sequence[Call]) -> Mapping[str, float]:
 
 
 def _edits(runner: Runner, file: EditedFile) -> Mapping[str, float]:
-    return {"all": statistics.median(edit_turns(runner, file, _FEW))}
+    one = runner.prompt([say("Done.")])
+    gaps, cpu = edit_turns(runner, file, _FEW)
+    return {"all": statistics.median(gaps), "cpu": (cpu - one.cpu) / _FEW * 1000}
 
 
-def edit_turns(runner: Runner, file: EditedFile, count: int) -> Sequence[float]:
-    """Milliseconds of each of so many edits of a file in the agent's project.
+def edit_turns(runner: Runner, file: EditedFile, count: int) -> tuple[Sequence[float], float]:
+    """Milliseconds of each of so many edits of a file in the agent's project, and seconds of CPU time of the run.
 
     Raises:
         RunFailedError: the file is not what the edits make of it.
@@ -74,10 +87,11 @@ def edit_turns(runner: Runner, file: EditedFile, count: int) -> Sequence[float]:
     assert edit is not None
     path.write_text(file.text)
     # An agent may remind the model to test what it changed, so one more request is answered.
-    runner.prompt(one_by_one([edit(file.name, *file.change(number)) for number in range(count)]), at_most_more=1)
+    script = one_by_one([edit(file.name, *file.change(number)) for number in range(count)])
+    measured = runner.prompt(script, at_most_more=1)
     if path.read_text() != file.after(count):
         raise RunFailedError(f"{runner.name} did not make the edits of {file.name}")
-    return gaps_ms(runner.requests())[:count]
+    return gaps_ms(runner.requests())[:count], measured.cpu
 
 
 def _first(runner: Runner, calls: Sequence[Call]) -> Mapping[str, float]:
