@@ -1,6 +1,6 @@
 """Probes: statements in a copy of the sources that count in shared memory how often the lines of mutants are reached.
 
-Tracing does not see most of the code behind the walls: the hands start without site-packages, with an empty environment,
+Coverage does not see the code behind the walls: the hands start without site-packages and with an empty environment,
 fork, confine themselves to where no file can be written, and end by `_exit` or a signal. Memory that is mapped when
 `kaa` is first imported is inherited by all forks, whatever confines or ends them.
 """
@@ -13,7 +13,7 @@ from scripts.mutants.listed import Mutant, MutantError
 _PRELUDE = "from kaa import _reached"
 
 # Appended to kaa/__init__.py. A process counts for the worker of the tests that is its closest ancestor.
-_RUNTIME = '''
+_RUNTIME = """
 
 def _counters():
     import mmap
@@ -38,7 +38,7 @@ _counts = _counters()
 
 def _reached(probe):
     _counts[probe] += 1
-'''
+"""
 
 
 def runtime(folder: str, count: int) -> str:

@@ -18,11 +18,11 @@ _orders: dict[str, Any] = json.loads(ORDERS.read_text())
 
 
 class Selection:
-    """Runs exactly some tests and notes the first failure."""
+    """Runs exactly some tests, and notes which begin and which fail."""
 
-    def __init__(self, tests: Iterable[str], failures: Path) -> None:
+    def __init__(self, tests: Iterable[str], notes: Path) -> None:
         self._tests = set(tests)
-        self._failures = failures
+        self._notes = notes
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -31,18 +31,23 @@ class Selection:
         items[:] = [item for item in items if item.nodeid in self._tests]
         config.hook.pytest_deselected(items=others)
 
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Note which test begins."""
+        self._note("begun", nodeid)
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note a failure."""
-        self._note(report)
+        """Note a test that fails."""
+        if report.failed:
+            self._note("failed", report.nodeid)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note a file that cannot be imported."""
-        self._note(report)
-
-    def _note(self, report: pytest.TestReport | pytest.CollectReport) -> None:
         if report.failed:
-            with self._failures.open("a") as file:
-                file.write(json.dumps(report.nodeid) + "\n")
+            self._note("failed", report.nodeid)
+
+    def _note(self, what: str, test: str) -> None:
+        with self._notes.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"what": what, "test": test}) + "\n")
 
 
 class Reach:
@@ -102,9 +107,7 @@ class Reach:
 
     def _reached_since(self, before: tuple[bytes, bytes]) -> set[int]:
         pairs = zip(before, self._snapshot(), strict=True)
-        return {
-            place for old, new in pairs for place in range(len(old) // 8) if old[_word(place)] != new[_word(place)]
-        }
+        return {place for old, new in pairs for place in range(len(old) // 8) if old[_word(place)] != new[_word(place)]}
 
 
 def _counters(path: Path, count: int) -> memoryview:
@@ -125,7 +128,7 @@ def _word(place: int) -> slice:
 _plugin = (
     Reach(Path(_orders["folder"]), _orders["count"])
     if "folder" in _orders
-    else Selection(_orders["tests"], Path(_orders["failures"]))
+    else Selection(_orders["tests"], Path(_orders["notes"]))
 )
 
 

@@ -14,10 +14,13 @@ import msgspec
 
 from scripts.mutants import probes
 from scripts.mutants.listed import Mutant
+from scripts.mutants.reach import ReachMap, Visit
 
 REPOSITORY = Path(__file__).parents[2]
 _PLUGIN = "kaa_mutants_plugin"  # its name where the tests run
-_PYTEST_FAILED, _PYTEST_INTERRUPTED, _PYTEST_NO_TESTS = 1, 2, 5
+_PACKAGE = "src/kaa/__init__.py"
+_PYTEST_NO_TESTS = 5
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 as all_tests.sh does, for tests that create and sync many files
 
 
 class ScratchError(Exception):
@@ -28,7 +31,7 @@ class Outcome(msgspec.Struct, frozen=True):
     """How a run of tests ended.
 
     Attributes:
-        failed: the first test or file that failed; empty if none did.
+        failed: the first test or file that failed, or the test that ran when the time was up; empty if all passed.
         timed_out: the run took longer than its limit.
     """
 
@@ -39,8 +42,9 @@ class Outcome(msgspec.Struct, frozen=True):
 class Scratch:
     """A worktree of a commit with its own environment, which runs the sources there."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, revision: str) -> None:
         self.folder = folder
+        self.revision = revision
         (packages,) = (folder / ".venv").glob("lib/python*/site-packages")
         self._plugin = packages / f"{_PLUGIN}.py"
         self._environment = {
@@ -55,27 +59,25 @@ class Scratch:
         Raises:
             ScratchError: git or the installation fails.
         """
+        commit = commit_of(revision)
         place = REPOSITORY / ".mutants"
         place.mkdir(exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix="scratch-", dir=place))
         folder.chmod(0o755)  # tests run kaa as other users
         try:
-            _checked(["git", "worktree", "add", "--quiet", "--detach", str(folder), revision], REPOSITORY)
+            _checked(["git", "worktree", "add", "--quiet", "--detach", str(folder), commit], REPOSITORY)
             _checked(["make", "--silent", "setup"], folder)
-            yield cls(folder)
+            yield cls(folder, commit)
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", str(folder)], cwd=REPOSITORY, check=False)
             shutil.rmtree(folder, ignore_errors=True)
 
-    def reach(self, mutants: Sequence[Mutant], arguments: Sequence[str]) -> Iterator[dict[str, object]]:
+    def reach(self, mutants: Sequence[Mutant], tests: Sequence[str] = ()) -> ReachMap:
         """Run tests with probes at the lines of mutants, with two workers.
 
         Args:
-            mutants: whose lines matter; a probe's number is its mutant's place.
-            arguments: options of pytest and files.
-
-        Returns:
-            What the plugin notes of each test.
+            mutants: whose lines matter.
+            tests: files; all if there are none.
         """
         counted = self.folder / ".venv" / "reached"
         shutil.rmtree(counted, ignore_errors=True)
@@ -84,23 +86,26 @@ class Scratch:
         numbered: dict[str, dict[int, Mutant]] = {}
         for number, mutant in enumerate(mutants):
             numbered.setdefault(mutant.file, {})[number] = mutant
-        for name, of_file in numbered.items():
-            path = self.folder / name
-            self._write(path, probes.instrument(path.read_text("utf-8"), of_file))
-        package = self.folder / "src/kaa/__init__.py"
-        self._write(package, package.read_text("utf-8") + probes.runtime(str(counted), len(mutants)))
         try:
+            for name, of_file in numbered.items():
+                self._write(name, probes.instrument(self._text(name), of_file))
+            self._write(_PACKAGE, self._text(_PACKAGE) + probes.runtime(str(counted), len(mutants)))
             subprocess.run(
-                ["scripts/all_tests.sh", ".venv/bin/python", "-p", _PLUGIN, *arguments],
+                ["scripts/all_tests.sh", ".venv/bin/python", "-p", _PLUGIN, *tests],
                 cwd=self.folder,
                 env=self._environment,
                 check=False,  # tests that fail are noted, and kill no mutant
             )
         finally:
-            for name in (*numbered, "src/kaa/__init__.py"):
+            for name in (*numbered, _PACKAGE):
                 self._restore(name)
-        for path in sorted(counted.glob("tests-*")):
-            yield from map(json.loads, path.read_text("utf-8").splitlines())
+        noted = [json.loads(line) for path in counted.glob("tests-*") for line in path.read_text("utf-8").splitlines()]
+        names = tuple(mutant.name for mutant in mutants)
+        visits = {
+            note["test"]: Visit(note["seconds"], note["outcome"], tuple(names[number] for number in note["reached"]))
+            for note in noted
+        }
+        return ReachMap(self.revision, names, visits)
 
     def run(self, mutant: Mutant | None, tests: Sequence[str], limit_seconds: float) -> Outcome:
         """Run tests, on the sources as they are or with a mutant in them, up to the first failure.
@@ -113,31 +118,34 @@ class Scratch:
         Raises:
             ScratchError: pytest ends with an error of its own.
         """
-        failures = self._plugin.with_name("failures")
-        failures.unlink(missing_ok=True)
-        self._order({"tests": list(tests), "failures": str(failures)})
+        notes = self._plugin.with_name("kaa_mutants_notes")
+        notes.write_text("")
+        self._order({"tests": list(tests), "notes": str(notes)})
         shutil.rmtree(self.folder / ".hypothesis", ignore_errors=True)  # examples that failed with another mutant
-        if mutant is not None:
-            path = self.folder / mutant.file
-            self._write(path, mutant.apply(path.read_text("utf-8")))
         try:
+            if mutant is not None:
+                self._write(mutant.file, mutant.apply(self._text(mutant.file)))
             code = self._pytest(tests, limit_seconds)
         finally:
             if mutant is not None:
                 self._restore(mutant.file)
+        noted = [json.loads(line) for line in notes.read_text("utf-8").splitlines()]
         if code is None:
-            return Outcome(timed_out=True)
-        failed = json.loads(failures.read_text().split("\n")[0]) if failures.exists() else ""
+            running = [note["test"] for note in noted if note["what"] == "begun"]
+            return Outcome(running[-1] if running else tests[0], timed_out=True)
+        failed = [note["test"] for note in noted if note["what"] == "failed"]
         if failed or code in (0, _PYTEST_NO_TESTS):
-            return Outcome(failed)
-        raise ScratchError(f"pytest ended with code {code} and no failed test: run it in {self.folder}")
+            return Outcome(failed[0] if failed else "")
+        if mutant is not None:
+            return Outcome(tests[0])  # nothing could begin, for example because conftest.py cannot be imported
+        raise ScratchError(f"pytest ended with code {code} before the first test of {', '.join(tests)}")
 
     def _pytest(self, tests: Sequence[str], limit_seconds: float) -> int | None:
-        files = [name for name in dict.fromkeys(test.partition("::")[0] for test in tests)]
-        files = [name for name in files if (self.folder / name).exists()]
+        named = dict.fromkeys(test.partition("::")[0] for test in tests)
+        files = [name for name in named if (self.folder / name).exists()]
         if not files:
             return _PYTEST_NO_TESTS
-        room = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        room = _SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK) else None
         with tempfile.TemporaryDirectory(prefix="kaa-mutants-", dir=room, ignore_cleanup_errors=True) as folder:
             process = subprocess.Popen(
                 [
@@ -165,22 +173,45 @@ class Scratch:
         shutil.copyfile(Path(__file__).with_name("pytest_plugin.py"), self._plugin)
         self._plugin.with_suffix(".json").write_text(json.dumps(orders))
 
-    def _write(self, path: Path, text: str) -> None:
-        path.write_text(text, "utf-8")
-        _forget_bytecode(path)
+    def _text(self, name: str) -> str:
+        return (self.folder / name).read_text("utf-8")
+
+    def _write(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(text, "utf-8")
+        _forget_bytecode(self.folder / name)
 
     def _restore(self, name: str) -> None:
         _checked(["git", "checkout", "--quiet", "--", name], self.folder)
         _forget_bytecode(self.folder / name)
 
 
+def commit_of(revision: str) -> str:
+    """Return the id of a commit.
+
+    Raises:
+        ScratchError: there is none.
+    """
+    return _checked(["git", "rev-parse", "--verify", f"{revision}^{{commit}}"], REPOSITORY).strip()
+
+
+def changed_tests(old: str, new: str) -> list[str]:
+    """Return the files of tests in a commit that are new or different from those in another one.
+
+    Raises:
+        ScratchError: git does not know one of the commits.
+    """
+    names = _checked(["git", "diff", "--name-only", "--diff-filter=d", old, new, "--", "tests"], REPOSITORY)
+    return [name for name in names.splitlines() if Path(name).match("test_*.py")]
+
+
+def _checked(command: Sequence[str], folder: Path) -> str:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ScratchError(f"{' '.join(command)} ends with code {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
+
+
 def _forget_bytecode(path: Path) -> None:
     """Remove compiled code, which Python would take for that of a text of the same length and second."""
     for compiled in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
         compiled.unlink()
-
-
-def _checked(command: Sequence[str], folder: Path) -> None:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise ScratchError(f"{' '.join(command)} ends with code {done.returncode}: {done.stderr.strip()}")

@@ -1,0 +1,108 @@
+"""Runs the tests against the mutants, in several scratches at once."""
+
+import queue
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack, contextmanager
+
+import msgspec
+
+from scripts.mutants.listed import Mutant
+from scripts.mutants.reach import ReachMap, batches
+from scripts.mutants.results import Result
+from scripts.mutants.scratch import Scratch
+
+_FIRST_BATCH_SECONDS = 15.0
+_BATCH_GROWTH = 4.0
+# A machine may be busy, and the start of pytest takes seconds: only what hangs takes longer.
+_LEAST_LIMIT_SECONDS = 90.0
+_LIMIT_FACTOR = 6.0
+
+
+class Scratches:
+    """Scratches of a commit, each for one mutant at a time."""
+
+    def __init__(self, made: Sequence[Scratch]) -> None:
+        self._count = len(made)
+        self._free: queue.SimpleQueue[Scratch] = queue.SimpleQueue()
+        for scratch in made:
+            self._free.put(scratch)
+
+    @classmethod
+    @contextmanager
+    def made(cls, revision: str, count: int) -> "Iterator[Scratches]":
+        """Make some, and remove them at the end."""
+        with ExitStack() as stack:
+            yield cls([stack.enter_context(Scratch.made(revision)) for _ in range(count)])
+
+    @contextmanager
+    def one(self) -> Iterator[Scratch]:
+        """Wait for a free one, and keep it meanwhile."""
+        scratch = self._free.get()
+        try:
+            yield scratch
+        finally:
+            self._free.put(scratch)
+
+    def try_all(
+        self, mutants: Sequence[Mutant], attempt: Callable[[Scratch, Mutant], Result]
+    ) -> Iterator[tuple[Mutant, Result]]:
+        """Try mutants at the same time; results come as they are there.
+
+        Args:
+            mutants: what to try.
+            attempt: finds out what becomes of one.
+        """
+
+        def work(mutant: Mutant) -> tuple[Mutant, Result]:
+            with self.one() as scratch:
+                return mutant, attempt(scratch, mutant)
+
+        with ThreadPoolExecutor(self._count) as pool:
+            trials = [pool.submit(work, mutant) for mutant in mutants]
+            try:
+                for trial in as_completed(trials):
+                    yield trial.result()
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+
+def try_reaching(known: ReachMap, scratch: Scratch, mutant: Mutant) -> Result:
+    """Run the tests that reach a mutant, in growing batches, until one fails for it."""
+    tests = known.reaching(mutant.name)
+    if not tests:
+        return Result("not reached")
+    seconds = {test: known.tests[test].seconds for test in tests}
+    for batch in batches(tests, seconds, _FIRST_BATCH_SECONDS, _BATCH_GROWTH):
+        if killed := _try_batch(scratch, mutant, batch, seconds):
+            return msgspec.structs.replace(killed, reached_by=len(tests))
+    return Result("survived", reached_by=len(tests))
+
+
+def try_known(killers: Mapping[str, str], scratch: Scratch, mutant: Mutant) -> Result:
+    """Run the test that killed a mutant before."""
+    return _try_batch(scratch, mutant, [killers[mutant.name]], {}) or Result("survived")
+
+
+def _try_batch(scratch: Scratch, mutant: Mutant, tests: Sequence[str], seconds: Mapping[str, float]) -> Result | None:
+    """Return how the mutant was killed, or None.
+
+    A failure counts if the test fails again with the mutant and passes without it: else it is due to chance or order.
+    """
+    left = list(tests)
+    while left:
+        outcome = scratch.run(mutant, left, _limit(left, seconds))
+        if not outcome.failed:
+            return None
+        failed = [outcome.failed]
+        again = outcome if outcome.timed_out else scratch.run(mutant, failed, _limit(failed, seconds))
+        if again.failed and not scratch.run(None, failed, _limit(failed, seconds)).failed:
+            return Result("timed out" if again.timed_out else "killed", outcome.failed)
+        if outcome.failed not in left:
+            return None  # a file that cannot be imported with or without the mutant
+        left.remove(outcome.failed)
+    return None
+
+
+def _limit(tests: Sequence[str], seconds: Mapping[str, float]) -> float:
+    return _LEAST_LIMIT_SECONDS + _LIMIT_FACTOR * sum(seconds.get(test, 0.0) for test in tests)
