@@ -20,11 +20,12 @@ from scripts.mutants.listed import Mutant, MutantError
 from scripts.mutants.reach import ReachMap
 from scripts.mutants.results import Result, Results
 from scripts.mutants.scratch import REPOSITORY, Scratch, ScratchError, changed_tests, commit_of
-from scripts.mutants.trials import Scratches
+from scripts.mutants.trials import Attempt, Scratches
 
 _FOLDER = REPOSITORY / ".mutants"
 _MAP, _RESULTS = _FOLDER / "map.json", _FOLDER / "results.json"
 _KILLED = Path(__file__).with_name("killed.json")
+_KILLERS_SECONDS = 1800.0  # for the tests of this file, without mutants; a minute of processor time at the most
 
 
 def main() -> int:
@@ -114,18 +115,28 @@ def _check(arguments: argparse.Namespace) -> int:
     killers = {name: result.by for name, result in before.mutants.items() if result.is_killed}
     left = [mutant for mutant in listed.load() if mutant.name in killers]
     revision = commit_of(arguments.revision)
+    changed = changed_tests(before.revision, revision)
     done: dict[str, Result] = {}
+
+    def attempt(scratches: Scratches, how: Attempt) -> list[Mutant]:
+        for mutant, result in scratches.try_all(left, how):
+            done[mutant.name] = result
+            if result.is_killed:
+                _print(mutant, result)
+        return [mutant for mutant in left if not done[mutant.name].is_killed]
+
     with Scratches.made(revision, arguments.workers) as scratches:
-        for mutant, result in scratches.try_all(left, partial(trials.try_known, killers)):
-            _note(done, mutant, result)
-        # Few are left if few tests have changed. For those a part of the tests is mapped, and all of them at last.
-        for files in (changed_tests(before.revision, revision), []):
-            left = [mutant for mutant in left if mutant.name not in done or not done[mutant.name].is_killed]
+        with scratches.one() as scratch:
+            failing = scratch.failing(sorted(set(killers.values())), _KILLERS_SECONDS)
+        sound = {name: test for name, test in killers.items() if test not in failing}
+        left = attempt(scratches, partial(trials.try_known, sound))
+        # A few are left where tests have changed: their new killer is among those tests, or anywhere.
+        for files in ([changed] if changed else []) + [[]]:
             if left:
+                print(f"{len(left)} left, for which {len(files) or 'all'} files of tests are mapped", flush=True)
                 with scratches.one() as scratch:
                     known = scratch.reach(left, files)
-                for mutant, result in scratches.try_all(left, partial(trials.try_reaching, known)):
-                    _note(done, mutant, result)
+                left = attempt(scratches, partial(trials.try_reaching, known))
     after = Results(revision, done)
     after.save(arguments.output)
     return _compared(before, after)
@@ -139,11 +150,6 @@ def _compared(before: Results, after: Results) -> int:
     comparison = results.compare(before, after)
     print(*comparison.lines(before, after), sep="\n")
     return 1 if comparison.lost else 0
-
-
-def _note(done: dict[str, Result], mutant: Mutant, result: Result) -> None:
-    done[mutant.name] = result
-    _print(mutant, result)
 
 
 def _print(mutant: Mutant, result: Result) -> None:

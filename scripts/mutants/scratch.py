@@ -31,11 +31,11 @@ class Outcome(msgspec.Struct, frozen=True):
     """How a run of tests ended.
 
     Attributes:
-        failed: the first test or file that failed, or the test that ran when the time was up; empty if all passed.
+        failed: the tests or files that failed; if the time was up, the test that ran then.
         timed_out: the run took longer than its limit.
     """
 
-    failed: str = ""
+    failed: tuple[str, ...] = ()
     timed_out: bool = False
 
 
@@ -69,6 +69,7 @@ class Scratch:
             _checked(["make", "--silent", "setup"], folder)
             yield cls(folder, commit)
         finally:
+            _end_programs(folder)
             subprocess.run(["git", "worktree", "remove", "--force", str(folder)], cwd=REPOSITORY, check=False)
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -78,6 +79,10 @@ class Scratch:
         Args:
             mutants: whose lines matter.
             tests: files; all if there are none.
+
+        Raises:
+            MutantError: a mutant does not fit the sources.
+            ScratchError: no test ran.
         """
         counted = self.folder / ".venv" / "reached"
         shutil.rmtree(counted, ignore_errors=True)
@@ -100,6 +105,8 @@ class Scratch:
             for name in (*numbered, _PACKAGE):
                 self._restore(name)
         noted = [json.loads(line) for path in counted.glob("tests-*") for line in path.read_text("utf-8").splitlines()]
+        if not noted:
+            raise ScratchError("no test ran with probes: what pytest prints above says why")
         names = tuple(mutant.name for mutant in mutants)
         visits = {
             note["test"]: Visit(note["seconds"], note["outcome"], tuple(names[number] for number in note["reached"]))
@@ -116,31 +123,46 @@ class Scratch:
             limit_seconds: after this time the run is ended.
 
         Raises:
-            ScratchError: pytest ends with an error of its own.
+            MutantError: the mutant does not fit the sources.
+            ScratchError: without a mutant, pytest ends with an error of its own.
         """
+        if mutant is None:
+            return self._run(tests, limit_seconds)
+        try:
+            self._write(mutant.file, mutant.apply(self._text(mutant.file)))
+            return self._run(tests, limit_seconds)
+        except ScratchError:
+            return Outcome((tests[0],))  # nothing could begin, for example because conftest.py cannot be imported
+        finally:
+            self._restore(mutant.file)
+
+    def failing(self, tests: Sequence[str], limit_seconds: float) -> tuple[str, ...]:
+        """Return the tests that fail without a mutant.
+
+        Raises:
+            ScratchError: they take too long, or pytest ends with an error of its own.
+        """
+        outcome = self._run(tests, limit_seconds, "--maxfail=0")
+        if outcome.timed_out:
+            raise ScratchError(f"{outcome.failed[0]} takes too long, without a mutant")
+        return outcome.failed
+
+    def _run(self, tests: Sequence[str], limit_seconds: float, *options: str) -> Outcome:
         notes = self._plugin.with_name("kaa_mutants_notes")
         notes.write_text("")
         self._order({"tests": list(tests), "notes": str(notes)})
         shutil.rmtree(self.folder / ".hypothesis", ignore_errors=True)  # examples that failed with another mutant
-        try:
-            if mutant is not None:
-                self._write(mutant.file, mutant.apply(self._text(mutant.file)))
-            code = self._pytest(tests, limit_seconds)
-        finally:
-            if mutant is not None:
-                self._restore(mutant.file)
+        code = self._pytest(tests, limit_seconds, options)
         noted = [json.loads(line) for line in notes.read_text("utf-8").splitlines()]
         if code is None:
             running = [note["test"] for note in noted if note["what"] == "begun"]
-            return Outcome(running[-1] if running else tests[0], timed_out=True)
-        failed = [note["test"] for note in noted if note["what"] == "failed"]
-        if failed or code in (0, _PYTEST_NO_TESTS):
-            return Outcome(failed[0] if failed else "")
-        if mutant is not None:
-            return Outcome(tests[0])  # nothing could begin, for example because conftest.py cannot be imported
-        raise ScratchError(f"pytest ended with code {code} before the first test of {', '.join(tests)}")
+            return Outcome((running[-1] if running else tests[0],), timed_out=True)
+        failed = tuple(dict.fromkeys(note["test"] for note in noted if note["what"] == "failed"))
+        if code and not failed and code != _PYTEST_NO_TESTS:
+            raise ScratchError(f"pytest ended with code {code} before the first test of {', '.join(tests)}")
+        return Outcome(failed)
 
-    def _pytest(self, tests: Sequence[str], limit_seconds: float) -> int | None:
+    def _pytest(self, tests: Sequence[str], limit_seconds: float, options: Sequence[str]) -> int | None:
         named = dict.fromkeys(test.partition("::")[0] for test in tests)
         files = [name for name in named if (self.folder / name).exists()]
         if not files:
@@ -151,7 +173,7 @@ class Scratch:
                 [
                     *(".venv/bin/python", "-m", "pytest", "-x", "-q", "--no-header", "--tb=no", "-p", _PLUGIN),
                     *("-p", "no:xdist", "-p", "no:cacheprovider", "--hypothesis-seed=36"),
-                    *(f"--basetemp={folder}/tests", *files),
+                    *(f"--basetemp={folder}/tests", *options, *files),
                 ],
                 cwd=self.folder,
                 env=self._environment,
@@ -165,9 +187,9 @@ class Scratch:
             except subprocess.TimeoutExpired:
                 return None
             finally:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
+                process.kill()
                 process.wait()
+                _end_programs(self.folder)
 
     def _order(self, orders: dict[str, object]) -> None:
         shutil.copyfile(Path(__file__).with_name("pytest_plugin.py"), self._plugin)
@@ -209,6 +231,14 @@ def _checked(command: Sequence[str], folder: Path) -> str:
     if done.returncode:
         raise ScratchError(f"{' '.join(command)} ends with code {done.returncode}: {done.stderr.strip()}")
     return done.stdout
+
+
+def _end_programs(folder: Path) -> None:
+    """Kill what tests have left behind when they were ended or a mutant had them fail: programs of a scratch."""
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended
+            if os.fsencode(folder) in entry.read_bytes():
+                os.kill(int(entry.parent.name), signal.SIGKILL)
 
 
 def _forget_bytecode(path: Path) -> None:

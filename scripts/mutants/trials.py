@@ -4,19 +4,24 @@ import queue
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
+from typing import TypeAlias
 
 import msgspec
 
 from scripts.mutants.listed import Mutant
 from scripts.mutants.reach import ReachMap, batches
-from scripts.mutants.results import Result
-from scripts.mutants.scratch import Scratch
+from scripts.mutants.results import Result, Verdict
+from scripts.mutants.scratch import Outcome, Scratch
 
 _FIRST_BATCH_SECONDS = 15.0
 _BATCH_GROWTH = 4.0
 # A machine may be busy, and the start of pytest takes seconds: only what hangs takes longer.
 _LEAST_LIMIT_SECONDS = 90.0
 _LIMIT_FACTOR = 6.0
+
+
+Attempt: TypeAlias = Callable[[Scratch, Mutant], Result]
+"""Finds out what becomes of a mutant."""
 
 
 class Scratches:
@@ -44,15 +49,8 @@ class Scratches:
         finally:
             self._free.put(scratch)
 
-    def try_all(
-        self, mutants: Sequence[Mutant], attempt: Callable[[Scratch, Mutant], Result]
-    ) -> Iterator[tuple[Mutant, Result]]:
-        """Try mutants at the same time; results come as they are there.
-
-        Args:
-            mutants: what to try.
-            attempt: finds out what becomes of one.
-        """
+    def try_all(self, mutants: Sequence[Mutant], attempt: Attempt) -> Iterator[tuple[Mutant, Result]]:
+        """Try mutants at the same time; results come as they are there."""
 
         def work(mutant: Mutant) -> tuple[Mutant, Result]:
             with self.one() as scratch:
@@ -80,8 +78,12 @@ def try_reaching(known: ReachMap, scratch: Scratch, mutant: Mutant) -> Result:
 
 
 def try_known(killers: Mapping[str, str], scratch: Scratch, mutant: Mutant) -> Result:
-    """Run the test that killed a mutant before."""
-    return _try_batch(scratch, mutant, [killers[mutant.name]], {}) or Result("survived")
+    """Run the test that killed a mutant before, and passes without it."""
+    killer = killers.get(mutant.name)
+    if killer is None:
+        return Result("survived")
+    outcome = scratch.run(mutant, [killer], _limit([killer], {}))
+    return Result(_verdict(outcome), killer) if outcome.failed else Result("survived")
 
 
 def _try_batch(scratch: Scratch, mutant: Mutant, tests: Sequence[str], seconds: Mapping[str, float]) -> Result | None:
@@ -94,14 +96,18 @@ def _try_batch(scratch: Scratch, mutant: Mutant, tests: Sequence[str], seconds: 
         outcome = scratch.run(mutant, left, _limit(left, seconds))
         if not outcome.failed:
             return None
-        failed = [outcome.failed]
+        failed = outcome.failed[:1]
         again = outcome if outcome.timed_out else scratch.run(mutant, failed, _limit(failed, seconds))
         if again.failed and not scratch.run(None, failed, _limit(failed, seconds)).failed:
-            return Result("timed out" if again.timed_out else "killed", outcome.failed)
-        if outcome.failed not in left:
-            return None  # a file that cannot be imported with or without the mutant
-        left.remove(outcome.failed)
+            return Result(_verdict(again), failed[0])
+        if failed[0] not in left:
+            return None  # a file that cannot be imported, with the mutant or without
+        left.remove(failed[0])
     return None
+
+
+def _verdict(outcome: Outcome) -> Verdict:
+    return "timed out" if outcome.timed_out else "killed"
 
 
 def _limit(tests: Sequence[str], seconds: Mapping[str, float]) -> float:
