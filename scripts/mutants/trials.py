@@ -16,8 +16,8 @@ from scripts.mutants.scratch import Outcome, Scratch
 _FIRST_BATCH_SECONDS = 15.0
 _BATCH_GROWTH = 4.0
 # A machine may be busy, and the start of pytest takes seconds: only what hangs takes longer.
-_LEAST_LIMIT_SECONDS = 90.0
-_LIMIT_FACTOR = 6.0
+_LEAST_LIMIT_SECONDS = 120.0
+_LIMIT_FACTOR = 10.0
 
 
 Attempt: TypeAlias = Callable[[Scratch, Mutant], Result]
@@ -89,7 +89,8 @@ def try_known(killers: Mapping[str, str], scratch: Scratch, mutant: Mutant) -> R
 def _try_batch(scratch: Scratch, mutant: Mutant, tests: Sequence[str], seconds: Mapping[str, float]) -> Result | None:
     """Return how the mutant was killed, or None.
 
-    A failure counts if the test fails again with the mutant and passes without it: else it is due to chance or order.
+    A failure counts if the test fails again by itself, and passes without the mutant: else chance or the order of the
+    tests is behind it, or a busy machine.
     """
     left = list(tests)
     while left:
@@ -97,7 +98,7 @@ def _try_batch(scratch: Scratch, mutant: Mutant, tests: Sequence[str], seconds: 
         if not outcome.failed:
             return None
         failed = outcome.failed[:1]
-        again = outcome if outcome.timed_out else scratch.run(mutant, failed, _limit(failed, seconds))
+        again = scratch.run(mutant, failed, _limit(failed, seconds))
         if again.failed and not scratch.run(None, failed, _limit(failed, seconds)).failed:
             return Result(_verdict(again), failed[0])
         if failed[0] not in left:
