@@ -20,7 +20,7 @@ QUICK := $(addprefix tests/,core/test_loop.py core/test_execution.py core/test_h
 	workspace/test_local_files.py workspace/test_local_search.py workspace/checkpoints/test_turns.py \
 	end_to_end/test_tasks.py end_to_end/test_terminal_conversation.py test_import_budget.py)
 
-.PHONY: demo test quick check format unit oldest coverage lock clean setup bench bench-change peers screenshots
+.PHONY: demo test quick check format unit oldest coverage mutants lock clean setup bench bench-change peers screenshots
 
 demo: setup ## fix a real bug in a small project with a recorded model; needs no key
 	$(BIN)/kaa demo
@@ -53,6 +53,9 @@ oldest: setup ## the command reader's tests on a Python before 3.11.5, where the
 coverage: setup ## the same, and which lines they reach, also in processes they start; takes half as long again
 	scripts/all_tests.sh $(BIN)/python --cov --cov-report=term
 
+mutants: setup ## whether the tests of the last commit still notice the faults that they noticed before
+	$(BIN)/python -m scripts.mutants check
+
 quick: setup ## tests of the core behaviours, in less than a minute
 	$(BIN)/python -m pytest -n 2 $(QUICK)
 
@@ -78,4 +81,4 @@ lock: $(UV) ## refresh the lock file from pyproject.toml
 	$(UV) pip compile --quiet --universal --extra dev --generate-hashes --no-annotate --no-header --no-emit-index-url --upgrade -o $(LOCK) pyproject.toml
 
 clean:
-	rm -rf .venv .venv-oldest .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*
+	rm -rf .venv .venv-oldest .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .mutants

@@ -19,7 +19,7 @@ from kaa.hands import guard, wire
 from kaa.hands.guard import service, watcher
 from kaa.hands.guard.judged import JUDGES
 from kaa.hands.guard.quarantine import MountedError, move_away
-from kaa.hands.policy import PROTECTED_NAMES, Policy
+from kaa.hands.policy import GUARDED_DEPTH, PROTECTED_NAMES, Policy
 from kaa.hands.protected import JUDGED_PATHS
 from kaa.hands.settings import HandsSettings
 from kaa.hands.wire import WireConnection
@@ -1119,6 +1119,18 @@ def test_repository_far_down_is_guarded(project: Path, start: Callable[..., Brai
     _repository(project / "a" / "b" / "c" / "d" / "e" / "f" / "g" / ".git", _EVIL)
 
     assert brain.check() == {"a/b/c/d/e/f/g/.git/config": "a/b/c/d/e/f/g/.git/config.kaa-blocked"}
+
+
+def test_a_worktree_of_the_deepest_repository_that_is_guarded_stays(project: Path, start: Callable[..., Brain]) -> None:
+    deepest = project.joinpath(*map(str, range(GUARDED_DEPTH)))
+    deepest.mkdir(parents=True)
+    brain = start()
+
+    _git("init", cwd=deepest)
+    _git("commit", "--allow-empty", "-m", "x", cwd=deepest)
+    _git("worktree", "add", str(project / "worktree"), cwd=deepest)
+
+    assert brain.check() == {}
 
 
 def test_what_others_name_as_if_it_were_kept_is_guarded(project: Path, start: Callable[..., Brain]) -> None:

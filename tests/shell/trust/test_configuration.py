@@ -252,6 +252,15 @@ def test_pipes_are_never_opened(project: Path) -> None:
     assert (file.kind, file.data) == ("other", b"")
 
 
+def test_the_most_content_that_can_be_trusted_is_read_whole(tmp_path: Path) -> None:
+    workspace = MemoryWorkspace({"/project/.kaa/SYSTEM.md": b"x" * MAX_BYTES})
+
+    configuration = run(survey(workspace, Home(tmp_path / "agent")))
+
+    assert configuration.problem is None
+    assert configuration.content(".kaa/SYSTEM.md") == b"x" * MAX_BYTES
+
+
 class TestCannotBeTrusted:
     def test_too_many_files(self, project: Path) -> None:
         write(project, **{f"file{number}": "" for number in range(MAX_ENTRIES + 1)})

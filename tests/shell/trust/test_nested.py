@@ -66,6 +66,16 @@ def test_the_question_shows_them_with_what_they_import(home: Home) -> None:
     assert nested(configuration, home) == [asker.asked[0].texts[1].text]
 
 
+def test_one_that_is_too_long_is_cut_and_says_so(home: Home) -> None:
+    workspace = MemoryWorkspace(FILES | {NESTED: b"x" * 100_000})
+
+    _, configuration = run(TrustDecisions(home).decided(workspace, None, Answering()))
+
+    (text,) = nested(configuration, home)
+    assert text.count("x") == 32 * 1024
+    assert "[kaa: cut after 32 KiB]" in text
+
+
 def test_trust_is_kept_and_needs_no_search(home: Home) -> None:
     run(TrustDecisions(home).decided(MemoryWorkspace(FILES), None, Answering()))
 
