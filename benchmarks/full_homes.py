@@ -79,6 +79,7 @@ def _add_sessions(runner: Runner) -> None:
     copy_session(kept[0], _SESSIONS - 1)
     for derived in runner.home.glob("*.sqlite*"):
         derived.unlink()  # codex reads the sessions into these again
+    runner.prompt([say("Hello.")])  # whoever keeps a list of sessions has it from an earlier run
 
 
 def copy_session(path: Path, count: int) -> None:
