@@ -111,6 +111,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
+    if not arguments.before.exists():
+        raise MutantError(f"{arguments.before} is missing: record it with `map` and `run`, as CONTRIBUTING.md says")
     before = results.load(arguments.before)
     killers = {name: result.by for name, result in before.mutants.items() if result.is_killed}
     left = [mutant for mutant in listed.load() if mutant.name in killers]
