@@ -26,9 +26,9 @@ class _Peer:
 
     def __init__(self) -> None:
         ours, self.socket = socket.socketpair()
-        process = subprocess.Popen(
-            [sys.executable, "-S", "-c", "import sys; sys.stdin.read()"], stdin=self.socket.fileno()
-        )
+        # Not this socket: what the process reads of it would be missing here.
+        self._end, self._alive = os.pipe()
+        process = subprocess.Popen([sys.executable, "-S", "-c", "import sys; sys.stdin.read()"], stdin=self._end)
         self.launched = LaunchedHands(process, ours)
         self.socket.setblocking(False)
         self._connection = wire.FrameDecoder()
@@ -38,7 +38,9 @@ class _Peer:
         """Wait for so many frames."""
         found: list[wire.Header] = []
         while len(found) < count:
-            self._connection.feed(await asyncio.get_running_loop().sock_recv(self.socket, 65536))
+            data = await asyncio.get_running_loop().sock_recv(self.socket, 65536)
+            assert data, f"the client hung up after {len(found)} of {count} requests"
+            self._connection.feed(data)
             while (frame := self._connection.next()) is not None:
                 found.append(frame.header)
         return found
@@ -55,6 +57,8 @@ class _Peer:
     def close(self) -> None:
         for end in (self.socket, *self._held):
             end.close()
+        os.close(self._end)
+        os.close(self._alive)
 
 
 @pytest.fixture
