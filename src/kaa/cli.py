@@ -231,6 +231,11 @@ def _add_safety(parser: argparse.ArgumentParser) -> None:
         choices=["ask", "auto", "never", "step"],
         help="what needs a yes; with -p nobody can be asked: what would be, is denied",
     )
+    safety.add_argument(
+        "--person-answers",
+        action="store_true",
+        help="with --mode rpc and mcp serve: a person answers the questions, so that a yes may leave the sandbox",
+    )
     trust = safety.add_mutually_exclusive_group()
     trust.add_argument("--trust", action="store_true", help="trust the project's files, for this run")
     trust.add_argument("--no-trust", action="store_true", help="trust none of the project's files, for this run")
@@ -523,6 +528,8 @@ def run(arguments: Sequence[str]) -> int:
         if parsed.name and (parsed.no_session or parsed.view):
             other = "--no-session" if parsed.no_session else "--view"
             raise _UsageError(f"argument -n/--name: not allowed with argument {other}")
+        if parsed.person_answers and command != ["mcp", "serve"] and parsed.mode != "rpc":
+            raise _UsageError("argument --person-answers: only with --mode rpc and kaa mcp serve")
     except _UsageError as error:
         return _refuse(str(error), arguments)
     if command == ["agents", "start"]:

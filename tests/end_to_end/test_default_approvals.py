@@ -52,7 +52,7 @@ def test_without_a_sandbox_each_call_is_asked(seat: Seat) -> None:
 def test_a_program_that_drives_kaa_is_asked_only_what_leaves_the_sandbox(kaa: Kaa) -> None:
     with ModelServer([call("bash", command="echo a > made"), call("write", path=".envrc", content="x")]) as server:
         kaa.use(server, "openai-completions")
-        with rpc(kaa) as client:
+        with rpc(kaa, "--person-answers") as client:
             client.send({"id": "p", "type": "prompt", "message": "go"})
             question = client.event("extension_ui_request")
 

@@ -329,7 +329,7 @@ class TestQuestions:
         extension(kaa, _ASKING)
         server.begin([call("pick"), say("Done.")])
 
-        with rpc(kaa, "--approvals", "auto") as client:
+        with rpc(kaa, "--approvals", "auto", "--person-answers") as client:
             client.data("prompt", message="go")
             for _ in range(2):  # first whether the tool may run, as nothing confines an extension
                 asked = client.event("extension_ui_request")

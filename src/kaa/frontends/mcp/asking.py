@@ -27,6 +27,7 @@ from kaa.ext.questions import (
     TrustDecision,
     UnfitAnswerError,
 )
+from kaa.frontends.person import answer_for_program
 from kaa.frontends.rpc.dialogs import labelled_answers, question_text
 from kaa.mcp.questions import ElicitAnswer, FormRequest
 from kaa.mcp.served_calls import Caller
@@ -40,9 +41,14 @@ _LASTING = (AllowAlways, AllowInProject, TrustDecision)
 
 
 class ElicitingAsker:
-    """Asks whoever called the tool that a conversation works for (`kaa.ext.asking.Asker`)."""
+    """Asks whoever called the tool that a conversation works for (`kaa.ext.asking.Asker`).
 
-    def __init__(self) -> None:
+    Args:
+        person_answers: the user says that a person answers the client's forms.
+    """
+
+    def __init__(self, *, person_answers: bool = False) -> None:
+        self._person_answers = person_answers
         self._callers: dict[str | None, Caller] = {}
 
     @contextmanager
@@ -65,6 +71,8 @@ class ElicitingAsker:
         if caller is None or not caller.forms:
             raise NobodyToAskError(f"The MCP client shows no forms, so it cannot be asked: {question.title}")
         asked = cast("AnyQuestion", question)  # there are no other subclasses
+        if not self._person_answers and (no := answer_for_program(asked)) is not None:
+            return question.fit(no)
         if isinstance(asked, OpenUrl):
             raise NobodyToAskError(f"kaa opens no addresses for an MCP client, so it cannot be asked: {asked.title}")
         options = {

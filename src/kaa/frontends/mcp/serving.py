@@ -45,7 +45,7 @@ def main(command_line: CommandLine, workspace: LocalWorkspace | UnopenedWorkspac
 
 async def _run(command_line: CommandLine, workspace: LocalWorkspace, *, as_agent: bool) -> int:
     output = sys.stdout.fileno()  # of the process: what code prints goes elsewhere below
-    asker = ElicitingAsker()
+    asker = ElicitingAsker(person_answers=command_line.person_answers)
     host = Host(command_line.host_options(), Home.of(os.environ), os.environ, lambda notice: tell(notice.text), asker)
     host.workspaces.adopt(workspace, command_line.sandbox)
 

@@ -40,6 +40,7 @@ from kaa.ext.questions import (
     TrustDecision,
     UnfitAnswerError,
 )
+from kaa.frontends.person import answer_for_program, outlasts_leaving
 from kaa.tui.sanitize import one_line, sanitize
 
 AnswerT = TypeVar("AnswerT")
@@ -67,10 +68,14 @@ class Dialogs:
     Args:
         send: writes an object to the client.
         seconds: how long a question waits for its answer.
+        person_answers: the user says that a person answers the client's questions.
     """
 
-    def __init__(self, send: Callable[[object], None], seconds: float = ANSWER_SECONDS) -> None:
+    def __init__(
+        self, send: Callable[[object], None], seconds: float = ANSWER_SECONDS, *, person_answers: bool = False
+    ) -> None:
         self._send = send
+        self._person_answers = person_answers
         self._seconds = seconds
         self._waiting: dict[str, tuple[AnyQuestion, asyncio.Future[Answer]]] = {}
         self._number = 0
@@ -85,9 +90,11 @@ class Dialogs:
         """Send the question and wait for its answer; see `Asker`."""
         if self._is_closed or _is_unimportant(question):
             return Dismissed()
+        asked = cast("AnyQuestion", question)  # there are no other subclasses
+        if not self._person_answers and (no := answer_for_program(asked)) is not None:
+            return question.fit(no)
         self._number += 1
         request_id = f"question-{self._number}"
-        asked = cast("AnyQuestion", question)  # there are no other subclasses
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting[request_id] = asked, answered
         self._send(_request(request_id, asked, self._seconds))
@@ -234,6 +241,11 @@ def _filled(text: str) -> Filled:
 
 def labelled_answers(question: AnyQuestion) -> Mapping[str, Answer]:
     """The answers of a question that is a list to choose from, by their labels."""
+    labelled = _labelled(question).items()
+    return {label: answer for label, answer in labelled if not outlasts_leaving(question, answer)}
+
+
+def _labelled(question: AnyQuestion) -> Mapping[str, Answer]:
     match question:
         case Approval(stepping=True):
             return {
@@ -284,6 +296,8 @@ def labelled_answers(question: AnyQuestion) -> Mapping[str, Answer]:
 
 def _answer(question: AnyQuestion, response: DialogResponse) -> Answer:
     if response.answer is not None:
+        if outlasts_leaving(question, response.answer):
+            raise UnfitAnswerError("invalid answer: a call may leave the sandbox once only: use allowOnce or deny")
         return response.answer
     if response.cancelled:
         return Dismissed()

@@ -72,7 +72,7 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace) -> int:
         else:
             send({**extension_error(told.failure), "conversation": told.conversation})
 
-    dialogs = Dialogs(send)
+    dialogs = Dialogs(send, person_answers=command_line.person_answers)
     host = Host(command_line.host_options(), Home.of(os.environ), os.environ, notify, dialogs, ClientDisplay(send))
     host.workspaces.adopt(workspace, command_line.sandbox)
 

@@ -1,0 +1,38 @@
+"""Answers in place of programs that drive kaa what only a person may decide.
+
+Behind rpc and an MCP client kaa cannot see whether a person answers. A client that accepted every question once had kaa
+run a command outside the sandbox which destroyed files of the machine. So a program opens nothing of the machine to
+calls unless kaa was started with `--person-answers`.
+"""
+
+from kaa.ext.questions import (
+    AllowAlways,
+    AllowByAuto,
+    AllowForSession,
+    AllowInProject,
+    Answer,
+    AnyQuestion,
+    Approval,
+    Deny,
+)
+
+# Hosts are not among them: what is there is not the user's machine.
+_OF_THE_MACHINE = ("outside", "directory", "read", "socket", "port")
+_REASON = (
+    "a program drives kaa, and only a person may permit this: it would reach beyond the project on this machine. If a"
+    " person answers the questions of that program, the user can start kaa with --person-answers"
+)
+_LASTING = (AllowAlways, AllowByAuto, AllowForSession, AllowInProject)
+
+
+def answer_for_program(question: AnyQuestion) -> Deny | None:
+    """Return the answer to what a program may not decide; None if it may."""
+    if not isinstance(question, Approval):
+        return None
+    opens = question.leaves_sandbox or any(one.kind in _OF_THE_MACHINE for one in question.escalations)
+    return Deny(_REASON) if opens or question.loses_outside else None
+
+
+def outlasts_leaving(question: AnyQuestion, answer: Answer) -> bool:
+    """Whether an answer through a program would let more than this one call leave the sandbox."""
+    return isinstance(question, Approval) and question.leaves_sandbox and isinstance(answer, _LASTING)
