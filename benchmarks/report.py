@@ -88,7 +88,8 @@ def _cell(result: Result, name: str, reasons: _Reasons) -> str:
         return f"missing [{reasons[name, result.missing[name]]}]" if name in result.missing else "missing"
     if name == "kaa" or not base or base < 0 or result.unit.startswith("%"):  # where a ratio says nothing
         return number(value)
-    return f"{number(value)} ({value / base:.1f}\N{MULTIPLICATION SIGN})"
+    ratio = value / base
+    return f"{number(value)} ({ratio:{'.1f' if ratio >= 0.1 else '.1g'}}\N{MULTIPLICATION SIGN})"
 
 
 def number(value: float) -> str:

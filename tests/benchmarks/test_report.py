@@ -23,6 +23,12 @@ def test_peers_stand_beside_kaa_with_their_ratio() -> None:
     assert _cells(row) == ["one turn (s)", "≤ 0.15 missed", "0.2", "0.6 (3.0\N{MULTIPLICATION SIGN})"]
 
 
+def test_a_ratio_of_a_small_part_is_not_rounded_to_nothing() -> None:
+    row = _lines(Result("bash", "ms", {"pi": 38.0, "kaa": 8_000.0}))[2]
+
+    assert _cells(row)[3] == "38.0 (0.005\N{MULTIPLICATION SIGN})"
+
+
 def test_a_missing_figure_is_named_missing_with_the_reason_below() -> None:
     gone, broken = "not on this machine", "it made 3 requests"
     first = Result("one turn", "s", {"kaa": 0.2, "pi": None, "tau": 1.0}, missing={"pi": gone})
