@@ -24,7 +24,6 @@ from scripts.mutants.trials import Attempt, Scratches
 
 _FOLDER = REPOSITORY / ".mutants"
 _MAP, _RESULTS = _FOLDER / "map.json", _FOLDER / "results.json"
-_KILLED = Path(__file__).with_name("killed.json")
 _KILLERS_SECONDS = 1800.0  # for the tests of this file, without mutants; a minute of processor time at the most
 
 
@@ -49,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True)
 
     check = commands.add_parser("check", help="try the mutants that were killed before; exit 1 if one survives")
-    check.add_argument("--before", type=Path, default=_KILLED, help="file of results to compare with")
+    check.add_argument("--before", type=Path, default=results.KILLED, help="file of results to compare with")
     check.set_defaults(act=_check)
 
     mapping = commands.add_parser("map", help="run all tests once, and note which mutants each of them reaches")
@@ -111,8 +110,6 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    if not arguments.before.exists():
-        raise MutantError(f"{arguments.before} is missing: record it with `map` and `run`, as CONTRIBUTING.md says")
     before = results.load(arguments.before)
     killers = {name: result.by for name, result in before.mutants.items() if result.is_killed}
     left = [mutant for mutant in listed.load() if mutant.name in killers]

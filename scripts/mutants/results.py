@@ -8,6 +8,9 @@ import msgspec
 
 from scripts.mutants.listed import MutantError
 
+KILLED = Path(__file__).with_name("killed.json")
+"""What the tests must kill."""
+
 Verdict: TypeAlias = Literal["killed", "timed out", "survived", "not reached"]
 
 

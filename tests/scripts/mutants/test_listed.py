@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from scripts.mutants import results
 from scripts.mutants.listed import LIST, Mutant, MutantError, load
+from scripts.mutants.results import KILLED
 from scripts.mutants.scratch import REPOSITORY
 
 MUTANT = Mutant("core-01", "src/kaa/core/loop.py", 3, "if left < 1:", "if left <= 1:", "it ends too early")
@@ -56,5 +58,8 @@ def test_each_mutant_of_the_list_is_a_valid_change_of_the_sources(mutant: Mutant
     assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(text))
 
 
-def test_the_list_has_sixty_mutants() -> None:
-    assert len(load(LIST)) == 60
+def test_the_list_has_sixty_mutants_and_each_is_known_to_be_noticed() -> None:
+    mutants = load(LIST)
+
+    assert len(mutants) == 60
+    assert {mutant.name for mutant in mutants} == set(results.load(KILLED).mutants)
