@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _MOST_TITLE = 60
 # One that hangs is listed without what only it knows.
 _GREETING_SECONDS = 1.0
+# The session is there before the process listens: preparing comes first, and a busy machine takes its time.
+_STARTING_SECONDS = 5.0
 _ID_HELP = "as kaa agents shows it; the beginning is enough"
 
 
@@ -139,7 +141,7 @@ class _Meant(NamedTuple):
 def _connected(meant: _Meant, home: Home) -> "Connection":
     from kaa.frontends.live.client import Connection
 
-    return Connection.to(home, meant.live.path, meant.live.pid)
+    return Connection.to(home, meant.live.path, meant.live.pid, until_it_listens=_STARTING_SECONDS)
 
 
 def _answer(meant: _Meant, said: str, *, as_json: bool) -> int:

@@ -2,8 +2,9 @@
 
 import os
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,22 @@ def answering(home: Home, session: Path, *lines: bytes) -> Iterator[None]:
 def test_what_it_says_first_is_checked(home: Home, session: Path, lines: list[bytes], problem: str) -> None:
     with answering(home, session, *lines), pytest.raises(LiveError, match=problem):
         Connection.to(home, session, os.getpid())
+
+
+def test_one_that_is_still_starting_is_waited_for(home: Home, session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ExitStack() as stack:
+        pauses: list[float] = []
+
+        def pause(seconds: float) -> None:
+            pauses.append(seconds)
+            if len(pauses) == 2:
+                stack.enter_context(answering(home, session, _HELLO))
+
+        monkeypatch.setattr(time, "sleep", pause)
+        with Connection.to(home, session, os.getpid(), until_it_listens=60) as connection:
+            assert connection.hello.session_id == "s"
+
+        assert len(pauses) == 2
 
 
 def test_one_that_ends_meanwhile_is_told(home: Home, session: Path) -> None:

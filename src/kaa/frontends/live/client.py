@@ -1,6 +1,7 @@
 """Talks with a kaa of the user that listens: request and response, for commands that do one thing."""
 
 import socket
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -25,6 +26,7 @@ from kaa.shell.home import Home
 
 # A kaa that is busy answers within milliseconds; one that was stopped, never.
 ANSWER_SECONDS = 10.0
+_LISTENING_PAUSE = 0.05
 _READ_BYTES = 65536
 
 ToldT = TypeVar("ToldT")
@@ -59,7 +61,9 @@ class Connection:
         self.hello = told
 
     @classmethod
-    def to(cls, home: Home, session: Path, pid: int, seconds: float = ANSWER_SECONDS) -> "Connection":
+    def to(
+        cls, home: Home, session: Path, pid: int, seconds: float = ANSWER_SECONDS, until_it_listens: float = 0
+    ) -> "Connection":
         """Connect to the process that has a session open.
 
         Args:
@@ -67,19 +71,26 @@ class Connection:
             session: the session's file.
             pid: of that process, as the lock on the file says.
             seconds: to wait for each answer.
+            until_it_listens: seconds to wait for a process that is still starting, or opening the session.
 
         Raises:
             LiveError: it does not listen, or does not answer.
             PrivateSocketError: the socket is not the user's.
         """
-        try:
-            sock = sockets_of(home).connect(socket_name(session))
-        except NobodyListensError as error:
-            raise LiveError(
-                f"process {pid} does not listen: it runs print or rpc mode, is still starting, or is an older kaa"
-            ) from error
-        except NotAcceptedError as error:
-            raise _hung(pid) from error
+        deadline = time.monotonic() + until_it_listens
+        while True:
+            try:
+                sock = sockets_of(home).connect(socket_name(session))
+                break
+            except NobodyListensError as error:
+                if time.monotonic() >= deadline:
+                    raise LiveError(
+                        f"process {pid} does not listen: "
+                        "it runs print or rpc mode, is still starting, or is an older kaa"
+                    ) from error
+            except NotAcceptedError as error:
+                raise _hung(pid) from error
+            time.sleep(_LISTENING_PAUSE)
         try:
             listens = peer_of(sock).pid
             if listens not in (None, pid):
