@@ -11,8 +11,12 @@ from hypothesis import HealthCheck, settings
 from tests.end_to_end.kaa_process import Kaa
 from tests.support.warm_start import warm_runs
 
-settings.register_profile("untimed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
+_UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Each run draws other examples, so that few are enough. After a change to what a property test tests, run it with
+# `--hypothesis-profile=thorough`.
+settings.register_profile("each run", _UNTIMED, max_examples=40)
+settings.register_profile("thorough", _UNTIMED, max_examples=1000)
+settings.load_profile("each run")
 
 
 @pytest.hookimpl(trylast=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.ext.escalations import OUTSIDE, Escalation
@@ -115,7 +115,6 @@ def answer_of_rpc(question: Approval, index: int, *, person_answers: bool = Fals
 @pytest.mark.parametrize("answer_of", [answer_of_rpc, answer_of_mcp])
 class TestPrograms:
     @given(_APPROVALS, st.integers(0, 9))
-    @settings(max_examples=60, deadline=None)
     def test_none_permits_anything_of_the_machine(
         self, answer_of: Callable[..., object], question: Approval, index: int
     ) -> None:
@@ -130,7 +129,6 @@ class TestPrograms:
         assert "--person-answers" in answer.reason
 
     @given(_APPROVALS, st.integers(0, 9))
-    @settings(max_examples=60, deadline=None)
     def test_a_person_behind_one_lets_a_call_leave_once(
         self, answer_of: Callable[..., object], question: Approval, index: int
     ) -> None:
@@ -182,7 +180,6 @@ class TestEnter:
             dialog.key(Key("enter"))
 
     @given(_APPROVALS)
-    @settings(max_examples=60, deadline=None)
     def test_lets_nothing_leave_the_sandbox(self, question: Approval) -> None:
         answers: list[object] = []
         self.pressed(ApprovalDialog(keyboard_context(columns=100, rows=60), question, answers.append))

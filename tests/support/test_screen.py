@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.screen import Screen
@@ -408,7 +408,6 @@ def tmux(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tmux]:
     tmux.close()
 
 
-@settings(max_examples=60)
 @given(st.lists(_PIECES, max_size=30))
 def test_it_shows_what_tmux_shows(tmux: Tmux, pieces: list[str]) -> None:
     screen = Screen(20, 8)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.core.hooks import Block, ReplaceArguments
@@ -545,7 +545,6 @@ def _mended(value: Json) -> Json:
 
 
 def test_arguments_of_all_kinds_reach_the_component(tmp_path: Path) -> None:
-    @settings(max_examples=60, deadline=None)
     @given(st.dictionaries(_TEXTS, _JSON, max_size=4))
     def arrive(arguments: dict[str, Json]) -> None:
         assert json.loads(loop.run_until_complete(loaded.call(arguments))) == _mended(arguments)

@@ -4,7 +4,8 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -60,20 +61,12 @@ def test_what_it_says_first_is_checked(home: Home, session: Path, lines: list[by
         Connection.to(home, session, os.getpid())
 
 
-def test_one_that_is_still_starting_is_waited_for(home: Home, session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with ExitStack() as stack:
-        pauses: list[float] = []
-
-        def pause(seconds: float) -> None:
-            pauses.append(seconds)
-            if len(pauses) == 2:
-                stack.enter_context(answering(home, session, _HELLO))
-
-        monkeypatch.setattr(time, "sleep", pause)
-        with Connection.to(home, session, os.getpid(), until_it_listens=60) as connection:
+def test_one_that_is_still_starting_is_waited_for(home: Home, session: Path) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(Connection.to, home, session, os.getpid(), until_it_listens=60)
+        time.sleep(0.1)  # so that nobody listens when it is tried first
+        with answering(home, session, _HELLO), coming.result() as connection:
             assert connection.hello.session_id == "s"
-
-        assert len(pauses) == 2
 
 
 def test_one_that_ends_meanwhile_is_told(home: Home, session: Path) -> None:

@@ -1,7 +1,5 @@
 """Deferred tools in Anthropic's format: marked, never with a cache mark, and referred to where they were found."""
 
-from anthropic.types.message_create_params import MessageCreateParamsStreaming
-
 from kaa.core.messages import AssistantMessage, Json, Message, TextContent, ToolCall, ToolResultMessage, Usage
 from kaa.core.messages import user_message as said
 from kaa.core.provider import Model, Request, ToolSchema
@@ -28,6 +26,9 @@ def _history(found: Json, tool: str = "tool_search") -> list[Message]:
 
 
 def _body(history: list[Message], *tools: ToolSchema) -> Json:
+    # Lazy: the import takes a second, and each test process collects all tests.
+    from anthropic.types.message_create_params import MessageCreateParamsStreaming
+
     body = messages_body(Request(_MODEL, "Be brief.", history, tools), _ENDPOINT)
     assert misfits(body, MessageCreateParamsStreaming) == []
     return body

@@ -226,7 +226,7 @@ _PROVIDER = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(providers=st.dictionaries(st.sampled_from(["openai", "box", "other"]), _PROVIDER | _JSON, max_size=3))
 def test_whatever_is_written_there_the_rest_can_be_used(tmp_path: Path, providers: dict[str, object]) -> None:
     path = tmp_path / "models.json"

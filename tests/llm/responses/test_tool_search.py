@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
 
 from kaa.core.messages import (
     AssistantMessage,
@@ -43,6 +42,9 @@ def _history(found: Json) -> list[Message]:
 
 
 def _body(history: list[Message], *tools: ToolSchema, model: Model = _MODEL) -> Json:
+    # Lazy: the import takes half a second, and each test process collects all tests.
+    from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
+
     body = responses_body(Request(model, "", history, tools), _ENDPOINT)
     assert misfits(body, ResponseCreateParamsStreaming) == []
     return body

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.session.catalogue import database
@@ -472,7 +472,6 @@ _STEPS = st.one_of(
 
 
 @given(st.lists(_STEPS, max_size=25))
-@settings(max_examples=60, deadline=None)
 def test_whatever_happens_to_the_files_the_catalogue_tells_what_a_new_one_would(
     steps: list[tuple[str, str, object]],
 ) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.session.catalogue.matching import Query, QueryError
@@ -66,7 +66,6 @@ def test_a_regular_expression_is_one() -> None:
 
 
 @given(foreign_text(), foreign_text(100), foreign_text(100))
-@settings(max_examples=200, deadline=None)
 def test_any_text_can_be_looked_for(text: str, name: str, first_message: str) -> None:
     try:
         query = Query.parse(text)
@@ -78,6 +77,5 @@ def test_any_text_can_be_looked_for(text: str, name: str, first_message: str) ->
 
 
 @given(st.text("abc ", min_size=1, max_size=8))
-@settings(max_examples=100, deadline=None)
 def test_a_session_is_found_by_its_whole_name(name: str) -> None:
     assert Query.parse(name).is_empty or score(name, summary(name))

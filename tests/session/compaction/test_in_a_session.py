@@ -1,6 +1,6 @@
 """Compactions in the session's file: what is read back is what the agent was told."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.core.history import repair
@@ -62,7 +62,6 @@ def condense(store: MemoryStore, keep: int) -> tuple[Message, ...] | None:
     return (compaction_message(entry), *(step.message for step in plan.kept if step.message is not None))
 
 
-@settings(max_examples=200)
 @given(st.lists(TURNS | CONDENSE, max_size=40))
 def test_what_is_read_back_is_what_the_agent_goes_on_from(deeds: list[tuple[str, int]]) -> None:
     store = MemoryStore("/p")

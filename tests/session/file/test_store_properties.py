@@ -8,7 +8,7 @@ import tempfile
 import threading
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.session.entries import Leaf, MessageEntry
@@ -24,7 +24,6 @@ _TEXT = st.text(max_size=40)
 
 
 @given(st.lists(st.lists(_TEXT, min_size=1, max_size=3), max_size=6))
-@settings(max_examples=50, deadline=None)
 def test_what_was_appended_is_read_back_whatever_the_number_of_restarts(batches: list[list[str]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "s.jsonl")
@@ -39,7 +38,6 @@ def test_what_was_appended_is_read_back_whatever_the_number_of_restarts(batches:
 
 
 @given(st.lists(_TEXT, min_size=1, max_size=4), st.data())
-@settings(max_examples=150, deadline=None)
 def test_a_file_cut_anywhere_keeps_every_whole_line_and_can_be_continued(said: list[str], data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "s.jsonl")
@@ -84,7 +82,6 @@ def test_a_file_cut_at_every_byte_can_be_opened_or_is_refused_untouched(tmp_path
 
 
 @given(st.lists(st.one_of(st.binary(max_size=60), st.sampled_from([b"{}", b'{"type":"message"}', b'{"type":"leaf"}']))))
-@settings(max_examples=200, deadline=None)
 def test_garbage_between_entries_never_hides_them(garbage: list[bytes]) -> None:
     tree = SessionTree()
     lines = [json.dumps(user_entry("first", None, "one")).encode()]
@@ -100,7 +97,6 @@ _IDS = st.sampled_from(["a", "b", "c", "d", ""])
 
 
 @given(st.lists(st.tuples(_IDS, st.one_of(st.none(), _IDS, st.integers()), st.sampled_from(["x", "leaf"]))))
-@settings(max_examples=200, deadline=None)
 def test_every_entry_is_reached_from_the_end_or_by_a_branch_whatever_parents_it_claims(
     claims: list[tuple[str, str | int | None, str]],
 ) -> None:
@@ -124,7 +120,6 @@ def test_every_entry_is_reached_from_the_end_or_by_a_branch_whatever_parents_it_
         st.none() | st.booleans() | st.integers() | _TEXT, lambda inner: st.lists(inner) | st.dictionaries(_TEXT, inner)
     )
 )
-@settings(max_examples=200, deadline=None)
 def test_decoding_an_entry_never_fails_whatever_the_message_is(message: object) -> None:
     line = json.dumps({"type": "message", "id": "a", "parentId": None, "message": message}).encode()
 
@@ -141,7 +136,6 @@ _MESSAGE_FIELDS = st.fixed_dictionaries(
 
 
 @given(_MESSAGE_FIELDS)
-@settings(max_examples=200, deadline=None)
 def test_decoding_a_damaged_message_never_fails(message: dict[str, object]) -> None:
     line = json.dumps({"type": "message", "id": "a", "parentId": None, "message": message}).encode()
 
@@ -151,7 +145,6 @@ def test_decoding_a_damaged_message_never_fails(message: dict[str, object]) -> N
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(min_value=0, max_value=20)), max_size=20))
-@settings(max_examples=50, deadline=None)
 def test_file_and_memory_agree_on_every_tree(steps: list[tuple[bool, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         kept, unkept = FileStore.create(Path(folder, "s.jsonl"), new_header("/p")), MemoryStore("/p")

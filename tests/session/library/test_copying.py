@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 
 from kaa.session.entries import Label, MessageEntry
 from kaa.session.errors import EntryNotFoundError, NotASessionError, SessionReadError
@@ -208,7 +208,6 @@ def test_an_entry_that_pi_wrote_below_a_turn_keeps_it(tmp_path: Path) -> None:
 
 @given(CLAIMS, TORN_ENDS)
 @example([("user", "b", None), ("leaf", "b", None), ("leaf", "b", "b"), ("glued", "a", "a")], b"")
-@settings(max_examples=100, deadline=None)
 def test_whatever_is_wrong_with_the_source_a_copy_says_the_same(claims: list[Claim], end: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "s.jsonl")

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 
 from kaa.session.errors import NotASessionError, SessionBusyError, SessionWriteError
 from kaa.session.file.decoding import read_head
@@ -179,7 +179,6 @@ def test_what_a_killed_repair_left_is_in_nobodys_way(tmp_path: Path) -> None:
 
 @given(CLAIMS, TORN_ENDS)
 @example([("user", "a", None), ("user", "b", None), ("leaf", "b", "b")], b"")
-@settings(max_examples=150, deadline=None)
 def test_whatever_is_wrong_the_repaired_session_is_sound_and_says_the_same(claims: list[Claim], end: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "s.jsonl")
