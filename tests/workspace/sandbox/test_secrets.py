@@ -40,6 +40,41 @@ def test_the_usual_places_are_hidden() -> None:
     assert concealed.shown == ()
 
 
+@pytest.mark.parametrize(
+    ("beside", "secret"),
+    [
+        (".local/share/python3.12/x", ".local/share/python_keyring/keyring_pass.cfg"),
+        (".rye/shims/python", ".rye/credentials"),
+        (".mamba/pkgs/x", ".mamba/auth/authentication.json"),
+        (".config/mise/config.toml", ".config/mise/age.txt"),
+        (".local/share/gem/ruby/x", ".local/share/gem/credentials"),
+        (".m2/repository/x", ".m2/.develocity/keys.properties"),
+        (".gradle/caches/x", ".gradle/develocity/keys.properties"),
+        (".sbt/1.0/plugins/build.sbt", ".sbt/1.0/sonatype.sbt"),
+        (".lein/profiles.d/x", ".lein/credentials.clj.gpg"),
+        (".conan2/profiles/default", ".conan2/.conan.db"),
+        (".dotnet/tools/x", ".dotnet/corefx/cryptography/x509stores/my/key.pfx"),
+        (".stack/programs/x", ".stack/upload/credentials.json"),
+        (".luarocks/lib/x", ".luarocks/upload_config.lua"),
+        (".platformio/packages/x", ".platformio/appstate.json"),
+        (".cache/ms-playwright/chromium-1/chrome", ".cache/ms-playwright/mcp-chrome-1/Default/Cookies"),
+        (".vim/autoload/x", ".vim/undodir/%home%me%.netrc"),
+        (".julia/packages/x", ".julia/logs/repl_history.jl"),
+    ],
+)
+def test_secrets_of_toolchains_are_hidden_beside_what_they_need(home: Path, beside: str, secret: str) -> None:
+    _make(home, beside, secret)
+    hidden = [Path(pattern) for pattern in _concealed(home=str(home)).hidden]
+
+    def is_hidden(name: str) -> bool:
+        path = home / name
+        return any(each.match(str(pattern)) for each in (path, *path.parents) for pattern in hidden)
+
+    assert _seen(home) == {beside, secret}  # the list of the home alone would show it
+    assert is_hidden(secret)
+    assert not is_hidden(beside)
+
+
 def test_the_user_adds_to_them_and_makes_exceptions() -> None:
     concealed = _concealed("~/private/", "!~/.npmrc", "!~/.ssh/known_hosts", "/srv/keys")
 
