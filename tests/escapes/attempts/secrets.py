@@ -48,6 +48,7 @@ HIDDEN = (
     ".codex/auth.json",
     ".pi/agent/auth.json",
     ".cargo/credentials.toml",
+    ".local/share/python_keyring/keyring_pass.cfg",
     ".config/rclone/rclone.conf",
     ".config/pip/pip.conf",
     ".pgpass",
