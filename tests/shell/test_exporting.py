@@ -4,8 +4,13 @@ import os
 import re
 from pathlib import Path
 
+import pytest
+
+from kaa.llm.redaction import Redactor
+from kaa.session.export.request import ExportError, ExportRequest
 from kaa.session.export.source import SnapshotFile
 from kaa.shell.conversation import CommandReply, Conversation, SessionToOpen
+from kaa.shell.exporting import export_session
 from kaa.shell.options import ConversationOptions, ResumeSession, UnkeptSession
 from tests.support.model_script import say
 from tests.support.sessions import HEADER, user_entry, write_session
@@ -59,6 +64,42 @@ def test_in_a_folder_it_is_called_after_the_session_and_numbered(stage: Stage, t
     names = sorted(path.name for path in folder.iterdir())
     assert re.fullmatch(r"Why-how-now-[\w-]{8}\.html", names[1])
     assert names[0] == names[1].replace(".html", "-2.html")
+
+
+def exported(project: Path, target: str, *, force: bool = False) -> str:
+    """Why a session is not exported from a project; empty if it is."""
+    session = write_session(project.parent / "session.jsonl", user_entry("1", None, "hello"))
+    with SnapshotFile.open(session) as source:
+        try:
+            export_session(source, ExportRequest(target=target, force=force), project, lambda: Redactor([]))
+        except ExportError as error:
+            return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("target", ["docs/a.md", "docs/a.jsonl", "docs/deeper/a.md", "docs", "sub/../docs/a.md"])
+@pytest.mark.parametrize("force", [False, True])
+def test_no_link_in_the_project_leads_an_export_out_of_it(tmp_path: Path, target: str, force: bool) -> None:
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    (elsewhere / "deeper").mkdir(parents=True)
+    (project / "sub").mkdir(parents=True)
+    (project / "docs").symlink_to(elsewhere)
+
+    assert f"{project / 'docs'} is a link" in exported(project, target, force=force)
+    assert [path.name for path in elsewhere.rglob("*")] == ["deeper"]
+
+
+def test_a_link_in_the_place_of_the_file_is_not_followed(tmp_path: Path) -> None:
+    project, canary = tmp_path / "project", tmp_path / "canary.md"
+    project.mkdir()
+    link = project / "one.md"
+    link.symlink_to(canary)
+
+    assert "exists already" in exported(project, "one.md")
+    assert exported(project, "one.md", force=True) == ""
+
+    assert not canary.exists()
+    assert not link.is_symlink()
 
 
 def test_a_file_that_is_there_is_replaced_only_on_request(stage: Stage, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _MOST_NAMES = 1000
 _LONGEST_NAME = 60
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 
@@ -77,7 +78,7 @@ class Exporting:
 
         def write() -> str:
             target = Path(self._cwd, os.path.expanduser(name))
-            with _writing(target, force=force) as out:
+            with _writing(target, Path(self._cwd), force=force) as out:
                 out.write(text.encode("utf-8", "replace"))
             return str(target)
 
@@ -167,18 +168,18 @@ def export_session(
         redactor=redactor() if request.redact else None,
     )
     target = _target(request, wanted, source, selection, cwd)
-    with _writing(target, force=request.force) as out:
+    with _writing(target, cwd, force=request.force) as out:
         totals = write_session(source, selection, wanted, out)
         size = out.tell()
         if wanted == "jsonl":
-            _write_agents(source, selection, target, totals, force=request.force)
+            _write_agents(source, selection, target, cwd, totals, force=request.force)
     secrets = count_secrets(source, selection, redactor())
     removed, suspicious = (secrets, {}) if request.redact else ({}, secrets)
     return Exported(target, wanted, size, totals, removed, suspicious, problems_of_agents(source, selection))
 
 
 def _write_agents(
-    source: "SessionSource", selection: "ExportSelection", target: Path, totals: "Totals", *, force: bool
+    source: "SessionSource", selection: "ExportSelection", target: Path, cwd: Path, totals: "Totals", *, force: bool
 ) -> None:
     """Write the sessions of agents into the folder beside the file, where an import finds them."""
     from kaa.session.export.lines import write_agent_lines
@@ -191,7 +192,7 @@ def _write_agents(
 
     def create(name: str) -> "contextlib.AbstractContextManager[BinaryIO]":
         create_private_folders(folder)
-        return _writing(folder / name, force=force)
+        return _writing(folder / name, cwd, force=force)
 
     try:
         for counted in write_agent_lines(source, selection, create):
@@ -275,7 +276,7 @@ def export_name(source: "SessionSource", selection: "ExportSelection") -> str:
 
 
 @contextlib.contextmanager
-def _writing(target: Path, *, force: bool) -> "Iterator[BinaryIO]":
+def _writing(target: Path, cwd: Path, *, force: bool) -> "Iterator[BinaryIO]":
     """A new file, as `_created`.
 
     Raises:
@@ -284,7 +285,7 @@ def _writing(target: Path, *, force: bool) -> "Iterator[BinaryIO]":
     from kaa.session.export.request import ExportError
 
     try:
-        with _created(target, force=force) as out:
+        with _folder_of(target, cwd) as folder, _created(target.name, folder, force=force) as out:
             yield out
     except FileExistsError as error:
         raise ExportError(f"{target} exists already; choose another name, or replace it with --force") from error
@@ -293,15 +294,54 @@ def _writing(target: Path, *, force: bool) -> "Iterator[BinaryIO]":
 
 
 @contextlib.contextmanager
-def _created(target: Path, *, force: bool) -> "Iterator[BinaryIO]":
-    """A new file that only the user can read; if anything fails there is none, and what was there before still is."""
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part") if force else target
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
+def _folder_of(target: Path, cwd: Path) -> Iterator[int]:
+    """An open descriptor of a target's folder. In the project no link leads there: commands can make links.
+
+    Raises:
+        ExportError: one does.
+        OSError: the folder cannot be opened.
+    """
+    from kaa.session.export.request import ExportError
+
+    folder, project = (Path(os.path.abspath(path)) for path in (target.parent, cwd))
+    below = folder.relative_to(project).parts if folder.is_relative_to(project) else ()
+    here = project if below else folder
+    descriptor = os.open(here, _FOLDER)
+    try:
+        for name in below:
+            here /= name
+            try:
+                opened = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=descriptor)
+            except NotADirectoryError as error:
+                if not here.is_symlink():
+                    raise
+                raise ExportError(
+                    f"{here} is a link, which a command of the model may have made: name the place it leads to"
+                ) from error
+            os.close(descriptor)
+            descriptor = opened
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _created(name: str, folder: int, *, force: bool) -> "Iterator[BinaryIO]":
+    """A new file that only the user can read; if anything fails there is none, and what was there before still is.
+
+    Args:
+        name: of the file.
+        folder: an open descriptor of the folder that it is in.
+        force: a file of this name is replaced.
+    """
+    beside = f".{name}.{os.getpid()}.part" if force else name
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE, dir_fd=folder)
     try:
         with open(descriptor, "wb") as out:
             yield out
         if force:
-            beside.replace(target)
+            os.replace(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(beside, dir_fd=folder)
         raise
