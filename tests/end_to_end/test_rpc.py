@@ -308,13 +308,29 @@ class TestQuestions:
         (kaa.project / ".kaa" / "SYSTEM.md").write_text("Speak French.")
         server.begin([say("Bonjour.")])
 
-        with rpc(kaa) as client:
+        with rpc(kaa, "--person-answers") as client:
             asked = client.event("extension_ui_request")
             client.send({"type": "extension_ui_response", "id": asked["id"], "value": "Trust it this time"})
             client.prompt("hi")
 
         assert asked["question"]["kind"] == "trust"
         assert "Speak French." in conversation_system(server)
+
+    def test_a_program_trusts_no_project(self, kaa: Kaa, server: ModelServer) -> None:
+        (kaa.project / ".kaa").mkdir()
+        (kaa.project / ".kaa" / "SYSTEM.md").write_text("Speak French.")
+        server.begin([say("Hello.")])
+
+        with rpc(kaa) as client:
+            told = client.event("extension_ui_request")
+            client.prompt("hi")
+
+        assert (told["method"], told["message"].partition(":")[0]) == (
+            "notify",
+            "The project's configuration is not trusted",
+        )
+        assert "--person-answers, or with --trust" in told["message"]
+        assert "Speak French." not in conversation_system(server)
 
     def test_instructions_alone_are_not_asked_about(self, kaa: Kaa, server: ModelServer) -> None:
         (kaa.project / "AGENTS.md").write_text("Use tabs.")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kaa.ext.asking import NobodyToAskError
 from kaa.ext.escalations import OUTSIDE, Escalation
 from kaa.ext.questions import (
     Abort,
@@ -127,6 +128,12 @@ class TestPrograms:
 
         assert isinstance(answer, Deny)
         assert "--person-answers" in answer.reason
+
+    def test_none_lets_code_of_others_run(self, answer_of: Callable[..., object]) -> None:
+        question = Confirmation("Permit extension x?", only_person=True, conversation="c")
+
+        with pytest.raises(NobodyToAskError, match="--person-answers"):
+            answer_of(question, 0)
 
     @given(_APPROVALS, st.integers(0, 9))
     def test_a_person_behind_one_lets_a_call_leave_once(

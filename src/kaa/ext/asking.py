@@ -87,17 +87,18 @@ class AttributingAsker:
         return await self._asker.ask(msgspec.structs.replace(question, conversation=conversation, agent=agent))
 
 
-async def confirm(asker: Asker, title: str, details: str = "") -> bool:
+async def confirm(asker: Asker, title: str, details: str = "", *, only_person: bool = False) -> bool:
     """Ask for a yes. Dismissing the question counts as no.
 
     Args:
         asker: asks.
         title: the question, in one line.
         details: what the answer depends on, in lines.
+        only_person: a yes lets code of others run, or trusts it; a program that drives kaa cannot say it.
 
     Raises:
         NobodyToAskError: nobody is there to answer.
     """
     from kaa.ext.questions import Confirmation, Confirmed  # lazy: few conversations ask
 
-    return await asker.ask(Confirmation(title, details)) == Confirmed(yes=True)
+    return await asker.ask(Confirmation(title, details, only_person)) == Confirmed(yes=True)

@@ -236,11 +236,17 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
 
 
 class Confirmation(Question[Confirmed], tag="confirmation", frozen=True):
-    """Whether something is to be done. `details`: what the answer depends on, in lines."""
+    """Whether something is to be done.
+
+    Attributes:
+        details: what the answer depends on, in lines.
+        only_person: a yes lets code of others run, or trusts it; a program that drives kaa cannot say it.
+    """
 
     answers: ClassVar[tuple[type[_Answer], ...]] = (Confirmed,)
 
     details: str = ""
+    only_person: bool = False
 
 
 class Choice(Question[Chosen], tag="choice", frozen=True):

@@ -5,6 +5,7 @@ run a command outside the sandbox which destroyed files of the machine. So a pro
 calls unless kaa was started with `--person-answers`.
 """
 
+from kaa.ext.asking import NobodyToAskError
 from kaa.ext.questions import (
     AllowAlways,
     AllowByAuto,
@@ -13,7 +14,10 @@ from kaa.ext.questions import (
     Answer,
     AnyQuestion,
     Approval,
+    Confirmation,
     Deny,
+    Dismissed,
+    Trust,
 )
 
 # Hosts are not among them: what is there is not the user's machine.
@@ -22,15 +26,32 @@ _REASON = (
     "a program drives kaa, and only a person may permit this: it would reach beyond the project on this machine. If a"
     " person answers the questions of that program, the user can start kaa with --person-answers"
 )
+_ONLY_A_PERSON = (
+    "a program drives kaa, and only a person may say yes. If a person answers the questions of that program, the"
+    " user can start kaa with --person-answers"
+)
+UNTRUSTED = f"The project's configuration is not trusted: {_ONLY_A_PERSON}, or with --trust"
 _LASTING = (AllowAlways, AllowByAuto, AllowForSession, AllowInProject)
 
 
-def answer_for_program(question: AnyQuestion) -> Deny | None:
-    """Return the answer to what a program may not decide; None if it may."""
-    if not isinstance(question, Approval):
-        return None
-    opens = question.leaves_sandbox or any(one.kind in _OF_THE_MACHINE for one in question.escalations)
-    return Deny(_REASON) if opens or question.loses_outside else None
+def answer_for_program(question: AnyQuestion) -> Deny | Dismissed | None:
+    """Return the answer to what a program may not decide; None if it may.
+
+    Raises:
+        NobodyToAskError: a person asked for what only a person may confirm, or nothing goes on without the answer.
+    """
+    match question:
+        case Approval():
+            opens = question.leaves_sandbox or any(one.kind in _OF_THE_MACHINE for one in question.escalations)
+            return Deny(_REASON) if opens or question.loses_outside else None
+        case Confirmation(only_person=True):
+            raise NobodyToAskError(f"{question.title} Answered no: {_ONLY_A_PERSON}")
+        case Trust(status=status):
+            if status:
+                raise NobodyToAskError(UNTRUSTED)
+            return Dismissed()
+        case _:
+            return None
 
 
 def outlasts_leaving(question: AnyQuestion, answer: Answer) -> bool:

@@ -62,7 +62,7 @@ def test_the_first_start_asks_in_words_and_keeps_the_yes(tmp_path: Path) -> None
 
     assert permitted == _ASKS
     [question] = person.asked
-    assert question.title == "Permit extension hello?"
+    assert (question.title, question.only_person) == ("Permit extension hello?", True)
     assert question.details == (
         f"{manifest.folder}\n\nIt is a program that runs in a sandbox and asks to:\n"
         "- read the files of the project\n- connect to api.example.com\n- read your keys of openai\n"

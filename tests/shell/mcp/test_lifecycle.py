@@ -110,6 +110,7 @@ class TestStarting:
         await servers.session("one", person)
 
         assert "Start MCP server one" in person.questions[0].title
+        assert person.questions[0].only_person
         assert servers.servers()[0].state == "started"
         await servers.close()
 

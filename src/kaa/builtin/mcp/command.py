@@ -81,7 +81,8 @@ class McpCommand:
         shown = "\n\n".join(f"{tool}:\n{difference}" for tool, difference in changes.items())
         if not context.asker.can_ask:
             return shown
-        if not await confirm(context.asker, f"Accept the changed tools of MCP server {server}?", shown):
+        question = f"Accept the changed tools of MCP server {server}?"
+        if not await confirm(context.asker, question, shown, only_person=True):
             return f"{counted(len(changes), 'tool')} of {server} stay held back."
         self._host.accept(server)
         return f"Accepted: {', '.join(changes)}."

@@ -40,7 +40,8 @@ from kaa.ext.questions import (
     TrustDecision,
     UnfitAnswerError,
 )
-from kaa.frontends.person import answer_for_program, outlasts_leaving
+from kaa.frontends.person import UNTRUSTED, answer_for_program, outlasts_leaving
+from kaa.frontends.rpc.session import notice
 from kaa.tui.sanitize import one_line, sanitize
 
 AnswerT = TypeVar("AnswerT")
@@ -92,6 +93,8 @@ class Dialogs:
             return Dismissed()
         asked = cast("AnyQuestion", question)  # there are no other subclasses
         if not self._person_answers and (no := answer_for_program(asked)) is not None:
+            if isinstance(asked, Trust):
+                self._send(notice(UNTRUSTED, conversation=asked.conversation))
             return question.fit(no)
         self._number += 1
         request_id = f"question-{self._number}"

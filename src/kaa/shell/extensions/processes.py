@@ -99,7 +99,8 @@ class ExtensionProcesses:
                 raise NotPermittedError(_DECLINED.format(manifest.extension.name, manifest.extension.argument))
             details = self._permissions.details(manifest)
             try:
-                permitted = await confirm(asker, f"Permit extension {manifest.extension.name}?", details)
+                question = f"Permit extension {manifest.extension.name}?"
+                permitted = await confirm(asker, question, details, only_person=True)
             except NobodyToAskError as error:
                 raise NotPermittedError(self._undecided(manifest)) from error
             if not permitted:

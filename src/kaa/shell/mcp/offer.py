@@ -113,7 +113,8 @@ class Offer:
         what = "the project's" if is_of_project else "a definition of an agent"
         again = ", which was configured anew since you approved it" if changed else ""
         try:
-            yes = await confirm(asker, f"Start MCP server {name} {whose}{again}?", self._describe())
+            question = f"Start MCP server {name} {whose}{again}?"
+            yes = await confirm(asker, question, self._describe(), only_person=True)
         except NobodyToAskError as error:
             raise ServerUnavailableError(
                 f"MCP server {name} is not started: {self._server.source.file} is {what}, and you have not approved"

@@ -90,8 +90,8 @@ class TrustDecisions:
         status = self._status(configuration, state, store.since(configuration))
         try:
             answer = await self._ask(_question(configuration, state, status), configuration, asker)
-        except NobodyToAskError:
-            return "\n".join([status, *_named(configuration)])
+        except NobodyToAskError as error:
+            return "\n".join([status, *_named(configuration), str(error)])
         self._is_declined = True  # the person knows of it
         return status if answer is None else _DECIDED[answer]
 
