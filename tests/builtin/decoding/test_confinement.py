@@ -14,7 +14,13 @@ from kaa.hands.confinement import landlock
 _SCRIPT = Path(decoder.__file__).with_name("__main__.py")
 
 # Loaded instead of Pillow. Decoding is an attempt; what comes of it is told as what is wrong with the image.
-_IMAGE = "def preinit(): pass\nclass Image: pass\n"
+_IMAGE = """
+class Names:
+    def __getattr__(self, name): return name
+Transpose = Names()
+def preinit(): pass
+class Image: pass
+"""
 _PLUGIN = """
 import os, resource, signal, socket
 def attempt():
@@ -78,7 +84,7 @@ def test_it_reaches_nothing(tmp_path: Path, attempt: str) -> None:
 
 def test_its_memory_is_limited(tmp_path: Path) -> None:
     assert "too large to be decoded safely" in outcome(tmp_path, "raise OverflowError")
-    assert "done: 1073741824" in outcome(tmp_path / "limit", "return resource.getrlimit(resource.RLIMIT_AS)[1]")
+    assert "done: 671088640" in outcome(tmp_path / "limit", "return resource.getrlimit(resource.RLIMIT_AS)[1]")
     assert "refused: MemoryError" in outcome(tmp_path / "take", "return bytearray(2 << 30)")
 
 

@@ -10,7 +10,7 @@ import signal
 import sys
 from contextlib import suppress
 
-_MEMORY_BYTES = 1024**3  # four times what the largest image takes, and Pillow with its libraries
+_MEMORY_BYTES = 640 * 1024**2  # what the largest image takes, and as much again with Pillow and its libraries
 _CPU_SECONDS = 20
 
 

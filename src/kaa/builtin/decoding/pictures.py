@@ -7,15 +7,30 @@ import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from PIL import Image, ImageFile, ImageOps
+from PIL import Image, ImageFile
 
 _MAX_SIDE = 2000
 MAX_BYTES = int(4.5 * 1024 * 1024) // 4 * 3  # 4.5 MiB once base64 encoded
-_MAX_PIXELS = 60_000_000  # 240 MB decoded
+# What decoding takes: 4 bytes a pixel. WebP takes 16. A JPEG is decoded smaller, of which a progressive one keeps 8.
+_MAX_PIXELS = 40_000_000
+_MAX_PIXELS_OF_WEBP = 20_000_000
+_MAX_PIXELS_OF_JPEG = 100_000_000
+_STRIP_ROWS = 64
 _JPEG_QUALITIES = (85, 70, 55, 40)
 _SHRINK = 0.75
 _ORIENTATION_TAG = 0x0112  # Exif 2.3, 4.6.4
 _UPRIGHT = 1
+# How an image is turned upright, by its orientation.
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+_ON_ITS_SIDE = (_TURNS[5], _TURNS[6], _TURNS[7], _TURNS[8])
 # What Pillow raises on images that are broken or made to break it.
 _BROKEN_IMAGE = (OSError, SyntaxError, ValueError, TypeError, LookupError, EOFError, struct.error, zlib.error)
 _TOO_LARGE = (OverflowError, MemoryError)
@@ -47,13 +62,18 @@ def fitted(data: bytes, mime_type: str) -> Picture:
     try:
         data = _readable(data) if mime_type == "image/png" else data
         image = _open(data, mime_type)
-        if math.prod(image.size) > _MAX_PIXELS:
+        if math.prod(image.size) > _most_pixels(image, mime_type):
             raise PictureError(f"it has {image.width}x{image.height} pixels, more than can be decoded safely")
+        size = image.size
+        image.draft(None, _within(size, _MAX_SIDE))  # a JPEG that is too large is decoded smaller
         image.load()
-        turned = _upright(image)
-        if turned is image and _is_sendable(image, data, mime_type):
-            return Picture(data, mime_type, image.size, image.size)
-        return _shrink(turned, mime_type)
+        turn = _TURNS.get(image.getexif().get(_ORIENTATION_TAG, _UPRIGHT))
+        if turn is None and image.size == size and _is_sendable(image, data, mime_type):
+            return Picture(data, mime_type, size, size)
+        small = _reduced(image, _within(size, _MAX_SIDE))
+        if turn is None:
+            return _shrink(small, size, mime_type)
+        return _shrink(small.transpose(turn), size[::-1] if turn in _ON_ITS_SIDE else size, mime_type)
     except _TOO_LARGE as error:
         raise PictureError("it is too large to be decoded safely") from error
     except _BROKEN_IMAGE as error:
@@ -126,26 +146,46 @@ def _is_sendable(image: Image.Image, data: bytes, mime_type: str) -> bool:
     return fits and mime_type != "image/bmp" and data.endswith(_ENDINGS.get(mime_type, b""))
 
 
-def _upright(image: Image.Image) -> Image.Image:
-    """The image turned as its EXIF orientation says; the very same object if it is upright."""
-    if image.getexif().get(_ORIENTATION_TAG, _UPRIGHT) == _UPRIGHT:
-        return image
-    return ImageOps.exif_transpose(image)
+def _most_pixels(image: Image.Image, mime_type: str) -> int:
+    """How many pixels can be decoded in 320 MB."""
+    if mime_type == "image/webp":
+        return _MAX_PIXELS_OF_WEBP
+    return _MAX_PIXELS_OF_JPEG if mime_type == "image/jpeg" and "progressive" not in image.info else _MAX_PIXELS
 
 
-def _shrink(image: Image.Image, mime_type: str) -> Picture:
-    """The image within the limits: as large as possible, and as good as possible at that size."""
-    original_size = image.size
+def _within(size: tuple[int, int], side: float) -> tuple[int, int]:
+    """The size of an image whose longer side is scaled down to this length."""
+    scale = min(1.0, side / max(size))
+    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+
+
+def _reduced(image: Image.Image, wanted: tuple[int, int]) -> Image.Image:
+    """The image in RGB or RGBA, reduced by a whole number, but not below this size.
+
+    In strips: the whole one in another mode would take as much memory again.
+    """
     mode = "RGBA" if image.has_transparency_data else "RGB"
-    plain = image if image.mode == mode else image.convert(mode)
-    scale = min(1.0, _MAX_SIDE / max(original_size))
+    factor = max(1, min(image.width // wanted[0], image.height // wanted[1]))
+    if image.mode == mode and factor == 1:
+        return image
+    reduced = Image.new(mode, (math.ceil(image.width / factor), math.ceil(image.height / factor)))
+    height = _STRIP_ROWS * factor
+    for top in range(0, image.height, height):
+        strip = image.crop((0, top, image.width, min(top + height, image.height)))
+        reduced.paste(strip.convert(mode).reduce(factor), (0, top // factor))
+    return reduced
+
+
+def _shrink(image: Image.Image, original_size: tuple[int, int], mime_type: str) -> Picture:
+    """The image within the limits: as large as possible, and as good as possible at that size."""
+    side: float = _MAX_SIDE
     while True:
-        size = (max(1, round(original_size[0] * scale)), max(1, round(original_size[1] * scale)))
-        scaled = plain if size == plain.size else plain.resize(size)
+        size = _within(original_size, side)
+        scaled = image if size == image.size else image.resize(size)
         for data, encoded_type in _encodings(scaled, photograph=mime_type == "image/jpeg"):
             if len(data) <= MAX_BYTES:
                 return Picture(data, encoded_type, size, original_size)
-        scale *= _SHRINK
+        side = max(size) * _SHRINK
 
 
 def _encodings(image: Image.Image, *, photograph: bool) -> Iterator[tuple[bytes, str]]:
