@@ -124,6 +124,33 @@ def test_rules_about_edits_hold_for_patches(kaa: Kaa, server: ModelServer) -> No
     assert (kaa.project / "old.txt").exists()
 
 
+@pytest.mark.parametrize("kept", ["old.txt", "name.py", "lib/**"])
+def test_rules_about_writing_hold_for_what_patches_delete_and_move(kaa: Kaa, server: ModelServer, kept: str) -> None:
+    kaa.settings(features={"editTool": "apply_patch"}, approvals={"deny": [f"write: {kept}"]})
+    changes = ["*** Delete File: old.txt", "*** Update File: name.py\n*** Move to: lib/names.py"]
+    server.begin(
+        [*(call("apply_patch", input=f"*** Begin Patch\n{one}\n*** End Patch") for one in changes), say("Hm.")]
+    )
+
+    finished = kaa.run("-p", "Go")
+
+    assert finished.code == 3
+    assert (kaa.project / "old.txt").exists() is (kept == "old.txt")
+    assert (kaa.project / "name.py").exists() is (kept != "old.txt")
+    assert (kaa.project / "lib").exists() is (kept == "old.txt")
+    assert any(f"write: {kept}" in text for text in results(server.requests[2]))
+
+
+def test_write_moves_no_file_that_an_edit_did_not_give_away(kaa: Kaa, server: ModelServer) -> None:
+    kaa.settings(features={"editTool": "edit"})
+    server.begin([call("write", path="mine.txt", content="", moveFrom="old.txt"), say("Hm.")])
+
+    kaa.run("-p", "Go")
+
+    assert (kaa.project / "old.txt").exists()
+    assert not (kaa.project / "mine.txt").exists()
+
+
 def test_a_read_only_project_stays_as_it_is(kaa: Kaa, server: ModelServer) -> None:
     server.begin([call("apply_patch", input=_PATCH), say("Hm.")])
 
@@ -174,7 +201,15 @@ def test_hooks_see_the_parts_of_a_patch_as_edits_and_writes(kaa: Kaa, server: Mo
 
     kaa.run("-p", "Go")
 
-    assert (kaa.project / "seen.txt").read_text().split("\n")[:-1] == ["Edit app.py", "Write note.md", "Edit name.py"]
+    assert (kaa.project / "seen.txt").read_text().split("\n")[:-1] == [
+        *(
+            "Edit app.py",
+            "Write note.md",
+            "Edit old.txt",
+            "Edit name.py",
+        ),  # a change, a new file, one that goes, a change
+        *("Edit name.py", "Write names.py"),  # a move
+    ]
 
 
 def test_agents_have_edit_and_write(kaa: Kaa, server: ModelServer) -> None:

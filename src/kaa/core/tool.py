@@ -108,6 +108,7 @@ class TypedTool(Generic[Arguments, RunT_contra]):
         execute: the work.
         prepare: repairs usual mistakes of models before coercion and validation.
         sequential: see `Tool`.
+        shown: the struct whose schema models see, if other tools may give more arguments than they.
 
     Attributes:
         schema: name, description and JSON Schema.
@@ -123,12 +124,13 @@ class TypedTool(Generic[Arguments, RunT_contra]):
         *,
         prepare: Prepare | None = None,
         sequential: bool = False,
+        shown: type[msgspec.Struct] | None = None,
     ) -> None:
         self._arguments = arguments
         self._execute = execute
         self._prepare = prepare
         self.sequential = sequential
-        self.schema = ToolSchema(name, description, schema_of(arguments))
+        self.schema = ToolSchema(name, description, schema_of(shown or arguments))
 
     async def run(self, arguments: dict[str, Json], run: RunT_contra) -> ToolResult:
         """Prepare, coerce and validate the arguments, then do the work."""

@@ -75,6 +75,21 @@ def test_codex_sees_patches() -> None:
     assert call.input["command"].splitlines()[:4] == ["*** Begin Patch", "*** Update File: a.py", "@@", "-1"]
 
 
+def test_files_that_go_are_edits_for_claude_and_patches_for_codex() -> None:
+    deletion = {"path": "a.py", "edits": [{"oldText": "one", "newText": ""}], "delete": True}
+    move = {"path": "a.py", "edits": [], "moveTo": "b.py"}
+
+    (edit,) = foreign_calls("edit", deletion, "claude", "/p")
+    (deleted,) = foreign_calls("edit", deletion, "codex", "/p")
+    (moved,) = foreign_calls("edit", move, "codex", "/p")
+
+    assert (edit.name, edit.input["file_path"], edit.input["new_string"]) == ("Edit", "/p/a.py", "")
+    assert "*** Delete File: a.py\n" in deleted.input["command"]
+    assert "*** Update File: a.py\n*** Move to: b.py\n" in moved.input["command"]
+    assert own_arguments("edit", deletion, edit.input, "claude", "/p") == deletion
+    assert own_arguments("edit", deletion, {**edit.input, "file_path": "/p/other.py"}, "claude", "/p") is None
+
+
 def test_results_have_the_fields_that_scripts_read() -> None:
     created = response_of("write", {"path": "a", "content": "x"}, "Created a.", "claude", "/p", is_error=False)
 

@@ -159,6 +159,74 @@ def test_what_a_deny_rule_may_hold_for_is_in_doubt_and_no_rule_allows_it(command
 @pytest.mark.parametrize(
     "command",
     [
+        "bash <<< 'git push'",
+        "sh <<EOF\ngit push\nEOF",
+        "echo git push | sh",
+        "printf 'git push' > x; ./x",
+        "cat > x <<EOF\ngit push\nEOF\nsh x",
+        "alias p='git push'\np",
+        "GIT_PAGER='git push' git log",
+        "export PROMPT_COMMAND='git push'",
+        "echo push | xargs git",
+        "echo push | xargs -I{} git {}",
+        "parallel git ::: push",
+        "git p",
+        "git submodule foreach 'git push'",
+        "git rebase -x 'git push' main",
+        "git bisect run git push",
+        "git -c core.sshCommand='git push' fetch",
+        "python3 -c \"import os; os.system('git push')\"",
+        "python3 -c \"import subprocess; subprocess.run(['git', '-C', 'x', 'push'])\"",
+        "perl -e 'exec qw(git push)'",
+        "awk 'BEGIN{system(\"git push\")}'",
+        "sed '1e git push' a",
+        "vim -c '!git push'",
+        "make SHELL='git push'",
+        "flatpak-spawn --host git push",
+        "unknown-runner --x git push",
+        "uv run git push",
+        "nix-shell --run 'git push'",
+        "ssh host 'cd x; git $1'",
+    ],
+)
+def test_what_may_run_a_denied_program_in_another_way_is_in_doubt(command: str) -> None:
+    doubt = bash(command, policy="auto", deny=["bash: git push"])
+
+    assert isinstance(doubt, Doubtful)
+    assert "'bash: git push' may forbid it" in doubt.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("command", "rule"),
+    [
+        ("git commit -m 'say that git push is denied'", "git push"),
+        ("git add -A && python3 -m pytest -k push", "git push"),
+        ("git stash push", "git push"),
+        ("git -c alias.p=push status", "git push"),
+        ("grep -rn 'git push' docs | sed 's/a/b/'", "git push"),
+        ("cat > docs/push.md <<EOF\ngit push\nEOF", "git push"),
+        ("find . -name push -exec grep git {} +", "git push"),
+        ("python3 scripts/push.py", "git push"),
+        ("git lfs install", "git push"),
+        ("git log --oneline | head", "git push"),
+        ("make test", "docker"),
+        ("python3 docker.py", "docker"),
+        ("cat docker/notes | head", "docker"),
+        ("npm run build", "npm publish"),
+        ("python3 -m pip download x", "pip install"),
+    ],
+)
+def test_a_deny_rule_leaves_other_work_alone(command: str, rule: str) -> None:
+    assert bash(command, policy="auto", deny=[f"bash: {rule}"]) == bash(command, policy="auto")
+
+
+def test_a_module_of_python_may_be_the_program_of_its_name() -> None:
+    assert isinstance(bash("python3 -m pip install x", policy="auto", deny=["bash: pip install"]), Doubtful)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
         "git push",
         "cd x && git push origin",
         "git -C x push",
@@ -171,6 +239,25 @@ def test_what_a_deny_rule_may_hold_for_is_in_doubt_and_no_rule_allows_it(command
         "nohup timeout 5 git push &",
         "echo $(git push)",
         "/usr/bin/git push",
+        "/usr/lib/git-core/git-push origin",
+        "git-push",
+        "git -c alias.p=push p",
+        "git -c 'alias.p=-C x push' p origin",
+        "git -c alias.P='!cd x && git push' p",
+        "unshare -r git push",
+        "setpriv --reuid 1000 --clear-groups git push",
+        "prlimit --nofile=9 git push",
+        "nsenter -t 1 -a git push",
+        "env -S 'git push'",
+        "env -iS'git push'",
+        "env --split-string='git push'",
+        "busybox sh -c 'git push'",
+        "eval 'git push'",
+        "f() { git push; }; f",
+        "trap 'git push' EXIT",
+        "command -p git push",
+        "exec -a x git push",
+        "linux64 git push",
     ],
 )
 def test_denied_commands_are_found_behind_others(command: str) -> None:

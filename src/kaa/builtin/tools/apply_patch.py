@@ -6,7 +6,6 @@ checkpoints and rules treat it as they treat those, and bytes outside of the pat
 
 import asyncio
 import posixpath
-import shlex
 from collections.abc import Sequence
 
 import msgspec
@@ -16,6 +15,7 @@ from kaa.builtin.file_paths import explained, locate, locate_file
 from kaa.builtin.patch_edits import replacements
 from kaa.builtin.patch_text import AddFile, DeleteFile, FileChange, UpdateFile, parse_patch
 from kaa.builtin.replacement import EditError
+from kaa.builtin.tools.whole_files import removal
 from kaa.core.messages import Json, TextContent
 from kaa.core.tool import ToolError, ToolResult
 from kaa.ext.context import ToolContext
@@ -24,11 +24,17 @@ _MAX_FILE_BYTES = 32 * 1024 * 1024
 
 
 class _Step(msgspec.Struct, frozen=True):
-    """A call that makes a part of the patch. `done`: what it did, for the model; empty if its result says that."""
+    """A call that makes a part of the patch."""
 
     tool: str
     arguments: dict[str, Json]
-    done: str = ""
+
+
+class _Removal(msgspec.Struct, frozen=True):
+    """A file that goes, as earlier steps left it. `target`: its new path; empty: it is deleted."""
+
+    path: str
+    target: str = ""
 
 
 async def apply_patch(patch: str, context: ToolContext) -> ToolResult:
@@ -45,13 +51,19 @@ async def apply_patch(patch: str, context: ToolContext) -> ToolResult:
         raise ToolError(f"Nothing was changed: {error}") from error
     done: list[str] = []
     for step in steps:
-        result = await context.call_tool(step.tool, step.arguments)
+        result = await _take(step, context)
         text = "\n".join(block.text for block in result.content if isinstance(block, TextContent))
         if result.is_error:
             until = "Changed before that:" if done else "Nothing was changed."
             return ToolResult((TextContent("\n".join([text, until, *done])),), None, True, result.denials)
-        done.append(step.done or text)
+        done.append(text)
     return ToolResult((TextContent("\n".join(done)),), {"display": [{"type": "diff", "text": patch}]})
+
+
+async def _take(step: _Step | _Removal, context: ToolContext) -> ToolResult:
+    if isinstance(step, _Step):
+        return await context.call_tool(step.tool, step.arguments)
+    return await context.call_tool("edit", await removal(context.workspace, step.path, step.target))
 
 
 def _check_paths(changes: Sequence[FileChange]) -> None:
@@ -66,21 +78,21 @@ def _check_paths(changes: Sequence[FileChange]) -> None:
             seen[path] = change
 
 
-async def _steps(change: FileChange, context: ToolContext) -> list[_Step]:
+async def _steps(change: FileChange, context: ToolContext) -> Sequence[_Step | _Removal]:
     match change:
         case AddFile(path=path, content=content):
             return [_Step("write", {"path": path, "content": content})]
         case DeleteFile(path=path):
             found = await locate_file(context.workspace, path)
-            return [_Step("bash", {"command": f"rm -- {shlex.quote(found.path)}"}, f"Deleted {found.path}.")]
+            return [_Removal(found.path)]
         case UpdateFile():
             return await _updates(change, context)
 
 
-async def _updates(change: UpdateFile, context: ToolContext) -> list[_Step]:
+async def _updates(change: UpdateFile, context: ToolContext) -> Sequence[_Step | _Removal]:
     workspace = context.workspace
     file = await locate_file(workspace, change.path)
-    steps: list[_Step] = []
+    steps: list[_Step | _Removal] = []
     if change.hunks:
         if file.info.size > _MAX_FILE_BYTES:
             raise EditError(f"{file.path} is too large to be patched. Change it by a command.")
@@ -97,9 +109,7 @@ async def _updates(change: UpdateFile, context: ToolContext) -> list[_Step]:
     if change.target:
         if await locate(workspace, change.target) is not None:
             raise EditError(f"{change.target} exists already, so {file.path} cannot be moved there.")
-        steps.append(
-            _Step("bash", {"command": _move(file.path, change.target)}, f"Moved {file.path} to {change.target}.")
-        )
+        steps.append(_Removal(file.path, change.target))
     return steps
 
 
@@ -109,9 +119,3 @@ def _edits(data: bytes, change: UpdateFile) -> list[Json]:
     except EditError as error:
         raise EditError(f"{change.path}: {error}") from error
     return [{"oldText": one.old_text, "newText": one.new_text} for one in found]
-
-
-def _move(path: str, target: str) -> str:
-    folder = posixpath.dirname(target)
-    made = f"mkdir -p -- {shlex.quote(folder)} && " if folder else ""
-    return f"{made}mv -n -- {shlex.quote(path)} {shlex.quote(target)}"

@@ -38,11 +38,24 @@ class EditArguments(msgspec.Struct, rename="camel", frozen=True):
     edits: Annotated[tuple[Replacement, ...], Meta(description="Must not overlap")]
 
 
-def edit_tool(locks: FileLocks) -> TypedTool[EditArguments, ToolContext]:
+class _EditCall(EditArguments, frozen=True):
+    """What `apply_patch` also calls the tool for: a file that goes as a whole (`whole_files`)."""
+
+    delete: bool = False
+    move_to: str = ""
+
+
+def edit_tool(locks: FileLocks) -> TypedTool[_EditCall, ToolContext]:
     """The tool. `locks` are shared with the other tools that change files."""
 
-    async def edit(arguments: EditArguments, context: ToolContext) -> ToolResult:
+    async def edit(arguments: _EditCall, context: ToolContext) -> ToolResult:
         workspace = context.workspace
+        if arguments.delete or arguments.move_to:
+            from kaa.builtin.tools import whole_files  # lazy: few models write patches
+
+            if arguments.delete:
+                return await whole_files.delete(arguments.path, context)
+            return await whole_files.move(arguments.path, arguments.move_to, context)
         if not arguments.edits:
             raise ToolError("edits is empty. Give at least one {oldText, newText}.")
         file = await locate_file(workspace, arguments.path)
@@ -61,7 +74,7 @@ def edit_tool(locks: FileLocks) -> TypedTool[EditArguments, ToolContext]:
         text = f"Edited {file.path} in line {line}." if count == 1 else several
         return text_result(text, details=msgspec.to_builtins(diff))
 
-    return TypedTool("edit", _DESCRIPTION, EditArguments, edit, prepare=normalize_edit_arguments)
+    return TypedTool("edit", _DESCRIPTION, _EditCall, edit, prepare=normalize_edit_arguments, shown=EditArguments)
 
 
 async def _edit_file(workspace: Workspace, file: Located, replacements: tuple[Replacement, ...]) -> "EditDiff":

@@ -18,10 +18,20 @@ class WriteArguments(msgspec.Struct, rename="camel", frozen=True):
     content: str
 
 
-def write_tool(locks: FileLocks) -> TypedTool[WriteArguments, ToolContext]:
+class _WriteCall(WriteArguments, frozen=True):
+    """What `apply_patch` also calls the tool for: a file that is moved (`whole_files`)."""
+
+    move_from: str = ""
+
+
+def write_tool(locks: FileLocks) -> TypedTool[_WriteCall, ToolContext]:
     """The tool. `locks` are shared with the other tools that change files."""
 
-    async def write(arguments: WriteArguments, context: ToolContext) -> ToolResult:
+    async def write(arguments: _WriteCall, context: ToolContext) -> ToolResult:
+        if arguments.move_from:
+            from kaa.builtin.tools import whole_files  # lazy: few models write patches
+
+            return await whole_files.receive(arguments.move_from, arguments.path, context)
         workspace = context.workspace
         data = _encoded(arguments.content)
         present = await locate(workspace, arguments.path)
@@ -35,7 +45,7 @@ def write_tool(locks: FileLocks) -> TypedTool[WriteArguments, ToolContext]:
         done = f"{'Created' if present is None else 'Overwrote'} {path} ({len(data)} bytes)."
         return text_result("\n".join(filter(None, (done, written.outside))))
 
-    return TypedTool("write", _DESCRIPTION, WriteArguments, write, prepare=with_path)
+    return TypedTool("write", _DESCRIPTION, _WriteCall, write, prepare=with_path, shown=WriteArguments)
 
 
 def _encoded(content: str) -> bytes:

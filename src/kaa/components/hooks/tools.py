@@ -53,6 +53,8 @@ _GEMINI: dict[str, _Fields] = {
     "ls": (("path", "dir_path"),),
     "web_fetch": (("url", "prompt"),),
 }
+# By these arguments, `edit` and `write` delete and move files for `apply_patch`.
+_WHOLE_FILE = frozenset({"delete", "moveTo", "moveFrom"})
 # Their arguments are paths, which scripts expect to be absolute.
 _PATHS = frozenset({"file_path", "path", "dir_path"})
 
@@ -101,6 +103,10 @@ def own_arguments(
         root: the project's directory.
         index: which of several edits it is about.
     """
+    if name in ("edit", "write") and _WHOLE_FILE & arguments.keys():
+        # A file that is deleted or moved as it is: hooks can refuse that, and change nothing of it.
+        known = [call.input for call in foreign_calls(name, arguments, dialect, root)]
+        return dict(arguments) if update in known else None
     if dialect == "codex" and name in ("edit", "write"):
         return dict(arguments) if update.get("command") == _patch(name, arguments) else None
     if name == "edit":
@@ -236,7 +242,11 @@ def _own_edit(arguments: Arguments, update: Arguments, root: str, index: int) ->
 def _patch(name: str, arguments: Arguments) -> str:
     """A change in the format of Codex's apply_patch."""
     path = arguments.get("path", "")
-    if name == "write":
+    if arguments.get("delete"):
+        body = [f"*** Delete File: {path}"]
+    elif arguments.get("moveTo"):
+        body = [f"*** Update File: {path}", f"*** Move to: {arguments['moveTo']}"]
+    elif name == "write":
         body = [f"*** Add File: {path}", *(f"+{line}" for line in str(arguments.get("content", "")).splitlines())]
     else:
         body = [f"*** Update File: {path}"]

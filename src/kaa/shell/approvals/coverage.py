@@ -80,9 +80,16 @@ def _forbids(rule: Rule, call: JudgedCall, root: str) -> RuleMatch:
         return RuleMatch.YES if any(rule.forbids_path(path, root) for path in paths) else RuleMatch.NO
     if call.reach is None:
         return RuleMatch.NO
+    if not rule.words:
+        return RuleMatch.YES
     found = [rule.forbids_words(words) for words in call.reach.commands]
     unseen = RuleMatch.NO if call.reach.complete else RuleMatch.MAYBE
-    return max([unseen, *found], key=lambda match: match.value) if rule.words else RuleMatch.YES
+    match = max([unseen, *found], key=lambda match: match.value)
+    if match is RuleMatch.NO:
+        from kaa.shell.approvals.disguises import may_run  # lazy: few people write deny rules for commands
+
+        return RuleMatch.MAYBE if may_run(rule, call) else RuleMatch.NO
+    return match
 
 
 def _objection(command: SimpleCommand, rules: Sequence[Rule], *, held: bool) -> str | None:

@@ -63,6 +63,7 @@ _EXECUTORS = {
         "history jobs wait coproc getopts"
     ),
 }
+_WITHOUT_PROGRAMS = ("can write any file", "runs words as commands, or changes what later words mean")
 _DOES = {name: what for what, names in _EXECUTORS.items() for name in names.split()}
 _VERSION = re.compile(r"(?<=[A-Za-z])-?[0-9][0-9.]*\Z")
 
@@ -132,6 +133,14 @@ def program_name(word: str) -> str:
     """The name a program is known by: without its directory and version, such as `python` for /usr/bin/python3.12."""
     name = word.rpartition("/")[2].casefold()  # there are file systems that do not distinguish case
     return name if name in _DOES else _VERSION.sub("", name)
+
+
+def runs_programs(words: Sequence[str]) -> bool:
+    """Whether further words of a program can name another one, or be code; not for builtins of bash."""
+    does = _DOES.get(program_name(words[0]), "") if words else ""
+    if does and does not in _WITHOUT_PROGRAMS:
+        return True
+    return bool(words) and (runner_length(words) > 0 or (distrust(words, 1) is not None and not does))
 
 
 def distrust(words: Sequence[str], named: int) -> str | None:

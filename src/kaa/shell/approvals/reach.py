@@ -3,7 +3,9 @@
 For deny rules and warnings, where seeing more is better; nothing is allowed because of what is found here.
 """
 
+import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import msgspec
 
@@ -21,38 +23,55 @@ _WRAPPERS: dict[str, tuple[str, int]] = {
     "builtin": ("", 0),
     "busybox": ("", 0),
     "caffeinate": ("-t -w", 0),
+    "choom": ("-n --adjust", 0),
+    "chronic": ("", 0),
     "chroot": ("", 1),
     "chrt": ("-T -P -D", 1),
     "command": ("", 0),
     "coproc": ("", 0),
+    "dbus-run-session": ("--config-file --dbus-daemon", 0),
     "doas": ("-u -C", 0),
+    "dumb-init": ("", 0),
+    "eatmydata": ("", 0),
     "env": ("-u --unset -C --chdir", 0),
     "exec": ("-a", 0),
     "fakeroot": ("-l -s -i", 0),
     "flock": ("-w --timeout -E", 1),
+    "gosu": ("", 1),
     "gtime": ("-f -o", 0),
     "ionice": ("-c -n -p --class --classdata", 0),
+    "linux32": ("", 0),
+    "linux64": ("", 0),
     "ltrace": ("-e -o -p -s -u", 0),
     "nice": ("-n --adjustment", 0),
     "nohup": ("", 0),
+    "nsenter": ("-t --target -S --setuid -G --setgid", 0),
     "parallel": ("-j --jobs -a -n", 0),
+    "pkexec": ("--user", 0),
+    "prlimit": ("", 0),
     "proot": ("-r -b -w", 0),
+    "rlwrap": ("-a -b -f -H -P -s", 0),
     "setarch": ("", 1),
+    "setpriv": ("--reuid --regid --groups --inh-caps --ambient-caps --bounding-set --securebits --pdeathsig", 0),
     "setsid": ("", 0),
     "stdbuf": ("-i -o -e --input --output --error", 0),
     "strace": ("-e -o -p -s -u -E -P -S", 0),
+    "su-exec": ("", 1),
     "sudo": ("-u -g -h -p -C -r -t -T -U -D -R --user --group --host --prompt --chdir --chroot", 0),
     "systemd-run": ("-p -u --unit -M --slice", 0),
     "taskset": ("", 1),
     "time": ("-f -o", 0),
     "timeout": ("-s --signal -k --kill-after", 1),
+    "tini": ("-p -e", 0),
     "toybox": ("", 0),
     "unbuffer": ("", 0),
+    "unshare": ("-R --root -w --wd -S --setuid -G --setgid --propagation --setgroups", 0),
     "valgrind": ("", 0),
     "watch": ("-n --interval", 0),
     "xargs": ("-I -n -P -L -s -d -E -a --max-args --max-procs --max-lines --arg-file --delimiter", 0),
 }
 _SHELLS = "sh bash rbash dash zsh fish ksh mksh csh tcsh ash su runuser script"
+_SPLIT_LETTER = re.compile("-[iv0]*S")
 _FIND_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
 # Global options of git that take a value in the next word (git(1)).
 _GIT_VALUES = "-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source"
@@ -103,13 +122,13 @@ class _Search:
             self.complete = False
             return
         name = program_name(program)
-        self.commands.append((program, *_without_git_options(rest)) if name == "git" else words)
+        self.commands.append(_resolved(name, words))
         for text in _command_strings(name, rest):
             if text is None or self._is_exhausted(depth):
                 self.complete = False
                 break
             self.add(read(text), depth + 1)
-        for inner in _wrapped(name, rest):
+        for inner in (*_wrapped(name, rest), *_git_aliased(name, rest)):
             if self._is_exhausted(depth):
                 self.complete = False
                 break
@@ -124,6 +143,30 @@ def behind_options_of_ssh(rest: Sequence[str | None]) -> Sequence[str | None]:
     return _behind_options(rest, _SSH_VALUES, assignments=False)
 
 
+def _resolved(name: str, words: Words) -> Words:
+    """The program that runs, and its arguments: git also by the names of its parts."""
+    program, rest = words[0], words[1:]
+    if name == "git":
+        return (program, *_without_git_options(rest))
+    if name.startswith("git-"):
+        return ("git", name.removeprefix("git-"), *rest)
+    return words
+
+
+def _git_aliased(name: str, rest: Sequence[str | None]) -> Iterator[Words]:
+    """What git runs by an alias that stands in the command itself: `git -c alias.p=push p`."""
+    command = _without_git_options(rest) if name == "git" else ()
+    if not command or command[0] is None:
+        return
+    key = f"alias.{command[0]}=".casefold()
+    for option, setting in pairwise(rest):
+        if option == "-c" and setting is not None and setting.casefold().startswith(key):
+            value = setting[len(key) :]
+            # A shell gets all of it; git itself splits words much as a shell does.
+            words = ("sh", "-c", value[1:]) if value.startswith("!") else (name, *value.split(), *command[1:])
+            yield words
+
+
 def _wrapped(name: str, rest: Sequence[str | None]) -> Iterator[Words]:
     """The commands that a wrapper would run as they stand among its words."""
     if name in ("find", "fd", "fdfind"):
@@ -134,8 +177,16 @@ def _wrapped(name: str, rest: Sequence[str | None]) -> Iterator[Words]:
         options, own_words = _WRAPPERS[name]
         inner = _behind_options(rest, options, assignments=name in ("env", "sudo", "doas"))
         if inner := inner[own_words:]:
-            from_input = [None] if name in ("xargs", "parallel") else []
-            yield (*inner, *from_input)
+            yield tuple(_filled(inner) if name in ("xargs", "parallel") else inner)
+
+
+def _filled(words: Sequence[str | None]) -> Iterator[str | None]:
+    """The words of a command that gets more of them from its input, or behind `:::`."""
+    for word in words:
+        if word is not None and word.startswith(":::"):
+            break
+        yield None if word is None or "{}" in word else word
+    yield None
 
 
 def _command_strings(name: str, rest: Sequence[str | None]) -> Iterator[str | None]:
@@ -150,12 +201,26 @@ def _command_strings(name: str, rest: Sequence[str | None]) -> Iterator[str | No
     elif name == "trap" and len(rest) > 1:
         yield rest[0]
     elif name == "env":
-        yield from (rest[index + 1] for index, word in enumerate(rest[:-1]) if word in ("-S", "--split-string"))
+        yield from _split_strings(rest)
     elif name == "ssh":
         if remote := behind_options_of_ssh(rest)[1:]:
             yield None if None in remote else " ".join(word for word in remote if word is not None)
     elif name in ("watch", "parallel"):
         yield from (word for word in rest if word is not None and " " in word)
+
+
+def _split_strings(rest: Sequence[str | None]) -> Iterator[str | None]:
+    """The texts that `env` makes commands of."""
+    for index, word in enumerate(rest):
+        if word is None or not word.startswith("-"):
+            continue
+        long, equals, text = word.partition("=")
+        if equals and len(long) > len("--s") and "--split-string".startswith(long):
+            yield text
+        elif match := _SPLIT_LETTER.match(word):
+            yield word[match.end() :] or next(iter(rest[index + 1 :]), "")
+        elif len(word) > len("--s") and "--split-string".startswith(word):
+            yield next(iter(rest[index + 1 :]), "")
 
 
 def _behind_options(rest: Sequence[str | None], with_value: str, *, assignments: bool) -> Sequence[str | None]:
