@@ -2,14 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from kaa.core.events import AgentEnd
 from kaa.core.messages import Json
-from kaa.ext.display import DisplayKind, DisplayUpdate, plain_text_of
 from kaa.shell.conversation import CommandReply, Conversation, SubmitOutcome
 from kaa.shell.options import ConversationOptions
 from kaa.workspace.protocol import CommandRequest, CommandResult
@@ -17,6 +16,7 @@ from tests.end_to_end.kaa_process import conversation
 from tests.support.extension_sources import write
 from tests.support.model_script import Answer, Fault
 from tests.support.model_server import ScriptItem, call, say
+from tests.support.notices import Notices
 from tests.support.stage import Stage
 
 _DEFINITION = """\
@@ -28,18 +28,6 @@ tools: {tools}
 ---
 You are a scribe.
 """
-
-
-class Notices:
-    """Keeps the notices that are shown."""
-
-    shows: Collection[DisplayKind] = ("notice",)
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def show(self, update: DisplayUpdate) -> None:
-        self.texts.append(plain_text_of(update.change))
 
 
 class Agents:
@@ -101,7 +89,7 @@ def test_an_agent_has_the_instructions_of_its_skills_from_the_beginning(agents: 
     assert prompt.index("You are a scribe.") < prompt.index("Number the lines of notes.")
     assert "lines of own" not in prompt
     for name in ("own", "missing"):
-        assert f"works without the skill {name}" in "\n".join(notices.texts)
+        assert f"works without the skill {name}" in notices
 
 
 def test_what_an_agent_changed_is_told(agents: Agents) -> None:

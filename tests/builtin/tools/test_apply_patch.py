@@ -6,9 +6,7 @@ import pytest
 
 from kaa.core.messages import Json, user_message
 from kaa.shell.options import ConversationOptions
-from kaa.workspace.memory import MemoryWorkspace
 from tests.end_to_end.kaa_process import conversation
-from tests.support.agents import run
 from tests.support.extension_sources import write
 from tests.support.model_server import call, say
 from tests.support.stage import Stage
@@ -24,18 +22,7 @@ def prefer_patches(stage: Stage, **features: Json) -> None:
 
 def play(stage: Stage, message: str, options: ConversationOptions = _OPTIONS) -> None:
     """Submit a message to a conversation that has begun: then the tools follow the model."""
-
-    async def whole() -> None:
-        host = stage.host()
-        try:
-            stage.workspace = MemoryWorkspace(stage.files)
-            hosted = await host.open(options, stage.workspace)
-            await hosted.begin()
-            await hosted.work.submit(user_message(message))
-        finally:
-            await host.close()
-
-    run(whole())
+    stage.play_hosted(lambda hosted: hosted.work.submit(user_message(message)), options)
 
 
 def offered(stage: Stage, options: ConversationOptions = _OPTIONS) -> set[str]:
