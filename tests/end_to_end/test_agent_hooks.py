@@ -182,18 +182,6 @@ def test_the_users_own_hooks_have_the_users_rights_unless_they_run_files_of_the_
     assert "checked" in said(server)[-1]
 
 
-def test_a_new_input_replaces_the_whole_one(kaa: Kaa, server: ModelServer) -> None:
-    output = {"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": {"command": "echo changed"}}}
-    write(kaa.home / "hooks.json", hooks(("PreToolUse", "Bash", {"command": f"echo '{json.dumps(output)}'; exit 1"})))
-    server.begin([call("bash", command="echo original"), say("Done.")])
-
-    finished = kaa.run("-p", "Go")
-
-    assert finished.code == 0, finished.err
-    assert "changed" in results(server)[0]
-    assert "original" not in results(server)[0]
-
-
 def test_codex_and_gemini_see_calls_in_their_own_words(kaa: Kaa, server: ModelServer) -> None:
     person = kaa.home.parent
     kaa.settings(useFilesOf=["codex", "gemini"])
@@ -249,41 +237,6 @@ def test_no_hook_permits_what_needs_an_answer_of_the_user(kaa: Kaa, server: Mode
     assert len(results(server)) == 1
 
 
-def test_hooks_keep_the_agent_from_its_end_eight_times(kaa: Kaa, server: ModelServer) -> None:
-    write(kaa.home / "hooks.json", hooks(("Stop", "", {"command": "echo Again. >&2; exit 2"})))
-    server.begin([say(f"{number}") for number in range(9)])
-
-    finished = kaa.run("-p", "Go")
-
-    assert finished.code == 0, finished.err
-    assert len(server.requests) == 9
-    assert "Hooks kept the agent from its end 8 times" in finished.err
-
-
-def test_a_hook_that_stops_the_agent_keeps_it_from_all_tools(kaa: Kaa, server: ModelServer) -> None:
-    output = json.dumps({"continue": False, "stopReason": "enough"})
-    write(kaa.home / "hooks.json", hooks(("PostToolUse", "Read", {"command": f"echo '{output}'"})))
-    write(kaa.project / "a.txt", "text\n")
-    server.begin([call("read", path="a.txt"), call("write", path="b.txt", content="x"), say("Stopped.")])
-
-    kaa.run("-p", "Go")
-
-    assert "A hook has stopped the agent: enough" in results(server)[1]
-    assert not (kaa.project / "b.txt").exists()
-
-
-def test_an_input_that_is_too_long_for_hooks_passes_none(kaa: Kaa, server: ModelServer) -> None:
-    write(kaa.home / "hooks.json", hooks(("PreToolUse", "Write", {"command": "exit 0"})))
-    sizes = {"small.txt": 100_000, "large.txt": 1_100_000}
-    calls = [call("write", path=path, content="x" * size) for path, size in sizes.items()]
-    server.begin([*calls, say("Done.")])
-
-    kaa.run("-p", "Go")
-
-    assert [(kaa.project / path).exists() for path in sizes] == [True, False]
-    assert "its input is longer than" in results(server)[1]
-
-
 def test_servers_answer_for_hooks_of_the_users_and_not_for_those_of_a_project(kaa: Kaa, server: ModelServer) -> None:
     asked: list[Any] = []
     kaa.setenv(HOOK_TOKEN="t0ken", OTHER="other")
@@ -302,19 +255,6 @@ def test_servers_answer_for_hooks_of_the_users_and_not_for_those_of_a_project(ka
     assert "text" in results(server)[1]
     assert (sent["Authorization"], given["tool_input"]) == ("Bearer t0ken", {"command": "echo x"})
     assert "http hooks of projects and plugins are not supported" in finished.err
-
-
-def test_the_model_answers_for_prompts(kaa: Kaa, server: ModelServer) -> None:
-    write(
-        kaa.home / "hooks.json", hooks(("PreToolUse", "Bash", {"type": "prompt", "prompt": "Is it safe? $ARGUMENTS"}))
-    )
-    no = say(json.dumps({"ok": False, "reason": "the model refuses"}))
-    server.begin([call("bash", command="echo secret"), no, say("Done.")])
-
-    kaa.run("-p", "Go")
-
-    assert "the model refuses" in results(server)[0]
-    assert "echo secret" in str(server.requests[1].json["messages"])
 
 
 def configure_server(kaa: Kaa, tier: str) -> dict[str, Any]:
@@ -353,28 +293,6 @@ def test_tools_of_servers_answer_for_hooks(kaa: Kaa, server: ModelServer, tier: 
     finished = kaa.run("-p", "Go")
 
     assert "not echo x" in results(server)[0], finished.err
-
-
-@pytest.mark.parametrize(
-    ("answer", "refused"),
-    [
-        ('Tests fail.\n{"ok": false, "reason": "tests fail"}', True),
-        ('{"ok": true}', False),
-        ("I am not sure.", False),
-    ],
-)
-def test_agents_answer_for_hooks(kaa: Kaa, server: ModelServer, answer: str, refused: bool) -> None:
-    write(kaa.project / "notes.txt", "fail")
-    agent = {"type": "agent", "prompt": "Do the tests pass? $ARGUMENTS"}
-    write(kaa.home / "hooks.json", hooks(("PreToolUse", "Bash", agent)))
-    server.begin([call("bash", command="git push"), call("read", path="notes.txt"), say(answer), say("Done.")])
-
-    finished = kaa.run("-p", "Go")
-
-    assert "git push" in str(server.requests[1].json["messages"])
-    assert "fail" in results_of(server, 2)[0]
-    assert ("A hook refused bash: tests fail" in results(server)[0]) == refused, finished.err
-    assert ("gave no verdict" in finished.err) == ("sure" in answer)
 
 
 def test_sessions_failures_and_hooks_that_run_once(kaa: Kaa, server: ModelServer) -> None:

@@ -9,14 +9,11 @@ from typing import Any
 
 import pytest
 
-from kaa.core.messages import Json
 from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.support import mcp_server
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.extension_sources import write
-from tests.support.model_script import Answer, Fault
 from tests.support.model_server import ModelServer, call, say
-from tests.support.patience import HANG_SECONDS
 from tests.support.trusting import trust
 
 _DEFINITION = """\
@@ -76,23 +73,6 @@ def test_an_agent_gets_its_task_alone_and_returns_its_report(kaa: Kaa, server: M
     assert results(server)[0].startswith("It is at a.py:3.")
     assert "[explore-" in results(server)[0]
     assert "1 turn, " in results(server)[0]
-
-
-def test_an_agent_has_the_instructions_of_its_skills_from_the_beginning(kaa: Kaa, server: ModelServer) -> None:
-    skill = "---\nname: {name}\ndescription: Notes\n{more}---\nNumber the lines of {name}.\n"
-    write(kaa.home / "skills", {"notes/SKILL.md": skill.format(name="notes", more="")})
-    own = skill.format(name="own", more="disable-model-invocation: true\n")
-    write(kaa.home / "skills", {"own/SKILL.md": own})
-    define(kaa, more="skills: notes, own, missing")
-    server.begin([call("agent", agent="scribe", task="Write."), say("Written."), say("Done.")])
-
-    done = kaa.run("-p", "hi")
-
-    prompt = request(server, 1)["messages"][0]["content"]
-    assert prompt.index("You are a scribe.") < prompt.index("Number the lines of notes.")
-    assert "lines of own" not in prompt
-    assert "works without the skill own" in done.err
-    assert "works without the skill missing" in done.err
 
 
 @pytest.mark.parametrize(
@@ -180,24 +160,6 @@ def test_what_only_reads_cannot_write_by_any_tool(kaa: Kaa, server: ModelServer)
     assert "I could not." in results(server)[0]
 
 
-def test_what_an_agent_changed_is_told_and_undone_with_the_call(kaa: Kaa, server: ModelServer) -> None:
-    define(kaa)
-    server.begin(
-        [
-            call("agent", agent="scribe", task="Write."),
-            call("write", path="note.txt", content="x"),
-            say("Written."),
-            say("Done."),
-        ]
-    )
-
-    kaa.run("-p", "hi")
-
-    assert (kaa.project / "note.txt").read_text() == "x"
-    assert "; it edited note.txt]" in results(server)[0]
-    assert request(server, 1)["messages"][0]["content"].startswith("You are a scribe.")
-
-
 def test_definitions_of_a_project_are_used_after_trust(kaa: Kaa, server: ModelServer) -> None:
     write(kaa.project / ".claude" / "agents", {"scribe.md": _DEFINITION.format(tools="Read", more="model: haiku")})
     server.begin([say("Done."), call("agent", agent="scribe", task="Read."), say("Seen."), say("Done.")])
@@ -212,189 +174,6 @@ def test_definitions_of_a_project_are_used_after_trust(kaa: Kaa, server: ModelSe
     assert "Seen." in results(server)[0]
 
 
-def test_what_cannot_be_run_says_why(kaa: Kaa, server: ModelServer) -> None:
-    define(kaa, tools="mcp__nothing__at_all")
-    calls = [("nobody", "Work."), ("scribe", " "), ("scribe", "Work.")]
-    server.begin([*(call("agent", agent=agent, task=task) for agent, task in calls), say("Done.")])
-
-    kaa.run("-p", "hi")
-
-    unknown, empty, powerless = results(server)
-    assert "There is no agent 'nobody'. Agents: explore, general, review, scribe." in unknown
-    assert "The task is empty" in empty
-    assert "The agent scribe cannot be run: none of the tools of its definition is there." in powerless
-
-
-def test_the_user_sees_the_agents(kaa: Kaa, server: ModelServer) -> None:
-    define(kaa, more="permission: read-only")
-    server.begin([call("agent", agent="scribe", task="Work."), say("Seen."), say("Done.")])
-
-    kaa.run("-p", "hi")
-    shown = kaa.run("-c", "-p", "/agents").out
-
-    assert "  explore: searches, changes nothing\n" in shown
-    assert "  scribe: Writes notes (read-only; tools: read, write, bash)" in shown
-
-
-def test_an_agent_that_ends_early_returns_what_it_said(kaa: Kaa, server: ModelServer) -> None:
-    define(kaa, more="maxTurns: 1")
-    server.begin(
-        [
-            call("agent", agent="scribe", task="Work."),
-            call("bash", command="true"),
-            say("Done."),
-        ]
-    )
-
-    kaa.run("-p", "hi")
-
-    assert "ended early (" in results(server)[0]
-    assert "1 turn" in results(server)[0]
-
-
-def test_the_user_chooses_the_small_model(kaa: Kaa, server: ModelServer) -> None:
-    models = json.loads((kaa.home / "models.json").read_text())
-    [provider] = models["providers"].values()
-    provider["models"].append({"id": "tiny"})
-    (kaa.home / "models.json").write_text(json.dumps(models))
-    kaa.settings(smallModel="tiny")
-    server.begin([call("agent", agent="explore", task="Look."), say("Seen."), say("Done.")])
-
-    kaa.run("-p", "hi")
-
-    assert request(server, 1)["model"] == "tiny"
-    assert request(server, 2)["model"] != "tiny"
-
-
-def test_agents_of_one_reply_run_at_the_same_time(kaa: Kaa, server: ModelServer) -> None:
-    calls = [call("agent", agent="general", task=f"Task {number}.") for number in range(3)]
-    together = Answer(calls=tuple(one for each in calls for one in each.calls))
-    server.begin([together, say("One."), say("Two."), say("Three."), say("Done.")])
-
-    kaa.run("-p", "hi")
-
-    assert len(server.requests) == 5
-    assert sorted(text.split("\n")[0] for text in results(server)) == ["One.", "Three.", "Two."]
-    assert "agent" not in tools(server, 1)
-
-
-@pytest.mark.parametrize(
-    ("tools", "made", "refused"),
-    [
-        (
-            "Bash(echo *), Bash(true)",
-            [("bash", {"command": "echo a && true"})],
-            [("bash", {"command": "echo a; touch b"}), ("bash", {"command": "echo $(touch b)"})],
-        ),
-        (
-            "Edit(docs/**), Write(docs/**)",
-            [("write", {"path": "docs/a.md", "content": "a"})],
-            [("write", {"path": "b", "content": "b"}), ("write", {"path": "docs/../b", "content": "b"})],
-        ),
-    ],
-)
-def test_it_is_held_to_the_patterns_of_its_definition(
-    kaa: Kaa,
-    server: ModelServer,
-    tools: str,
-    made: list[tuple[str, dict[str, Json]]],
-    refused: list[tuple[str, dict[str, Json]]],
-) -> None:
-    define(kaa, tools)
-    calls = [call(name, **arguments) for name, arguments in (*made, *refused)]
-    server.begin([call("agent", agent="scribe", task="Work."), *calls, say("Seen."), say("Done.")])
-
-    kaa.run("--approvals", "auto", "-p", "hi")
-
-    answers = [text for role, text in conversation(server.requests[len(calls) + 1]) if role == "tool"]
-    assert ["this agent may only make calls such as" in text for text in answers] == [
-        *[False] * len(made),
-        *[True] * len(refused),
-    ]
-    assert not (kaa.project / "b").exists()
-    assert "some of its calls were refused" in results(server)[0]
-
-
-def test_it_makes_no_calls_that_its_definition_denies(kaa: Kaa, server: ModelServer) -> None:
-    define(kaa, "Bash, Read", "disallowedTools: Bash(touch *)")
-    server.begin(
-        [call("agent", agent="scribe", task="Work."), call("bash", command="touch b"), say("Seen."), say("Done.")]
-    )
-
-    kaa.run("--approvals", "auto", "-p", "hi")
-
-    assert not (kaa.project / "b").exists()
-    assert "may not make calls such as 'bash: touch *'" in conversation(server.requests[2])[-1][1]
-
-
-def test_a_tool_with_a_pattern_that_cannot_be_held_is_left_out(kaa: Kaa, server: ModelServer) -> None:
-    define(kaa, "Bash(echo $HOME), Read")
-    server.begin([call("agent", agent="scribe", task="Work."), say("Seen."), say("Done.")])
-
-    kaa.run("-p", "hi")
-
-    assert tools(server, 1) == {"read"}
-
-
-@pytest.mark.parametrize(
-    ("parent", "command", "has_bash"), [("Read, Agent", "true", False), ("Bash(echo *), Agent", "touch b", True)]
-)
-def test_agents_of_an_agent_are_held_to_its_limits(
-    kaa: Kaa, server: ModelServer, parent: str, command: str, has_bash: bool
-) -> None:
-    define(kaa, parent)
-    inner = call("agent", agent="general", task="Write.")
-    script = [call("agent", agent="scribe", task="Work."), inner, call("bash", command=command)]
-    server.begin([*script, say("Seen."), say("Over."), say("Done.")])
-
-    kaa.run("--approvals", "auto", "-p", "hi")
-
-    assert ("bash" in tools(server, 2)) == has_bash
-    assert not (kaa.project / "b").exists()
-    if has_bash:
-        assert "this agent may only make calls such as" in conversation(server.requests[3])[-1][1]
-
-
-def test_an_agent_starts_the_agents_that_its_definition_names_and_no_others(kaa: Kaa, server: ModelServer) -> None:
-    define(kaa, "Read, Agent(other), Task(EXPL*)")
-    inner = [call("agent", agent=name, task="Look.") for name in ("general", "general-1a2b3c", "explore")]
-    server.begin([call("agent", agent="scribe", task="Work."), *inner, say("Seen."), say("Over."), say("Done.")])
-
-    kaa.run("-p", "hi")
-
-    assert tools(server, 1) == {"agent", "read"}
-    assert "You can start these agents only:" in conversation(server.requests[1])[0][1]
-    told = [text for role, text in conversation(server.requests[5]) if role == "tool"]
-    refusal = "There is no agent '{}' that this agent may start. Agents: explore."
-    assert told[:2] == [refusal.format(name) for name in ("general", "general-1a2b3c")]
-    assert told[2].startswith("Seen.")
-
-
-def test_the_agents_of_an_agent_start_no_others_than_it_may(kaa: Kaa, server: ModelServer) -> None:
-    define(kaa, "Read, Agent(helper, explore)")
-    helper = "---\nname: helper\ndescription: Helps\ntools: Read, Agent(general, explore)\n---\nHelp.\n"
-    write(kaa.home / "agents", {"helper.md": helper})
-    calls = [call("agent", agent=name, task="Look.") for name in ("scribe", "helper", "general", "scribe", "explore")]
-    server.begin([*calls, say("Seen."), say("Helped."), say("Over."), say("Done.")])
-
-    kaa.run("-p", "hi")
-
-    told = [text for role, text in conversation(server.requests[6]) if role == "tool"]
-    assert [text.startswith("There is no agent") for text in told] == [True, True, False]
-    assert "Agents: explore." in told[0]
-    assert results(server)[0].startswith("Over.")
-
-
-def test_the_person_starts_any_agent_after_such_an_agent(kaa: Kaa, server: ModelServer) -> None:
-    define(kaa, "Read, Agent(explore)")
-    first = [call("agent", agent="scribe", task="Work."), say("Seen.")]
-    server.begin([*first, call("agent", agent="general", task="Work."), say("Worked."), say("Done.")])
-
-    kaa.run("-p", "hi")
-
-    assert "Worked." in results(server)[1]
-
-
 def test_a_definition_with_the_name_of_kaa_s_own_can_do_no_more(kaa: Kaa, server: ModelServer) -> None:
     write(kaa.home / "agents", {"explore.md": "---\nname: explore\ndescription: Searches\n---\nSearch.\n"})
     script = [call("agent", agent="explore", task="Look."), call("bash", command="touch b"), say("Seen.")]
@@ -404,36 +183,6 @@ def test_a_definition_with_the_name_of_kaa_s_own_can_do_no_more(kaa: Kaa, server
 
     assert "Search." in conversation(server.requests[1])[0][1] or "Search." in str(request(server, 1)["messages"][0])
     assert not (kaa.project / "b").exists()
-
-
-def test_agents_that_wait_for_agents_of_their_own_keep_no_place_from_them(kaa: Kaa, server: ModelServer) -> None:
-    define(kaa, "Read, Agent")
-    outer = [call("agent", agent="scribe", task=f"Task {number}.") for number in range(8)]
-    together = Answer(calls=tuple(one for each in outer for one in each.calls))
-    inner = Answer(calls=call("agent", agent="general", task="Look.").calls, fault=Fault("stall"))
-    server.begin([together, *[inner] * 8, *[say("Seen.")] * 16, say("Done.")])
-
-    with kaa.running("-p", "hi") as process:
-        server.wait_for_requests(9)
-        server.release()
-        out, _ = process.communicate(timeout=HANG_SECONDS)
-
-    assert "Done." in out
-    assert len(server.requests) == 26
-
-
-def test_thousands_of_definitions_make_no_large_requests(kaa: Kaa, server: ModelServer) -> None:
-    text = "---\nname: {name}\ndescription: {about}\n---\nWork.\n"
-    many = {f"a{one}.md": text.format(name=f"a{one}" + "x" * 50, about="Does things. " * 20) for one in range(900)}
-    write(kaa.home / "agents", many)
-    server.begin([call("agent", agent="a899" + "x" * 50, task="Work."), say("Seen."), say("Done.")])
-
-    kaa.run("-p", "hi")
-
-    [described] = [one["function"] for one in request(server, 0)["tools"] if one["function"]["name"] == "agent"]
-    assert len(json.dumps(described)) < 5_000
-    assert "more, which the user can name" in json.dumps(described)
-    assert results(server)[0].startswith("Seen.")
 
 
 class TestWorktrees:

@@ -1,6 +1,11 @@
 """Models that err: each measure helps the one that errs as the measure expects, and without it none gets help."""
 
+import asyncio
+import os
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import pytest
@@ -9,9 +14,15 @@ from benchmarks.lab.erring import MODELS, Seen
 from benchmarks.lab.erring_server import ErringServer, models_json
 from benchmarks.lab.measures import TRIALS, Trial, run_trial
 from benchmarks.lab.playbooks import PLAYBOOKS, TASKS, Playbook
+from kaa.core.messages import Json, UserMessage
 from kaa.ext.features import Features
-from kaa.frontends.lab.results import Attempt
+from kaa.frontends.lab.stand_in_home import furnish
 from kaa.frontends.lab.tasks import read_tasks
+from kaa.frontends.lab.variants import every_measure_off
+from kaa.shell.home import Home
+from kaa.shell.host import Host
+from kaa.shell.options import ConversationOptions, HostOptions
+from kaa.shell.safety import SandboxFlags, start_workspace
 from tests.support.model_script import Answer
 
 BOOK = PLAYBOOKS[0]
@@ -25,24 +36,65 @@ TURNS_OF_LOOPS = 16
 TRIED = [trial for trial in TRIALS if trial.features.keys() <= OPTIONS]
 
 
+class Run(NamedTuple):
+    """What a conversation about a task led to."""
+
+    is_solved: bool
+    turns: int
+    tokens: int
+
+
 @pytest.mark.parametrize("trial", TRIED, ids=lambda trial: trial.model.partition(":")[0])
 def test_the_measure_makes_the_difference(trial: Trial, tmp_path: Path, confined: None) -> None:
-    (task,) = trial.tasks[-1:]
+    settings = {**every_measure_off(), **trial.settings}
+    with_measure = {**settings, "features": {**settings["features"], **trial.features}}
     with ErringServer() as server:
         (tmp_path / "models.json").write_bytes(models_json(server.url))
-        turns = TURNS_OF_LOOPS if trial.measure == "loopDetection" else TURNS
-        off, on = run_trial(trial._replace(tasks=(task,)), tmp_path, tmp_path / "out", jobs=2, max_turns=turns)
+        for name in ("off", "on"):
+            (tmp_path / name / "home").mkdir(parents=True)
+        off = asyncio.run(_run(trial, settings, tmp_path / "off"))
+        on = asyncio.run(_run(trial, with_measure, tmp_path / "on"))
 
-    assert (len(off), len(on)) == (1, 1)
-    assert _is_better(trial, off[0], on[0])
+    assert on.is_solved
+    assert not off.is_solved or _takes_less(trial.measure, off, on)
 
 
-def _is_better(trial: Trial, off: Attempt, on: Attempt) -> bool:
-    """Whether what the measure is for is better: the outcome, or else what it takes."""
-    assert on.outcome == "solved"
-    if off.outcome == "unsolved":
-        return True
-    match trial.measure:
+def test_the_lab_runs_a_trial(tmp_path: Path, confined: None) -> None:
+    (trial,) = [trial for trial in TRIED if trial.model == "stop-untested"]
+    with ErringServer() as server:
+        (tmp_path / "models.json").write_bytes(models_json(server.url))
+        off, on = run_trial(trial._replace(tasks=trial.tasks[:1]), tmp_path, tmp_path / "out", jobs=2)
+
+    assert [run.outcome for run in off] == ["unsolved"]
+    assert [run.outcome for run in on] == ["solved"]
+
+
+async def _run(trial: Trial, settings: Mapping[str, Json], folder: Path) -> Run:
+    """Have the model of a trial work on its last task in this process, with settings of kaa."""
+    (book,) = [book for book in PLAYBOOKS if book.task == trial.tasks[-1]]
+    project, home = folder / "project", Home(folder / "home")
+    shutil.copytree(TASKS / book.task / "environment", project)
+    furnish(home.path, Home(folder.parent), settings, ())
+    environ = {**os.environ, "HOME": str(folder), "KAA_LOCAL_SERVERS": "none"}
+    flags = SandboxFlags("workspace-write")
+    workspace = start_workspace(str(project), flags, home, environ)
+    host = Host(HostOptions(), home, environ, lambda _: None)
+    host.workspaces.adopt(workspace, flags)
+    turns = TURNS_OF_LOOPS if trial.measure == "loopDetection" else TURNS
+    try:
+        hosted = await host.open(ConversationOptions(model=f"erring/{trial.model}", max_turns=turns), workspace)
+        await hosted.begin()
+        await hosted.work.submit(UserMessage(book.instruction))
+        await hosted.work.settled()
+        used = hosted.conversation.usage.total
+    finally:
+        await host.close()
+        await workspace.close()
+    return Run((project / book.file).read_text() == book.right, used.replies, used.usage.total_tokens)
+
+
+def _takes_less(measure: str, off: Run, on: Run) -> bool:
+    match measure:
         case "resultMasking" | "adaptiveThinking":
             return on.tokens < 0.8 * off.tokens
         case _:

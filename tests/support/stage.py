@@ -8,7 +8,7 @@ from kaa.ext.asking import NOBODY, Asker
 from kaa.ext.showing import DisplayOutput
 from kaa.shell.conversation import Conversation
 from kaa.shell.home import Home
-from kaa.shell.host import Host
+from kaa.shell.host import Host, HostedConversation
 from kaa.shell.options import ConversationOptions, HostOptions
 from kaa.workspace.memory import CommandHandler, MemoryWorkspace
 from kaa.workspace.protocol import CommandRequest, CommandResult
@@ -56,14 +56,27 @@ class Stage:
 
     def play(self, scene: Callable[[Conversation], Awaitable[T]], options: ConversationOptions | None = None) -> T:
         """Open a conversation, do `scene` with it, close it."""
+        return self._play(lambda hosted: scene(hosted.conversation), options)
 
+    def play_hosted(
+        self, scene: Callable[[HostedConversation], Awaitable[T]], options: ConversationOptions | None = None
+    ) -> T:
+        """Begin a conversation as frontends do, with its queue of work, do `scene` with it, close it."""
+
+        async def begun(hosted: HostedConversation) -> T:
+            await hosted.begin()
+            return await scene(hosted)
+
+        return self._play(begun, options)
+
+    def _play(
+        self, scene: Callable[[HostedConversation], Awaitable[T]], options: ConversationOptions | None = None
+    ) -> T:
         async def whole() -> T:
             self.workspace = MemoryWorkspace(self.files, commands=self._run)
             host = self.host()
             try:
-                return await scene(
-                    (await host.open(options or ConversationOptions(model="m"), self.workspace)).conversation
-                )
+                return await scene(await host.open(options or ConversationOptions(model="m"), self.workspace))
             finally:
                 await host.close()
 

@@ -1,6 +1,7 @@
 """Hooks of other agents in a conversation: what they ask the user, and what they hold up."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -8,15 +9,18 @@ import msgspec
 import pytest
 
 from kaa.builtin.agent_hooks import agent_hooks_extension
-from kaa.components.hooks import HookDefinition, HookEvent
+from kaa.components.hooks import Handler, HookDefinition, HookEvent
 from kaa.core.events import CompactionEnd
+from kaa.core.messages import user_message
 from kaa.shell.host import HostedConversation
 from kaa.shell.options import ConversationOptions
 from kaa.workspace.memory import CommandHandler, MemoryWorkspace
 from kaa.workspace.protocol import CommandRequest, CommandResult
+from tests.end_to_end.kaa_process import conversation
 from tests.support.agents import run
 from tests.support.extension_ids import named
-from tests.support.model_server import call, say
+from tests.support.model_server import ScriptItem, call, say
+from tests.support.notices import Notices
 from tests.support.person import yes_or_no
 from tests.support.stage import Stage
 
@@ -142,3 +146,122 @@ def test_the_script_is_given_its_input_in_pieces(stage: Stage) -> None:
     pieces = [value or "" for name, value in requests[0].env.items() if name.startswith("KAA_HOOK_INPUT")]
     assert all(len(piece.encode()) < 128 * 1024 for piece in pieces)
     assert msgspec.json.decode("".join(pieces))["prompt"] == "é" * 100_000
+
+
+def answered(stage: Stage, hook: HookDefinition, answer: CommandResult, *script: ScriptItem) -> list[str]:
+    """Play a run in which each command of a hook has this answer. Returns the results of the calls."""
+    stage.server.begin(script)
+
+    def command(request: CommandRequest) -> CommandResult:
+        line = request.argv[-1]
+        return CommandResult(0, None, line.encode(), len(line), 1) if line.startswith("echo") else answer
+
+    async def scene(hosted: HostedConversation) -> None:
+        await hosted.work.submit(user_message("go"))
+
+    play(stage, scene, command, hook)
+    return [text for who, text in conversation(stage.server.requests[-1]) if who == "tool"]
+
+
+def asking(handler: Handler, prompt: str) -> HookDefinition:
+    """A hook before commands that asks a model."""
+    return msgspec.structs.replace(hook("PreToolUse", "", "Bash"), handler=handler, prompt=prompt)
+
+
+def test_a_new_input_replaces_the_whole_one(stage: Stage) -> None:
+    output = {"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": {"command": "echo changed"}}}
+
+    [result] = answered(
+        stage,
+        hook("PreToolUse", "check", "Bash"),
+        ran(0, json.dumps(output)),
+        call("bash", command="echo original"),
+        say("Done."),
+    )
+
+    assert "changed" in result
+    assert "original" not in result
+
+
+def test_hooks_keep_the_agent_from_its_end_eight_times(stage: Stage) -> None:
+    stage.display = notices = Notices()
+
+    answered(stage, hook("Stop", "check"), ran(2, "", "Again."), *(say(f"{number}") for number in range(9)))
+
+    assert len(stage.server.requests) == 9
+    assert conversation(stage.server.requests[-1])[-1][1].startswith("Again.")
+    assert "Hooks kept the agent from its end 8 times" in notices
+
+
+def test_a_hook_that_stops_the_agent_keeps_it_from_all_tools(stage: Stage) -> None:
+    output = json.dumps({"continue": False, "stopReason": "enough"})
+
+    results = answered(
+        stage,
+        hook("PostToolUse", "check", "Read"),
+        ran(0, output),
+        call("read", path="notes.txt"),
+        call("write", path="b.txt", content="x"),
+        say("Stopped."),
+    )
+
+    assert "A hook has stopped the agent: enough" in results[1]
+    assert "/project/b.txt" not in stage.workspace.files
+
+
+def test_an_input_that_is_too_long_for_hooks_passes_none(stage: Stage) -> None:
+    sizes = {"small.txt": 100_000, "large.txt": 1_100_000}
+
+    results = answered(
+        stage,
+        hook("PreToolUse", "check", "Write"),
+        ran(0),
+        *(call("write", path=path, content="x" * size) for path, size in sizes.items()),
+        say("Done."),
+    )
+
+    assert [f"/project/{path}" in stage.workspace.files for path in sizes] == [True, False]
+    assert "its input is longer than" in results[1]
+
+
+def test_the_model_answers_for_prompts(stage: Stage) -> None:
+    no = say(json.dumps({"ok": False, "reason": "the model refuses"}))
+
+    [result] = answered(
+        stage,
+        asking("prompt", "Is it safe? $ARGUMENTS"),
+        ran(0),
+        call("bash", command="echo secret"),
+        no,
+        say("Done."),
+    )
+
+    assert "the model refuses" in result
+    assert "echo secret" in str(stage.server.requests[1].json["messages"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "refused"),
+    [
+        ('Tests fail.\n{"ok": false, "reason": "tests fail"}', True),
+        ('{"ok": true}', False),
+        ("I am not sure.", False),
+    ],
+)
+def test_agents_answer_for_hooks(stage: Stage, answer: str, refused: bool) -> None:
+    stage.display = notices = Notices()
+
+    [result] = answered(
+        stage,
+        asking("agent", "Do the tests pass? $ARGUMENTS"),
+        ran(0),
+        call("bash", command="echo push"),
+        call("read", path="notes.txt"),
+        say(answer),
+        say("Done."),
+    )
+
+    assert "echo push" in str(stage.server.requests[1].json["messages"])
+    assert "remember the milk" in conversation(stage.server.requests[2])[-1][1]
+    assert ("A hook refused bash: tests fail" in result) == refused
+    assert ("gave no verdict" in notices) == ("sure" in answer)

@@ -163,6 +163,22 @@ class TestReminder:
 
         assert (played.told, played.requests) == ([], 2)
 
+    def test_what_an_agent_changed_counts(self, played: Played) -> None:
+        task = call("agent", agent="general", task="write it")
+
+        played.play([task, _EDIT, say("Written."), say("Done."), say("No.")])
+
+        assert len(played.told) == 1
+        assert "You changed a.py and have executed nothing since" in played.told[0]
+
+    def test_what_an_agent_executed_counts(self, played: Played) -> None:
+        task = call("agent", agent="general", task="write it")
+
+        played.play([task, _EDIT, call("bash", command="pytest"), say("Tested."), say("Done.")])
+
+        assert (played.told, played.requests) == ([], 5)
+        assert [(one["changed"], one["executed"]) for one in played.verdicts] == [(["a.py"], True)]
+
     @pytest.mark.parametrize("form", ["light", "off"])
     def test_other_forms_have_none(self, played: Played, form: str) -> None:
         settings(played.stage, features={"completionCheck": form})
