@@ -13,7 +13,7 @@ from tests.support.browser import Browser, Page, find_browser
 from tests.support.rich_session import write_rich_session
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     program = find_browser()
     if program is None:
@@ -22,10 +22,17 @@ def browser() -> Iterator[Browser]:
         yield browser
 
 
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
+@pytest.fixture(scope="session")
+def tab(browser: Browser) -> Iterator[Page]:
     with browser.page() as page:
         yield page
+
+
+@pytest.fixture
+def page(tab: Page) -> Page:
+    """An empty tab."""
+    tab.empty()
+    return tab
 
 
 @pytest.fixture

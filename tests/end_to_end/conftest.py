@@ -19,6 +19,14 @@ def kaa(tmp_path: Path, tier: str) -> Kaa:
     return Kaa(tmp_path)
 
 
+@pytest.fixture
+def full_access(request: pytest.FixtureRequest) -> None:
+    """Confine nothing, in tests that are not about the sandbox: a run with a command costs half as much."""
+    kaa: Kaa = request.getfixturevalue("seat" if "seat" in request.fixturenames else "kaa")
+    kaa.usual_settings["sandbox"] = {"mode": "full-access"}
+    kaa.settings()
+
+
 @pytest.fixture(params=get_args(Wire))
 def wire(request: pytest.FixtureRequest) -> Wire:
     """The wire format."""

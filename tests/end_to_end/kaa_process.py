@@ -35,7 +35,11 @@ class Finished(NamedTuple):
 
 
 class Kaa:
-    """A project and a home in `folder`, and the command to run there."""
+    """A project and a home in `folder`, and the command to run there.
+
+    Attributes:
+        usual_settings: what settings.json has unless a test says otherwise.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.project = folder / "project"
@@ -45,11 +49,12 @@ class Kaa:
         self.environ = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
         self.environ |= {"HOME": str(folder), "KAA_DIR": str(self.home), "LANG": "C.UTF-8"}
         self.environ |= {"KAA_LOCAL_SERVERS": "none"}  # what listens on this machine is none of a test's business
+        self.usual_settings: dict[str, Json] = {"retry": {"baseDelayMs": 1}}  # kaa tries again at once
         self.settings()
 
     def settings(self, **settings: Json) -> None:
-        """Write settings.json. Unless told otherwise, kaa tries again at once."""
-        (self.home / "settings.json").write_bytes(msgspec.json.encode({"retry": {"baseDelayMs": 1}} | settings))
+        """Write settings.json: the usual settings and these."""
+        (self.home / "settings.json").write_bytes(msgspec.json.encode(self.usual_settings | settings))
 
     def use(self, server: ModelServer, wire: Wire, **model_settings: Json) -> None:
         """Write a models.json that leads to `server`."""

@@ -9,6 +9,8 @@ import pytest
 from tests.end_to_end.kaa_process import Kaa
 from tests.support.trusting import trust
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 
 @pytest.fixture
 def kaa(tmp_path: Path) -> Kaa:

@@ -15,6 +15,8 @@ from tests.support.model_server import OVERLOADED, Answer, Fault, ModelServer, W
 from tests.support.patience import HANG_SECONDS
 from tests.support.processes import Processes
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 _POLL_SECONDS = 0.01
 
 _STALLING = Answer(text=("Half of ", "the answer."), fault=Fault("stall", after=1))

@@ -2,10 +2,14 @@
 
 from typing import Any
 
+import pytest
+
 from tests.end_to_end.kaa_process import Kaa
 from tests.support.model_script import Refusal, ScriptItem
 from tests.support.model_server import ModelServer, call, say
 from tests.support.rpc_client import rpc
+
+pytestmark = pytest.mark.usefixtures("full_access")
 
 # What only a client that sends commands gets, what only JSON mode begins with, and notices, which rpc mode sends as
 # `extension_ui_request`.

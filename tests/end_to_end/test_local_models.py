@@ -1,9 +1,12 @@
 """kaa with a model server on this machine of which only the port is known, and whose model writes its calls as text."""
 
 import msgspec
+import pytest
 
 from tests.end_to_end.kaa_process import Kaa
 from tests.support.model_server import ModelServer, say
+
+pytestmark = pytest.mark.usefixtures("full_access")
 
 
 def _port(server: ModelServer) -> str:

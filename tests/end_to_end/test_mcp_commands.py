@@ -18,6 +18,8 @@ from tests.support.mcp_http import McpHttpServer
 from tests.support.mcp_server import ScriptedServer
 from tests.support.trusting import trust
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 
 @pytest.fixture
 def kaa(tier: str) -> Iterator[Kaa]:
@@ -37,7 +39,7 @@ def scripted(kaa: Kaa, **script: object) -> list[str]:
     folder.mkdir(exist_ok=True)
     (folder / "script.json").write_text(json.dumps(script))
     (folder / "server.py").write_text(Path(mcp_server.__file__).read_text())
-    return [sys.executable, str(folder / "server.py"), str(folder / "script.json")]
+    return [sys.executable, "-I", "-S", str(folder / "server.py"), str(folder / "script.json")]
 
 
 class TestEditing:

@@ -23,6 +23,8 @@ from tests.support.program import Program
 from tests.support.screen import Screen
 from tests.support.warm_start import COMMAND
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 ECHO = call("mcp", action="call", server="lab", tool="echo", arguments={"text": "through the door"})
 
 

@@ -12,6 +12,8 @@ from tests.support.mcp_client import MODERN, serving, text
 from tests.support.model_server import ModelServer, call, say
 from tests.support.rpc_client import Line
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 
 @pytest.fixture
 def server(kaa: Kaa) -> Iterator[ModelServer]:

@@ -20,6 +20,8 @@ from tests.support.rpc_client import rpc
 from tests.support.trusting import trust
 from tests.support.warm_start import COMMAND
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 
 @pytest.fixture
 def kaa(tier: str) -> Iterator[Kaa]:
@@ -46,7 +48,7 @@ def configure(kaa: Kaa, file: Path, script: dict[str, Json] | None = None, **fie
     folder.mkdir(exist_ok=True)
     (folder / "script.json").write_text(json.dumps(script or {}))
     (folder / "server.py").write_text(Path(mcp_server.__file__).read_text())
-    entry = {"command": sys.executable, "args": [str(folder / "server.py"), str(folder / "script.json")]}
+    entry = {"command": sys.executable, "args": ["-I", "-S", str(folder / "server.py"), str(folder / "script.json")]}
     file.parent.mkdir(exist_ok=True)
     file.write_text(json.dumps({"mcpServers": {"scripted": entry | fields}}))
 
@@ -91,7 +93,7 @@ def test_a_tool_at_an_address_that_may_write_is_not_called_where_nobody_can_be_a
         arguments = {"action": "call", "server": "remote", "tool": "echo", "arguments": {"text": "x"}}
         server.begin([call("mcp", **arguments), say("Denied.")])
 
-        done = kaa.run("-p", "hi")
+        done = kaa.run("--sandbox", "workspace-write", "-p", "hi")
 
         assert done.code == 3, done.err
         assert remote.messages("tools/call") == []
@@ -252,7 +254,7 @@ def test_rules_name_the_tools_of_servers(kaa: Kaa, server: ModelServer, rules: d
         arguments = {"action": "call", "server": "remote", "tool": "echo", "arguments": {"text": "x"}}
         server.begin([call("mcp", **arguments), say("Done.")])
 
-        done = kaa.run("-p", "hi")
+        done = kaa.run("--sandbox", "workspace-write", "-p", "hi")
 
         assert (done.code, len(remote.messages("tools/call"))) == (code, 1 if code == 0 else 0), done.err
 

@@ -7,6 +7,8 @@ import pytest
 from tests.end_to_end.kaa_process import Kaa
 from tests.support.model_server import ModelServer
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 _OPTIONS = """
 from kaa.ext.api import Reply
 

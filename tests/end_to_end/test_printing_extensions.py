@@ -11,6 +11,8 @@ from tests.end_to_end.seat import Seat, enter, is_idle
 from tests.support.model_server import ModelServer
 from tests.support.rpc_client import rpc
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 _PRINTING = '''
 import asyncio
 import sys

@@ -9,6 +9,8 @@ import pytest
 
 from tests.end_to_end.kaa_process import Kaa
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 _RECORDINGS = Path(__file__).parent / "recordings"
 
 

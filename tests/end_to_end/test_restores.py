@@ -12,6 +12,8 @@ from tests.support.model_script import Answer, Call, say
 from tests.support.model_server import ModelServer
 from tests.support.patience import HANG_SECONDS
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 _FILES = 1_100
 _DIRECTORIES = 40
 _SCRIPT = """

@@ -10,6 +10,8 @@ from tests.end_to_end.seat import Seat, enter, is_idle
 from tests.support.hostile_git import git
 from tests.support.model_server import call, say
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
 

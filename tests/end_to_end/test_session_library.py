@@ -4,8 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.support.model_server import Answer, ModelServer
+
+pytestmark = pytest.mark.usefixtures("full_access")
 
 
 def test_sessions_are_begun_continued_and_copied_by_id(kaa: Kaa) -> None:

@@ -11,6 +11,8 @@ from tests.support.patience import HANG_SECONDS
 from tests.support.rpc_client import rpc
 from tests.support.screen import Screen
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 _SLOW = """
 import asyncio
 

@@ -9,6 +9,8 @@ from tests.end_to_end.seat import Seat, answer, enter
 from tests.support.model_server import ModelServer, call, say
 from tests.support.rpc_client import rpc
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 
 def test_each_call_waits_at_the_terminal(seat: Seat) -> None:
     (seat.project / "a.txt").write_text("the content of a")

@@ -3,12 +3,15 @@
 from typing import get_args
 
 import msgspec
+import pytest
 
 from kaa.core.messages import Json
 from tests.end_to_end.kaa_process import SECRET, Kaa, conversation
 from tests.support.model_server import Answer, Call, ModelServer, Received, Wire
 from tests.support.vendor_judge import objections
 from tests.support.wire_formats import FORMATS, without_marks
+
+pytestmark = pytest.mark.usefixtures("full_access")
 
 _WIRES = get_args(Wire)
 # What the scripted server seals thought with.

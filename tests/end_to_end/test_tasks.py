@@ -12,6 +12,8 @@ import pytest
 from tests.end_to_end.kaa_process import SECRET, Kaa, conversation
 from tests.support.model_server import MODEL_ID, Answer, Call, ModelServer, Tokens, Wire, call, say
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 _PATHS: dict[Wire, str] = {
     "openai-completions": "/v1/chat/completions",
     "anthropic-messages": "/v1/messages",
@@ -384,7 +386,7 @@ def test_files_outside_the_project_are_attached_with_the_rights_of_the_user(kaa:
 
     with ModelServer([say("Read.")]) as server:
         kaa.use(server, "openai-completions")
-        done = kaa.run("-p", f"@{tmp_path}/app.log", "@~/.ssh/id_test", "summarise")
+        done = kaa.run("--sandbox", "workspace-write", "-p", f"@{tmp_path}/app.log", "@~/.ssh/id_test", "summarise")
 
     sent = server.requests[0].body.decode()
     assert (done.code, done.out) == (0, "Read.\n")
@@ -399,7 +401,7 @@ def test_a_report_in_tmp_is_found_by_the_user_after_the_run(kaa: Kaa) -> None:
         [call("write", path="/tmp/kaa-report.html", content="<p>"), say("See /tmp/kaa-report.html.")]
     ) as it:
         kaa.use(it, "openai-completions")
-        done = kaa.run("-p", "write a report")
+        done = kaa.run("--sandbox", "workspace-write", "-p", "write a report")
 
     told = re.search(r"/tmp/kaa-report\.html is (\S+): commands have a /tmp of their own", done.err)
     assert told is not None

@@ -1,8 +1,12 @@
 """The tools `write_todos` and `ask_question`: a list of steps that is shown, and questions of the model."""
 
+import pytest
+
 from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.end_to_end.seat import Seat, enter, is_idle
 from tests.support.model_server import ModelServer, call, say
+
+pytestmark = pytest.mark.usefixtures("full_access")
 
 _STEPS = call("write_todos", items=["[x] read it", "[>]  write   the test", "[ ] run it"])
 _QUESTION = call("ask_question", question="Which one?", options=["red", "blue", "red"])

@@ -14,6 +14,8 @@ from tests.end_to_end.kaa_process import Kaa
 from tests.support.model_server import ModelServer, call, say
 from tests.support.patience import HANG_SECONDS
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 
 class Collector:
     """Takes spans over OTLP."""

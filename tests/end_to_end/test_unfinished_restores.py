@@ -7,6 +7,8 @@ import pytest
 from tests.end_to_end.kaa_process import Kaa
 from tests.support.model_server import ModelServer, call, say
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 _LARGE = 300 * 1024
 # Nobody, not even root, writes a file larger than this; kaa's own are smaller here. In units of 1,024 bytes.
 _LIMIT = "ulimit -f 200"

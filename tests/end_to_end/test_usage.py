@@ -9,6 +9,8 @@ from tests.end_to_end.seat import Seat, enter
 from tests.support.model_script import Refusal, rate_limited
 from tests.support.model_server import MODEL_ID, Answer, ModelServer, Tokens
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 _RATES = {"input": 3.0, "output": 15.0, "cacheRead": 0.3, "cacheWrite": 3.75}
 
 

@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.end_to_end.kaa_process import Kaa
 from tests.support.model_server import Answer, Fault, ModelServer, call, say
+
+pytestmark = pytest.mark.usefixtures("full_access")
 
 _ADVICE = "it is open read-only: open it without --view, or continue in a copy (/clone, or kaa --fork ID)"
 

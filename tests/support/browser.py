@@ -49,6 +49,9 @@ os.dup2(answers, 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
 
+# Of a new tab, in CSS pixels.
+_WIDTH, _HEIGHT = 1280, 860
+
 JsonObject = dict[str, Any]
 
 
@@ -120,7 +123,7 @@ class Browser:
                 self.events.append(self._receive(deadline))
 
     @contextlib.contextmanager
-    def page(self, width: int = 1280, height: int = 860) -> "Iterator[Page]":
+    def page(self, width: int = _WIDTH, height: int = _HEIGHT) -> "Iterator[Page]":
         """A new tab, which shares no storage with others."""
         context = self.send("Target.createBrowserContext")
         target = self.send("Target.createTarget", {"url": "about:blank", **context})["targetId"]
@@ -176,6 +179,17 @@ class Page:
     def send(self, method: str, parameters: JsonObject | None = None) -> JsonObject:
         """Call a method of the protocol for this tab."""
         return self._browser.send(method, parameters, self._session)
+
+    def empty(self) -> None:
+        """Make the tab like a new one: blank, without storage and history of events, of the usual size.
+
+        The first page that a new tab opens costs a second of processor time, the next ones a fifth of it.
+        """
+        self.evaluate("try { localStorage.clear(); sessionStorage.clear(); } catch {}")  # a blank page has none
+        self.send("Page.navigate", {"url": "about:blank"})
+        self.send("Emulation.setEmulatedMedia", {"media": "", "features": []})
+        self.resize(_WIDTH, _HEIGHT)
+        self._browser.events.clear()
 
     def resize(self, width: int, height: int) -> None:
         """Set the size of the viewport, in CSS pixels."""

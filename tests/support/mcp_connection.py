@@ -88,7 +88,7 @@ class PlainProgram:
         """Start a server with these fields of `ScriptedServer`; `script` is a file to write them to."""
         script.write_text(json.dumps(fields))
         process = subprocess.Popen(
-            [sys.executable, mcp_server.__file__, str(script)],
+            [sys.executable, "-I", "-S", mcp_server.__file__, str(script)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

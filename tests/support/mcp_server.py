@@ -7,7 +7,6 @@ but Python's standard library, for it also runs in sandboxes.
 import json
 import os
 import sys
-import urllib.request
 from typing import Any
 
 LEGACY = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -174,6 +173,8 @@ def _spied(folder: str) -> str:
 
 
 def _fetched(address: str) -> dict[str, Any]:
+    import urllib.request  # lazy: takes longer than the rest of the start
+
     try:
         with urllib.request.urlopen(address) as answer:
             text, failed = answer.read().decode(), False

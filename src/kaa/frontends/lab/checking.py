@@ -1,14 +1,18 @@
 """`kaa lab check`: of each task, the check fails before anything is done, and passes with the reference solution."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from kaa.frontends.lab.running import Report
-from kaa.frontends.lab.scene import Confinement, Verdict, scene
+from kaa.frontends.lab.scene import Scene, Verdict
 from kaa.frontends.lab.tasks import Task, TaskError
+
+# Gives a task its scene as long as a block lasts.
+SetUp: TypeAlias = Callable[[Task], AbstractAsyncContextManager[Scene]]
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -19,12 +23,12 @@ class Finding(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-async def check_all(tasks: Sequence[Task], confinement: Confinement, jobs: int, report: Report) -> list[Finding]:
+async def check_all(tasks: Sequence[Task], set_up: SetUp, jobs: int, report: Report) -> list[Finding]:
     """Check tasks, some at a time.
 
     Args:
         tasks: which.
-        confinement: of their scripts.
+        set_up: called twice for each.
         jobs: how many at a time.
         report: told of each.
     """
@@ -32,7 +36,7 @@ async def check_all(tasks: Sequence[Task], confinement: Confinement, jobs: int, 
 
     async def checked(task: Task) -> Finding:
         async with free:
-            finding = await _check(task, confinement)
+            finding = await _check(task, set_up)
         report(f"{finding.state:7}  {task.name}" + (f": {finding.reason}" if finding.reason else ""))
         return finding
 
@@ -41,25 +45,25 @@ async def check_all(tasks: Sequence[Task], confinement: Confinement, jobs: int, 
     return [one.result() for one in running]
 
 
-async def _check(task: Task, confinement: Confinement) -> Finding:
+async def _check(task: Task, set_up: SetUp) -> Finding:
     if task.missing:
         return Finding(task.name, "skipped", f"needs {', '.join(task.missing)}")
     try:
-        reason = await _wrong(task, confinement)
+        reason = await _wrong(task, set_up)
     except (TaskError, OSError) as error:
         reason = str(error)
     return Finding(task.name, "bad" if reason else "ok", reason)
 
 
-async def _wrong(task: Task, confinement: Confinement) -> str:
+async def _wrong(task: Task, set_up: SetUp) -> str:
     """What is wrong with a task, or nothing."""
-    async with scene(task, confinement) as place:
+    async with set_up(task) as place:
         before = await place.check()
     if before.problem:
         return _described(before)
     if before.solved:
         return "its check passes before anything is done. Make it fail without the solution"
-    async with scene(task, confinement) as place:  # a check may change the project
+    async with set_up(task) as place:  # a check may change the project
         if problem := await place.solve():
             return f"its solution fails: {problem}"
         after = await place.check()

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Coroutine, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -20,7 +21,7 @@ from kaa.frontends.lab.checking import check_all
 from kaa.frontends.lab.reports import by_task, by_variant, comparison, rows_as_json, table
 from kaa.frontends.lab.results import Attempt, Definition, Results, ResultsError
 from kaa.frontends.lab.running import NotRunError, run_missing
-from kaa.frontends.lab.scene import Confinement
+from kaa.frontends.lab.scene import Confinement, scene
 from kaa.frontends.lab.tasks import Task, TaskError, read_tasks
 from kaa.frontends.lab.variants import VariantError, parse_variants
 from kaa.frontends.session_commands import positive
@@ -76,8 +77,10 @@ def _row(task: Task) -> tuple[str, ...]:
 def _check(parsed: argparse.Namespace, _home: Home) -> int:
     tasks, errors = read_tasks(_tasks_folder(parsed), parsed.task)
 
+    set_up = partial(scene, confinement=_confinement(parsed))
+
     async def check() -> int:
-        findings = await check_all(tasks, _confinement(parsed), parsed.jobs, lambda line: _print([line]))
+        findings = await check_all(tasks, set_up, parsed.jobs, lambda line: _print([line]))
         bad = any(finding.state == "bad" for finding in findings)
         return ExitCode.FAILED if _reported(errors) or bad else ExitCode.DONE
 

@@ -58,22 +58,23 @@ class Scene:
 
     Args:
         task: what happens in it.
-        folder: has everything.
-        confinement: of the task's scripts.
+        folder: has everything; its `stage` is what the task's scripts see.
+        workspace: opens what runs these scripts.
 
     Attributes:
         project: the copy of the project.
         home: kaa's own, hidden from commands.
         user: the home directory of the user that the programs see.
+        stage: the folder of the project, its user and the task's scripts.
     """
 
-    def __init__(self, task: Task, folder: Path, confinement: Confinement) -> None:
+    def __init__(self, task: Task, folder: Path, workspace: Callable[["Scene"], LocalWorkspace]) -> None:
         self.task = task
         self.project = folder / "stage" / "project"
         self.home = folder / "kaa"
         self.user = folder / "stage" / "user"
-        self._stage = folder / "stage"
-        self._confinement = confinement
+        self.stage = folder / "stage"
+        self._open = workspace
         self._workspace: LocalWorkspace | None = None
 
     async def set_up(self) -> None:
@@ -101,14 +102,14 @@ class Scene:
         """
         if self.task.solve is None:
             raise TaskError(f"{self.task.name}: it has no reference solution. Write solution/solve.sh")
-        await asyncio.to_thread(self._copy, "solution", self._stage / "solution")
-        script = self._executable(self._stage / "solution" / "solve.sh")
+        await asyncio.to_thread(self._copy, "solution", self.stage / "solution")
+        script = self._executable(self.stage / "solution" / "solve.sh")
         result = await self._run([script], self._variables(self.task.config.solution.env), self.seconds)
         return f"{_ending(result)}: {_told(result)}" if result.timed_out or result.exit_code != 0 else ""
 
     async def check(self) -> Verdict:
         """Check what is in the project now. The agent has not seen the check: it is copied here only now."""
-        rewards, tests = self._stage / "verifier", self._stage / "tests"
+        rewards, tests = self.stage / "verifier", self.stage / "tests"
         for path in (rewards, tests):
             await asyncio.to_thread(_remove, path)
         rewards.mkdir()
@@ -136,11 +137,9 @@ class Scene:
 
     async def _run(self, argv: list[str], variables: Mapping[str, str], seconds: float) -> CommandResult:
         if self._workspace is None:
-            flags = SandboxFlags(self._confinement, "off")
-            environ = {**os.environ, "HOME": str(self.user)}
-            self._workspace = start_workspace(str(self._stage), flags, Home(self.home), environ)
+            self._workspace = self._open(self)
         try:
-            request = CommandRequest(argv, cwd="project", env=variables, timeout=seconds, spill=False)
+            request = CommandRequest(argv, cwd=str(self.project), env=variables, timeout=seconds, spill=False)
             return await self._workspace.run(request)
         except BlockedError as error:
             raise TaskError(
@@ -166,8 +165,13 @@ async def scene(task: Task, confinement: Confinement) -> AsyncIterator[Scene]:
         TaskError: the project cannot be made.
         OSError: likewise, as the disk is full.
     """
+
+    def workspace(one: Scene) -> LocalWorkspace:
+        flags = SandboxFlags(confinement, "off")
+        return start_workspace(str(one.stage), flags, Home(one.home), {**os.environ, "HOME": str(one.user)})
+
     folder = Path(tempfile.mkdtemp(prefix="kaa-lab-"))
-    one = Scene(task, folder, confinement)
+    one = Scene(task, folder, workspace)
     try:
         await one.set_up()
         yield one
