@@ -78,18 +78,11 @@ class Connection:
             PrivateSocketError: the socket is not the user's.
         """
         deadline = time.monotonic() + until_it_listens
-        while True:
-            try:
-                sock = sockets_of(home).connect(socket_name(session))
-                break
-            except NobodyListensError as error:
-                if time.monotonic() >= deadline:
-                    raise LiveError(
-                        f"process {pid} does not listen: "
-                        "it runs print or rpc mode, is still starting, or is an older kaa"
-                    ) from error
-            except NotAcceptedError as error:
-                raise _hung(pid) from error
+        while (sock := _connected(home, session, pid)) is None:
+            if time.monotonic() >= deadline:
+                raise LiveError(
+                    f"process {pid} does not listen: it runs print or rpc mode, is still starting, or is an older kaa"
+                )
             time.sleep(_LISTENING_PAUSE)
         try:
             listens = peer_of(sock).pid
@@ -179,6 +172,20 @@ def decoded(line: bytes) -> AnyTold:
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise LiveError(f"the kaa says what this version does not understand: {error}") from error
     return told
+
+
+def _connected(home: Home, session: Path, pid: int) -> socket.socket | None:
+    """A socket that leads to the process that has a session open; None if nobody listens.
+
+    Raises:
+        LiveError: it does not answer.
+    """
+    try:
+        return sockets_of(home).connect(socket_name(session))
+    except NobodyListensError:
+        return None
+    except NotAcceptedError as error:
+        raise _hung(pid) from error
 
 
 def _hung(pid: int) -> LiveError:
