@@ -48,13 +48,13 @@ _SENTENCES = {
     "kaa": "Writing {what} is blocked: kaa itself runs from it. Use another virtual environment for the project"
     " (python3 -m venv), or keep kaa and its extensions outside the project.",
     "direct": "A direct connection to {what} is blocked: commands reach the network only through the proxy in"
-    " HTTPS_PROXY. (Use a program that supports it, or run the command outside the sandbox.)",
+    " HTTPS_PROXY. (Use a program that supports it, or type the command behind `!`, which runs it with your rights.)",
     "port": "Connecting to localhost:{what} is blocked: it is a service outside the sandbox, which has a loopback of"
     " its own. (/allow {what} permits it for this session.)",
     "socket": "Connecting to {what} is blocked: a program outside the sandbox listens there. (/allow {what} permits it"
     " for this session.)",
-    "process": "Process {what} is outside the sandbox: commands cannot see, trace or signal it. (Run the command"
-    " outside the sandbox.)",
+    "process": "Process {what} is outside the sandbox: commands cannot see, trace or signal it. (Type the command"
+    " behind `!`, which runs it with your rights.)",
     # Of the guard.
     "unmoved": "{what} has changed while commands could write it, other programs execute or obey it, and kaa could not"
     " move it away. Look at it before you use git or open the project in another program.",
