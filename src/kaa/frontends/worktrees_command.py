@@ -37,12 +37,13 @@ def enter(name: str, directory: str) -> str | int:
     """
     try:
         worktrees = Worktrees(directory, Home.of(os.environ), os.environ)
-        worktree, is_new = asyncio.run(worktrees.enter(name))
+        worktree, is_new, left_out = asyncio.run(worktrees.enter(name))
     except (*_FAILURES, SettingsError) as error:
         deliver(sys.stderr, f"kaa: {sanitize(str(error))}\n")
         return ExitCode.USAGE
     what = "new worktree" if is_new else "worktree"
     told = f"kaa: {what} {worktree.name} in {worktree.directory}; `kaa worktrees merge {worktree.name}` takes it over\n"
+    told += "".join(f"kaa: not in the worktree: {one}\n" for one in left_out)
     deliver(sys.stderr, sanitize(told))
     return worktrees.directory_in(worktree)
 

@@ -1,6 +1,7 @@
 """Worktrees: how they begin, what differs, what a merge does, and what is left when they are removed."""
 
 import asyncio
+import hashlib
 import json
 import os
 import subprocess
@@ -24,6 +25,7 @@ class World:
     def __init__(self, folder: Path) -> None:
         self.project = folder / "project"
         self.home = folder / "home"
+        self.left_out: tuple[str, ...] = ()
         self.project.mkdir()
         self.home.mkdir()
         self._environ = {
@@ -40,9 +42,10 @@ class World:
 
     def enter(self, name: str = "try", place: Path | None = None) -> Path:
         """The directory of a worktree that is new."""
-        worktree, is_new = asyncio.run(self.worktrees(place).enter(name))
-        assert is_new
-        return Path(worktree.directory)
+        entered = asyncio.run(self.worktrees(place).enter(name))
+        assert entered.is_new
+        self.left_out = entered.left_out
+        return Path(entered.worktree.directory)
 
     def find(self, name: str = "try") -> Worktree:
         return self.worktrees().registry.find(name)
@@ -238,3 +241,114 @@ def test_a_directory_that_is_moved_away_while_git_writes_it_is_written_again(rep
     directory = repository.enter()
 
     assert contents(directory / "folder") == {"a": "a", "b": "b", "c": "c"}
+
+
+def test_an_index_that_a_command_wrote_puts_nothing_into_it(repository: World) -> None:
+    """The entries say of files that are not there, or are other ones, that git need not look at them."""
+    project, planted = repository.project, repository.project.parent / "planted"
+    planted.write_text("planted\n")
+    blob = repository.git("hash-object", "-w", str(planted)).strip()
+    names = {
+        ".envrc": "--skip-worktree",
+        ".vscode/tasks.json": "--skip-worktree",
+        ".claude/settings.json": "--assume-unchanged",
+        "src/.husky/pre-commit": "--skip-worktree",
+        "new": "--skip-worktree",
+    }
+    (project / "src").mkdir()
+    (project / "changed").write_text("changed\n")
+    for name, flag in names.items():
+        repository.git("update-index", "--add", "--cacheinfo", f"100755,{blob},{name}")
+        repository.git("update-index", flag, name)
+    repository.git("add", "-N", "changed")
+    _point_to(bytes.fromhex(blob), "same", repository)
+
+    directory = repository.enter()
+
+    assert contents(directory) == {"same": "same\n", "changed": "changed\n"}
+    assert repository.left_out == ()
+    assert repository.diff() == ""
+
+
+def _point_to(blob: bytes, name: str, repository: World) -> None:
+    """Have the index say that a file has another content, with its size and times as they are."""
+    index = repository.project / ".git" / "index"
+    was = bytes.fromhex(repository.git("rev-parse", f":{name}").strip())
+    data = index.read_bytes()[:-20].replace(was, blob)
+    index.write_bytes(data + hashlib.sha1(data).digest())
+    assert repository.git("status", "--short", name)[0] == "M"
+
+
+def test_objects_that_a_command_replaced_put_nothing_into_it(repository: World) -> None:
+    repository.enter("first")
+    tree = repository.git("rev-parse", f"{repository.find('first').base}^{{tree}}").strip()
+    (repository.project / ".envrc").write_text("planted\n")
+    repository.git("add", ".envrc")
+    repository.git("replace", tree, repository.git("write-tree").strip())
+    repository.git("reset", "-q")
+    (repository.project / ".envrc").unlink()
+
+    directory = repository.enter()
+
+    assert contents(directory) == {"same": "same\n"}
+
+
+def test_files_of_a_sparse_checkout_that_are_not_there_are_no_change(repository: World) -> None:
+    for name in ("inside", "outside"):
+        (repository.project / name).mkdir()
+        (repository.project / name / "file").write_text(name)
+    repository.git("add", ".")
+    repository.git("commit", "-q", "-m", "second")
+    repository.git("sparse-checkout", "set", "inside")
+
+    directory = repository.enter()
+
+    assert contents(directory) == {"same": "same\n", "inside/file": "inside"}
+    assert repository.git("status", "--short", at=directory) == ""
+
+
+def test_a_file_that_git_ignores_but_has_is_in_it_as_it_is_now(repository: World) -> None:
+    (repository.project / ".gitignore").write_text("*.log\n")
+    (repository.project / "kept.log").write_text("staged\n")
+    repository.git("add", "-f", ".gitignore", "kept.log")
+    (repository.project / "kept.log").write_text("now\n")
+    (repository.project / "other.log").write_text("ignored\n")
+
+    directory = repository.enter()
+    append("more\n", directory / "kept.log")
+    repository.merge()
+
+    assert contents(directory).keys() == {"same", ".gitignore", "kept.log"}
+    assert (repository.project / "kept.log").read_text() == "now\nmore\n"
+
+
+def test_files_that_worktreeinclude_names_arrive_or_are_named(repository: World) -> None:
+    project = repository.project
+    (project / ".gitignore").write_text(".env*\n.vscode\nhidden\nlink\n")
+    (project / ".worktreeinclude").write_text(".env*\n.vscode/\nhidden\nlink\n")
+    (project / ".vscode").mkdir()
+    for name in (".env.local", ".envrc", ".vscode/tasks.json", "hidden"):
+        (project / name).write_text(f"{name}\n")
+    (project / "link").symlink_to("same")
+    settings = {"sandbox": {"hidden": [str(project / "hidden")]}}
+    (repository.home / "settings.json").write_text(json.dumps(settings))
+
+    directory = repository.enter()
+
+    expected = contents(project)
+    del expected["hidden"]
+    assert contents(directory) == expected
+    assert repository.left_out == ("hidden (the sandbox hides it)",)
+
+
+def test_deep_folders_can_be_removed(repository: World) -> None:
+    directory = repository.enter()
+    subprocess.run(
+        ["sh", "-c", "for one in $(seq 1500); do mkdir deep-folder && cd -P deep-folder; done"],
+        cwd=directory,
+        check=True,
+    )
+
+    repository.drop(force=True)
+
+    assert not directory.exists()

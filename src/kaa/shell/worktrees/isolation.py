@@ -45,7 +45,7 @@ async def isolated(name: str, workspace: Workspace, home: Home, environ: Mapping
     worktrees = Worktrees(workspace.root, home, environ)
     flags = SandboxFlags(workspace.sandbox.mode, contain(workspace).network or None)
     try:
-        worktree, _ = await worktrees.enter(name)
+        worktree = (await worktrees.enter(name)).worktree
         own = start_workspace(worktrees.directory_in(worktree), flags, home, environ)
     except (WorktreeError, SettingsError, OSError) as error:
         raise AgentError(f"The agent was not run: it has no worktree: {error}") from error

@@ -1,46 +1,94 @@
-"""Puts back what the guard of the sandbox moved away while git created a worktree: files that programs obey.
+"""Writes files that the sandbox kept from a new worktree: the guard moves away what programs obey, like planted files.
 
-The guard takes what git writes for what a command planted. Here it comes from the user's own project: kaa asks git for
-the contents and writes them itself, once nothing runs in the worktree any more.
+kaa copies them itself, unconfined, once nothing runs in the worktree any more. Commands can write all that git knows of
+the project. So the contents are only ever those that a file of the project has on disk, under the same path.
 """
 
+import contextlib
 import os
 import shutil
-from collections.abc import Sequence
-from pathlib import Path
+import stat
+from collections.abc import Iterator, Sequence, Set
 
-from kaa.shell.worktrees.states import MovedFile
+from kaa.workspace.removal import remove_tree
 
-_BLOCKED = ".kaa-blocked*"
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_SOURCE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_TARGET = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_BLOCKED = ".kaa-blocked"
+_NO_NAMES = frozenset({"", ".", "..", ".git"})
 
 
-def put_back(files: Sequence[MovedFile], directory: str, place: str) -> None:
-    """Write the files where git had written them, and remove what the guard kept of them.
+def put_back(paths: Sequence[str], project: str, directory: str, hidden: Set[str]) -> tuple[str, ...]:
+    """Copy files of the project that a worktree does not have into it, and remove what the guard kept of them there.
 
     Args:
-        files: with their contents.
+        paths: of the files, relative to both directories.
+        project: the directory that has them.
         directory: of the worktree, which is new.
-        place: the project that it was made of; what it has under such a name is not removed.
+        hidden: those that commands may not read.
+
+    Returns:
+        The files that are not copied, each with the reason.
+    """
+    left_out = []
+    for path in paths:
+        if os.path.lexists(os.path.join(directory, path)):
+            continue
+        if path in hidden:
+            left_out.append(f"{path} (the sandbox hides it)")
+            continue
+        try:
+            _copy(path, project, directory)
+        except OSError as error:
+            left_out.append(f"{path} ({error.strerror})")
+    return tuple(left_out)
+
+
+def _copy(path: str, project: str, directory: str) -> None:
+    """Copy a file without following a link on either side.
 
     Raises:
-        OSError: a file cannot be written.
+        OSError: it is no regular file of the project, or cannot be written.
     """
-    for file in files:
-        target = Path(directory, file.path)
-        for part in (target, *target.parents):
-            if part == Path(directory):
-                break
-            for kept in part.parent.glob(f"{part.name}{_BLOCKED}"):
-                if not os.path.lexists(Path(place, kept.relative_to(directory))):
-                    _remove(kept)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        with open(os.open(target, flags, 0o777 if file.is_executable else 0o666), "wb") as opened:
-            opened.write(file.content)
+    *folders, name = path.split("/")
+    if _NO_NAMES.intersection((*folders, name)):
+        raise PermissionError(0, "it is not a path of a project", path)
+    with contextlib.ExitStack() as opened:
+        source_folders = [opened.enter_context(_opened(project))]
+        for folder in folders:
+            source_folders.append(opened.enter_context(_opened(folder, source_folders[-1])))
+        source = opened.enter_context(open(os.open(name, _SOURCE, dir_fd=source_folders[-1]), "rb"))
+        status = os.fstat(source.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise PermissionError(0, "it is not a regular file", path)
+        target_folder = opened.enter_context(_opened(directory))
+        for folder, beside in zip(folders, source_folders, strict=False):
+            _remove_kept(folder, target_folder, beside)
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(folder, dir_fd=target_folder)
+            target_folder = opened.enter_context(_opened(folder, target_folder))
+        _remove_kept(name, target_folder, source_folders[-1])
+        mode = 0o777 if status.st_mode & 0o100 else 0o666
+        target = opened.enter_context(open(os.open(name, _TARGET, mode, dir_fd=target_folder), "wb"))
+        shutil.copyfileobj(source, target)
 
 
-def _remove(kept: Path) -> None:
-    if kept.is_dir() and not kept.is_symlink():
-        shutil.rmtree(kept)
-    else:
-        kept.unlink()
+@contextlib.contextmanager
+def _opened(name: str, parent: int | None = None) -> Iterator[int]:
+    descriptor = os.open(name, _DIRECTORY, dir_fd=parent)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _remove_kept(name: str, folder: int, beside: int) -> None:
+    """Remove what the guard kept of a name in a folder, but not what the project has under such a name too."""
+    with os.scandir(folder) as entries:
+        kept = {entry.name for entry in entries if entry.name.startswith(f"{name}{_BLOCKED}")}
+    for one in kept.difference(os.listdir(beside)):
+        try:
+            os.unlink(one, dir_fd=folder)
+        except IsADirectoryError:
+            remove_tree(one, folder)

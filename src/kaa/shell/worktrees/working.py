@@ -1,9 +1,8 @@
 """Creates, compares, merges and removes worktrees."""
 
 import os
-import shutil
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from kaa.shell.trust.store import TrustStore
 from kaa.shell.worktrees.moved_files import put_back
 from kaa.shell.worktrees.registry import Merged, Worktree, WorktreeError, WorktreeRegistry, checked, project_of
 from kaa.shell.worktrees.states import States
+from kaa.workspace.removal import remove_tree
 
 
 class Merge(NamedTuple):
@@ -34,6 +34,20 @@ class Merge(NamedTuple):
     before: str
     after: str
     theirs: str
+
+
+class Entered(NamedTuple):
+    """A worktree to work in.
+
+    Attributes:
+        worktree: the worktree.
+        is_new: whether it was created for this.
+        left_out: files of the project that should be in it and are not, each with the reason.
+    """
+
+    worktree: Worktree
+    is_new: bool
+    left_out: tuple[str, ...] = ()
 
 
 class Worktrees:
@@ -58,11 +72,8 @@ class Worktrees:
         self._home = home
         self._environ = environ
 
-    async def enter(self, name: str) -> tuple[Worktree, bool]:
-        """The worktree of a name, created if there is none; an empty name means a new one.
-
-        Returns:
-            The worktree, and whether it is new.
+    async def enter(self, name: str) -> Entered:
+        """Return the worktree of a name, created if there is none; an empty name means a new one.
 
         Raises:
             WorktreeError: it cannot be created, or its directory is gone.
@@ -70,13 +81,13 @@ class Worktrees:
         name = checked(name) if name else self.registry.free_name()
         known = next((one for one in self.registry.all() if one.name == name), None)
         if known is None:
-            return await self._create(name), True
+            return await self._create(name)
         if not known.exists:
             raise WorktreeError(
                 f"the directory {known.directory} of the worktree {name} is gone:"
                 f" `kaa worktrees drop {name}` forgets it"
             )
-        return known, False
+        return Entered(known, is_new=False)
 
     def directory_in(self, worktree: Worktree) -> str:
         """The directory in a worktree that corresponds to the one in which kaa was started."""
@@ -90,7 +101,7 @@ class Worktrees:
             WorktreeError: it cannot be compared.
         """
         async with self._states(worktree) as states:
-            return await states.diff(worktree.base, await states.snapshot(worktree.directory), *options)
+            return await states.diff(worktree.base, await states.snapshot(worktree.directory, worktree.base), *options)
 
     async def is_clean(self, worktree: Worktree) -> bool:
         """Whether everything that changed in a worktree was merged.
@@ -99,7 +110,7 @@ class Worktrees:
             WorktreeError: it cannot be compared.
         """
         async with self._states(worktree) as states:
-            tree = await states.snapshot(worktree.directory)
+            tree = await states.snapshot(worktree.directory, worktree.base)
             merged = worktree.merged is not None and worktree.merged.theirs == tree
             return merged or not await states.diff(worktree.base, tree, "--name-only")
 
@@ -135,7 +146,7 @@ class Worktrees:
                 )
             if merge.before == merge.after:
                 return merge
-            await states.apply(self.place, merge.before, merge.after)
+            await states.apply(self.place, merge.before, merge.after, worktree.base)
             done = None if undo else Merged(self.place, merge.before, merge.after, merge.theirs)
             if done is not None:  # until another merge, git must not remove these states
                 parent = await states.commit(done.before, worktree.base, "before")
@@ -161,10 +172,12 @@ class Worktrees:
                     f"the worktree {worktree.name} has changes that are not merged: `kaa worktrees diff"
                     f" {worktree.name}` shows them, --force drops them"
                 )
-            shutil.rmtree(worktree.directory)
+            _remove(worktree.directory)
+            if worktree.exists:
+                raise WorktreeError(f"{worktree.directory} cannot be removed completely: check its permissions")
         stays = ""
         if worktree.store:
-            shutil.rmtree(worktree.store, ignore_errors=True)
+            _remove(worktree.store)
         else:
             async with self._states(worktree) as states:
                 commit = await states.drop(worktree.name, worktree.branch, worktree.start)
@@ -173,7 +186,7 @@ class Worktrees:
         self.registry.forget(worktree.name)
         return stays
 
-    async def _create(self, name: str) -> Worktree:
+    async def _create(self, name: str) -> Entered:
         is_repository = _is_repository(self.project)
         directory, store = self.registry.directory(name), self.registry.store(name)
         begun = Worktree(
@@ -189,16 +202,20 @@ class Worktrees:
         try:
             async with self._states(begun) as states:
                 worktree = await _created(states, begun, self.place)
-                moved = await states.moved(worktree.directory, worktree.base)
-            put_back(moved, worktree.directory, self.place)
+                wanted = {
+                    *await states.include(self.place, worktree.directory),
+                    *await states.missing(worktree.directory, worktree.base),
+                }
+                hidden = frozenset(path for path in wanted if states.hides(os.path.join(self.place, path)))
+            left_out = put_back(sorted(wanted), self.place, worktree.directory, hidden)
         except BaseException:
-            shutil.rmtree(directory, ignore_errors=True)
+            _remove(begun.directory)
             if begun.store:
-                shutil.rmtree(store, ignore_errors=True)
+                _remove(begun.store)
             raise
         self.registry.save(worktree)
         TrustStore(self._home).carry_over(self.place, worktree.directory)
-        return worktree
+        return Entered(worktree, is_new=True, left_out=left_out)
 
     @asynccontextmanager
     async def _states(self, worktree: Worktree) -> AsyncIterator[States]:
@@ -240,21 +257,20 @@ async def _created(states: States, begun: Worktree, place: str) -> Worktree:
         await states.fill(begun.directory, tree)
     else:
         await states.add(begun.directory, begun.branch, start, tree)
-    await states.include(place, begun.directory)
     return msgspec.structs.replace(begun, base=base, start=start)
 
 
 async def _foreseen(states: States, worktree: Worktree, place: str, *, undo: bool) -> Merge:
     if place == worktree.directory:
         raise WorktreeError(f"the worktree {worktree.name} cannot be merged into itself: do that in {worktree.project}")
-    mine = await states.snapshot(place)
+    mine = await states.snapshot(place, worktree.base)
     merged = worktree.merged if worktree.merged is not None and worktree.merged.into == place else None
     if undo:
         if merged is None:
             raise WorktreeError(f"the worktree {worktree.name} was not merged here last")
         base, theirs = await states.commit(merged.after, "", "after"), merged.before
     else:
-        base, theirs = worktree.base, await states.snapshot(worktree.directory)
+        base, theirs = worktree.base, await states.snapshot(worktree.directory, worktree.base)
         if merged is not None:  # what was merged already is in both
             base = await states.commit(merged.theirs, "", "merged")
     tree, conflicts = await states.merge(base, mine, theirs)
@@ -273,6 +289,16 @@ def _owner(directory: str) -> str:
     except (OSError, msgspec.DecodeError):
         return ""
     return worktree.project if worktree.directory == directory else ""
+
+
+def _remove(directory: str) -> None:
+    """Remove a directory, whatever commands left in it; what resists stays."""
+    with suppress(FileNotFoundError):
+        parent = os.open(os.path.dirname(directory), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            remove_tree(os.path.basename(directory), parent)
+        finally:
+            os.close(parent)
 
 
 def _is_repository(directory: str) -> bool:
