@@ -18,9 +18,11 @@ def enter(stage: Stage, *messages: str, options: ConversationOptions = _OPTIONS)
     """Enter messages one after another. Returns what the last one, a command, answers."""
 
     async def scene(hosted: HostedConversation) -> str:
-        for message in messages:
-            last = await hosted.work.submit(user_message(message))
+        *earlier, command = messages
+        for message in earlier:
+            await hosted.work.submit(user_message(message))
             await hosted.work.settled()
+        last = await hosted.work.submit(user_message(command))
         assert isinstance(last, CommandReply)
         return last.text
 

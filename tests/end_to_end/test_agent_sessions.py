@@ -46,7 +46,7 @@ def listed(kaa: Kaa, agent: Path) -> str:
     return state
 
 
-def test_its_session_is_kept_beside_the_conversation_s(kaa: Kaa, server: ModelServer) -> None:
+def test_its_session_is_kept_beside_the_other_and_goes_on_with_what_it_knows(kaa: Kaa, server: ModelServer) -> None:
     server.begin([_LOOK, say("At a.py:3."), say("Done.")])
     kaa.run("-p", "hi")
 
@@ -59,12 +59,6 @@ def test_its_session_is_kept_beside_the_conversation_s(kaa: Kaa, server: ModelSe
     assert len(kaa.run("sessions", "list").out.strip().splitlines()) == 1
     assert (agent.stat().st_mode & 0o777, agent.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
-
-def test_it_goes_on_with_what_it_knows(kaa: Kaa, server: ModelServer) -> None:
-    server.begin([_LOOK, say("At a.py:3."), say("Done.")])
-    kaa.run("-p", "hi")
-    agent = session(kaa)
-
     server.begin([call("agent", agent=agent.stem, task="And the window?"), say("At b.py:4."), say("Done.")])
     kaa.run("-c", "-p", "go on")
 
@@ -72,17 +66,6 @@ def test_it_goes_on_with_what_it_knows(kaa: Kaa, server: ModelServer) -> None:
     assert [text.split("\n")[0] for text in said] == ["Find the door.", "At a.py:3.", "And the window?"]
     assert "At b.py:4." in [text for who, text in conversation(server.requests[2]) if who == "tool"][-1]
     assert session(kaa) == agent
-
-
-def test_one_that_there_is_not_is_named(kaa: Kaa, server: ModelServer) -> None:
-    names = ("explore-000000", "../explore-000000", "explore-", "general-..")
-    server.begin([*(call("agent", agent=name, task="Go on.") for name in names), say("Done.")])
-
-    kaa.run("-p", "hi")
-
-    results = [text for who, text in conversation(server.requests[-1]) if who == "tool"]
-    assert ["There is no agent" in text for text in results] == [True] * len(names)
-    assert not list(kaa.home.glob("sessions/*/*.jsonl.agents"))
 
 
 def test_killed_with_kaa_it_is_told_and_goes_on(kaa: Kaa, server: ModelServer) -> None:

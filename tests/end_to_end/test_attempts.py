@@ -215,39 +215,24 @@ def test_worktrees_survive_the_end_of_kaa(kaa: Kaa, server: ModelServer) -> None
     assert listed.out.count("1 file changed") == 2
 
 
-def replied(kaa: Kaa, *answers: str, changes: tuple[str, str]) -> tuple[list[dict[str, Any]], str, str]:
-    """Have a client of rpc mode answer the questions. The user edits `file` before the answer "Attempt 2".
-
-    Returns:
-        The questions, what the command replied, and all that the client saw.
-    """
+def test_a_user_looks_merges_and_drops(kaa: Kaa) -> None:
     asked = []
-    with AttemptsServer(two(*changes)) as server:
+    with AttemptsServer(two("echo x > good", "echo y > bad; rm file")) as server:
         kaa.use(server, "openai-completions")
         with rpc(kaa) as client:
             client.send({"type": "prompt", "message": _TASK, "id": "1"})
-            for answer in answers:
+            for answer in ("Attempt 1", "Back", "Attempt 1", "Show the diff", "Merge", "Drop them"):
                 question = client.event("extension_ui_request")
                 while question["method"] in ("setStatus", "notify", "setWidget"):
                     question = client.event("extension_ui_request")
                 asked.append(question)
-                if answer == "Attempt 2":
-                    (kaa.project / "file").write_text("yours\n")
                 client.send({"type": "extension_ui_response", "id": question["id"], "value": answer})
-            reply = client.event("command_reply")
+            reply = client.event("command_reply")["text"]
             client.end()
-    return asked, reply["text"], json.dumps(client.seen)
-
-
-def test_a_user_looks_merges_and_drops(kaa: Kaa) -> None:
-    changes = ("echo x > good", "echo y > bad; rm file")
-
-    asked, reply, _ = replied(kaa, "Attempt 1", "Show the diff", "Merge", "Drop them", changes=changes)
 
     first = next(one for one in compared(kaa) if one["number"] == 1)
     assert [one["title"].partition("\n")[0] for one in asked] == [
-        "Which attempt do you take over?",
-        "Merge attempt 1 into the project?",
+        *("Which attempt do you take over?", "Merge attempt 1 into the project?") * 2,
         "Merge attempt 1 into the project?",
         "Keep the 1 worktree of the other attempts?",
     ]
@@ -257,18 +242,6 @@ def test_a_user_looks_merges_and_drops(kaa: Kaa) -> None:
     taken = {"good", "file"} if first["passed"] else {"bad"}
     assert {path.name for path in kaa.project.iterdir()} == taken
     assert ":attempts-diff" in session_text(kaa)
-
-
-def test_a_user_takes_none_and_keeps_all_and_what_was_edited_meanwhile_stays(kaa: Kaa) -> None:
-    answers = ("Attempt 1", "Back", "Attempt 2", "None of them", "Keep them")
-
-    _, reply, seen = replied(kaa, *answers, changes=("echo mine > file", "echo mine > file"))
-
-    assert "Attempt 2 cannot be merged: you changed file meanwhile" in seen
-    assert "Nothing was merged." in reply
-    assert "Worktrees that stay:" in reply
-    assert len(names(kaa)) == 2
-    assert (kaa.project / "file").read_text() == "yours\n"
 
 
 def test_esc_stops_all_and_one_is_stopped_by_name(seat: Seat) -> None:
@@ -296,17 +269,22 @@ def seat() -> Iterator[Seat]:
         yield seat
 
 
-def test_the_terminal_shows_the_comparison_and_merges(seat: Seat) -> None:
-    with seat.open(sandbox="", script=two("echo x > good", "echo x > good; echo more >> file")) as program:
+def test_the_terminal_shows_the_comparison_and_what_the_user_edited_meanwhile_stays(seat: Seat) -> None:
+    changes = ("echo mine > file; echo x > good", "echo mine > file; echo x > good; seq 3 > more")
+    with seat.open(sandbox="", script=two(*changes)) as program:
         enter(program, _TASK)
         program.wait_for("smallest")  # it is the first that is offered
+        (seat.project / "file").write_text("yours\n")
         program.press("enter")
-        program.wait_for("Show the diff")
+        program.wait_for("cannot be merged: you changed file meanwhile")
+        program.wait_for("smallest")
+        program.press("escape")
+        program.wait_for("Keep them")
         program.press("enter")
-        program.wait_for("Drop them")
-        program.press("enter")
+        program.wait_for("Nothing was merged.")
         program.wait_for("Worktrees that stay")
         program.wait_for(is_idle)
 
-    assert sorted(path.name for path in seat.project.iterdir()) == ["file", "good"]
-    assert (seat.project / "file").read_text() == "old\n"
+    assert len(names(seat)) == 2
+    assert [path.name for path in seat.project.iterdir()] == ["file"]
+    assert (seat.project / "file").read_text() == "yours\n"

@@ -18,7 +18,6 @@ from tests.support.trusting import trust
 from tests.support.warm_start import COMMAND
 
 _SERVER = Path(__file__).parents[1] / "support" / "language_server.py"
-_ERROR = "[new error] a.py:1:5: SyntaxError: '(' was never closed"
 
 
 @pytest.fixture
@@ -57,26 +56,28 @@ def tool_results(request: Received) -> list[str]:
     return [text for who, text in conversation(request) if who == "tool"]
 
 
-@pytest.mark.parametrize("tool", ["write", "edit", "apply_patch"])
-def test_a_new_error_follows_the_result_of_the_edit(kaa: Kaa, server: ModelServer, tool: str) -> None:
+def test_a_new_error_follows_the_result_of_each_kind_of_edit(kaa: Kaa, server: ModelServer) -> None:
     use(kaa)
-    (kaa.project / "a.py").write_text("x = 1\n")
-    patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-x = 1\n+x = (1\n*** End Patch\n"
-    calls = {
-        "write": call("write", path="a.py", content="x = (1\n"),
-        "edit": call("edit", path="a.py", edits=[{"oldText": "x = 1", "newText": "x = (1"}]),
-        "apply_patch": call("apply_patch", patch=patch),
-    }
-    server.begin([calls[tool], say("Done.")])
+    for name in ("edited.py", "patched.py"):
+        (kaa.project / name).write_text("x = 1\n")
+    patch = "*** Begin Patch\n*** Update File: patched.py\n@@\n-x = 1\n+x = (1\n*** End Patch\n"
+    calls = [
+        call("write", path="written.py", content="x = (1\n"),
+        call("edit", path="edited.py", edits=[{"oldText": "x = 1", "newText": "x = (1"}]),
+        call("apply_patch", patch=patch),
+    ]
+    server.begin([*calls, say("Done.")])
 
     finished = kaa.run("--mode", "json", "-p", "go", "--tools", "+apply_patch")
 
     assert finished.code == 0, finished.err
-    [result] = tool_results(server.requests[-1])
-    assert result.count(_ERROR) == 1
-    ends = [event for event in finished.events if event["type"] == "tool_execution_end"]
-    details = ends[-1]["result"]["details"]
-    assert _ERROR.removeprefix("[new error] ") in details["newErrors"][0]
+    errors = [f"{name}.py:1:5: SyntaxError: '(' was never closed" for name in ("written", "edited", "patched")]
+    results = tool_results(server.requests[-1])
+    ends = [event["result"] for event in finished.events if event["type"] == "tool_execution_end"]
+    told = [result["details"]["newErrors"][0] for result in ends if "newErrors" in result["details"]]
+    for error, result, detail in zip(errors, results, told, strict=True):
+        assert result.count(f"[new error] {error}") == 1
+        assert error in detail
 
 
 def test_without_the_switch_the_result_is_as_it_was(kaa: Kaa, server: ModelServer) -> None:
@@ -86,15 +87,6 @@ def test_without_the_switch_the_result_is_as_it_was(kaa: Kaa, server: ModelServe
     assert kaa.run("-p", "go").code == 0
 
     assert tool_results(server.requests[-1]) == ["Created a.py (7 bytes)."]
-
-
-def test_the_language_server_of_the_settings_is_asked(kaa: Kaa, server: ModelServer) -> None:
-    use(kaa)
-    server.begin([call("write", path="a.fake", content="ERROR red\n"), say("Done.")])
-
-    assert kaa.run("-p", "go").code == 0
-
-    assert tool_results(server.requests[-1]) == ["Created a.fake (10 bytes).\n\n[new error] a.fake:1:1: red (fake 7)"]
 
 
 def test_a_server_of_the_project_is_started_once_its_file_is_trusted(kaa: Kaa, server: ModelServer) -> None:

@@ -12,7 +12,7 @@ class Notices:
         texts: those that were shown.
     """
 
-    shows: Collection[DisplayKind] = ("notice",)
+    shows: Collection[DisplayKind] = frozenset({"notice"})
 
     def __init__(self) -> None:
         self.texts: list[str] = []

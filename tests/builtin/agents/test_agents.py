@@ -119,6 +119,16 @@ def test_what_cannot_be_run_says_why(agents: Agents) -> None:
     assert "The agent scribe cannot be run: none of the tools of its definition is there." in powerless
 
 
+def test_one_that_has_no_session_cannot_go_on(agents: Agents) -> None:
+    names = ("explore-000000", "../explore-000000", "explore-", "general-..")
+
+    agents.play([*(call("agent", agent=name, task="Go on.") for name in names), say("Done.")])
+
+    assert ["There is no agent" in text for text in agents.results()] == [True] * len(names)
+    assert list(agents.stage.home.glob("sessions/*/*.jsonl"))
+    assert not list(agents.stage.home.glob("sessions/*/*.jsonl.agents"))
+
+
 def test_the_user_sees_the_agents(agents: Agents) -> None:
     agents.define(more="permission: read-only")
 
