@@ -21,8 +21,12 @@ Request: TypeAlias = dict[str, Any]  # any: the types of `warm_start.Start`
 
 # clone(2): the child's parent is that of the caller.
 _CLONE_PARENT = 0x8000
+_PR_SET_DUMPABLE = 4  # prctl(2)
 _CLONE_NUMBERS = {"x86_64": 56, "aarch64": 220}
 _LIMIT = 1 << 20
+
+# From beside this file, which belongs to no package here.
+_launcher: Any = import_module("launcher")  # any: what mypy knows as tests.support.launcher
 
 # With these comes nearly all that a run without a terminal, with one, and by rpc needs; more makes each fork slower.
 _LOADED = (
@@ -108,6 +112,9 @@ def _become(request: Request, command: str, descriptors: list[int]) -> None:
         os.close(line)
     os.umask(request["umask"])
     os.chdir(request["cwd"])
+    if launch := request["launch"]:
+        _launcher.become(launch)
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)  # as after the start of a program
     os.environ.clear()
     os.environ.update(request["environ"])
     time.tzset()

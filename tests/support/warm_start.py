@@ -5,6 +5,7 @@ instance in benchmarks, it is a plain process of `COMMAND`. `KAA_TESTS_COLD=1` m
 """
 
 import inspect
+import json
 import os
 import re
 import socket
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import Any, AnyStr
 
 import msgspec
+
+from tests.support import launcher
 
 COMMAND = str(Path(sysconfig.get_path("scripts")) / "kaa")
 
@@ -93,20 +96,38 @@ class KaaProcess(subprocess.Popen[AnyStr]):
     Args:
         arguments: program and arguments; another program than `COMMAND` is started as usual.
         terminal: the path of a terminal that becomes that of the process, and its standard streams.
+        launch: what the process becomes before it is the command; its command, environment and directory are those of
+            the process.
+        is_read: whether the test reads what the kernel keeps of the start: arguments and environment in /proc.
         options: those of `Popen`.
     """
 
-    def __init__(self, arguments: list[str], *, terminal: str = "", **options: Any) -> None:  # any: as Popen has them
+    def __init__(
+        self,
+        arguments: list[str],
+        *,
+        terminal: str = "",
+        launch: launcher.Launch | None = None,
+        is_read: bool = False,
+        **options: Any,  # any: as Popen has them
+    ) -> None:
         self._terminal = terminal
+        self._launch = launch
+        self._is_read = is_read
         super().__init__(arguments, **options)
 
     def _execute_child(self, *given: Any) -> None:  # any: private to Popen, and found by name
         start: Any = super()._execute_child  # type: ignore[misc] # not in typeshed
         call: dict[str, Any] = dict(inspect.signature(start).bind(*given).arguments)
-        if not _can_be_warm(call):
+        if self._is_read or not _can_be_warm(call):
             if self._terminal:
                 call["args"] = [*_ON_TERMINAL, self._terminal, *call["args"]]
                 call["executable"] = None
+            if self._launch:
+                call["args"] = [sys.executable, "-I", "-S", launcher.__file__]
+                call["executable"] = None
+                call["cwd"] = None
+                call["env"] = {launcher.VARIABLE: json.dumps(self._launch)}
             start(**call)
             return
         streams = (("p2cread", 0), ("c2pwrite", 1), ("errwrite", 2))
@@ -116,6 +137,7 @@ class KaaProcess(subprocess.Popen[AnyStr]):
             "environ": call["env"],
             "session": call["start_new_session"],
             "terminal": self._terminal,
+            "launch": self._launch,
             "umask": _umask(),
         }
         self.pid = _servers[-1].fork(request, [own if call[name] == -1 else call[name] for name, own in streams])

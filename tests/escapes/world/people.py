@@ -1,7 +1,6 @@
 """As whom the sandbox is started: root and an ordinary user, who need not exist."""
 
 import functools
-import json
 import os
 import subprocess
 import sys
@@ -10,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from tests.escapes.world import launcher
+from tests.support.launcher import Launch
+from tests.support.warm_start import KaaProcess
 
 # Owns nothing on any machine, and is not the "nobody" as whom namespaces show the files of everyone they do not know.
 _ORDINARY_UID = 54321
-_LAUNCHER = Path(launcher.__file__).resolve()
-_SOURCE = _LAUNCHER.parents[3] / "src"
+_WORLD = Path(__file__).resolve().parent
+_SOURCE = _WORLD.parents[2] / "src"
 
 
 class Person(NamedTuple):
@@ -65,10 +65,14 @@ class Person(NamedTuple):
         stdin: int | IO[bytes] = subprocess.DEVNULL,
         controlling_terminal: bool = False,
         pass_fds: Sequence[int] = (),
+        is_read: bool = False,
     ) -> "subprocess.Popen[bytes]":
-        """Start a command as them, with its outputs in pipes."""
+        """Start a command as them, with its outputs in pipes.
+
+        If its arguments or environment are read in /proc (`is_read`), they are there as after every start.
+        """
         changes = self.uid >= 0
-        launch: launcher.Launch = {
+        launch: Launch = {
             "uid": self.uid,
             "own_mounts": own_mounts or changes,
             "reach": _to_reach() if changes else [],
@@ -79,15 +83,18 @@ class Person(NamedTuple):
             "directory": str(directory),
             "command": list(command),
         }
-        return subprocess.Popen(
-            [sys.executable, "-I", "-S", str(_LAUNCHER)],
+        process: KaaProcess[bytes] = KaaProcess(
+            list(command),
+            launch=launch,
+            is_read=is_read,
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={launcher.VARIABLE: json.dumps(launch)},
+            env=environment,
             pass_fds=pass_fds,
             start_new_session=not controlling_terminal,
         )
+        return process
 
 
 def everyone() -> list[Person]:
@@ -102,7 +109,7 @@ ORDINARY = Person("ordinary", _ORDINARY_UID if os.geteuid() == 0 else -1)
 @functools.cache
 def _to_reach() -> list[str]:
     """What is needed: the interpreter by all its names, the packages, our own source, what runs in kaa's place."""
-    found = {sys.prefix, sys.base_prefix, sysconfig.get_path("purelib"), str(_SOURCE), str(_LAUNCHER.parent)}
+    found = {sys.prefix, sys.base_prefix, sysconfig.get_path("purelib"), str(_SOURCE), str(_WORLD)}
     link = sys.executable
     while True:
         found.add(str(Path(link).parent.parent))

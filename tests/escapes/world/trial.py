@@ -191,6 +191,7 @@ class _Trial:
             stdin=subprocess.DEVNULL if terminal is None else terminal,
             controlling_terminal=terminal is not None,
             pass_fds=descriptors,
+            is_read=any(canary.environment().keys() - {"HOME"} for canary in self._canaries.values()),
         )
 
     def _flags(self) -> list[str]:

@@ -48,6 +48,12 @@ class Launch(TypedDict):
 def main() -> None:
     """Do what the variable says."""
     launch: Launch = json.loads(os.environ[VARIABLE])
+    become(launch)
+    os.execve(launch["command"][0], launch["command"], launch["environment"])
+
+
+def become(launch: Launch) -> None:
+    """Become the process that is to be the command."""
     if launch["own_mounts"]:
         _checked(_libc.unshare(_CLONE_NEWNS), "unshare")
         _mount("none", "/", "", _MS_REC | _MS_PRIVATE)
@@ -64,7 +70,6 @@ def main() -> None:
     with open(launch["pid_file"], "w") as file:
         file.write(str(os.getpid()))
     os.chdir(launch["directory"])
-    os.execve(launch["command"][0], launch["command"], launch["environment"])
 
 
 def _make_reachable(paths: list[str]) -> None:
