@@ -99,9 +99,9 @@ def test_a_session_is_busy_while_its_process_lives_and_free_when_it_was_killed(t
 
 _SAID = ("one", "zwei ü", "三", "four")
 
-# For each size that the file may reach, forks a process that says the above and is killed by the kernel with the first
-# byte beyond. Prints how much of it each had been told is written.
-_KILLED_AT_EVERY_BYTE = """
+# For each of these sizes that the file may reach, forks a process that says the above and is killed by the kernel with
+# the first byte beyond. Prints how much of it each had been told is written.
+_KILLED_AT_SIZES = """
 import json, os, resource, signal, sys
 from pathlib import Path
 from kaa.session.entries import MessageEntry
@@ -117,7 +117,7 @@ def speak(path, told):
         store.append(MessageEntry(message=say(text)))
         os.write(told, b".")
 
-for size in range(int(sys.argv[3])):
+for size in json.loads(sys.argv[3]):
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -135,10 +135,11 @@ for size in range(int(sys.argv[3])):
 
 def test_a_process_killed_at_any_byte_of_any_write_loses_nothing_that_it_was_told_is_written(tmp_path: Path) -> None:
     whole = _said(tmp_path / "whole.jsonl")
-    arguments = [str(tmp_path), json.dumps(_SAID), str(len(whole))]
+    sizes = _telling_sizes(whole)
+    arguments = [str(tmp_path), json.dumps(_SAID), json.dumps(sizes)]
 
     done = subprocess.run(
-        [sys.executable, "-c", _KILLED_AT_EVERY_BYTE, *arguments],
+        [sys.executable, "-c", _KILLED_AT_SIZES, *arguments],
         cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
@@ -149,7 +150,7 @@ def test_a_process_killed_at_any_byte_of_any_write_loses_nothing_that_it_was_tol
     assert {signal_number for signal_number, _ in outcomes} == {signal.SIGXFSZ}
     assert {told for _, told in outcomes} == {0, 1, 2, 3}  # it was killed in every one of the writes
     header_length = whole.index(b"\n")
-    for size, (_, told) in enumerate(outcomes):
+    for size, (_, told) in zip(sizes, outcomes, strict=True):
         path = tmp_path / f"{size}.jsonl"
         left = path.read_bytes()
         assert len(left) == size
@@ -166,6 +167,16 @@ def test_a_process_killed_at_any_byte_of_any_write_loses_nothing_that_it_was_tol
         assert kept == list(_SAID[: len(kept)])
         assert len(kept) >= told
         assert path.read_bytes().startswith(left)
+
+
+def _telling_sizes(whole: bytes) -> list[int]:
+    """Return sizes near the ends of lines and in characters of several bytes, and each seventh of the others."""
+    ends = [index + 1 for index, byte in enumerate(whole) if byte == ord("\n")]
+    return [
+        size
+        for size in range(len(whole))
+        if size % 7 == 0 or size < 10 or whole[size] >= 0x80 or any(abs(size - end) < 10 for end in ends)
+    ]
 
 
 @contextmanager

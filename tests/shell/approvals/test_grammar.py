@@ -178,7 +178,7 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(_COMMANDS)
 def test_bash_runs_nothing_but_what_rules_were_shown(empty: Path, command: str) -> None:
     script = read(command)
