@@ -23,7 +23,7 @@ settings.load_profile("each run")
 
 
 def pytest_configure() -> None:
-    """Make `python3` the interpreter of the tests: a launcher in its place, such as pyenv's, takes ten times as long."""
+    """Make `python3` the interpreter of the tests: a launcher in its place, such as pyenv's, takes ten times longer."""
     own = Path(sys.base_prefix, "bin")
     directories = os.environ["PATH"].split(os.pathsep)
     if directories[0] != str(own) and (own / "python3").exists():

@@ -1,10 +1,12 @@
 """Which commands kaa offers to run outside the sandbox."""
 
+from pathlib import Path
+
 import pytest
 
 from kaa.core.messages import ToolCall
 from kaa.shell.approvals.calls import examine
-from kaa.shell.approvals.leaving import objection_to_leaving
+from kaa.shell.approvals.leaving import hooks_outside, objection_to_leaving
 from tests.shell.approvals.judging import CONFINED, ROOT
 
 
@@ -151,3 +153,41 @@ def test_nothing_that_loses_or_writes_something_outside_the_project_may_leave(co
 
 def test_a_program_that_commands_can_write_may_not() -> None:
     assert objection("git push", "git is /project/bin/git") == "git is /project/bin/git"
+
+
+@pytest.mark.parametrize(
+    ("command", "hooks"),
+    [
+        ("git push", "pre-push"),
+        ("git -C . push origin main", "pre-push"),
+        ("git push --no-verify", None),
+        ("git fetch", None),
+        ("echo git push", None),
+        ("git pull", None),
+    ],
+)
+def test_hooks_that_run_outside_are_named(tmp_path: Path, command: str, hooks: str | None) -> None:
+    hook = tmp_path / ".git" / "hooks" / "pre-push"
+    hook.parent.mkdir(parents=True)
+    hook.touch()
+    (hook.parent / "post-merge.sample").touch()
+
+    said = hooks_outside(examine(ToolCall("1", "bash", {"command": command}), "command", CONFINED), str(tmp_path))
+
+    assert (said or "").partition(" with your rights")[0] == (f"git runs the hook {hooks}" if hooks else "")
+
+
+def test_hooks_elsewhere_count_too(tmp_path: Path) -> None:
+    call = examine(ToolCall("1", "bash", {"command": "git push"}), "command", CONFINED)
+    (tmp_path / ".git").mkdir()
+    without = hooks_outside(call, str(tmp_path))
+
+    (tmp_path / ".git" / "config").write_text("[core]\n\thooksPath = .husky/_\n")
+    elsewhere = hooks_outside(call, str(tmp_path))
+    worktree = tmp_path / "worktree"
+    worktree.mkdir()
+    (worktree / ".git").write_text("gitdir: /elsewhere/.git/worktrees/x\n")
+
+    assert without is None
+    assert elsewhere == hooks_outside(call, str(worktree))
+    assert "pre-push" in str(elsewhere)

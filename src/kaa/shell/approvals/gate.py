@@ -287,6 +287,12 @@ class Gate:
 
         return loss_outside(call, self._sandbox.root, self._sandbox.writable)
 
+    def _hooks_outside(self, call: JudgedCall) -> str | None:
+        """Which hooks of git run with a command that is to leave the sandbox, in a sentence; None if there are none."""
+        from kaa.shell.approvals.leaving import hooks_outside  # lazy, as above
+
+        return hooks_outside(call, self._sandbox.root)
+
     @property
     def _is_held_back(self) -> bool:
         """Whether commands without a permit stay in a sandbox."""
@@ -539,6 +545,8 @@ class Gate:
     async def _ask(self, call: JudgedCall, question: Approval, *, rules_count: bool) -> Allowed | Denied:
         """Ask until there is an answer that can be taken."""
         outside = OUTSIDE in question.escalations
+        if outside and (hooks := self._hooks_outside(call)) is not None:
+            question = msgspec.structs.replace(question, warning="; ".join(filter(None, (question.warning, hooks))))
         while self.asker.can_ask:
             answer = await self.asker.ask(question)
             try:

@@ -55,6 +55,12 @@ _RUNNING = frozenset(
 # What git does with a remote, and what it may sign. Whether that needs a key, often only its configuration says.
 _OF_GIT = frozenset({"clone", "commit", "fetch", "ls-remote", "pull", "push", "remote", "tag"})
 _OF_SUBMODULES = frozenset({"add", "init", "status", "sync", "update"})  # `foreach` runs what it is given
+# Hooks that run with these: githooks(5).
+_HOOKS = {
+    "commit": ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"),
+    "pull": ("post-merge", "pre-rebase", "post-rewrite", "post-checkout"),
+    "push": ("pre-push",),
+}
 # Options with which they run another program, or obey another file, than their words show.
 _RUNNING_OPTIONS = {
     "git": (
@@ -78,6 +84,7 @@ _ELSEWHERE = re.compile(r"(?:-[^=]*=)?(?:file:)?(?P<path>[/~].*|\.\.|\.\./.*|.*/
 _DESTROYING = frozenset(
     "chattr chgrp chmod chown dd rm rmdir setfacl shred truncate unlink wipefs".split()  # noqa: SIM905
 )
+_MOST_CONFIGURATION = 256 * 1024
 _OVERWRITES = re.compile(r"[0-9&]*>(?!>)")
 _OVERWRITING = frozenset("cp install ln mv rsync tee".split())  # noqa: SIM905
 
@@ -127,6 +134,24 @@ def loss_outside(call: JudgedCall, root: str, writable: Sequence[str]) -> str | 
     return None
 
 
+def hooks_outside(call: JudgedCall, root: str) -> str | None:
+    """Return which hooks git may run outside with a command, a sentence; None if there are none.
+
+    Args:
+        call: a call of a tool that runs commands.
+        root: the project.
+    """
+    commands = call.reach.commands if call.reach is not None else ()
+    words = [
+        command for command in commands if program_name(command[0] or "") == "git" and "--no-verify" not in command
+    ]
+    names = dict.fromkeys(hook for command in words for word in command[1:2] for hook in _HOOKS.get(word or "", ()))
+    hooks = [name for name in names if _has_hook(root, name)]
+    if not hooks:
+        return None
+    return f"git runs the hook {', '.join(hooks)} with your rights, and with it what this hook runs of the project"
+
+
 def harm_at(call: JudgedCall, blocked: Sequence[Blocked]) -> str | None:
     """Return why no permission to write is offered for what was blocked, a sentence; None if one may be.
 
@@ -149,6 +174,18 @@ def harm_at(call: JudgedCall, blocked: Sequence[Blocked]) -> str | None:
     redirections = [text for command in call.reach.simple for text in command.redirections]
     overwrites = any(_OVERWRITES.match(text) for text in redirections)
     return f"it overwrites {existing}" if overwrites and existing is not None else None
+
+
+def _has_hook(root: str, name: str) -> bool:
+    """Whether the project may have a hook: in its repository, or where its configuration says that hooks are."""
+    directory = os.path.join(root, ".git")
+    if not os.path.isdir(directory) or os.path.exists(os.path.join(directory, "hooks", name)):
+        return os.path.lexists(directory)  # of a worktree, the repository is elsewhere
+    try:
+        with open(os.path.join(directory, "config"), encoding="utf-8", errors="replace") as file:
+            return "hookspath" in file.read(_MOST_CONFIGURATION).lower()
+    except OSError:
+        return False
 
 
 def _hidden(command: SimpleCommand, root: str, *, moves: bool) -> str | None:
