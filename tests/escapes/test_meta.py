@@ -1,9 +1,10 @@
 """The attempts are worth something: there are enough, and without a sandbox they do the harm they are meant to."""
 
+from collections.abc import Mapping
+
 import pytest
 
-from kaa.hands.policy import PROTECTED_NAMES
-from tests.escapes.attempts import persistence
+from kaa.hands.executed_names import AGENTS, EDITORS, INTERPRETERS, LANGUAGE_SERVERS, OF_GIT, SHELLS
 from tests.escapes.attempts.kit import NO_GIT, Attempt
 from tests.escapes.conftest import Judge, need
 from tests.escapes.world.catalogue import MODULES, all_attempts, is_escape, makes_sense_for, modules_on_disk
@@ -37,10 +38,11 @@ def test_each_has_a_canary_and_says_what_it_tries() -> None:
         assert each.summary, each.name
 
 
-def test_every_protected_name_is_tried() -> None:
-    tried = {name.partition("/")[0] for name in persistence.PROTECTED}
+@pytest.mark.parametrize("kind", [AGENTS, EDITORS, LANGUAGE_SERVERS, SHELLS, INTERPRETERS, OF_GIT])
+def test_names_of_every_kind_are_tried(kind: Mapping[str, str]) -> None:
+    tried = {each.name.removeprefix("persistence.create ").partition("/")[0] for each in all_attempts()}
 
-    assert tried >= set(PROTECTED_NAMES)
+    assert tried & kind.keys()
 
 
 @pytest.mark.parametrize("attempt", _PROVABLE)

@@ -5,6 +5,7 @@ A different policy needs different hands. Nothing of it can come from the model,
 
 from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
+from kaa.hands.executed_names import AGENTS, EDITORS, INTERPRETERS, LANGUAGE_SERVERS, OF_GIT, SHELLS
 from kaa.hands.fields import flag, mapping, pairs, text, texts
 from kaa.hands.wire import Header, WireError
 
@@ -104,69 +105,7 @@ def _one_of(choices: tuple[_Choice, ...], word: str) -> _Choice:
 
 # Names that other programs execute or obey when somebody opens a directory: an editor, an agent, a shell, a debugger or
 # an interpreter. (`.git` has rules of its own; `protected.py` says what else is protected, and where.)
-PROTECTED_NAMES = (
-    # agents
-    ".kaa",
-    ".pi",
-    ".codex",
-    ".claude",
-    ".gemini",
-    ".cursor",
-    ".agents",
-    ".aider.conf.yml",
-    ".amazonq",
-    ".augment",
-    ".continue",
-    ".crush.json",
-    ".factory",
-    ".junie",
-    ".kilocode",
-    ".kiro",
-    ".opencode",
-    ".qwen",
-    ".roo",
-    ".trae",
-    ".windsurf",
-    ".mcp.json",
-    "crush.json",
-    "opencode.json",
-    "opencode.jsonc",
-    # editors
-    ".vscode",
-    ".idea",
-    ".zed",
-    ".fleet",
-    ".helix",
-    ".theia",
-    ".devcontainer",
-    ".devcontainer.json",
-    ".dir-locals.el",
-    ".dir-locals-2.el",
-    ".exrc",
-    ".nvim.lua",
-    ".nvimrc",
-    ".vimrc",
-    # shells, debuggers and interpreters
-    ".envrc",
-    ".mise",
-    ".mise.toml",
-    "mise.toml",
-    "mise.local.toml",
-    ".gdbinit",
-    ".lldbinit",
-    ".pdbrc",
-    ".Rprofile",
-    ".Renviron",
-    ".RData",
-    ".ghci",
-    ".iex.exs",
-    ".irbrc",
-    ".ocamlinit",
-    ".pryrc",
-    # hooks of git
-    ".gitmodules",
-    ".husky",
-)
+PROTECTED_NAMES = (*AGENTS, *EDITORS, *LANGUAGE_SERVERS, *SHELLS, *INTERPRETERS, *OF_GIT)
 # What git executes or obeys inside a `.git`, protected also when its other content may be written.
 # `MERGE_RR` and `rr-cache` have git copy the files of a conflict from and to wherever they say.
 PROTECTED_GIT_NAMES = ("hooks", "config", "config.worktree", "commondir", "rr-cache", "MERGE_RR")

@@ -8,12 +8,15 @@ import os
 import stat
 from collections.abc import Sequence
 
+from kaa.hands.executed_names import BEGINNINGS, CHOICES, ENDINGS, MADE_BY_TOOLS
 from kaa.hands.policy import GUARDED_DEPTH, PROTECTED_NAMES
 
 # In repositories below the top, git and husky obey them only if the configuration says so, and that is judged.
 _AT_TOP = frozenset((".gitmodules", ".husky"))
 _EVERYWHERE = frozenset(name.casefold() for name in PROTECTED_NAMES) - _AT_TOP
-PROTECTED_ENDINGS = (".code-workspace",)
+PROTECTED_ENDINGS = tuple(ENDINGS)
+_BEGINNINGS = tuple(BEGINNINGS)
+_FIRST_LETTERS = tuple(beginning for beginning, _ in _BEGINNINGS)
 # Directories that kaa makes while it runs, see `confinement/placeholders.py`. Not here: names of files, since git shows
 # an empty file, and directories that mean something to a program as soon as they exist. `.husky` and `.devcontainer`
 # make tools offer or run something, `.idea` and `.helix` mark the root of a project, opencode installs packages in its
@@ -23,25 +26,24 @@ PLACEHOLDER_NAMES = (
     *(".factory", ".junie", ".kilocode", ".kiro", ".qwen", ".roo", ".trae", ".windsurf"),
     *(".vscode", ".zed", ".fleet", ".theia", ".mise"),
 )
-# What may be made, as long as nothing in it executes: package managers and version control make them by themselves.
-JUDGED_PATHS = (
-    ".cargo/config",
-    ".cargo/config.toml",
-    ".github/hooks",
-    ".hg/hgrc",
-    ".hg/hgrc-not-shared",
-    ".hg/sharedpath",
-    ".jj/repo/config.toml",
-    ".yarnrc",
-    ".yarnrc.yml",
-)
+# What may be made, as long as nothing in it executes. At the top, what exists is protected as a whole.
+JUDGED_PATHS = tuple(MADE_BY_TOOLS)
 _JUDGED = tuple(path.split("/") for path in JUDGED_PATHS)
-_JUDGED_FIRST = frozenset(path[0] for path in _JUDGED)
-# What may have to be looked at, in lower case: the guard sees every name of a project.
-GUARDED_NAMES = _EVERYWHERE | _AT_TOP | _JUDGED_FIRST | {".git"}
+_JUDGED_FIRST = frozenset(path[0] for path in _JUDGED) | CHOICES.keys()
+# In lower case.
+_GUARDED_NAMES = _EVERYWHERE | _AT_TOP | _JUDGED_FIRST | {".git"}
 
 # Permissions of the files over which others are mounted.
 STUB_MODE = 0
+
+
+def may_be_guarded(folded: str) -> bool:
+    """Whether a name, in lower case, may have to be looked at: the guard sees every name of a project."""
+    return (
+        folded in _GUARDED_NAMES
+        or folded.endswith(PROTECTED_ENDINGS)
+        or (folded.startswith(_FIRST_LETTERS) and _is_protected_beginning(folded))
+    )
 
 
 def is_protected_name(name: str, depth: int) -> bool:
@@ -52,7 +54,16 @@ def is_protected_name(name: str, depth: int) -> bool:
         depth: how many directories it is below a writable one; 0 at the top.
     """
     folded = name.casefold()
-    return folded in _EVERYWHERE or folded.endswith(PROTECTED_ENDINGS) or (not depth and folded in _AT_TOP)
+    return (
+        folded in _EVERYWHERE
+        or folded.endswith(PROTECTED_ENDINGS)
+        or _is_protected_beginning(folded)
+        or (not depth and folded in _AT_TOP)
+    )
+
+
+def _is_protected_beginning(folded: str) -> bool:
+    return any(folded.startswith(beginning) and folded.endswith(end) for beginning, end in _BEGINNINGS)
 
 
 def is_judged_name(name: str) -> bool:

@@ -73,6 +73,26 @@ PROTECTED = (
     ".hg/hgrc",
     ".jj/repo/config.toml",
 )
+# Further ones, to be created only; `tests/hands/guard` tries the names that are missing here.
+_FURTHER = (
+    ".agent/workflows/evil.md",
+    ".copilot/mcp-config.json",
+    ".openhands/setup.sh",
+    ".clinerules/hooks/evil",
+    ".vim/coc-settings.json",
+    ".lvimrc",
+    ".replit",
+    "evil.sublime-project",
+    ".solargraph.yml",
+    ".mise.local.toml",
+    "mise.evil.toml",
+    ".autoenv.zsh",
+    ".octaverc",
+    ".lazygit.yml",
+    ".config/mise.toml",
+    ".config/mise/config.toml",
+    "sub/.copilot/mcp-config.json",
+)
 # Editors, agents and shells open directories below the top as well.
 _BELOW = ("sub/.vscode/tasks.json", "a/b/.envrc", "a/.claude/settings.json", "a/b/c/d/e/f/.mcp.json")
 # What shells, desktops, daemons and interpreters run or obey, below the home.
@@ -128,7 +148,7 @@ for _name in PROTECTED:
     )(_append)
 
 
-for _name in _BELOW:
+for _name in (*_FURTHER, *_BELOW):
     attempt("kept", name=f"create {_name}", base="project", path=_name)(_create)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from kaa.hands import guard, wire
+from kaa.hands.executed_names import CHOICES
 from kaa.hands.guard import service, watcher
 from kaa.hands.guard.judged import JUDGES
 from kaa.hands.guard.quarantine import MountedError, move_away
@@ -153,18 +154,22 @@ def _stage_for(path: Path) -> Path:
     return stage / os.urandom(4).hex()
 
 
-@pytest.mark.parametrize("name", PROTECTED_NAMES)
-def test_a_new_protected_name_is_moved_away_and_kept(project: Path, start: Callable[..., Brain], name: str) -> None:
+def test_new_protected_names_are_moved_away_and_kept(project: Path, start: Callable[..., Brain]) -> None:
     brain = start()
+    names = [*PROTECTED_NAMES, "evil.code-workspace", "evil.sublime-project", "mise.ci.toml", ".mise.ci.local.toml"]
 
-    stage = _stage_for(project / name)
-    stage.mkdir()
-    (stage / "tasks.json").write_text("evil")
-    stage.rename(project / name)
+    moved: dict[str, str] = {}
+    for start_of_batch in range(0, len(names), 10):  # one check reports a few dozen findings
+        for name in names[start_of_batch : start_of_batch + 10]:
+            stage = _stage_for(project / name)
+            stage.mkdir()
+            (stage / "tasks.json").write_text("evil")
+            stage.rename(project / name)
+        moved |= brain.check()
 
-    assert brain.check() == {name: f"{name}.kaa-blocked"}
-    assert not (project / name).exists()
-    assert (project / f"{name}.kaa-blocked" / "tasks.json").read_text() == "evil"
+    assert moved == {name: f"{name}.kaa-blocked" for name in names}
+    assert not [name for name in names if (project / name).exists()]
+    assert {(project / f"{name}.kaa-blocked" / "tasks.json").read_text() for name in names} == {"evil"}
     assert brain.check() == {}
 
 
@@ -247,6 +252,22 @@ def test_a_change_further_down_is_undone(project: Path, start: Callable[..., Bra
         ("sub/.hg/sharedpath", "../evil\n"),
         (".jj/repo/config.toml", '[ui]\npager = "evil"'),
         (".github/hooks/x.json", "{}"),
+        (".config/mise.toml", "[env]"),
+        ("sub/.config/mise/conf.d/x.toml", "[env]"),
+        ("mise/config.toml", "[env]"),
+        ("rust-toolchain.toml", '[toolchain]\npath = "evil"\n'),
+        ("rust-toolchain.toml", 'toolchain.path = "evil"\n'),
+        ("sub/rust-toolchain", '[toolchain]\n"p\\u0061th" = "evil"\n'),
+        (".tool-versions", "nodejs path:evil\n"),
+        (".tool-versions", "nodejs {{exec(command='evil')}}\n"),
+        ("global.json", '{"sdk": {"paths": ["evil"]}}'),
+        ("global.json", '{"sdk": {"p\\u0061ths": ["evil"]}}'),
+        (".luarc.json", '{"runtime.plugin": "evil.lua"}'),
+        ("hie.yaml", "cradle:\n  bios:\n    program: evil\n"),
+        ("hie.yaml", 'cradle: {"b\\x69os": {"pr\\x6fgram": "evil"}}'),
+        (".sl/config", "[hooks]\nupdate = evil\n"),
+        (".pijul/config", "[hooks]"),
+        ("_darcs/prefs/defaults", "apply posthook evil\n"),
     ],
 )
 def test_what_a_file_would_make_others_execute_is_moved_away(
@@ -272,6 +293,19 @@ def test_what_a_file_would_make_others_execute_is_moved_away(
         (".hg/hgrc", "# example\n[paths]\ndefault = https://example.org/x\n"),
         (".github/workflows/test.yml", "on: push\n"),
         (".jj/repo/store/type", "git"),
+        (
+            "rust-toolchain.toml",
+            '# ours\n[toolchain]\nchannel = "1.90"\ncomponents = [\n  "clippy",\n]\nprofile = "minimal"\n',
+        ),
+        ("rust-toolchain", "nightly-2026-01-01\n"),
+        (".tool-versions", "nodejs 22.1.0\npython 3.13.1 # ours\n"),
+        ("global.json", '{"sdk": {"version": "10.0.100", "rollForward": "latestFeature"}}'),
+        (".luarc.json", '{"runtime.version": "LuaJIT"}'),
+        ("hie.yaml", "cradle:\n  cabal:\n    - path: src\n      component: lib:x\n"),
+        (".config/dotnet-tools.json", "{}"),
+        (".config/nextest.toml", ""),
+        ("mise.md", "how we use mise"),
+        ("rust-toolchain.md", ""),
     ],
 )
 def test_what_toolchains_write_by_themselves_stays(
@@ -285,8 +319,22 @@ def test_what_toolchains_write_by_themselves_stays(
     assert brain.check() == {}
 
 
+def test_a_chosen_version_may_change_until_it_executes(project: Path, start: Callable[..., Brain]) -> None:
+    _write(project / "rust-toolchain.toml", '[toolchain]\nchannel = "1.89"\n')
+    brain = start()
+
+    (project / "rust-toolchain.toml").write_text('[toolchain]\nchannel = "1.90"\n')
+    harmless = brain.check()
+    (project / "rust-toolchain.toml").write_text('[toolchain]\npath = "evil"\n')
+    harmful = brain.check()
+
+    assert harmless == {}
+    assert list(harmful) == ["rust-toolchain.toml"]
+    assert "evil" not in (project / "rust-toolchain.toml").read_text()
+
+
 def test_every_judged_path_has_a_judge() -> None:
-    assert set(JUDGES) == set(JUDGED_PATHS)
+    assert set(JUDGES) == {*JUDGED_PATHS, *CHOICES}
 
 
 def test_a_change_below_a_protected_name_is_undone(project: Path, start: Callable[..., Brain]) -> None:

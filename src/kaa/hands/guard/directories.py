@@ -12,7 +12,7 @@ from kaa.hands.below import RootDirectory, is_below, open_below
 from kaa.hands.guard.repository import looks_bare
 from kaa.hands.guard.subjects import GIT, Directory, Inside, Spot, Subject
 from kaa.hands.inotify import Happening, Inotify, WatchLimitError
-from kaa.hands.protected import GUARDED_NAMES, PROTECTED_ENDINGS, is_judged_name, is_protected_name
+from kaa.hands.protected import is_judged_name, is_protected_name, may_be_guarded
 
 _MAX_DIRECTORIES = 4096  # that are watched; with more, all of them are read again at every check
 _MAX_DIRECTORIES_READ = 65536  # 28 us each
@@ -213,8 +213,9 @@ class GuardedDirectories:
 
     def _is_guarded(self, directory: Directory, name: str) -> bool:
         folded = name.casefold()  # on some filesystems .GIT is .git
-        is_known = folded in GUARDED_NAMES or folded.endswith(PROTECTED_ENDINGS)  # the others are many
-        if is_known and (folded == GIT or is_judged_name(name) or is_protected_name(name, directory.depth)):
+        if may_be_guarded(folded) and (
+            folded == GIT or is_judged_name(name) or is_protected_name(name, directory.depth)
+        ):
             return True
         return bool(self.named) and Subject(directory, name).path.casefold() in self.named
 

@@ -1,6 +1,7 @@
 """What executes of files that package managers and version control make by themselves, and mostly without harm."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -38,6 +39,14 @@ _HARMLESS_IN_CARGO_BUILD = frozenset(("build-dir", "incremental", "jobs", "targe
 _MAX_DOTS = 64  # in a line: tomllib takes minutes for a key of 60,000 parts, and tables in tables cannot all be walked
 _OPTIONS_OF_CARGO = ("--config", "-C", "-Z")
 _PROGRAMS_OF_YARN = (b"path", b"plugins", b"shell", b"\\")  # an escape could hide the others
+
+_HARMLESS_IN_RUST_TOOLCHAIN = re.compile(
+    rb"""(?x) \#.* | \[toolchain\] | [\w.-]*                          # an old file has only the channel
+    | (?:channel|profile)\s*=\s*["'][\w.-]*["']\s*(?:\#.*)?
+    | (?:components|targets)\s*=\s*\[[\s\w"',.-]*\]?\s*(?:\#.*)? | ["'][\w.-]*["']\s*,?\s*(?:\#.*)? | \]\s*(?:\#.*)?"""
+)
+_PROGRAMS_OF_VERSIONS = re.compile(rb"\b(?:path|ref|prefix|sub-\S*):|\{[{%#]")
+_PROGRAMS_OF_CRADLES = re.compile(rb"bios|shell|program|with-ghc|direct|\\|[&*!]|\?\s")
 
 _Judges: TypeAlias = Mapping[str, Judge]  # by path; "" is the file, or each file of the directory, itself
 
@@ -89,6 +98,35 @@ def _yarn(content: bytes) -> frozenset[str]:
     return frozenset(line.decode("utf-8", "backslashreplace") for line in harmful)
 
 
+def _rust_toolchain(content: bytes) -> frozenset[str]:
+    """Lines that may name a directory with programs: rustup runs those of a `path`."""
+    return _lines(content, lambda line: not _HARMLESS_IN_RUST_TOOLCHAIN.fullmatch(line))
+
+
+def _tool_versions(content: bytes) -> frozenset[str]:
+    """Lines of a version that is a directory, or a template of mise, which may run a program."""
+    return _lines(content, lambda line: _PROGRAMS_OF_VERSIONS.search(line) is not None)
+
+
+def _dotnet(content: bytes) -> frozenset[str]:
+    return _lines(content, lambda line: b"paths" in line.lower() or b"\\" in line)
+
+
+def _lua(content: bytes) -> frozenset[str]:
+    return _lines(content, lambda line: b"plugin" in line.lower() or b"\\u" in line.lower())
+
+
+def _haskell(content: bytes) -> frozenset[str]:
+    """Lines of a cradle that may run a program; an escape, a tag or an anchor could hide it."""
+    return _lines(content, lambda line: _PROGRAMS_OF_CRADLES.search(line.lower()) is not None)
+
+
+def _lines(content: bytes, is_harmful: Callable[[bytes], bool]) -> frozenset[str]:
+    """Those of the lines, and of any with a null byte, that are harmful."""
+    lines = (line for line in content.splitlines() if is_harmful(line.strip()) or b"\0" in line)
+    return frozenset(line.decode("utf-8", "backslashreplace") for line in lines)
+
+
 def _cargo(content: bytes) -> frozenset[str]:
     """Settings that are not known to run nothing."""
     import tomllib  # 5 ms, and few projects have this file
@@ -125,12 +163,26 @@ JUDGES: _Judges = MappingProxyType(
     {
         ".cargo/config": _cargo,
         ".cargo/config.toml": _cargo,
+        ".config/mise": whatever,
+        ".config/mise.local.toml": whatever,
+        ".config/mise.toml": whatever,
         ".github/hooks": whatever,
         ".hg/hgrc": _mercurial,
         ".hg/hgrc-not-shared": _mercurial,
         ".hg/sharedpath": whatever,
         ".jj/repo/config.toml": whatever,
+        ".luarc.json": _lua,
+        ".luarc.jsonc": _lua,
+        ".pijul/config": whatever,
+        ".sl/config": _mercurial,
+        ".tool-versions": _tool_versions,
         ".yarnrc": _yarn,
         ".yarnrc.yml": _yarn,
+        "_darcs/prefs/defaults": whatever,
+        "global.json": _dotnet,
+        "hie.yaml": _haskell,
+        "mise/config.toml": whatever,
+        "rust-toolchain": _rust_toolchain,
+        "rust-toolchain.toml": _rust_toolchain,
     }
 )
