@@ -523,11 +523,10 @@ class LocalWorkspace:
 
     async def _follow(self, wider: Sandbox) -> None:
         """Allow no more than the workspace that this one was narrowed from, nor than was chosen for it."""
-        mode = "read-only" if wider.mode == "read-only" else self._chosen.mode
-        if mode != "full-access":
-            git = self._chosen.git_writable and wider.options.git_writable
-            ports = self._chosen.ports if wider.options.ports == "open" else "closed"
-            await self.change(SandboxChange(mode=mode, git_writable=git, ports=ports))
+        from kaa.workspace.sandbox.narrowing import followed  # lazy: few conversations run agents
+
+        if (change := followed(self._chosen, wider.options)) is not None:
+            await self.change(change)
 
     def _logs(self) -> str | None:
         """Where whole outputs are kept; without a place for them their ends have to do."""

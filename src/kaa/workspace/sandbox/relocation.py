@@ -71,10 +71,7 @@ def hidden_by_all(*lists: Iterable[str]) -> tuple[str, ...]:
 def _below(pattern: str, project: str) -> str | None:
     """Return what a pattern says of paths in a directory, with a slash in front; None if it says nothing of them."""
     parts, names = pattern.strip("/").split("/"), project.strip("/").split("/")
-    for part, name in zip(parts, names, strict=False):
-        if part == "**":
-            return f"/{'/'.join(parts[parts.index(part) :])}"
-        if not fnmatch.fnmatchcase(name, part):
-            return None
+    if not all(fnmatch.fnmatchcase(name, part) for part, name in zip(parts, names, strict=False)):
+        return None
     # A directory above the project hides all of it.
     return "".join(f"/{part}" for part in parts[len(names) :])
