@@ -38,6 +38,7 @@ def enter(name: str, directory: str) -> str | int:
     try:
         worktrees = Worktrees(directory, Home.of(os.environ), os.environ)
         worktree, is_new, left_out = asyncio.run(worktrees.enter(name))
+        inside = worktrees.directory_in(worktree)
     except (*_FAILURES, SettingsError) as error:
         deliver(sys.stderr, f"kaa: {sanitize(str(error))}\n")
         return ExitCode.USAGE
@@ -45,7 +46,7 @@ def enter(name: str, directory: str) -> str | int:
     told = f"kaa: {what} {worktree.name} in {worktree.directory}; `kaa worktrees merge {worktree.name}` takes it over\n"
     told += "".join(f"kaa: not in the worktree: {one}\n" for one in left_out)
     deliver(sys.stderr, sanitize(told))
-    return worktrees.directory_in(worktree)
+    return inside
 
 
 def _list(parsed: argparse.Namespace, home: Home) -> int:

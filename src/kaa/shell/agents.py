@@ -205,7 +205,8 @@ class AgentRuns:
         if task.writable is not None or task.hosts is not None:
             raise AgentError("The agent was not run: one with limits of its own cannot work in a worktree.")
         name = _NOT_IN_NAMES.sub("-", agent_id)[-_MOST_WORKTREE_CHARACTERS:].lstrip("-._")
-        place = isolated(name, self._workspace, self._origin.home, self._origin.environ)
+        origin = self._origin
+        place = isolated(name, self._workspace, origin.home, origin.environ, origin.notify)
         failure: AgentError | None = None
         async with place as at:
             try:
@@ -225,7 +226,7 @@ class AgentRuns:
         from kaa.shell.worktrees.isolation import isolated  # lazy, as above
 
         origin = self._origin
-        async with isolated(name, self._workspace, origin.home, origin.environ) as place:
+        async with isolated(name, self._workspace, origin.home, origin.environ, origin.notify) as place:
             yield place.workspace, self._like(workspace=place.workspace)
 
     def pooled(self, budget: Budget) -> "AgentRuns":

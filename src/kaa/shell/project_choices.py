@@ -9,6 +9,7 @@ from kaa.core.messages import Json
 from kaa.shell.settings import read_values
 from kaa.shell.settings_file import SettingsFile
 
+_WORKTREES: Final = "/kaa/worktrees/"
 PROJECT_SECTIONS: Final = ("approvals", "sandbox", "extensionSettings")
 # Of a project they come on top of those for all projects: whoever hides or denies something means everywhere.
 _ADDED: Final = frozenset({"allow", "deny", "hidden", "writable"})
@@ -37,7 +38,13 @@ def project_key(values: Mapping[str, Json], directory: str) -> str:
     """The name under which choices for a project are kept: the one that the file has, or else its path."""
     projects = values.get("projects")
     names = projects if isinstance(projects, dict) else {}
-    return next((name for name in names if _is_meant(name, directory)), os.path.realpath(directory))
+    meant = _copied(directory)
+    return next((name for name in names if _is_meant(name, meant)), meant)
+
+
+def in_worktrees(directory: str) -> bool:
+    """True if a directory may be in a worktree of kaa's, as far as its name tells."""
+    return _WORKTREES in directory
 
 
 def keep_writable(file: Path, directory: str, added: Sequence[str]) -> None:
@@ -65,11 +72,22 @@ def _choices(values: Mapping[str, Json], directory: str) -> list[dict[str, Json]
     projects = values.get("projects")
     if not isinstance(projects, dict):
         return []
-    return [chosen for name, chosen in projects.items() if isinstance(chosen, dict) and _is_meant(name, directory)]
+    meant = _copied(directory)
+    return [chosen for name, chosen in projects.items() if isinstance(chosen, dict) and _is_meant(name, meant)]
 
 
 def _is_meant(name: str, directory: str) -> bool:
-    return os.path.realpath(os.path.expanduser(name)) == os.path.realpath(directory)
+    return os.path.realpath(os.path.expanduser(name)) == directory
+
+
+def _copied(directory: str) -> str:
+    """Return a directory, real; of one in a worktree, that of the project which it is a copy of."""
+    real = os.path.realpath(directory)
+    if not in_worktrees(real):
+        return real
+    from kaa.shell.worktrees.registry import origin_of  # lazy: most directories are in no worktree
+
+    return origin_of(real, os.environ)
 
 
 def _laid_over(general: dict[str, Json], own: dict[str, Json]) -> dict[str, Json]:

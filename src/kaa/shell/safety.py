@@ -18,6 +18,7 @@ from kaa.host.programs import commands_can_write
 from kaa.shell.components import existing, plugin_places, user_hook_places, user_lsp_places, user_places
 from kaa.shell.home import Home, expanded
 from kaa.shell.key_variables import without_keys
+from kaa.shell.project_choices import in_worktrees
 from kaa.shell.settings import SandboxSettings, SettingsError, load_user_settings
 from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.local import LocalWorkspace
@@ -55,7 +56,7 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
         SettingsError: the user's settings, or the flags, have a mistake.
     """
     user = load_user_settings(home.settings, directory)
-    settings = user.sandbox
+    settings, copy = _of_copy(user.sandbox, directory)
     mode = flags.mode or settings.mode
     if os.path.realpath(home.path).startswith(os.path.realpath(directory).rstrip("/") + "/"):
         # In the project, a command could make it: with settings and extensions of its own, for the next kaa.
@@ -91,6 +92,7 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
             *(f"!{glob.escape(os.path.realpath(folder))}" for one in plugins for folder in one),
             *(_spelled_out(path, directory) for path in settings.hidden),
         ),
+        listed=copy,
         private=(str(home.path),),
         git_writable=flags.git and settings.git,
         ports=settings.ports,
@@ -147,6 +149,25 @@ def open_workspace(
         return UnopenedWorkspace(str(error), usage=True)
     except OSError as error:
         return UnopenedWorkspace(str(error), usage=False)
+
+
+def _of_copy(settings: SandboxSettings, directory: str) -> tuple[SandboxSettings, tuple[str, ...]]:
+    """Return settings with paths in the project replaced, and the worktree, if a directory is in one of the project."""
+    real = os.path.realpath(directory)
+    if not in_worktrees(real):
+        return settings, ()
+    from kaa.shell.worktrees.registry import copied_to, origin_of  # lazy: most directories are in no worktree
+    from kaa.workspace.sandbox.relocation import relocated_hidden, relocated_writable
+
+    worktree = copied_to(real, os.environ)
+    if worktree is None:
+        return settings, ()
+    origin = origin_of(real, os.environ)
+    copies = (worktree.project, worktree.directory)
+    writable = tuple(os.path.abspath(Path(origin, expanded(path))) for path in settings.writable)
+    hidden = tuple(_spelled_out(path, origin) for path in settings.hidden)
+    writable, hidden = relocated_writable(writable, *copies), relocated_hidden(hidden, *copies)
+    return msgspec.structs.replace(settings, writable=writable, hidden=hidden), (worktree.directory,)
 
 
 def _network(settings: SandboxSettings, flag: str | None, file: str) -> NetworkState:

@@ -175,6 +175,23 @@ class LocalWorkspace:
         self._narrowed.append(narrower)
         return narrower
 
+    def relocated(self, project: str, copy: str, root: str) -> "LocalWorkspace":
+        """A workspace over a copy of the project, with the rights that this one has in the project.
+
+        It follows what is allowed here: to less, and back. An answer to a question about a host holds for both.
+
+        Args:
+            project: the directory that was copied; the root is in it.
+            copy: the directory that it was copied to.
+            root: the directory of the copy that corresponds to the root of this workspace.
+        """
+        places = Places.of(self._own_environment, self._home, root)
+        sandbox = self.sandbox.relocated(places, project, copy, root)
+        moved = LocalWorkspace(root, self._own_environment, self._home, sandbox, places)
+        moved._narrowed_beside = self._narrowed
+        self._narrowed.append(moved)
+        return moved
+
     @contextlib.contextmanager
     def of_conversation(self) -> "Iterator[LocalWorkspace]":
         """The same workspace for one of several conversations: it is told what the guard finds about its commands."""
@@ -186,7 +203,7 @@ class LocalWorkspace:
             self.sandbox.findings.leave(view._listener)
 
     async def change(self, change: SandboxChange) -> None:
-        """Change what the sandbox allows; see `Sandbox.change`. A narrowed workspace follows only to less."""
+        """Change what the sandbox allows; see `Sandbox.change`. Those made from this one follow only to less."""
         await self.sandbox.change(change)
         for narrower in self._narrowed:
             await narrower._follow(self.sandbox)
@@ -506,10 +523,10 @@ class LocalWorkspace:
 
     async def _follow(self, wider: Sandbox) -> None:
         """Allow no more than the workspace that this one was narrowed from, nor than was chosen for it."""
-        mode = "read-only" if wider.mode == "read-only" else self._chosen.mode
-        if mode != "full-access":
-            git = self._chosen.git_writable and wider.policy.git_writable
-            await self.change(SandboxChange(mode=mode, git_writable=git))
+        from kaa.workspace.sandbox.narrowing import followed  # lazy: few conversations run agents
+
+        if (change := followed(self._chosen, wider.options)) is not None:
+            await self.change(change)
 
     def _logs(self) -> str | None:
         """Where whole outputs are kept; without a place for them their ends have to do."""

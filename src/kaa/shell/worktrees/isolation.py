@@ -1,12 +1,10 @@
-"""Gives an agent a worktree to work in, with a sandbox that can do no more than that of the conversation."""
+"""Gives an agent a worktree to work in, with the rights that its conversation has in the project."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 
 from kaa.ext.agents import AgentError
-from kaa.shell.containment import contain
 from kaa.shell.home import Home
-from kaa.shell.safety import SandboxFlags, start_workspace
 from kaa.shell.settings import SettingsError
 from kaa.shell.worktrees.registry import WorktreeError
 from kaa.shell.worktrees.working import Worktrees
@@ -28,7 +26,9 @@ class Isolated:
 
 
 @asynccontextmanager
-async def isolated(name: str, workspace: Workspace, home: Home, environ: Mapping[str, str]) -> AsyncIterator[Isolated]:
+async def isolated(
+    name: str, workspace: Workspace, home: Home, environ: Mapping[str, str], notify: Callable[[str], None]
+) -> AsyncIterator[Isolated]:
     """A worktree of this name, which is removed at the end if nothing changed in it.
 
     Args:
@@ -36,19 +36,21 @@ async def isolated(name: str, workspace: Workspace, home: Home, environ: Mapping
         workspace: of the conversation.
         home: the user's folder.
         environ: the user's environment variables.
+        notify: told of files that are not in a new worktree.
 
     Raises:
         AgentError: the conversation may not write, or there can be no worktree.
     """
     if not isinstance(workspace, LocalWorkspace) or workspace.is_narrowed or workspace.sandbox.mode == "read-only":
         raise AgentError("The agent was not run: it would work in a worktree, and nothing can be written here.")
-    worktrees = Worktrees(workspace.root, home, environ)
-    flags = SandboxFlags(workspace.sandbox.mode, contain(workspace).network or None)
+    worktrees = Worktrees(workspace.root, home, environ, workspace.sandbox.options.hidden)
     try:
-        worktree = (await worktrees.enter(name)).worktree
-        own = start_workspace(worktrees.directory_in(worktree), flags, home, environ)
+        worktree, _, left_out = await worktrees.enter(name)
+        own = workspace.relocated(worktrees.place, worktree.directory, worktrees.directory_in(worktree))
     except (WorktreeError, SettingsError, OSError) as error:
         raise AgentError(f"The agent was not run: it has no worktree: {error}") from error
+    for one in left_out:
+        notify(f"not in the worktree {name}: {one}")
     place = Isolated(own)
     try:
         yield place

@@ -76,7 +76,8 @@ class ConversationWorktrees:
 
     @property
     def _all(self) -> Worktrees:
-        return Worktrees(self._workspace.root, self._home, self._environ)
+        hidden = contain(self._workspace).choices.hidden
+        return Worktrees(self._workspace.root, self._home, self._environ, hidden)
 
     @asynccontextmanager
     async def _named(self, name: str) -> AsyncIterator[tuple[Worktrees, Worktree]]:

@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -82,12 +83,9 @@ class WorktreeRegistry:
     """
 
     def __init__(self, environ: Mapping[str, str], project: str) -> None:
-        data = environ.get("XDG_DATA_HOME", "")
-        if not os.path.isabs(data):
-            data = os.path.join(environ.get("HOME", os.path.expanduser("~")), ".local", "share")
         digest = hashlib.sha256(os.fsencode(project)).hexdigest()[:8]
         name = _NOT_IN_FOLDERS.sub("-", os.path.basename(project)).strip("-.")[:40] or "project"
-        self.folder = Path(os.path.realpath(data), "kaa", "worktrees", f"{name}-{digest}")
+        self.folder = _folder(environ) / f"{name}-{digest}"
         self._project = project
 
     def all(self) -> tuple[Worktree, ...]:
@@ -162,6 +160,42 @@ def checked(name: str) -> str:
             f"invalid name {name!r} of a worktree: use letters, digits, '.', '_' and '-', at most 60 characters"
         )
     return name
+
+
+def copied_to(directory: str, environ: Mapping[str, str]) -> Worktree | None:
+    """Return the worktree that a directory is in; None if it is in none of kaa's.
+
+    Args:
+        directory: absolute and real.
+        environ: has HOME and perhaps XDG_DATA_HOME.
+    """
+    with suppress(ValueError, OSError, msgspec.DecodeError):
+        of_project, name, *_ = Path(directory).relative_to(folder := _folder(environ)).parts
+        record = (folder / of_project / f"{name}.json").read_bytes()
+        worktree = msgspec.json.decode(record, type=Worktree)
+        return worktree if Path(worktree.directory) == folder / of_project / name else None
+    return None
+
+
+def origin_of(directory: str, environ: Mapping[str, str]) -> str:
+    """Return the directory of the project that a directory in a worktree is a copy of; elsewhere itself.
+
+    Args:
+        directory: absolute and real.
+        environ: as for `copied_to`.
+    """
+    worktree = copied_to(directory, environ)
+    if worktree is None:
+        return directory
+    return os.path.normpath(os.path.join(worktree.project, os.path.relpath(directory, worktree.directory)))
+
+
+def _folder(environ: Mapping[str, str]) -> Path:
+    """The folder of the worktrees of all projects."""
+    data = environ.get("XDG_DATA_HOME", "")
+    if not os.path.isabs(data):
+        data = os.path.join(environ.get("HOME", os.path.expanduser("~")), ".local", "share")
+    return Path(os.path.realpath(data), "kaa", "worktrees")
 
 
 def project_of(directory: str, environ: Mapping[str, str]) -> str:

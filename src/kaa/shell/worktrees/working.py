@@ -1,7 +1,7 @@
 """Creates, compares, merges and removes worktrees."""
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,12 +10,23 @@ from typing import NamedTuple
 import msgspec
 
 from kaa.shell.home import Home
-from kaa.shell.safety import SandboxFlags, start_workspace
+from kaa.shell.key_variables import without_keys
+from kaa.shell.safety import SandboxFlags, sandbox_options
 from kaa.shell.trust.store import TrustStore
 from kaa.shell.worktrees.moved_files import put_back
-from kaa.shell.worktrees.registry import Merged, Worktree, WorktreeError, WorktreeRegistry, checked, project_of
+from kaa.shell.worktrees.registry import (
+    Merged,
+    Worktree,
+    WorktreeError,
+    WorktreeRegistry,
+    checked,
+    copied_to,
+    project_of,
+)
 from kaa.shell.worktrees.states import States
+from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.removal import remove_tree
+from kaa.workspace.sandbox.relocation import hidden_by_all, relocated_hidden
 
 
 class Merge(NamedTuple):
@@ -57,6 +68,7 @@ class Worktrees:
         directory: absolute; it may be in a worktree itself, which then is what is copied and merged into.
         home: the user's folder.
         environ: the user's environment variables.
+        hidden: what git may not read besides what the settings hide in the project, as `SandboxOptions` has it.
 
     Attributes:
         registry: knows them.
@@ -64,11 +76,15 @@ class Worktrees:
         place: the same, or the worktree that the directory is in.
     """
 
-    def __init__(self, directory: str, home: Home, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, directory: str, home: Home, environ: Mapping[str, str], hidden: Sequence[str] | None = None
+    ) -> None:
         self.place = inside = project_of(directory, environ)
-        self.project = _owner(inside) or inside
+        worktree = copied_to(inside, environ)
+        self.project = inside if worktree is None else worktree.project
         self.registry = WorktreeRegistry(environ, self.project)
-        self._below = os.path.relpath(os.path.realpath(directory), inside)
+        self._directory = os.path.realpath(directory)
+        self._hidden = hidden
         self._home = home
         self._environ = environ
 
@@ -90,9 +106,22 @@ class Worktrees:
         return Entered(known, is_new=False)
 
     def directory_in(self, worktree: Worktree) -> str:
-        """The directory in a worktree that corresponds to the one in which kaa was started."""
-        below = os.path.normpath(os.path.join(worktree.directory, self._below))
-        return below if os.path.isdir(below) else worktree.directory
+        """Return the directory in a worktree that corresponds to the one in which kaa was started. It is created.
+
+        Raises:
+            WorktreeError: there is something else, such as a link that a command made.
+            OSError: it cannot be created.
+        """
+        directory = worktree.directory
+        for name in Path(os.path.relpath(self._directory, self.place)).parts:
+            directory = os.path.join(directory, name)
+            with suppress(FileExistsError):
+                os.mkdir(directory)
+            if os.path.islink(directory) or not os.path.isdir(directory):
+                raise WorktreeError(
+                    f"{directory} is not a directory of its own: remove it, or start kaa in the project"
+                )
+        return directory
 
     async def difference(self, worktree: Worktree, *options: str) -> str:
         """What changed in a worktree since it began, as git shows it.
@@ -222,7 +251,15 @@ class Worktrees:
         """The states of the place and a worktree, in a sandbox that can write both."""
         flags = SandboxFlags("workspace-write", "off", tuple(worktree.own_directories))
         try:
-            workspace = start_workspace(self.place, flags, self._home, self._environ)
+            options = sandbox_options(self._home, flags, self.place)
+            # What is hidden where the person works must not come into the copy, nor into git's objects.
+            hidden = self._hidden
+            if hidden is None:
+                hidden = sandbox_options(self._home, flags, self._directory).hidden
+            hidden = relocated_hidden(hidden_by_all(options.hidden, hidden), self.place, worktree.directory)
+            options = msgspec.structs.replace(options, hidden=hidden)
+            env = without_keys(self._environ, self._home)
+            workspace = LocalWorkspace.start(self.place, env=env, sandbox=options)
         except OSError as error:
             raise WorktreeError(error.strerror or str(error)) from error
         try:
@@ -276,19 +313,6 @@ async def _foreseen(states: States, worktree: Worktree, place: str, *, undo: boo
     tree, conflicts = await states.merge(base, mine, theirs)
     summary = await states.diff(mine, tree, "--stat=100")
     return Merge(summary, conflicts, mine, tree, theirs)
-
-
-def _owner(directory: str) -> str:
-    """The project of the worktree that a directory is; empty if it is none of kaa's."""
-    path = Path(directory)
-    record = path.with_name(f"{path.name}.json")
-    if path.parent.parent.name != "worktrees" or path.parent.parent.parent.name != "kaa":
-        return ""
-    try:
-        worktree = msgspec.json.decode(record.read_bytes(), type=Worktree)
-    except (OSError, msgspec.DecodeError):
-        return ""
-    return worktree.project if worktree.directory == directory else ""
 
 
 def _remove(directory: str) -> None:

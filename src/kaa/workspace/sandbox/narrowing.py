@@ -11,7 +11,7 @@ import msgspec
 
 from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
 from kaa.workspace.protocol import WiderError
-from kaa.workspace.sandbox.options import SandboxOptions
+from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
 
 
 def narrowed_options(
@@ -45,6 +45,23 @@ def narrowed_options(
     elif not is_open:
         network = msgspec.structs.replace(network, within=network)
     return msgspec.structs.replace(options, network=network)
+
+
+def followed(chosen: SandboxOptions, wider: SandboxOptions) -> SandboxChange | None:
+    """Return the change of a sandbox that was made from a wider one whose options are others now; None for none.
+
+    Args:
+        chosen: what the sandbox began with.
+        wider: the options of the wider one now.
+    """
+    mode = "read-only" if wider.mode == "read-only" else chosen.mode
+    if mode == "full-access":
+        return None
+    return SandboxChange(
+        mode=mode,
+        git_writable=chosen.git_writable and wider.git_writable,
+        ports=chosen.ports if wider.ports == "open" else "closed",
+    )
 
 
 def _writing(options: SandboxOptions, root: str, chosen: tuple[str, ...]) -> SandboxOptions:

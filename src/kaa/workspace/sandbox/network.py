@@ -35,6 +35,8 @@ class Network:
         self._gate: NetworkGate | None = None
         self._calls: RunningCalls | None = None
         self._narrower: weakref.WeakSet[Network] = weakref.WeakSet()
+        self._followers: weakref.WeakSet[Network] = weakref.WeakSet()
+        self._leader: Network | None = None
         self._waiting: dict[socket.socket, asyncio.AbstractEventLoop] = {}
         self._granted: set[NetworkRule] = set()
 
@@ -49,6 +51,8 @@ class Network:
         self._apply()
         for network in self._narrower:
             network.set_state(msgspec.structs.replace(network.state, within=state))
+        for network in self._followers:
+            network.set_state(state)
 
     def choose(self, text: str) -> None:
         """Change what is allowed to what a text says, as `--net` takes it.
@@ -66,6 +70,11 @@ class Network:
     def limit(self, narrower: "Network") -> None:
         """From now on, what this network may not reach the other one may not reach either."""
         self._narrower.add(narrower)
+
+    def lead(self, follower: "Network") -> None:
+        """From now on, the other network may reach what this one may reach; an answer to a question holds for both."""
+        self._followers.add(follower)
+        follower._leader = self
 
     def allow(self, rule: str) -> None:
         """Allow one more destination in answer to a question: at public addresses.
@@ -133,6 +142,9 @@ class Network:
             self._gate.attach(listener)
 
     def _grant(self, rules: Sequence[NetworkRule]) -> None:
+        if self._leader is not None:
+            self._leader._grant(rules)
+            return
         self._granted.update(rules)
         self.set_state(self._state.granting(*rules))
 

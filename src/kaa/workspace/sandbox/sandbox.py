@@ -399,6 +399,25 @@ class Sandbox:
         narrower.start()
         return narrower
 
+    def relocated(self, places: Places, project: str, copy: str, root: str) -> "Sandbox":
+        """A sandbox beside this one for a copy of the project. See `relocated_options`.
+
+        Args:
+            places: its own.
+            project: the directory that was copied.
+            copy: the directory that it was copied to.
+            root: of the workspace over the copy.
+        """
+        from kaa.workspace.sandbox.relocation import relocated_options  # lazy: few agents work in copies
+
+        options = relocated_options(self._options, project, copy)
+        options = msgspec.structs.replace(options, network=self.network.state)
+        moved = Sandbox(root, self._home, options, places, self._environment)
+        if self._options.mode != "full-access":
+            self.network.lead(moved.network)
+        moved.start()
+        return moved
+
     async def close(self) -> None:
         """End all hands and what runs in them."""
         if self._ports is not None:
