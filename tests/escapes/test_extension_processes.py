@@ -61,6 +61,29 @@ def test_secrets_and_the_home_are_not_read(tmp_path: Path, access: ProjectAccess
 
 
 @pytest.mark.parametrize("agent", ["home/.kaa/agent", "elsewhere/kaa"])
+def test_folders_that_it_may_read_uncover_no_secrets(tmp_path: Path, agent: str) -> None:
+    ground = Ground(tmp_path, agent=agent)
+    named = (ground.home, ground.home / ".ssh", *ground.secrets[:2], ground.agent, tmp_path)
+
+    async def look(puppet: Puppet) -> list[bool]:
+        return [await puppet.can("read", str(secret)) for secret in ground.secrets]
+
+    assert _with(ground, look, readable=tuple(map(str, named))) == [False, False, True]
+
+
+@pytest.mark.parametrize("exception", ["{home}/.ssh", "{home}", "{home}/.*", "{agent}", "{agent}/..", "{home}/.k*"])
+def test_exceptions_of_the_user_uncover_secrets_but_nothing_of_kaa(tmp_path: Path, exception: str) -> None:
+    ground = Ground(tmp_path)
+    shown = exception.format(home=ground.home, agent=ground.agent)
+
+    async def look(puppet: Puppet) -> list[bool]:
+        return [await puppet.can("read", str(secret)) for secret in ground.secrets[:2]]
+
+    is_about_keys = exception in ("{home}/.ssh", "{home}")
+    assert _with(ground, look, hidden=(f"!{shown}",)) == [is_about_keys, False]
+
+
+@pytest.mark.parametrize("agent", ["home/.kaa/agent", "elsewhere/kaa"])
 def test_its_folder_is_read_and_its_data_written(tmp_path: Path, agent: str) -> None:
     ground = Ground(tmp_path, agent=agent)
 

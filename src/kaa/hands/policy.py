@@ -41,6 +41,7 @@ class Policy(NamedTuple):
             such a pattern has wildcards of its own.
         listed: those that may be read, or what is to be seen somewhere below one.
         shown: exceptions from `hidden` and `unlisted`.
+        private: directories of `hidden` that stay hidden although something above them is shown: kaa's own.
         git_writable: whether `.git` may be written, but for its hooks and configuration.
         network: `isolated` leaves loopback and the brain's proxy; `host` is the host's own network.
         executed: what the brain runs from, to be protected wherever it lies. It need not exist.
@@ -58,6 +59,7 @@ class Policy(NamedTuple):
     unlisted: tuple[str, ...] = ()
     listed: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
+    private: tuple[str, ...] = ()
     git_writable: bool = False
     network: Network = "isolated"
     executed: tuple[str, ...] = ()
@@ -83,6 +85,7 @@ class Policy(NamedTuple):
             unlisted=tuple(texts(fields, "unlisted")),
             listed=tuple(texts(fields, "listed")),
             shown=tuple(texts(fields, "shown")),
+            private=tuple(texts(fields, "private")),
             git_writable=flag(fields, "git_writable"),
             network=_one_of(_NETWORKS, text(fields, "network")),
             executed=tuple(texts(fields, "executed")),

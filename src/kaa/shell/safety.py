@@ -90,7 +90,7 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
             # The scripts of skills and plugins, in folders that are hidden otherwise.
             *(f"!{glob.escape(os.path.realpath(one.folder))}" for one in existing(places) if one.kind == "skill"),
             *(f"!{glob.escape(os.path.realpath(folder))}" for one in plugins for folder in one),
-            *(_spelled_out(path, directory) for path in settings.hidden),
+            *(one for path in settings.hidden if not _uncovers(one := _spelled_out(path, directory), home.path)),
         ),
         listed=copy,
         private=(str(home.path),),
@@ -237,3 +237,11 @@ def _spelled_out(path: str, directory: str) -> str:
     """A hidden path or exception, absolute."""
     mark = "!" if path.startswith("!") else ""
     return mark + os.path.abspath(Path(directory, expanded(path.removeprefix("!"))))
+
+
+def _uncovers(hidden: str, private: Path) -> bool:
+    """Whether an exception is about something in kaa's own folder, which nothing uncovers."""
+    if not hidden.startswith("!"):
+        return False
+    found = (hidden[1:], *glob.glob(hidden[1:], include_hidden=True))
+    return any(is_below(os.path.realpath(path), (os.path.realpath(private),)) for path in found)

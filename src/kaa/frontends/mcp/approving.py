@@ -15,6 +15,8 @@ from kaa.shell.mcp.approvals import Approvals
 from kaa.shell.mcp.config.here import server_named
 from kaa.shell.mcp.describing import described
 from kaa.shell.mcp.manifests import Manifests
+from kaa.shell.mcp.place import Place
+from kaa.shell.safety import SandboxFlags, sandbox_options
 from kaa.tui.sanitize import sanitize
 
 
@@ -31,12 +33,13 @@ def run_approve(parsed: argparse.Namespace, home: Home) -> int:
         UnknownServerError: no server has this name.
         NobodyAnswersError: nobody can be asked.
         ApprovalRecordsError: the answer cannot be kept.
+        SettingsError: the user's settings have a mistake.
         TrustError: it is not known whether the project is trusted.
     """
     server = server_named(parsed.server, asyncio.run(configured(parsed, home)))
     approvals = Approvals(home)
     if not approvals.is_approved(server):
-        text = described(server, os.path.realpath(parsed.directory))
+        text = described(server, _place(os.path.realpath(parsed.directory), home))
         whose = "of this project" if server.source.scope == "project" else "of your definition of an agent"
         return _asked(parsed, text, f"Start MCP server {server.name} {whose}?", lambda: approvals.approve(server))
     manifest = Manifests(home).read(server)
@@ -48,6 +51,11 @@ def run_approve(parsed: argparse.Namespace, home: Home) -> int:
         return ExitCode.DONE
     text = "\n\n".join(f"{name} changed:\n{change}" for name, change in changes.items())
     return _asked(parsed, text, f"Use the changed tools of {server.name}?", lambda: approvals.accept(server, manifest))
+
+
+def _place(project: str, home: Home) -> Place:
+    options = sandbox_options(home, SandboxFlags(), project)
+    return Place(home, os.environ, project, lambda: options)
 
 
 def _asked(parsed: argparse.Namespace, text: str, question: str, approve: Callable[[], None]) -> int:

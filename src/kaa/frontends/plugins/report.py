@@ -10,6 +10,7 @@ from kaa.components.plugins.manifest import Plugin, PluginFile
 from kaa.components.plugins.variables import PluginFolders, environment_for
 from kaa.core.messages import Json
 from kaa.frontends.plugins.changes import changed_files, texts_of_plugin
+from kaa.host.paths import is_below
 from kaa.shell.mcp.config.dialects import FieldError
 from kaa.shell.mcp.config.entry import ConfiguredServer, Source
 from kaa.shell.mcp.config.reading import server_of
@@ -159,7 +160,10 @@ def _rights(server: ConfiguredServer, environment: Mapping[str, str]) -> str:
     given = f"; gets your variables {', '.join(variables)}" if variables else ""
     if entry.url:
         return f"{entry.url}, called by kaa itself{given}"
-    asked = "; ".join(permissions_of(entry, "").sentences)
+    named = [word for word in (entry.command, *entry.args) if word.startswith(("/", "~/", "${")) and "/" in word]
+    outside = ", ".join(word for word in named if not is_below(word, (_ROOT,)) and "${workspaceFolder}" not in word)
+    reads = (f"read {outside} (except secrets), since its command line names it",) if outside else ()
+    asked = "; ".join((*permissions_of(entry, "").sentences, *reads))
     details = [
         *([f"in {entry.cwd}"] if entry.cwd else []),
         *(f"with {one}" for one in variables_set(entry, environment)),

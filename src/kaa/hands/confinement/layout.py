@@ -86,10 +86,11 @@ def resolve(policy: Policy, home: str = "") -> Layout:
     carved, whole = _carve(policy, home, hidden, (*projects, *writable), listing) if home else ({}, ())
     entries = (entry for path in listing.directories for entry in carved.get(path, ()))
     links = (path for path in entries if os.path.islink(path) and not is_below_any(os.path.realpath(path), hidden))
+    replaced = [*map(os.path.realpath, (*TEMPORARY, "/run"))]  # slots have their own
     listed = [
         path
         for path in _expand((*listing.elsewhere, *map(glob.escape, links)))
-        if listing.hides(path) or is_below_any(path, map(os.path.realpath, TEMPORARY))  # slots have their own
+        if (listing.hides(path) or is_below_any(path, replaced)) and not is_below_any(path, hidden)
     ]
     lent = tuple(_shared(policy, hidden, (*projects, *writable), listing))
     seen = (*listed, *shown, *writable)
@@ -127,10 +128,14 @@ def _shared(
 
 def concealment(policy: Policy) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What is hidden, and what is shown all the same."""
-    shown = _unique(_expand(policy.shown))
+    shown, private = _unique(_expand(policy.shown)), real_directories(policy.private)
     excepted = {"/", *real_directories(policy.writes)}  # a directory to work in cannot be hidden
-    hidden = (path for path in _expand(policy.hidden) if path not in excepted and not is_below_any(path, shown))
-    return _unique(hidden), shown
+    hidden = (
+        path
+        for path in _expand(policy.hidden)
+        if path not in excepted and (path in private or not is_below_any(path, shown))
+    )
+    return _unique(hidden), tuple(path for path in shown if path not in private)
 
 
 def needed_in_home(policy: Policy, home: str) -> tuple[str, ...]:

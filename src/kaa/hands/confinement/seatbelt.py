@@ -72,6 +72,15 @@ def _reading(policy: Policy, home: str) -> Iterator[str]:
         yield _rule("deny", "file-read*", [_regex(_pattern(path)) for path in _both(policy.hidden)])
     if policy.shown:
         yield _rule("allow", "file-read*", [_regex(_pattern(path)) for path in _both(policy.shown)])
+    if policy.shown and policy.private:
+        private = [os.path.realpath(path) for path in policy.private]
+        yield _rule("deny", "file-read*", map(_below, private))
+        if own := [path for path in map(os.path.realpath, policy.shown) if _is_strictly_below(path, private)]:
+            yield _rule("allow", "file-read*", map(_below, own))
+
+
+def _is_strictly_below(path: str, directories: Iterable[str]) -> bool:
+    return any(path.startswith(f"{directory}/") for directory in directories)
 
 
 def _reaching(policy: Policy) -> Iterator[str]:

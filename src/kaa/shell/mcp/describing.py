@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry
-from kaa.shell.mcp.config.variables import variables_in
-from kaa.shell.mcp.rights import fetched_unpinned, permissions_of
+from kaa.shell.mcp.config.variables import VariableError, variables_in
+from kaa.shell.mcp.place import CommandLine, Place
+from kaa.shell.mcp.rights import RightsError, fetched_unpinned, permissions_of, readable_places
 
 _MOST_OF_VALUE = 200
 
@@ -20,7 +21,7 @@ def variables_set(entry: ServerEntry, known: Mapping[str, str] = {}) -> list[str
     return [f"{name}={value[:_MOST_OF_VALUE]}" for name, value in env.items()]
 
 
-def described(server: ConfiguredServer, project: str) -> str:
+def described(server: ConfiguredServer, place: Place) -> str:
     """What a server is and may do, in lines. The texts are its own."""
     entry = server.entry
     lines = [f"It is configured in {server.source.file}."]
@@ -32,10 +33,20 @@ def described(server: ConfiguredServer, project: str) -> str:
         lines += [f"It runs the command: {' '.join((entry.command, *entry.args))}"]
         lines += [f"in the directory: {entry.cwd}"] if entry.cwd else []
         lines += [f"with the variable: {one}" for one in variables_set(entry)]
-        sentences = permissions_of(entry, project).sentences or ("read no file of yours and connect to nothing",)
+        sentences = permissions_of(entry, place.project).sentences or ("read no file of yours and connect to nothing",)
         lines += [f"In a sandbox of its own, it may {sentence}." for sentence in sentences]
+        lines += _readable(server, place)
     names = sorted({name for text in entry.texts for name in variables_in(text)})
     lines += [f"It gets the values of your variables {', '.join(names)}."] if names else []
     if package := fetched_unpinned(entry):
         lines += [f"It fetches {package} in the newest version each time; {package}@VERSION would pin one."]
     return "\n".join(lines)
+
+
+def _readable(server: ConfiguredServer, place: Place) -> list[str]:
+    """What becomes readable because the command line names it, or why the server cannot start."""
+    try:
+        places = readable_places(server, CommandLine.of(server, place).words, place)
+    except (RightsError, VariableError) as error:
+        return [f"It cannot start: {error}."]
+    return [f"It may read, since its command line names it: {one} (except secrets)." for one in places]

@@ -17,7 +17,7 @@ from kaa.mcp.http.streamable import HttpConnection
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError, filler
 from kaa.shell.mcp.logins import McpLogins
-from kaa.shell.mcp.starting import Place
+from kaa.shell.mcp.place import Place
 
 
 def connection_to(server: ConfiguredServer, place: Place, transport: Transport, logins: McpLogins) -> Connection:

@@ -21,6 +21,7 @@ from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.reading import configured
 from kaa.shell.mcp.manifests import Manifests
 from kaa.shell.mcp.offer import Offer
+from kaa.shell.mcp.place import Place
 from kaa.shell.mcp.project_servers import ProjectServers
 from kaa.shell.mcp.rights import permissions_of
 from kaa.shell.mcp.server import Server
@@ -99,12 +100,15 @@ class ServerMaker:
         def describe() -> str:
             from kaa.shell.mcp.describing import described  # lazy: only servers of a project are asked about
 
-            return described(one, root)
+            return described(one, self._place(root))
 
         tell = partial(changed, one.name)
         offer = Offer(one, self._approvals, self._manifests, describe, _risk(one, root), tell)
         connect = partial(self._connection, one, root, logins)
         return Server(one, root, offer, connect, tell, host=self._host(one, root))
+
+    def _place(self, root: str) -> Place:
+        return Place(self._home, self._environ, root, lambda: self._sandbox(root), self._report, self._is_full_access)
 
     def _host(self, one: ConfiguredServer, root: str) -> str:
         """Where a server is, for people."""
@@ -120,7 +124,7 @@ class ServerMaker:
         self, one: ConfiguredServer, root: str, logins: "Callable[[], McpLogins]", log: Callable[[str], None]
     ) -> "Connection":
         from kaa.shell.mcp.config.variables import unset_in  # lazy: a start of kaa starts no server
-        from kaa.shell.mcp.starting import Place, start_program
+        from kaa.shell.mcp.starting import start_program
 
         if unset := unset_in(one.entry.texts, self._environ):
             are = "which is not set" if len(unset) == 1 else "which are not set"
@@ -128,14 +132,7 @@ class ServerMaker:
             if said not in self._told:
                 self._told.add(said)
                 self._report(said)
-        place = Place(
-            self._home,
-            self._environ,
-            root,
-            self._report,
-            self._is_full_access,
-            lambda: self._sandbox(root),
-        )
+        place = self._place(root)
         if one.entry.url:
             from kaa.shell.mcp.reaching import connection_to  # lazy: many servers are programs
 

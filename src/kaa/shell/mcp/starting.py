@@ -3,12 +3,10 @@
 import asyncio
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-
-import msgspec
 
 from kaa.host.log import LOG
 from kaa.host.private_file import unwritable
@@ -17,12 +15,12 @@ from kaa.mcp.errors import ServerGoneError
 from kaa.mcp.parsing import cleaned
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.entry import ConfiguredServer
-from kaa.shell.mcp.config.variables import VariableError, filler
+from kaa.shell.mcp.config.variables import VariableError
+from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.rights import hindrance_by_hosts, permissions_of, readable_places
 from kaa.shell.settings import SettingsError
 from kaa.workspace.blocked import Blocked
 from kaa.workspace.commands import OwnStreams
-from kaa.workspace.sandbox.options import SandboxOptions
 from kaa.workspace.sandbox.program import ConfinedProgram, ProgramRights, UnconfinedError
 
 _PRIVATE_FOLDER = 0o700
@@ -32,26 +30,6 @@ _NODE_VERSION = re.compile(r"Node\.js v[\d.]+")
 _ERROR = re.compile(r"(?:Uncaught )?\w*Error\b.*: .+")
 # Where package runners keep what they fetched.
 _CACHES = ("npm_config_cache", "UV_CACHE_DIR", "XDG_CACHE_HOME", "PIP_CACHE_DIR", "BUN_INSTALL_CACHE_DIR")
-
-
-class Place(msgspec.Struct, frozen=True):
-    """Where servers run.
-
-    Attributes:
-        home: the user's folder.
-        environ: the user's environment variables.
-        project: its directory, canonical.
-        report: told, in a sentence, of what the user should know.
-        is_full_access: whether the user chose to do without a sandbox.
-        sandbox: gives the sandbox of the project's commands; what is hidden there is hidden from servers, too.
-    """
-
-    home: Home
-    environ: Mapping[str, str]
-    project: str
-    report: Callable[[str], None]
-    is_full_access: Callable[[], bool]
-    sandbox: Callable[[], SandboxOptions]
 
 
 class ServerProcess:
@@ -133,22 +111,21 @@ async def start_program(server: ConfiguredServer, place: Place, log: Callable[[s
         ServerGoneError: it cannot be started; the message says why and what to do.
     """
     entry = server.entry
-    fill = filler(server, place.home, place.environ, place.project)
     try:
-        words = [fill(word) for word in (entry.command, *entry.args)]
-        variables = {name: fill(value) for name, value in entry.env.items()}
-        argv = [_program(words[0], place), *words[1:]]
+        line = CommandLine.of(server, place)
+        argv = [_program(line.words[0], place), *line.words[1:]]
         permissions = permissions_of(entry, place.project)
         data = _data_folder(place.home, server)
         rights = ProgramRights(
             name=f"mcp-{server.name}",
             data=data,
+            code=server.source.root,
             project=place.project,
-            cwd=_directory(fill(entry.cwd), permissions.project != "none", data, place),
-            readable=(*readable_places(words, place.project, place.environ), *filter(None, (server.source.root,))),
+            cwd=_directory(line.cwd, permissions.project != "none", data, place),
+            readable=readable_places(server, line.words, place),
             access=permissions.project,
             hosts=permissions.hosts,
-            variables={name: str(Path(data) / "cache") for name in _CACHES} | variables,
+            variables={name: str(Path(data) / "cache") for name in _CACHES} | dict(line.variables),
             private=(str(place.home.path),),
             hidden=(sandbox := place.sandbox()).hidden,
             loaded=sandbox.loaded,

@@ -132,6 +132,7 @@ def policy_for(
         unlisted=(*concealed.unlisted, *closed),
         listed=(*concealed.listed, *map(glob.escape, options.listed), glob.escape(places.output)),
         shown=concealed.shown,
+        private=tuple(map(os.path.realpath, options.private)),
         git_writable=options.git_writable,
         network="host" if host_network else "isolated",
         executed=(*executed(), *options.loaded),

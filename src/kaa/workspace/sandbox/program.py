@@ -45,7 +45,7 @@ class ProgramRights(msgspec.Struct, frozen=True):
         code: the folder that it is loaded from, which it can read and not write; empty where it is installed as other
             programs are.
         cwd: the directory that it begins in; empty for `code`.
-        readable: files and folders besides those, which it can read and not write.
+        readable: files and folders besides those, which it can read and not write. Secrets in them stay hidden.
         project: the directory of the project.
         access: what it may do there.
         hosts: what it may connect to, each as `--net` takes it.
@@ -80,14 +80,15 @@ class ProgramRights(msgspec.Struct, frozen=True):
             return SandboxOptions(mode="full-access")
         project, writes = os.path.realpath(self.project), self.access == "write"
         sees = (project,) if self.access != "none" else ()
-        seen = (*((self.code,) if self.code else ()), *self.readable)
-        # Where the whole home is the project, it is read as commands read it.
-        closes_home = not is_below(os.path.realpath(home), sees)
+        code = (self.code,) if self.code else ()
+        seen = (*code, *self.readable)
+        # Where the whole home is the project or named, it is read as commands read it.
+        closes_home = not is_below(os.path.realpath(home), (*sees, *self.readable))
         return SandboxOptions(
             network=NetworkState(rules=tuple(map(NetworkRule.parse, self.hosts))),
             root_writable=writes,
             writable=(self.data,),
-            hidden=(*self.hidden, *(f"!{_escaped(one)}" for one in seen), *(() if sees else (_escaped(project),))),
+            hidden=(*self.hidden, *(f"!{_escaped(one)}" for one in code), *(() if sees else (_escaped(project),))),
             closed=(home,) if closes_home else (),
             listed=(*sees, *seen),
             private=self.private,

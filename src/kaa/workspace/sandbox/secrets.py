@@ -155,7 +155,7 @@ def conceal(home: str, private: Iterable[str], chosen: Iterable[str], environmen
 
     Args:
         home: the user's home directory.
-        private: kaa's own directories.
+        private: kaa's own directories. No exception takes them back.
         chosen: the user's additions; with a leading `!`, exceptions. One that is the pattern of a default, such as
             `!~/.*`, takes only that default back.
         environment: the user's own, whose PATH says where programs are.
@@ -165,7 +165,7 @@ def conceal(home: str, private: Iterable[str], chosen: Iterable[str], environmen
     defaults = (*(f"{base}/{name}" for name in _IN_HOME), *_OF_ROOT)
     added = [_absolute(path, home) for path in chosen if not path.startswith("!")]
     shown = [_absolute(path[1:], home) for path in chosen if path.startswith("!")]
-    hidden = [path for path in (*defaults, *map(glob.escape, private), *added) if path not in shown]
+    hidden = [*(path for path in (*defaults, *added) if path not in shown), *map(glob.escape, private)]
     usual = unlisted(home)
     return Concealment(
         tuple(dict.fromkeys(hidden)),

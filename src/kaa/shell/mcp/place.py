@@ -1,0 +1,61 @@
+"""Where servers run, and the command line of one as it starts there."""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from kaa.host.paths import is_below
+from kaa.host.programs import commands_can_write
+from kaa.shell.home import Home
+from kaa.shell.mcp.config.entry import ConfiguredServer
+from kaa.shell.mcp.config.variables import filler
+from kaa.workspace.sandbox.options import SandboxOptions
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where servers run.
+
+    Attributes:
+        home: the user's folder.
+        environ: the user's environment variables.
+        project: its directory, canonical.
+        sandbox: gives the sandbox of the project's commands; what is hidden there is hidden from servers, too.
+        report: told, in a sentence, of what the user should know.
+        is_full_access: whether the user chose to do without a sandbox.
+    """
+
+    home: Home
+    environ: Mapping[str, str]
+    project: str
+    sandbox: Callable[[], SandboxOptions]
+    report: Callable[[str], None] = lambda _: None
+    is_full_access: Callable[[], bool] = lambda: False
+
+    def commands_can_write(self, path: str) -> bool:
+        """Whether commands of the model can write to `path`, a real path."""
+        return is_below(path, (self.project, *self.sandbox().writable)) or commands_can_write(path)
+
+
+class CommandLine(msgspec.Struct, frozen=True):
+    """What starts a server, with its variables filled in.
+
+    Attributes:
+        words: the program and its arguments.
+        variables: those that the entry sets.
+        cwd: the directory that the entry names; empty if it names none.
+    """
+
+    words: tuple[str, ...]
+    variables: Mapping[str, str]
+    cwd: str
+
+    @classmethod
+    def of(cls, server: ConfiguredServer, place: Place) -> "CommandLine":
+        """The command line of a server that is a program.
+
+        Raises:
+            VariableError: it needs a variable that it may not have.
+        """
+        entry, fill = server.entry, filler(server, place.home, place.environ, place.project)
+        words = tuple(fill(word) for word in (entry.command, *entry.args))
+        return cls(words, {name: fill(value) for name, value in entry.env.items()}, fill(entry.cwd))

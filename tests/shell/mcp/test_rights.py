@@ -1,0 +1,120 @@
+"""What a command line names becomes readable, but for secrets and what commands can exchange."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kaa.shell.home import Home
+from kaa.shell.mcp.config.entry import ConfiguredServer, Scope, ServerEntry, Source
+from kaa.shell.mcp.describing import described
+from kaa.shell.mcp.place import Place
+from kaa.shell.mcp.rights import RightsError, readable_places
+from kaa.workspace.sandbox.options import SandboxOptions
+
+
+class Land:
+    """A home with secrets, and a project.
+
+    Args:
+        base: an empty directory.
+    """
+
+    def __init__(self, base: Path) -> None:
+        self.home, self.project, self.agent = base / "home", base / "project", base / "home/.kaa/agent"
+        self.documents, self.keys = self.home / "Documents", self.home / ".ssh"
+        for folder in (self.documents, self.keys, self.project, self.agent):
+            folder.mkdir(parents=True)
+        (self.keys / "id_rsa").write_text("secret")
+        self.options = SandboxOptions()
+
+    @property
+    def place(self) -> Place:
+        environ = {"HOME": str(self.home)}
+        return Place(Home(self.agent), environ, str(self.project), lambda: self.options)
+
+    def server(self, *arguments: object, scope: Scope = "user") -> ConfiguredServer:
+        entry = ServerEntry(command="serve", args=tuple(map(str, arguments)))
+        return ConfiguredServer("files", entry, Source("/its/file", scope), "digest")
+
+    def readable(self, *arguments: object) -> tuple[str, ...]:
+        server = self.server(*arguments)
+        return readable_places(server, (server.entry.command, *server.entry.args), self.place)
+
+
+@pytest.fixture
+def land(tmp_path: Path) -> Iterator[Land]:
+    return Land(tmp_path.resolve())
+
+
+def test_a_folder_that_is_named_is_readable(land: Land) -> None:
+    assert land.readable("--root", land.documents, land.project, "/nowhere") == (str(land.documents),)
+
+
+def test_a_link_of_the_user_is_followed_and_stays_usable(land: Land) -> None:
+    (land.home / "papers").symlink_to(land.documents)
+
+    assert land.readable(land.home / "papers") == (str(land.documents), str(land.home / "papers"))
+
+
+@pytest.mark.parametrize("target", ["Documents", ".ssh", ".kaa/agent", ""])
+@pytest.mark.parametrize("below", ["", "/..", "/."])
+def test_a_link_that_commands_can_make_leads_nowhere(land: Land, target: str, below: str) -> None:
+    (land.project / "docs").symlink_to(land.home / target)
+
+    with pytest.raises(RightsError, match=r"passes through the link .*/project/docs, which commands can change"):
+        land.readable(f"{land.project}/docs{below}")
+
+
+def test_a_link_in_a_directory_that_was_added_leads_nowhere(land: Land, tmp_path: Path) -> None:
+    added = tmp_path / "added"
+    added.mkdir()
+    land.options = SandboxOptions(writable=(str(added),))
+    (added / "docs").symlink_to(land.documents)
+
+    with pytest.raises(RightsError, match="which commands can change"):
+        land.readable(added / "docs")
+
+
+def test_of_a_directory_that_was_added_nothing_is_named_that_commands_could_exchange(land: Land) -> None:
+    added = land.documents / "added"
+    (added / "inside").mkdir(parents=True)
+    land.options = SandboxOptions(writable=(str(added),))
+
+    assert land.readable(added / "inside") == (str(added),)
+
+
+@pytest.mark.parametrize("secret", [".ssh", ".ssh/id_rsa", ".kaa/agent", ".kaa/agent/../agent"])
+def test_a_secret_is_refused_with_the_setting_of_the_user(land: Land, secret: str) -> None:
+    with pytest.raises(RightsError, match=r"hidden from servers.*/its/file.*`sandbox.hidden` of .*settings\.json"):
+        land.readable(land.home / secret)
+
+
+def test_a_link_to_a_secret_is_refused_wherever_it_is(land: Land) -> None:
+    (land.home / "papers").symlink_to(land.keys)
+
+    with pytest.raises(RightsError, match="hidden from servers"):
+        land.readable(land.home / "papers")
+
+
+def test_an_exception_of_the_user_permits_a_secret_but_nothing_of_kaa(land: Land) -> None:
+    land.options = SandboxOptions(hidden=("!~/.ssh", "!~/.kaa", "!~/.kaa/agent"))
+
+    assert land.readable(land.keys) == (str(land.keys),)
+    with pytest.raises(RightsError):
+        land.readable(land.agent)
+
+
+def test_an_interpreter_behind_a_link_of_the_project_uncovers_nothing(land: Land) -> None:
+    (land.project / "python").symlink_to(land.keys / "id_rsa")
+    server = ConfiguredServer("own", ServerEntry(command="x"), Source("/its/file", "user"), "digest")
+
+    assert readable_places(server, (str(land.project / "python"),), land.place) == ()
+
+
+def test_the_question_lists_what_becomes_readable(land: Land) -> None:
+    text = described(land.server("~/Documents", "${userHome}/Documents", scope="project"), land.place)
+    refused = described(land.server("${HOME}/.ssh", scope="project"), land.place)
+
+    assert f"It may read, since its command line names it: {land.documents} (except secrets)." in text
+    assert "It cannot start: its argument" in refused
