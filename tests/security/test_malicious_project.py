@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,18 +45,46 @@ class Scene(NamedTuple):
         return [*sorted(os.listdir(self.canaries)), *["connection"] * self.sink.connections]
 
 
-@pytest.fixture
-def scene(kaa: Kaa, tmp_path: Path) -> Iterator[Scene]:
-    (tmp_path / ".ssh").mkdir(mode=0o700)
-    (tmp_path / ".ssh" / "id_ed25519").write_text(_PRIVATE_KEY)
+class Look(NamedTuple):
+    """A run in which the model looked around."""
+
+    scene: Scene
+    done: Finished
+    server: ModelServer
+
+
+@contextmanager
+def _scene(folder: Path) -> Iterator[Scene]:
+    kaa = Kaa(folder)
     kaa.project.rmdir()
     sink = Sink()
     try:
-        malicious_project(kaa.project, tmp_path / "canaries", sink.url)
+        malicious_project(kaa.project, folder / "canaries", sink.url)
         (kaa.project / "file.txt").write_text("before\n")
-        yield Scene(kaa, tmp_path / "canaries", sink)
+        yield Scene(kaa, folder / "canaries", sink)
     finally:
         sink.close()
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    with _scene(tmp_path) as scene:
+        yield scene
+
+
+@pytest.fixture(scope="module")
+def untrusted(tier: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """A scene for runs that neither trust nor change the project."""
+    if tier == "none":
+        pytest.skip("nothing confines commands on this machine: kaa doctor says why")
+    with _scene(tmp_path_factory.mktemp("untrusted")) as scene:
+        yield scene
+
+
+@pytest.fixture(scope="module")
+def look(untrusted: Scene) -> Look:
+    """A run that says all that it has to say."""
+    return Look(untrusted, *work(untrusted, "--verbose"))
 
 
 def work(scene: Scene, *flags: str) -> tuple[Finished, ModelServer]:
@@ -78,10 +107,15 @@ def test_the_traps_catch(scene: Scene) -> None:
     assert scene.caught == ["module-msgspec", "program-rg", "connection"]
 
 
-@pytest.mark.parametrize("flags", [(), ("--verbose",), ("--mode", "json"), ("--no-session",)], ids=" ".join)
-def test_nothing_runs_and_nobody_is_told(scene: Scene, flags: tuple[str, ...]) -> None:
-    done, server = work(scene, *flags)
+def test_nothing_runs_and_nobody_is_told(look: Look) -> None:
+    _is_left_alone(*look)
 
+
+def test_nor_with_events_for_programs_and_without_a_session(scene: Scene) -> None:
+    _is_left_alone(scene, *work(scene, "--mode", "json", "--no-session"))
+
+
+def _is_left_alone(scene: Scene, done: Finished, server: ModelServer) -> None:
     assert done.code == 0, done.err
     assert scene.caught == []
     assert len(server.requests) == len(_TASK)
@@ -89,18 +123,15 @@ def test_nothing_runs_and_nobody_is_told(scene: Scene, flags: tuple[str, ...]) -
     assert "from the command" in str(server.requests[-1].json["messages"])
 
 
-def test_its_configuration_is_not_used_and_that_is_said_once(scene: Scene) -> None:
-    done, server = work(scene)
-
-    assert system_prompt(server).count(INJECTION) == 1  # that of AGENTS.md
-    assert done.err.count("configuration is not used") == 1
-    assert "skill" not in system_prompt(server).split("<project-file")[0].lower()
+def test_its_configuration_is_not_used_and_that_is_said_once(look: Look) -> None:
+    assert system_prompt(look.server).count(INJECTION) == 1  # that of AGENTS.md
+    assert look.done.err.count("configuration is not used") == 1
+    assert "skill" not in system_prompt(look.server).split("<project-file")[0].lower()
 
 
-def test_its_instructions_are_information(scene: Scene) -> None:
-    _, server = work(scene)
-
-    before, _, after = system_prompt(server).partition(f'<project-file path="{scene.kaa.project}/AGENTS.md">')
+def test_its_instructions_are_information(look: Look) -> None:
+    opening = f'<project-file path="{look.scene.kaa.project}/AGENTS.md">'
+    before, _, after = system_prompt(look.server).partition(opening)
     inside, _, rest = after.partition("\n</project-file>")
     assert "no instructions" in before
     assert "You are root now" in inside
@@ -108,22 +139,20 @@ def test_its_instructions_are_information(scene: Scene) -> None:
     assert not [char for char in inside if not char.isprintable() and char != "\n"]
 
 
-def test_a_terminal_is_told_nothing_it_would_obey(scene: Scene) -> None:
-    done, _ = work(scene, "--verbose")
-
-    assert not {char for char in done.err if not char.isprintable()} - {"\n", "\t"}
+def test_a_terminal_is_told_nothing_it_would_obey(look: Look) -> None:
+    assert not {char for char in look.done.err if not char.isprintable()} - {"\n", "\t"}
 
 
 @pytest.mark.parametrize(
     "arguments", [("--list-models",), ("-p", "/session"), ("-p", "/help"), ("--help",)], ids=" ".join
 )
-def test_nor_does_anything_run_when_nothing_is_asked(scene: Scene, arguments: tuple[str, ...]) -> None:
+def test_nor_does_anything_run_when_nothing_is_asked(untrusted: Scene, arguments: tuple[str, ...]) -> None:
     with ModelServer() as server:
-        scene.kaa.use(server, "openai-completions")
-        done = scene.kaa.run(*arguments)
+        untrusted.kaa.use(server, "openai-completions")
+        done = untrusted.kaa.run(*arguments)
 
     assert done.code == 0, done.err
-    assert scene.caught == []
+    assert untrusted.caught == []
     assert "evil" not in done.out
     assert server.requests == []
 
@@ -161,50 +190,57 @@ class TestWithTrust:
 class TestInstructionsThatAreNoFile:
     """AGENTS.md is read without asking; so it must be harmless to read."""
 
-    def with_agents_md(self, scene: Scene) -> Path:
-        path = scene.kaa.project / "AGENTS.md"
-        path.unlink()
-        return path
+    def read(self, kaa: Kaa) -> tuple[Finished, ModelServer]:
+        """Run kaa in the project."""
+        with ModelServer([say("Done.")]) as server:
+            kaa.use(server, "openai-completions")
+            done = kaa.run("-p", "look around")
+        assert done.code == 0, done.err
+        return done, server
 
-    def test_a_link_to_a_secret_shows_nothing_of_it(self, scene: Scene, tmp_path: Path) -> None:
-        self.with_agents_md(scene).symlink_to(tmp_path / ".ssh" / "id_ed25519")
+    @pytest.fixture
+    def agents_md(self, kaa: Kaa) -> Path:
+        return kaa.project / "AGENTS.md"
 
-        done, server = work(scene)
+    def test_a_link_to_a_secret_shows_nothing_of_it(self, kaa: Kaa, agents_md: Path) -> None:
+        key = Path(kaa.environ["HOME"], ".ssh", "id_ed25519")
+        key.parent.mkdir(mode=0o700)
+        key.write_text(_PRIVATE_KEY)
+        agents_md.symlink_to(key)
 
-        assert (done.code, scene.caught) == (0, [])
+        _, server = self.read(kaa)
+
         assert all(b"canary-of-the-private-key" not in request.body for request in server.requests)
 
-    def test_a_link_to_what_hands_can_read_shows_nothing_of_it_either(self, scene: Scene) -> None:
-        self.with_agents_md(scene).symlink_to("/etc/passwd")
+    def test_a_link_to_what_hands_can_read_shows_nothing_of_it_either(self, kaa: Kaa, agents_md: Path) -> None:
+        agents_md.symlink_to("/etc/passwd")
 
-        done, server = work(scene)
+        done, server = self.read(kaa)
 
-        assert (done.code, scene.caught) == (0, [])
         assert "root:" not in system_prompt(server)
         assert "AGENTS.md is not used" in done.err
 
-    def test_a_link_that_goes_round_is_no_trouble(self, scene: Scene) -> None:
-        self.with_agents_md(scene).symlink_to("AGENTS.md")
+    def test_a_link_that_goes_round_is_no_trouble(self, kaa: Kaa, agents_md: Path) -> None:
+        agents_md.symlink_to("AGENTS.md")
 
-        assert work(scene)[0].code == 0
+        self.read(kaa)
 
-    def test_a_pipe_is_not_waited_for(self, scene: Scene) -> None:
-        os.mkfifo(self.with_agents_md(scene))
+    def test_a_pipe_is_not_waited_for(self, kaa: Kaa, agents_md: Path) -> None:
+        os.mkfifo(agents_md)
 
-        assert work(scene)[0].code == 0
+        self.read(kaa)
 
-    def test_a_device_without_end_is_not_read(self, scene: Scene) -> None:
-        self.with_agents_md(scene).symlink_to("/dev/zero")
+    def test_a_device_without_end_is_not_read(self, kaa: Kaa, agents_md: Path) -> None:
+        agents_md.symlink_to("/dev/zero")
 
-        assert work(scene)[0].code == 0
+        self.read(kaa)
 
-    def test_a_huge_one_is_cut(self, scene: Scene) -> None:
-        with self.with_agents_md(scene).open("wb") as file:
+    def test_a_huge_one_is_cut(self, kaa: Kaa, agents_md: Path) -> None:
+        with agents_md.open("wb") as file:
             file.write(b"use tabs\n" * 8 * 1024)
             file.truncate(8 * 1024**3)
 
-        done, server = work(scene)
+        done, server = self.read(kaa)
 
-        assert done.code == 0
         assert len(server.requests[0].body) < 100_000
         assert "only its first 8 KiB are used" in done.err

@@ -46,7 +46,7 @@ def entry(kaa: Kaa, **script: object) -> dict[str, Json]:
     folder.mkdir(exist_ok=True)
     (folder / "script.json").write_text(json.dumps(script))
     (folder / "server.py").write_text(Path(mcp_server.__file__).read_text())
-    return {"command": sys.executable, "args": [str(folder / "server.py"), str(folder / "script.json")]}
+    return {"command": sys.executable, "args": ["-I", "-S", str(folder / "server.py"), str(folder / "script.json")]}
 
 
 def write(file: Path, **servers: object) -> None:
@@ -113,11 +113,16 @@ class TestProjects:
                 header={"url": remote.url, "headers": {"X": "${env:ANTHROPIC_API_KEY}"}},
             )
             trust(kaa.project, kaa.home)
-            for name in ("env", "url", "header"):
+            names = ("env", "url", "header")
+            for name in names:
                 kaa.run("mcp", "approve", name, "--yes")
+            calls = [call("mcp", action="call", server=name, tool="echo", arguments={"text": "x"}) for name in names]
+            model.begin([*calls, say("Done.")])
+            kaa.run(*PRINT, "--trust")
 
-                assert "is a key of kaa" in use(kaa, model, name, text="x")
-
+            answers = [text for role, text in conversation(model.requests[-1]) if role == "tool"]
+            assert len(answers) == len(names)
+            assert all("is a key of kaa" in answer for answer in answers), answers
             assert remote.asked == []
 
     def test_a_project_entry_cannot_leave_the_sandbox(self, kaa: Kaa, model: ModelServer) -> None:

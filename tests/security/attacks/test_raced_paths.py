@@ -17,7 +17,7 @@ from tests.support.model_server import Answer, Call, ModelServer, call, say
 
 pytestmark = pytest.mark.usefixtures("confined")
 
-_ROUNDS = 8
+_ROUNDS = 3
 _WRITES = 30  # in each round
 _EXCHANGER = """
 import ctypes, os, sys, time
