@@ -61,7 +61,7 @@ class PrefixCache:
         marks: list[int] = []
         digest, size = hashlib.sha256(), 0
         for position, block in enumerate(_blocks(body)):
-            text = msgspec.json.encode(without_marks(block))
+            text = msgspec.json.encode(without_marks(block) if self._rules.marked else block)
             digest.update(text)
             size += len(text)
             states.append((digest.digest(), size // _BYTES_PER_TOKEN))

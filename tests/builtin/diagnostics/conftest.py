@@ -92,7 +92,9 @@ def at_desk(folder: Path) -> AtDesk:
                 path.chmod(0o755)
 
         async def whole() -> None:
-            environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+            # Its `python3` is a real one: a wrapper that selects a version takes longer than the check.
+            python = os.path.dirname(os.path.realpath(sys.executable))
+            environment = {"PATH": f"{python}:{os.environ['PATH']}", "HOME": str(folder)}
             workspace = LocalWorkspace.start(str(folder / "project"), env=environment)
             notices: list[str] = []
             checks = Checks(notices.append)

@@ -1,8 +1,8 @@
 """What language servers say of an edit, and what those cost that behave badly: their silence."""
 
 import asyncio
-import shutil
 import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,18 +29,22 @@ async def eventually(reached: Callable[[], bool]) -> None:
 _RUFF = Path(__file__).parents[3] / ".venv" / "bin" / "ruff"
 
 
-@pytest.mark.parametrize("modes", [(), ("unversioned",), ("pull",), ("stale",), ("steps",)])
-def test_only_errors_that_are_new_are_named(at_desk: "AtDesk", modes: tuple[str, ...]) -> None:
+def test_only_errors_that_are_new_are_named(at_desk: "AtDesk") -> None:
+    modes = ("", "unversioned", "pull", "stale", "steps")
+
     async def scene(desk: "Desk") -> None:
-        desk.serve(*modes)
         edits = ["a line\nERROR old\nWARNING w\n", "ERROR new\nERROR old\n", "ERROR new\nERROR old\n\n", "ERROR old\n"]
-        said = [await desk.edit("a.fake", text, is_full=True) for text in edits]
+        for mode in modes:
+            await desk.checks.configure(())
+            desk.serve(mode)
+            said = [await desk.edit(f"a{mode}.fake", text, is_full=True) for text in edits]
 
-        assert said == [[], ["a.fake:1:1: new (fake 7)"], [], []]
-        assert await desk.edit("new.fake", "ERROR created\n", is_full=True) == ["new.fake:1:1: created (fake 7)"]
-        assert desk.notices == []
+            assert said == [[], [f"a{mode}.fake:1:1: new (fake 7)"], [], []]
+            created = await desk.edit(f"new{mode}.fake", "ERROR created\n", is_full=True)
+            assert created == [f"new{mode}.fake:1:1: created (fake 7)"]
+            assert desk.notices == []
 
-    at_desk(scene, {"a.fake": "ERROR old\n"})
+    at_desk(scene, {f"a{mode}.fake": "ERROR old\n" for mode in modes})
 
 
 def test_errors_that_an_edit_makes_in_other_files_are_named(at_desk: "AtDesk") -> None:
@@ -77,30 +81,32 @@ def test_what_comes_too_late_is_named_with_the_next_edit(at_desk: "AtDesk") -> N
     at_desk(scene, {"a.fake": ""})
 
 
-@pytest.mark.parametrize(
-    ("mode", "why"),
-    [
-        ("crash-at-start", "crashed at start"),
-        ("crash-at-initialize", "crashed at initialize"),
-        ("crash-at-open", "crashed at open"),
-        ("crash-at-change", "crashed at change"),
-        ("flood-at-initialize", "it sent far too many messages"),
-        ("flood-at-open", "it sent far too many messages"),
-        ("garbage-at-initialize", "it sent something that is no message"),
-        ("garbage-at-change", "it sent something that is no message"),
-        ("endless-at-open", "it sent something that is no message"),
-        ("huge-at-open", "it sent a message of more than 8 MiB"),
-    ],
-)
-def test_a_server_that_fails_costs_its_silence_and_one_notice(at_desk: "AtDesk", mode: str, why: str) -> None:
+_FAILING = [
+    ("crash-at-start", "crashed at start"),
+    ("crash-at-initialize", "crashed at initialize"),
+    ("crash-at-open", "crashed at open"),
+    ("crash-at-change", "crashed at change"),
+    ("flood-at-initialize", "it sent far too many messages"),
+    ("flood-at-open", "it sent far too many messages"),
+    ("garbage-at-initialize", "it sent something that is no message"),
+    ("garbage-at-change", "it sent something that is no message"),
+    ("endless-at-open", "it sent something that is no message"),
+    ("huge-at-open", "it sent a message of more than 8 MiB"),
+]
+
+
+def test_a_server_that_fails_costs_its_silence_and_one_notice(at_desk: "AtDesk") -> None:
     async def scene(desk: "Desk") -> None:
-        server = desk.serve(mode, max_restarts=1)
-        for text in ("ERROR a\n", "ERROR b\n", "ERROR c\n", "ERROR d\n"):
-            assert await desk.edit("a.fake", text, is_full=True) == []
-        assert server.state == "given up"
-        [notice] = desk.notices
-        assert notice.startswith("language server fake: ")
-        assert why in notice
+        for mode, why in _FAILING:
+            await desk.checks.configure(())
+            desk.notices.clear()
+            server = desk.serve(mode, max_restarts=1)
+            for text in ("ERROR a\n", "ERROR b\n", "ERROR c\n", "ERROR d\n"):
+                assert await desk.edit("a.fake", text, is_full=True) == []
+            assert (mode, server.state) == (mode, "given up")
+            [notice] = desk.notices
+            assert notice.startswith("language server fake: ")
+            assert why in notice
 
     at_desk(scene, {"a.fake": ""})
 
@@ -246,7 +252,7 @@ def test_a_known_server_of_the_project_is_used(at_desk: "AtDesk") -> None:
         assert await desk.edit("a.py", "# fine\n", is_full=True) == []
         assert [(server.name, server.state) for server in desk.checks.servers] == [("pylsp", "running")]
 
-    start = f'#!/bin/sh\nexec {shutil.which("python3")} -I -S ../language_server.py "$@"\n'
+    start = f'#!/bin/sh\nexec {sys.executable} -I -S ../language_server.py "$@"\n'
     at_desk(scene, {".venv/bin/pylsp": start, "a.py": ""})
 
 

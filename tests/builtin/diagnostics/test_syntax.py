@@ -3,8 +3,6 @@
 import sys
 from typing import TYPE_CHECKING
 
-import pytest
-
 if TYPE_CHECKING:
     from tests.builtin.diagnostics.conftest import AtDesk, Desk
 
@@ -20,26 +18,27 @@ def test_a_new_syntax_error_follows_the_result(at_desk: "AtDesk") -> None:
     at_desk(scene, {"a.py": "def f():\n    return 1\n"})
 
 
-@pytest.mark.parametrize(
-    ("name", "good", "bad", "place"),
-    [
-        ("a.py", "x = 1\n", "if x:\nx = 1\n", "a.py:2:1: IndentationError"),
-        ("a.pyi", "x: int\n", "x: = int\n", "a.pyi:1:4: SyntaxError"),
-        ("a.json", '{"a": 1}', '{"a": 1,}', "a.json:1:9: "),
-        ("a.toml", "a = 1\n", "a = 1\nb = \n", "a.toml:2:5: "),
-        ("a.yaml", "a: 1\n", "a: [1\nb: 2\n", "a.yaml:2:2: "),
-        ("a.yml", "a: 1\n", "a: 'x\n", "a.yml:2:1: "),
-        ("a.sh", "echo a\n", "if true; then\necho a\n", "a.sh:3:1: syntax error"),
-        ("run", "#!/bin/bash\necho a\n", "#!/bin/bash\necho a)\n", "run:2:1: syntax error"),
-        ("tool", "#!/usr/bin/env python3\nx = 1\n", "#!/usr/bin/env python3\nx = \n", "tool:2:5: SyntaxError"),
-    ],
-)
-def test_each_language_has_its_parser(at_desk: "AtDesk", name: str, good: str, bad: str, place: str) -> None:
+# Files that are right and wrong, and where the mistake is found.
+_LANGUAGES = [
+    ("a.py", "x = 1\n", "if x:\nx = 1\n", "a.py:2:1: IndentationError"),
+    ("a.pyi", "x: int\n", "x: = int\n", "a.pyi:1:4: SyntaxError"),
+    ("a.json", '{"a": 1}', '{"a": 1,}', "a.json:1:9: "),
+    ("a.toml", "a = 1\n", "a = 1\nb = \n", "a.toml:2:5: "),
+    ("a.yaml", "a: 1\n", "a: [1\nb: 2\n", "a.yaml:2:2: "),
+    ("a.yml", "a: 1\n", "a: 'x\n", "a.yml:2:1: "),
+    ("a.sh", "echo a\n", "if true; then\necho a\n", "a.sh:3:1: syntax error"),
+    ("run", "#!/bin/bash\necho a\n", "#!/bin/bash\necho a)\n", "run:2:1: syntax error"),
+    ("tool", "#!/usr/bin/env python3\nx = 1\n", "#!/usr/bin/env python3\nx = \n", "tool:2:5: SyntaxError"),
+]
+
+
+def test_each_language_has_its_parser(at_desk: "AtDesk") -> None:
     async def scene(desk: "Desk") -> None:
-        assert await desk.edit(name, good) == []
-        [line] = await desk.edit(name, bad)
-        assert line.startswith(place)
-        assert await desk.edit(name, good) == []
+        for name, good, bad, place in _LANGUAGES:
+            assert await desk.edit(name, good) == []
+            [line] = await desk.edit(name, bad)
+            assert line.startswith(place)
+            assert await desk.edit(name, good) == []
 
     at_desk(scene)
 
@@ -51,23 +50,24 @@ def test_an_error_that_was_there_is_not_repeated(at_desk: "AtDesk") -> None:
     at_desk(scene, {"a.py": "x = (1\n"})
 
 
-@pytest.mark.parametrize(
-    ("name", "before", "after"),
-    [
-        ("tsconfig.json", '{\n  // strict\n  "a": 1,\n}', '{\n  /* still */ "a": "// 2",\n  // b\n  "b": [1,],\n}'),
-        ("tsconfig.json", None, '{\n  // strict\n  "a": 1,\n}'),
-        ("chart.yaml", None, "a: {{ .Values.a }}\n  b: {{- if x }}\n"),
-        ("a.zsh", None, "if [[ a ]] { echo a }\n"),
-        ("a.sh", None, "#!/bin/zsh\nif [[ a ]] { echo a }\n"),
-        ("notes.txt", None, "(((\n"),
-        ("empty.py", None, ""),
-    ],
-)
-def test_dialects_are_no_errors(at_desk: "AtDesk", name: str, before: str | None, after: str) -> None:
-    async def scene(desk: "Desk") -> None:
-        assert await desk.edit(name, after) == []
+_DIALECTS = [
+    ("tsconfig.json", '{\n  // strict\n  "a": 1,\n}', '{\n  /* still */ "a": "// 2",\n  // b\n  "b": [1,],\n}'),
+    ("new/tsconfig.json", None, '{\n  // strict\n  "a": 1,\n}'),
+    ("chart.yaml", None, "a: {{ .Values.a }}\n  b: {{- if x }}\n"),
+    ("a.zsh", None, "if [[ a ]] { echo a }\n"),
+    ("zsh.sh", None, "#!/bin/zsh\nif [[ a ]] { echo a }\n"),
+    ("notes.txt", None, "(((\n"),
+    ("empty.py", None, ""),
+]
 
-    at_desk(scene, {} if before is None else {name: before})
+
+def test_dialects_are_no_errors(at_desk: "AtDesk") -> None:
+    async def scene(desk: "Desk") -> None:
+        said = {name: await desk.edit(name, after) for name, _, after in _DIALECTS}
+
+        assert [name for name, problems in said.items() if problems] == []
+
+    at_desk(scene, {name: before for name, before, _ in _DIALECTS if before is not None})
 
 
 def test_a_newer_python_of_the_project_has_the_last_word(at_desk: "AtDesk") -> None:
@@ -89,27 +89,27 @@ def test_a_python_of_the_project_changes_nothing(at_desk: "AtDesk") -> None:
     at_desk(scene, {".venv/bin/python": hostile})
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("deep.py", "(" * 100_000 + ")" * 100_000),
-        ("deep.py", "-" * 500_000 + "1"),
-        ("deep.json", "[" * 400_000),
-        ("deep.toml", "a = " + "[" * 200_000),
-        ("deep.yaml", "[" * 100_000),
-        ("bomb.yaml", "a: &a [x]\n" + "".join(f"b{n}: &b{n} [{', '.join(['*a'] * 100)}]\n" for n in range(100))),
-        ("nul.py", "x = 1\0\n"),
-        ("binary.json", b"\xff\xfe\x00"),
-        ("binary.py", b"\xff\xfe\x00"),
-        ("binary.yaml", b"\x00\x01\xff"),
-        ("binary.sh", b"\x00\x01\xff("),
-        ("huge.py", "x = (\n" * 300_000),
-    ],
-)
-def test_hostile_files_cost_nothing_but_their_check(at_desk: "AtDesk", name: str, content: str | bytes) -> None:
+_HOSTILE: list[tuple[str, str | bytes]] = [
+    ("deep.py", "(" * 100_000 + ")" * 100_000),
+    ("long.py", "-" * 500_000 + "1"),
+    ("deep.json", "[" * 400_000),
+    ("deep.toml", "a = " + "[" * 200_000),
+    ("deep.yaml", "[" * 100_000),
+    ("bomb.yaml", "a: &a [x]\n" + "".join(f"b{n}: &b{n} [{', '.join(['*a'] * 100)}]\n" for n in range(100))),
+    ("nul.py", "x = 1\0\n"),
+    ("binary.json", b"\xff\xfe\x00"),
+    ("binary.py", b"\xff\xfe\x00"),
+    ("binary.yaml", b"\x00\x01\xff"),
+    ("binary.sh", b"\x00\x01\xff("),
+    ("huge.py", "x = (\n" * 300_000),
+]
+
+
+def test_hostile_files_cost_nothing_but_their_check(at_desk: "AtDesk") -> None:
     async def scene(desk: "Desk") -> None:
-        assert len(await desk.edit(name, content)) <= 1
-        assert len(await desk.edit("after.py", "(\n")) == 1
+        for name, content in _HOSTILE:
+            assert len(await desk.edit(name, content)) <= 1
+            assert len(await desk.edit(f"after_{name}.json", "(")) == 1
 
     at_desk(scene)
 
