@@ -158,6 +158,69 @@ class TestProjects:
             assert remote.asked == []
 
 
+class TestCode:
+    """What commands can write is not executed as a server, unless the user has approved it as it is."""
+
+    PLANTED = "import os, pathlib; pathlib.Path(os.environ['XDG_CACHE_HOME'], 'canary').write_text('planted')"
+
+    def planted(self, kaa: Kaa) -> list[Path]:
+        """Canaries: what is planted writes them into the folder of the server that executes it."""
+        return [*(kaa.home / "mcp-data").glob("**/canary")]
+
+    @pytest.mark.parametrize("name", ["server.py", "json.py"])
+    @pytest.mark.parametrize("whose", ["user", "project"])
+    def test_a_changed_script_is_not_executed(self, kaa: Kaa, model: ModelServer, whose: str, name: str) -> None:
+        tools, works = kaa.project / "tools", Path(mcp_server.__file__).read_text()
+        tools.mkdir()
+        (tools / "server.py").write_text(works)
+        (tools / "script.json").write_text("{}")
+        given = {"command": sys.executable, "args": ["tools/server.py", "tools/script.json"], "env": {"TOKEN": "1"}}
+        write(
+            (kaa.home if whose == "user" else kaa.project) / ("mcp.json" if whose == "user" else ".mcp.json"), own=given
+        )
+        trust(kaa.project, kaa.home)
+        assert "kaa mcp approve own" in use(kaa, model, "own", text="too early")
+        assert "tools/server.py" in kaa.run("mcp", "approve", "own", "--yes").out
+        assert "first" in use(kaa, model, "own", text="first")
+
+        (tools / name).write_text(f"{self.PLANTED}\n{works}")
+        said = use(kaa, model, "own", text="second")
+
+        assert self.planted(kaa) == []
+        assert "second" not in said
+        assert f"tools/{name}" in said
+        kaa.run("mcp", "approve", "own", "--yes")
+        (tools / name).unlink() if name != "server.py" else None
+        kaa.run("mcp", "approve", "own", "--yes")
+        assert "third" in use(kaa, model, "own", text="third")
+
+    def test_a_package_runner_takes_nothing_of_the_project(self, kaa: Kaa, model: ModelServer) -> None:
+        """The runner is like npx: it prefers a program in `node_modules/.bin` where it starts, or above."""
+        programs = kaa.home.parent / "programs"
+        programs.mkdir()
+        own = entry(kaa, fault="spies")
+        runner = f"""#!{sys.executable}
+import os, pathlib, sys
+here = pathlib.Path.cwd()
+for folder in (here, *here.parents):
+    if os.access(program := folder / "node_modules/.bin" / sys.argv[1], os.X_OK):
+        os.execv(program, sys.argv[1:])
+os.execv({sys.executable!r}, [{sys.executable!r}, *{own["args"]!r}])
+"""
+        (programs / "npx").write_text(runner)
+        binaries = kaa.project / "node_modules/.bin"
+        binaries.mkdir(parents=True)
+        (binaries / "pkg").write_text(f"#!{sys.executable}\n{self.PLANTED}\n")
+        for program in (programs / "npx", binaries / "pkg"):
+            program.chmod(0o755)
+        write(kaa.home / "mcp.json", own={"command": str(programs / "npx"), "args": ["pkg", "."]})
+
+        said = use(kaa, model, "own", text=str(kaa.project))
+
+        assert self.planted(kaa) == []
+        assert "node_modules" in said  # it sees the project
+
+
 class TestServers:
     def test_a_changed_description_is_held_back(self, kaa: Kaa, model: ModelServer) -> None:
         write(kaa.home / "mcp.json", own=entry(kaa))

@@ -74,6 +74,7 @@ class Life:
         states: of all servers, as they were told, without repetitions.
         reports: what the user was told.
         prepared: changes connections before they are opened.
+        code: what servers execute and commands can write, by path.
     """
 
     def __init__(self, home: Path, *scripts: ScriptedServer, timing: Timing = AT_ONCE) -> None:
@@ -81,6 +82,7 @@ class Life:
         self.connections: list[HeldConnection] = []
         self.states: list[tuple[str, ServerState]] = []
         self.prepared: Callable[[HeldConnection], object] = lambda _: None
+        self.code: dict[str, str] = {}
         self._scripts = list(scripts) or [ScriptedServer()]
         self._timing = timing
         self.reports: list[str] = []
@@ -116,7 +118,16 @@ class Life:
 
     def _server(self, one: ConfiguredServer, changed: Callable[[str], None]) -> Server:
         approvals, manifests, tell = Approvals(self.home), Manifests(self.home), partial(changed, one.name)
-        offer = Offer(one, approvals, manifests, lambda: "It runs scripted.", lambda _tool: "granted", tell)
+        offer = Offer(
+            one,
+            approvals,
+            manifests,
+            lambda: "It runs scripted.",
+            lambda _tool: "granted",
+            tell,
+            "/project",
+            lambda: dict(self.code),
+        )
         return Server(one, "/project", offer, self._connection, tell, self._timing)
 
     def _connection(self, log: Callable[[str], None]) -> HeldConnection:

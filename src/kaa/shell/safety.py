@@ -79,6 +79,7 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
         # The user's own skills behind links into the project: nobody is asked about them when they change.
         *(real for one in places for real in _behind_links(one.folder) if is_below(real, changeable)),
     )
+    chosen = [_spelled_out(path, directory) for path in settings.hidden]
     plugins = plugin_places(home)
     for one in plugins:
         one.data.mkdir(0o700, parents=True, exist_ok=True)
@@ -90,7 +91,7 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
             # The scripts of skills and plugins, in folders that are hidden otherwise.
             *(f"!{glob.escape(os.path.realpath(one.folder))}" for one in existing(places) if one.kind == "skill"),
             *(f"!{glob.escape(os.path.realpath(folder))}" for one in plugins for folder in one),
-            *(one for path in settings.hidden if not _uncovers(one := _spelled_out(path, directory), home.path)),
+            *(path for path in chosen if not _uncovers(path, home.path)),
         ),
         listed=copy,
         private=(str(home.path),),

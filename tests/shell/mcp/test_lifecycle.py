@@ -157,6 +157,86 @@ class TestStarting:
         assert len(life.connections) == 2
 
 
+class TestCode:
+    @in_loop
+    async def test_code_that_commands_can_write_is_executed_after_a_yes_and_only_then(self, tmp_path: Path) -> None:
+        life = Life(tmp_path)
+        life.code = {"/project/server.py": "first"}
+        servers = life.servers()
+        servers.begin()
+        servers.prewarm("one")
+        with pytest.raises(ServerUnavailableError, match=r"/project/server\.py\). `kaa mcp approve one`"):
+            await servers.session("one", NOBODY)
+        assert life.connections == []
+        person = yes_or_no(True)
+
+        await servers.session("one", person)
+
+        [question] = person.questions
+        assert question.title == "Start MCP server one, which executes code of this project?"
+        assert "/project/server.py" in question.details
+        await servers.close()
+
+    @in_loop
+    async def test_a_change_is_asked_about_once_with_what_changed(self, tmp_path: Path) -> None:
+        life = Life(tmp_path)
+        life.code = {"/project/server.py": "first", "/project/old.py": "old"}
+        servers, person = life.servers(), yes_or_no(True, True)
+        session = await servers.session("one", person)
+        await servers.server("one").end()
+        life.code = {"/project/server.py": "second", "/project/json.py": "new"}
+
+        with pytest.raises(ServerUnavailableError, match=r"changed since you approved it .changed: /project/server"):
+            await session.call("echo", {"text": "hi"})
+        for _ in range(2):
+            await servers.session("one", person)
+            await servers.server("one").end()
+
+        assert person.questions[1].title == "Start MCP server one, whose code changed?"
+        for line in ("changed: /project/server.py", "new: /project/json.py", "gone: /project/old.py"):
+            assert line in person.questions[1].details
+        await servers.close()
+
+    @in_loop
+    async def test_a_no_holds_until_the_code_changes_again(self, tmp_path: Path) -> None:
+        life = Life(tmp_path)
+        life.code = {"/project/server.py": "first"}
+        servers, person = life.servers(), yes_or_no(False, True)
+
+        for _ in range(2):
+            with pytest.raises(ServerUnavailableError, match="You declined it"):
+                await servers.session("one", person)
+        life.code = {"/project/server.py": "second"}
+        await servers.session("one", person)
+
+        assert len(person.questions) == 2
+        await servers.close()
+
+    @in_loop
+    async def test_a_server_of_a_project_is_approved_with_its_code_by_one_question(self, tmp_path: Path) -> None:
+        life = Life(tmp_path)
+        life.code = {"/project/server.py": "first"}
+        person = yes_or_no(True)
+        servers = life.servers(scope="project")
+
+        await servers.session("one", person)
+
+        assert "/project/server.py" in person.questions[0].details
+        await servers.close()
+
+    @in_loop
+    async def test_of_code_that_another_process_approved_nobody_is_asked(self, tmp_path: Path) -> None:
+        life = Life(tmp_path)
+        life.code = {"/project/server.py": "first"}
+        servers = life.servers()
+
+        Approvals(life.home).accept_code(servers.server("one").configured, "/project", life.code)
+        await servers.session("one", NOBODY)
+
+        assert servers.servers()[0].state == "started"
+        await servers.close()
+
+
 class TestEnding:
     @in_loop
     async def test_a_server_is_not_idle_while_a_tool_works(self, tmp_path: Path) -> None:

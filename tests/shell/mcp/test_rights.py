@@ -1,6 +1,5 @@
 """What a command line names becomes readable, but for secrets and what commands can exchange."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -43,7 +42,7 @@ class Land:
 
 
 @pytest.fixture
-def land(tmp_path: Path) -> Iterator[Land]:
+def land(tmp_path: Path) -> Land:
     return Land(tmp_path.resolve())
 
 

@@ -12,8 +12,9 @@ from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.mcp.telling import configured
 from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import Approvals
+from kaa.shell.mcp.code import code_of
 from kaa.shell.mcp.config.here import server_named
-from kaa.shell.mcp.describing import described
+from kaa.shell.mcp.describing import described, described_code
 from kaa.shell.mcp.manifests import Manifests
 from kaa.shell.mcp.place import Place
 from kaa.shell.safety import SandboxFlags, sandbox_options
@@ -38,10 +39,18 @@ def run_approve(parsed: argparse.Namespace, home: Home) -> int:
     """
     server = server_named(parsed.server, asyncio.run(configured(parsed, home)))
     approvals = Approvals(home)
+    place = _place(os.path.realpath(parsed.directory), home)
+    has_code = server.entry.command or server.entry.headers_helper
+    code, accepted = code_of(server, place) if has_code else {}, approvals.code(server, place.project)
+    lines = described_code(accepted, code) if code else []
     if not approvals.is_approved(server):
-        text = described(server, _place(os.path.realpath(parsed.directory), home))
+        text = "\n".join((described(server, place), *lines))
         whose = "of this project" if server.source.scope == "project" else "of your definition of an agent"
-        return _asked(parsed, text, f"Start MCP server {server.name} {whose}?", lambda: approvals.approve(server))
+        question = f"Start MCP server {server.name} {whose}?"
+        return _asked(parsed, text, question, lambda: approvals.approve(server, place.project, code))
+    if code and code != accepted:
+        question = f"Start MCP server {server.name} with this code?"
+        return _asked(parsed, "\n".join(lines), question, lambda: approvals.accept_code(server, place.project, code))
     manifest = Manifests(home).read(server)
     changes = {} if manifest is None else approvals.changes(server, manifest)
     if manifest is None or not changes:

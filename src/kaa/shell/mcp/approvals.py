@@ -28,11 +28,13 @@ class Approval(msgspec.Struct, frozen=True, omit_defaults=True):
         digest: of the configuration that was approved; empty if nobody was asked.
         tools: what each tool was when it was accepted, by name.
         instructions: digest of the server's advice, likewise; None before it was first listed.
+        code: digests of what it executes and commands can write, by project and path, as it was approved.
     """
 
     digest: str = ""
     tools: dict[str, ToolInfo] = {}
     instructions: str | None = None
+    code: dict[str, dict[str, str]] = {}
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -58,7 +60,11 @@ class _Digests(msgspec.Struct, frozen=True):
     instructions: str | None = None
 
 
-_KnownT = TypeVar("_KnownT", Approval, _Digests)
+class _Code(msgspec.Struct, frozen=True):
+    code: dict[str, dict[str, str]] = {}
+
+
+_KnownT = TypeVar("_KnownT", Approval, _Digests, _Code)
 
 
 class Approvals:
@@ -89,14 +95,42 @@ class Approvals:
         """
         return bool(self._of(server, _Digests).digest)
 
-    def approve(self, server: ConfiguredServer) -> None:
+    def approve(self, server: ConfiguredServer, project: str = "", code: Mapping[str, str] = {}) -> None:
         """Approve a server as it is configured now. What it offers is accepted when it is next listed.
+
+        Args:
+            server: the server.
+            project: whose directory `code` is about.
+            code: what it executes and commands can write, as `accept_code` takes it.
 
         Raises:
             ApprovalRecordsError: that cannot be kept.
         """
         with self._rewriting() as servers:
-            servers[_key(server)] = Approval(digest=server.digest)
+            servers[_key(server)] = Approval(digest=server.digest, code={project: dict(code)} if code else {})
+
+    def code(self, server: ConfiguredServer, project: str) -> Mapping[str, str]:
+        """The code of a server that was approved in a project, as `accept_code` got it; empty if none was.
+
+        Raises:
+            ApprovalRecordsError: the record cannot be read.
+        """
+        return self._of(server, _Code).code.get(project, {})
+
+    def accept_code(self, server: ConfiguredServer, project: str, code: Mapping[str, str]) -> None:
+        """Approve what a server executes and commands can write.
+
+        Args:
+            server: the server.
+            project: its directory.
+            code: digests by path.
+
+        Raises:
+            ApprovalRecordsError: that cannot be kept.
+        """
+        with self._rewriting() as servers:
+            current = servers.get(_key(server), Approval())
+            servers[_key(server)] = msgspec.structs.replace(current, code=current.code | {project: dict(code)})
 
     def held(self, server: ConfiguredServer, manifest: Manifest) -> Mapping[str, str]:
         """The tools that are held back, by name: how they changed, in lines. New ones are accepted at once, and kept.

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from kaa.shell.mcp.code import differences
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry
 from kaa.shell.mcp.config.variables import VariableError, variables_in
 from kaa.shell.mcp.place import CommandLine, Place
@@ -27,8 +28,8 @@ def described(server: ConfiguredServer, place: Place) -> str:
     lines = [f"It is configured in {server.source.file}."]
     if entry.url:
         lines += [f"It is a server at {entry.url}: what the model sends to its tools leaves this machine."]
-        place = entry.oauth.auth_server_metadata_url
-        lines += [f"The login to it goes where {place} says."] if place else []
+        issuer = entry.oauth.auth_server_metadata_url
+        lines += [f"The login to it goes where {issuer} says."] if issuer else []
     else:
         lines += [f"It runs the command: {' '.join((entry.command, *entry.args))}"]
         lines += [f"in the directory: {entry.cwd}"] if entry.cwd else []
@@ -41,6 +42,16 @@ def described(server: ConfiguredServer, place: Place) -> str:
     if package := fetched_unpinned(entry):
         lines += [f"It fetches {package} in the newest version each time; {package}@VERSION would pin one."]
     return "\n".join(lines)
+
+
+def described_code(accepted: Mapping[str, str], code: Mapping[str, str]) -> list[str]:
+    """What a server executes and commands can write, in lines: how it changed, or all of it."""
+    if accepted:
+        return [
+            "Of what it executes, commands can change files, and these are not as you approved them:",
+            *differences(accepted, code),
+        ]
+    return ["Of what it executes, commands can change files. A later change asks again:", *differences({}, code)]
 
 
 def _readable(server: ConfiguredServer, place: Place) -> list[str]:

@@ -1,5 +1,6 @@
 """What a server offers, as far as the user has approved the server and its tools."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -24,8 +25,11 @@ class Offer:
         describe: says what it is and may do, for the question before a server of a project starts, in lines.
         risk: gives the risk of a tool, from the server's rights and the tool's hints.
         changed: called when it is approved, or its changes are.
+        project: the directory of the project.
+        executed: finds out what it executes and commands can write, as `code_of` says it; None if that is nothing.
 
     Attributes:
+        code: what `executed` found at the last start.
         manifest: what it offered when it was last listed; None if that is not known.
         changes: how the tools changed that are held back, by name.
         fault: why it is not known what the user accepted, so that all tools are held back; empty if it is.
@@ -39,6 +43,8 @@ class Offer:
         describe: Callable[[], str],
         risk: Callable[[ToolInfo], Risk],
         changed: Callable[[], None],
+        project: str = "",
+        executed: Callable[[], Mapping[str, str]] | None = None,
     ) -> None:
         self._server = server
         self._approvals = approvals
@@ -46,7 +52,11 @@ class Offer:
         self._describe = describe
         self._risk = risk
         self._changed = changed
+        self._project = project
+        self._executed = executed
         self._declined = False
+        self._declined_code: Mapping[str, str] = {}
+        self.code: Mapping[str, str] = {}
         self.manifest: Manifest | None = None
         self._wanted: tuple[Manifest, Manifest, Mapping[str, Risk]] | None = None  # a manifest, and what of it is used
         self.changes: Mapping[str, str] = {}
@@ -75,6 +85,21 @@ class Offer:
         self.is_approved, self._declined = True, False
         self._use(self._manifests.read(self._server))
         self._changed()
+
+    async def admit(self, asker: Asker) -> None:
+        """Ask whether the server may execute what commands can write, as it is now, unless that was answered.
+
+        Raises:
+            ServerUnavailableError: it may not.
+        """
+        name, code = self._server.name, await self._found_code()
+        try:
+            if code and code != (accepted := self._approvals.code(self._server, self._project)):
+                await self._ask_code(asker, accepted, code)
+                self._approvals.accept_code(self._server, self._project, code)
+        except ApprovalRecordsError as error:
+            raise ServerUnavailableError(f"MCP server {name} is not started: {error}") from error
+        self.code = code
 
     def learn(self, manifest: Manifest) -> None:
         """The server has listed what it offers."""
@@ -114,7 +139,9 @@ class Offer:
         again = ", which was configured anew since you approved it" if changed else ""
         try:
             question = f"Start MCP server {name} {whose}{again}?"
-            yes = await confirm(asker, question, self._describe(), only_person=True)
+            code = await self._found_code()
+            text = "\n".join((self._describe(), *_code_lines({}, code)))
+            yes = await confirm(asker, question, text, only_person=True)
         except NobodyToAskError as error:
             raise ServerUnavailableError(
                 f"MCP server {name} is not started: {self._server.source.file} is {what}, and you have not approved"
@@ -124,9 +151,38 @@ class Offer:
             self._declined = True
             raise ServerUnavailableError(declined)
         try:
-            self._approvals.approve(self._server)
+            self._approvals.approve(self._server, self._project, code)
         except ApprovalRecordsError as error:
             raise ServerUnavailableError(str(error)) from error
+
+    async def _found_code(self) -> Mapping[str, str]:
+        if self._executed is None:
+            return {}
+        try:
+            return await asyncio.to_thread(self._executed)
+        except (OSError, ValueError) as error:
+            raise ServerUnavailableError(f"MCP server {self._server.name} is not started: {error}") from error
+
+    async def _ask_code(self, asker: Asker, accepted: Mapping[str, str], code: Mapping[str, str]) -> None:
+        name = self._server.name
+        what = (
+            "changed since you approved it" if accepted else "can be changed by commands, and you have not approved it"
+        )
+        reason = f"MCP server {name} is not started: code in the project that it executes {what}"
+        how = f"`kaa mcp approve {name}` shows and approves it"
+        if code == self._declined_code:
+            raise ServerUnavailableError(f"{reason}. You declined it. {how}")
+        lines = _code_lines(accepted, code)
+        again = ", whose code changed" if accepted else ", which executes code of this project"
+        try:
+            yes = await confirm(
+                asker, f"Start MCP server {name}{again}?", "\n".join((*lines, self._describe())), only_person=True
+            )
+        except NobodyToAskError as error:
+            raise ServerUnavailableError(f"{reason} ({'; '.join(lines[1:])}). {how}") from error
+        if not yes:
+            self._declined_code = code
+            raise ServerUnavailableError(f"{reason}. You declined it. {how}")
 
     def _use(self, manifest: Manifest | None) -> None:
         self.manifest, self.fault = manifest, ""
@@ -156,3 +212,11 @@ def _safely(ask: Callable[[ConfiguredServer], bool], server: ConfiguredServer) -
     except ApprovalRecordsError as error:
         LOG.warning("mcp: %s", error)
         return False
+
+
+def _code_lines(accepted: Mapping[str, str], code: Mapping[str, str]) -> list[str]:
+    if not code:
+        return []
+    from kaa.shell.mcp.describing import described_code  # lazy: few servers execute code of a project
+
+    return described_code(accepted, code)

@@ -1,5 +1,6 @@
 """Where servers run, and the command line of one as it starts there."""
 
+import os
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -48,6 +49,10 @@ class CommandLine(msgspec.Struct, frozen=True):
     words: tuple[str, ...]
     variables: Mapping[str, str]
     cwd: str
+
+    def base(self, project: str) -> str:
+        """The directory that relative paths are about."""
+        return os.path.join(project, os.path.expanduser(self.cwd))
 
     @classmethod
     def of(cls, server: ConfiguredServer, place: Place) -> "CommandLine":

@@ -88,7 +88,7 @@ class ProjectServers:
         """See `McpHost`."""
         server = self.server(name)
         await server.offer.approve(asker)
-        _ = await server.started()
+        _ = await server.started(asker)
         return ServerSession(server.used, server.view)
 
     def prewarm(self, name: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import msgspec
 
 from kaa.builtin.mcp.host import ServerState, ServerUnavailableError, ServerView
+from kaa.ext.asking import NOBODY, Asker
 from kaa.host.log import LOG
 from kaa.host.tasks import Tasks
 from kaa.mcp.errors import LegacyNeededError, LoginNeededError, McpError, NoAnswerError
@@ -134,8 +135,11 @@ class Server:
             samples=self._may_sample(),
         )
 
-    async def started(self) -> "McpClient":
+    async def started(self, asker: Asker = NOBODY) -> "McpClient":
         """The server, running.
+
+        Args:
+            asker: can be asked about changed code.
 
         Raises:
             ServerUnavailableError: it does not start.
@@ -146,6 +150,7 @@ class Server:
             loop = asyncio.get_running_loop()
             if self._reason and loop.time() < self._tried + self._timing.retry:
                 raise ServerUnavailableError(self._reason)
+            await self.offer.admit(asker)
             self._starting = True
             self._tell()
             try:

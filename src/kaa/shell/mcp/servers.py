@@ -102,9 +102,16 @@ class ServerMaker:
 
             return described(one, self._place(root))
 
+        def executed() -> Mapping[str, str]:
+            from kaa.shell.mcp.code import code_of  # lazy, as above: a start of kaa starts no server
+
+            return code_of(one, self._place(root))
+
         tell = partial(changed, one.name)
-        offer = Offer(one, self._approvals, self._manifests, describe, _risk(one, root), tell)
-        connect = partial(self._connection, one, root, logins)
+        executes = executed if one.entry.command or one.entry.headers_helper else None
+        risk = _risk(one, root)
+        offer = Offer(one, self._approvals, self._manifests, describe, risk, tell, root, executes)
+        connect = partial(self._connection, one, root, logins, lambda: offer.code)
         return Server(one, root, offer, connect, tell, host=self._host(one, root))
 
     def _place(self, root: str) -> Place:
@@ -121,7 +128,12 @@ class ServerMaker:
         return host_of(url)
 
     def _connection(
-        self, one: ConfiguredServer, root: str, logins: "Callable[[], McpLogins]", log: Callable[[str], None]
+        self,
+        one: ConfiguredServer,
+        root: str,
+        logins: "Callable[[], McpLogins]",
+        admitted: Callable[[], Mapping[str, str]],
+        log: Callable[[str], None],
     ) -> "Connection":
         from kaa.shell.mcp.config.variables import unset_in  # lazy: a start of kaa starts no server
         from kaa.shell.mcp.starting import start_program
@@ -139,7 +151,7 @@ class ServerMaker:
             return connection_to(one, place, self._transport, logins())
         from kaa.mcp.stdio import StdioConnection  # lazy, as above
 
-        return StdioConnection(lambda: start_program(one, place, log))
+        return StdioConnection(lambda: start_program(one, place, log, admitted()))
 
 
 class McpServers:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -14,10 +14,12 @@ from kaa.host.programs import host_programs
 from kaa.mcp.errors import ServerGoneError
 from kaa.mcp.parsing import cleaned
 from kaa.shell.home import Home
+from kaa.shell.mcp.code import code_of, protected_files
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.rights import hindrance_by_hosts, permissions_of, readable_places
+from kaa.shell.mcp.runners import outside, package_of_runner
 from kaa.shell.settings import SettingsError
 from kaa.workspace.blocked import Blocked
 from kaa.workspace.commands import OwnStreams
@@ -99,13 +101,16 @@ class ServerProcess:
                 self._log(text)
 
 
-async def start_program(server: ConfiguredServer, place: Place, log: Callable[[str], None]) -> ServerProcess:
+async def start_program(
+    server: ConfiguredServer, place: Place, log: Callable[[str], None], admitted: Mapping[str, str]
+) -> ServerProcess:
     """Start a server's program.
 
     Args:
         server: the server, approved.
         place: where it runs.
         log: gets the lines that it prints to its standard error.
+        admitted: the code that it may execute, as `code_of` says it.
 
     Raises:
         ServerGoneError: it cannot be started; the message says why and what to do.
@@ -113,7 +118,10 @@ async def start_program(server: ConfiguredServer, place: Place, log: Callable[[s
     entry = server.entry
     try:
         line = CommandLine.of(server, place)
-        argv = [_program(line.words[0], place), *line.words[1:]]
+        is_fetched = package_of_runner(line.words) is not None
+        base = line.base(place.project)
+        words = outside(line.words, base) if is_fetched else line.words
+        argv = [_program(words[0], base, place), *words[1:]]
         permissions = permissions_of(entry, place.project)
         data = _data_folder(place.home, server)
         rights = ProgramRights(
@@ -121,16 +129,21 @@ async def start_program(server: ConfiguredServer, place: Place, log: Callable[[s
             data=data,
             code=server.source.root,
             project=place.project,
-            cwd=_directory(line.cwd, permissions.project != "none", data, place),
+            # What lies in the project must not be taken for the package that a runner executes.
+            cwd=data if is_fetched else base if line.cwd or permissions.project != "none" else data,
             readable=readable_places(server, line.words, place),
             access=permissions.project,
             hosts=permissions.hosts,
-            variables={name: str(Path(data) / "cache") for name in _CACHES} | dict(line.variables),
+            variables={"PYTHONPYCACHEPREFIX": str(Path(data) / "cache" / "python")}
+            | {name: str(Path(data) / "cache") for name in _CACHES}
+            | dict(line.variables),
             private=(str(place.home.path),),
             hidden=(sandbox := place.sandbox()).hidden,
-            loaded=sandbox.loaded,
+            loaded=(*sandbox.loaded, *protected_files(admitted)),
             confined=entry.sandbox,
         )
+        if await asyncio.to_thread(code_of, server, place) != admitted:
+            raise ServerGoneError("code that it executes was changed meanwhile. The next use asks about it")
         hindrance = partial(hindrance_by_hosts, server, place.project)
         return await _started(argv, rights, place, log, hindrance, unconfined=place.is_full_access())
     except UnconfinedError as error:
@@ -173,19 +186,13 @@ async def _started(
         return ServerProcess(program, stdin[0], stdout[0], stderr[0], log, hindrance)
 
 
-def _program(name: str, place: Place) -> str:
-    if os.path.isabs(expanded := os.path.expanduser(name)):
-        return expanded
+def _program(name: str, base: str, place: Place) -> str:
+    if "/" in (expanded := os.path.expanduser(name)):
+        return os.path.join(base, expanded)
     programs = host_programs(place.environ)
     if (found := programs.find(name)) is not None:
         return found
     raise ValueError(programs.refusal(name) or f"{name} is not installed, or not in a directory of PATH: install it")
-
-
-def _directory(given: str, sees_project: bool, data: str, place: Place) -> str:
-    if given:
-        return str(Path(place.project) / os.path.expanduser(given))
-    return place.project if sees_project else data
 
 
 def _data_folder(home: Home, server: ConfiguredServer) -> str:

@@ -1,0 +1,76 @@
+"""Package runners: programs that fetch a package and execute it, unless they find one of its name where they start."""
+
+import os
+from collections.abc import Sequence
+
+_ALONE = frozenset({"npx", "pnpx", "bunx", "uvx"})
+_WITH_WORDS = (
+    ("npm", "exec"),
+    ("npm", "x"),
+    ("pnpm", "dlx"),
+    ("yarn", "dlx"),
+    ("bun", "x"),
+    ("uv", "tool", "run"),
+    ("pipx", "run"),
+)
+_ADDRESSES = ("npm:", "jsr:", "https:", "http:")
+
+
+def package_of_runner(words: Sequence[str]) -> int | None:
+    """The number of the word that names the package which a runner executes; None if no runner starts.
+
+    Options before it count as its parts. The number is that of the last word if none is a package.
+    """
+    if (begin := _after_runner(words)) is None:
+        return None
+    for number in range(begin, len(words)):
+        if not words[number].startswith("-") and not is_path(words[number]):
+            return number
+    return len(words) - 1
+
+
+def outside(words: Sequence[str], base: str) -> list[str]:
+    """The command line of a runner for a start in another directory: paths in it become absolute.
+
+    Args:
+        words: the command line.
+        base: the directory that its paths are relative to.
+    """
+    return [words[0], *(_absolute(word, base) for word in words[1:])]
+
+
+def is_path(word: str) -> bool:
+    """Whether a word is written as a path, and not as a name: packages can be called `@scope/name`."""
+    return word in (".", "..") or word.startswith(("./", "../", "/", "~/")) or ("/" in word and word[0] not in "@-")
+
+
+def _absolute(word: str, base: str) -> str:
+    option, is_option, value = word.partition("=") if word.startswith("-") else ("", "", word)
+    if value.startswith(("/", "~")) or not is_path(value):
+        return word
+    path = os.path.normpath(os.path.join(base, value))
+    return f"{option}{is_option}{path}" if os.path.lexists(path) else word
+
+
+def _after_runner(words: Sequence[str]) -> int | None:
+    """The number of the word after a runner and the words that belong to it."""
+    for number, word in enumerate(words):
+        names = [os.path.basename(part) for part in word.split()] if number else [os.path.basename(word)]
+        if _ALONE.intersection(names):
+            return number + 1
+        if len(names) > 1 and any(_begins(names[start:], one) for start in range(len(names)) for one in _WITH_WORDS):
+            return number + 1
+        for one in _WITH_WORDS:
+            if _begins([os.path.basename(word), *_plain(words[number + 1 :])], one):
+                return words.index(one[-1], number + 1) + 1
+    if os.path.basename(words[0]) == "deno" and any(word.startswith(_ADDRESSES) for word in words):
+        return next(number for number, word in enumerate(words) if word.startswith(_ADDRESSES))
+    return None
+
+
+def _plain(words: Sequence[str]) -> list[str]:
+    return [word for word in words if not word.startswith("-")]
+
+
+def _begins(words: Sequence[str], beginning: Sequence[str]) -> bool:
+    return tuple(words[: len(beginning)]) == tuple(beginning)

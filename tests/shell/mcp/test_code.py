@@ -1,0 +1,206 @@
+"""What a server executes and commands can write is known, whichever way its command line names it."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kaa.shell.home import Home
+from kaa.shell.mcp.code import code_of, differences
+from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
+from kaa.shell.mcp.place import Place
+from kaa.shell.mcp.runners import outside, package_of_runner
+from kaa.workspace.sandbox.options import SandboxOptions
+
+
+class Land:
+    """A project with a server, and a folder outside."""
+
+    def __init__(self, base: Path) -> None:
+        self.project, self.elsewhere = base / "project", base / "elsewhere"
+        for folder in (self.project / "tools", self.project / "docs", self.elsewhere):
+            folder.mkdir(parents=True)
+        self.write("tools/server.py", "import helper")
+        self.write("tools/helper.py", "")
+        self.write("docs/notes.md", "")
+
+    def write(self, path: str, text: str) -> None:
+        file = self.project / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def code(self, command: str, **fields: object) -> dict[str, str]:
+        """Of a command line whose words are separated by ` ; `, or else by blanks."""
+        name, *arguments = command.split(" ; ") if " ; " in command else command.split()
+        entry = ServerEntry(command=name, args=tuple(arguments), **fields)  # type: ignore[arg-type] # fields of the entry
+        place = Place(Home(self.elsewhere), {"HOME": str(self.elsewhere)}, str(self.project), SandboxOptions)
+        return code_of(ConfiguredServer("one", entry, Source("/file", "project"), "digest"), place)
+
+
+@pytest.fixture
+def land(tmp_path: Path) -> Land:
+    return Land(tmp_path.resolve())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python3 tools/server.py",
+        "python3 ./tools/../tools/server.py --port 8080",
+        "${workspaceFolder}/tools/server.py",
+        "python3 -u -m tools.server",
+        "python3 ; -c ; import runpy; runpy.run_path('tools/server.py')",
+        "bash ; -c ; cd /; exec python3 ${workspaceFolder}/tools/server.py",
+        "env X=1 python3 tools/server.py",
+        "uv run tools/server.py",
+        "uv run --script=tools/server.py",
+        "npx -y nodemon tools/server.py",
+        "/usr/local/bin/wrap tools/server.py",
+    ],
+)
+@pytest.mark.parametrize("changed", ["tools/server.py", "tools/helper.py", "tools/json.py", "tools/deep/new.py"])
+def test_a_change_of_a_script_and_of_what_it_can_load_is_known(land: Land, command: str, changed: str) -> None:
+    before = land.code(command)
+
+    land.write(changed, "import os")
+
+    assert land.code(command) != before
+    assert any(changed in line for line in differences(before, land.code(command)))
+
+
+@pytest.mark.parametrize(
+    ("command", "changed"),
+    [
+        ("node server/index.js", "server/lib/x.js"),
+        ("node server/index.js", "node_modules/sdk/index.js"),
+        ("node server", "server/package.json"),
+        ("npm start", "package.json"),
+        ("npm --prefix server start", "server/index.js"),
+        ("uv --directory server run serve", "server/src/main.py"),
+        ("uvx --from ./server serve", "server/src/main.py"),
+        ("npx -y ./server", "server/index.js"),
+        ("make serve", "Makefile"),
+        ("node top.js", "lib/x.js"),
+        ("python3 top.py", "anyio.py"),
+        ("python3 top.py", "package/part.py"),
+    ],
+)
+def test_a_change_of_folders_with_code_is_known(land: Land, command: str, changed: str) -> None:
+    land.write("top.js", "require('./lib/x.js')")
+    land.write("top.py", "")
+    land.write("package/__init__.py", "")
+    for name in ("", "server/"):
+        for file in ("package.json", "pyproject.toml", "index.js", "lib/x.js", "Makefile", "src/main.py"):
+            land.write(f"{name}{file}", "")
+    land.write("node_modules/sdk/index.js", "")
+    before = land.code(command)
+
+    land.write(changed, "changed")
+
+    assert before
+    assert land.code(command) != before
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda python, _: python.unlink() or python.symlink_to("/bin/sh"),
+        lambda python, _: python.unlink() or python.write_text("#!/bin/sh"),
+        lambda _, packages: (packages / "sitecustomize.py").write_text(""),
+    ],
+)
+def test_a_change_of_a_virtual_environment_is_known(land: Land, spoil: Callable[[Path, Path], object]) -> None:
+    python, packages = land.project / ".venv/bin/python", land.project / ".venv/lib/site-packages"
+    land.write(".venv/pyvenv.cfg", "")
+    python.parent.mkdir()
+    packages.mkdir(parents=True)
+    python.symlink_to("/usr/bin/env")
+    command = f"{python} -m installed_server"
+    before = land.code(command)
+
+    spoil(python, packages)
+
+    assert land.code(command) != before
+
+
+def test_a_variable_that_names_code_counts(land: Land) -> None:
+    before = land.code("/usr/bin/serve", env={"NODE_OPTIONS": "--require ./tools/server.py"})
+
+    land.write("tools/server.py", "changed")
+
+    assert land.code("/usr/bin/serve", env={"NODE_OPTIONS": "--require ./tools/server.py"}) != before
+
+
+def test_a_command_for_headers_counts(land: Land) -> None:
+    server = ServerEntry(url="https://example.com", headers_helper="sh tools/server.py")
+    place = Place(Home(land.elsewhere), {}, str(land.project), SandboxOptions)
+
+    assert code_of(ConfiguredServer("one", server, Source("/file", "user"), "digest"), place)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "npx -y @modelcontextprotocol/server-filesystem .",
+        "npx -y @modelcontextprotocol/server-filesystem ${workspaceFolder} docs",
+        "node /opt/server/index.js .",
+        "uv --directory /opt/server run server.py",
+        "uvx mcp-server-sqlite --db-path ./data.db",
+        "/usr/bin/serve-files --root docs docs/notes.md",
+        "python3 -m installed_server",
+    ],
+)
+def test_a_server_from_elsewhere_executes_nothing_of_the_project(land: Land, command: str) -> None:
+    land.write("package.json", "{}")
+    land.write("data.db", "")
+
+    assert land.code(command) == {}
+
+
+def test_what_python_writes_for_itself_changes_nothing(land: Land) -> None:
+    before = land.code("python3 tools/server.py")
+
+    land.write("tools/__pycache__/server.cpython-312.pyc", "")
+    os.utime(land.project / "tools/server.py", (1, 1))
+
+    assert land.code("python3 tools/server.py") == before
+
+
+@pytest.mark.parametrize(
+    ("command", "package"),
+    [
+        ("npx -y @x/y .", "@x/y"),
+        ("uvx --from ./a b", "b"),
+        ("/usr/bin/npx y", "y"),
+        ("npm exec -- y", "y"),
+        ("npm --silent x y", "y"),
+        ("pnpm dlx y", "y"),
+        ("bun x y", "y"),
+        ("uv tool run y", "y"),
+        ("pipx run y", "y"),
+        ("env A=b npx y", "y"),
+        ("deno run -A npm:y", "npm:y"),
+    ],
+)
+def test_package_runners_are_known_with_their_package(command: str, package: str) -> None:
+    words = command.split()
+
+    number = package_of_runner(words)
+
+    assert number is not None
+    assert words[number] == package
+
+
+@pytest.mark.parametrize("command", ["npm start", "uv run x.py", "node npx.js", "python3 -m uvx_like", "bun run x"])
+def test_other_programs_are_no_package_runners(command: str) -> None:
+    assert package_of_runner(command.split()) is None
+
+
+def test_paths_of_a_runner_stay_those_of_the_project(land: Land) -> None:
+    base = str(land.project)
+
+    words = outside(["npx", "-y", "@x/y", ".", "docs", "./docs", "--root=./docs", "../elsewhere", "a/b", "/"], base)
+
+    docs = f"{base}/docs"
+    assert words == ["npx", "-y", "@x/y", base, "docs", docs, f"--root={docs}", str(land.elsewhere), "a/b", "/"]
