@@ -98,22 +98,22 @@ def test_can_be_narrowed_again_and_never_widened(folder: Path) -> None:
     play(folder, scene)
 
 
-@pytest.mark.parametrize("path", ["/", "/etc", "..", "inner", "missing"])
-def test_directories_that_the_outer_one_does_not_write_as_a_whole_are_refused(folder: Path, path: str) -> None:
+def test_directories_that_the_outer_one_does_not_write_as_a_whole_are_refused(folder: Path) -> None:
     """`inner` lies in the project: a command of the outer one could put a link in its place."""
 
     async def scene(outer: LocalWorkspace) -> None:
-        with pytest.raises(WiderError, match="cannot be chosen as writable"):
-            outer.narrowed(writable=[path])
+        for path in ("/", "/etc", "..", "inner", "missing"):
+            with pytest.raises(WiderError, match="cannot be chosen as writable"):
+                outer.narrowed(writable=[path])
 
     play(folder, scene)
 
 
-@pytest.mark.parametrize("host", ["on", "example.com", "*.com.example", "a.example.com:22", "not a host"])
-def test_hosts_that_the_outer_one_does_not_reach_are_refused(folder: Path, host: str) -> None:
+def test_hosts_that_the_outer_one_does_not_reach_are_refused(folder: Path) -> None:
     async def scene(outer: LocalWorkspace) -> None:
-        with pytest.raises(WiderError, match="cannot narrow the workspace"):
-            outer.narrowed(hosts=[host])
+        for host in ("on", "example.com", "*.com.example", "a.example.com:22", "not a host"):
+            with pytest.raises(WiderError, match="cannot narrow the workspace"):
+                outer.narrowed(hosts=[host])
 
     play(folder, scene)
 

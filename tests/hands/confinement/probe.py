@@ -55,7 +55,7 @@ def main() -> None:
         answer["features"], answer["warnings"] = confinement.features, confinement.warnings
         if order["lend"] is not None:
             _lend(confinement, order["lend"])
-        answer["outcomes"] = _in_slot(confinement, order["attempts"], latecomer)
+        answer["outcomes"] = _in_slot(confinement, order["attempts"], latecomer) if order["attempts"] else []
     except ConfinementError as error:
         answer["refused"] = str(error)
     json.dump(answer, sys.stdout)

@@ -26,7 +26,7 @@ from kaa.hands.settings import HandsSettings
 from kaa.hands.wire import WireConnection
 from tests.support.patience import HANG_SECONDS
 
-_LOOKS = 1000  # at something that changes: enough to come upon it in between
+_LOOKS = 200  # at something that changes: enough to come upon it in between
 _COMES_AND_GOES = """
 import os, sys
 name, content = sys.argv[1], sys.argv[2].encode()
@@ -734,7 +734,7 @@ def test_a_harmless_file_that_comes_and_goes_while_it_is_looked_at_is_let_alone(
     file = project / name
     file.parent.mkdir()
     brain = start(git_writable=True)
-    writer = subprocess.Popen([sys.executable, "-c", _COMES_AND_GOES, file, content])
+    writer = subprocess.Popen([sys.executable, "-I", "-S", "-c", _COMES_AND_GOES, file, content])
 
     try:
         for _ in range(_LOOKS):

@@ -50,27 +50,30 @@ def _in_turn(local: RunLocal, commands: Sequence[list[str]]) -> list[CommandResu
 
 
 def _python(script: str) -> list[str]:
-    return ["python3", "-c", script]
+    return ["python3", "-I", "-S", "-c", script]
 
 
-@pytest.mark.parametrize("change", _CHANGE.values(), ids=_CHANGE.keys())
-def test_limits_and_priorities_are_not_left_to_the_next_command(local: RunLocal, change: str) -> None:
-    before, changed, after, again = _in_turn(local, [_python(script) for script in (_SHOW, change, _SHOW, _SHOW)])
-
-    assert before.exit_code == 0
-    assert before.tail
-    assert changed.exit_code == 0, changed.tail  # else nothing was changed, and nothing is tested
-    assert after.tail == before.tail
-    assert again.tail == before.tail
+def _around(local: RunLocal, changes: dict[str, str]) -> dict[str, list[CommandResult]]:
+    """Make changes in turn, with a look before, after and once more after each: what a change left stays to be seen."""
+    commands = [_python(script) for change in changes.values() for script in (_SHOW, change, _SHOW, _SHOW)]
+    results = _in_turn(local, commands)
+    return {name: results[4 * number : 4 * number + 4] for number, name in enumerate(changes)}
 
 
-@pytest.mark.parametrize("change", _PERHAPS_REFUSED.values(), ids=_PERHAPS_REFUSED.keys())
-def test_what_proc_can_change_is_refused_or_not_left_to_the_next_command(local: RunLocal, change: str) -> None:
-    before, changed, after, again = _in_turn(local, [_python(script) for script in (_SHOW, change, _SHOW, _SHOW)])
+def test_limits_and_priorities_are_not_left_to_the_next_command(local: RunLocal) -> None:
+    for name, (before, changed, after, again) in _around(local, _CHANGE).items():
+        assert before.exit_code == 0
+        assert before.tail
+        assert changed.exit_code == 0, (name, changed.tail)  # else nothing was changed, and nothing is tested
+        assert (name, after.tail) == (name, before.tail)
+        assert (name, again.tail) == (name, before.tail)
 
-    assert before.exit_code == 0
-    assert changed.exit_code == 0 or b"PermissionError" in changed.tail or b"Read-only" in changed.tail
-    assert (after.tail, again.tail) == (before.tail, before.tail)
+
+def test_what_proc_can_change_is_refused_or_not_left_to_the_next_command(local: RunLocal) -> None:
+    for name, (before, changed, after, again) in _around(local, _PERHAPS_REFUSED).items():
+        assert before.exit_code == 0
+        assert changed.exit_code == 0 or b"PermissionError" in changed.tail or b"Read-only" in changed.tail
+        assert (name, after.tail, again.tail) == (name, before.tail, before.tail)
 
 
 def test_the_process_that_runs_a_command_ignores_its_signals(local: RunLocal) -> None:
