@@ -33,7 +33,9 @@ def kaa() -> Iterator[Kaa]:
 @pytest.mark.usefixtures("confined")
 def test_a_deep_directory_ends_neither_this_run_nor_the_next(kaa: Kaa) -> None:
     (kaa.project / "deep.py").write_text(_DEEP.format(project=str(kaa.project)))
-    with ModelServer([call("bash", command="python3 -I -S deep.py && echo made"), say("Done."), say("Again.")]) as server:
+    with ModelServer(
+        [call("bash", command="python3 -I -S deep.py && echo made"), say("Done."), say("Again.")]
+    ) as server:
         kaa.use(server, "openai-completions")
         first = kaa.run("-p", "work")
         second = kaa.run("-p", "and now")
