@@ -97,7 +97,7 @@ def _covers(pattern: str, path: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("rights").resolve()
     for name in ("beside", *(f"{one}/{place}" for one in ("project", *_COPIES) for place in _PLACES)):
         (folder / name).mkdir(parents=True, exist_ok=True)
