@@ -6,7 +6,8 @@ from kaa.shell.mcp.code import differences
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry
 from kaa.shell.mcp.config.variables import VariableError, variables_in
 from kaa.shell.mcp.place import CommandLine, Place
-from kaa.shell.mcp.rights import RightsError, fetched_unpinned, permissions_of, readable_places
+from kaa.shell.mcp.readable import RightsError, readable_places
+from kaa.shell.mcp.rights import fetched_unpinned, permissions_of
 
 _MOST_OF_VALUE = 200
 

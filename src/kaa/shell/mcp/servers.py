@@ -21,7 +21,6 @@ from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.reading import configured
 from kaa.shell.mcp.manifests import Manifests
 from kaa.shell.mcp.offer import Offer
-from kaa.shell.mcp.place import Place
 from kaa.shell.mcp.project_servers import ProjectServers
 from kaa.shell.mcp.rights import permissions_of
 from kaa.shell.mcp.server import Server
@@ -33,6 +32,7 @@ from kaa.workspace.sandbox.options import SandboxOptions
 if TYPE_CHECKING:  # only where a server starts
     from kaa.mcp.connection import Connection
     from kaa.shell.mcp.logins import McpLogins
+    from kaa.shell.mcp.place import Place
 
 # Streams on which servers say something now and then. Who waits for an answer has a limit of their own.
 _SILENCE_SECONDS = 3600.0
@@ -114,7 +114,9 @@ class ServerMaker:
         connect = partial(self._connection, one, root, logins, lambda: offer.code)
         return Server(one, root, offer, connect, tell, host=self._host(one, root))
 
-    def _place(self, root: str) -> Place:
+    def _place(self, root: str) -> "Place":
+        from kaa.shell.mcp.place import Place  # lazy: a start of kaa starts no server
+
         return Place(self._home, self._environ, root, lambda: self._sandbox(root), self._report, self._is_full_access)
 
     def _host(self, one: ConfiguredServer, root: str) -> str:

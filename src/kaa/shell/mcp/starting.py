@@ -18,7 +18,8 @@ from kaa.shell.mcp.code import code_of, protected_files
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError
 from kaa.shell.mcp.place import CommandLine, Place
-from kaa.shell.mcp.rights import hindrance_by_hosts, permissions_of, readable_places
+from kaa.shell.mcp.readable import readable_places
+from kaa.shell.mcp.rights import hindrance_by_hosts, permissions_of
 from kaa.shell.mcp.runners import outside, package_of_runner
 from kaa.shell.settings import SettingsError
 from kaa.workspace.blocked import Blocked

@@ -8,7 +8,7 @@ from kaa.shell.home import Home
 from kaa.shell.mcp.config.entry import ConfiguredServer, Scope, ServerEntry, Source
 from kaa.shell.mcp.describing import described
 from kaa.shell.mcp.place import Place
-from kaa.shell.mcp.rights import RightsError, readable_places
+from kaa.shell.mcp.readable import RightsError, readable_places
 from kaa.workspace.sandbox.options import SandboxOptions
 
 
