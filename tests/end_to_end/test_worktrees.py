@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kaa.core.messages import Json
 from tests.end_to_end.kaa_process import Kaa
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import ModelServer, call, say
@@ -168,3 +169,25 @@ def test_programs_that_the_repository_names_are_confined(repository: Kaa, server
     repository.run("worktrees", "drop", "--force", "try")
 
     assert not canary.exists()
+
+
+def test_what_the_settings_choose_for_the_project_holds_in_its_worktrees(repository: Kaa, server: ModelServer) -> None:
+    beside, inside = repository.project.parent / "beside", repository.project / "inside"
+    for folder in (beside, inside):
+        folder.mkdir()
+    (inside / "file").write_text("x")
+    (repository.project / "hidden").write_text("canary\n")
+    sandbox: Json = {"hidden": ["hidden"], "writable": ["../beside", "inside"], "git": True}
+    repository.settings(projects={str(repository.project): {"sandbox": sandbox}})
+
+    worked(
+        repository,
+        server,
+        f"cat hidden; git cat-file --batch-all-objects --batch; touch {beside}/new; touch inside/new",
+        f"touch {inside}/canary",
+    )
+
+    assert "canary\\n" not in server.requests[1].body.decode()
+    assert (beside / "new").exists()
+    assert (directory_of(repository, "try") / "inside" / "new").exists()
+    assert not (inside / "canary").exists()

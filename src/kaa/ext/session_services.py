@@ -221,10 +221,16 @@ class WorktreeMerge(msgspec.Struct, frozen=True):
     Attributes:
         summary: a line for each file, as git shows it; empty if there is nothing to merge.
         conflicts: files that the project and the worktree both changed; with any, nothing is merged.
+        before: the tree of the project before it.
+        after: the tree of the project after it.
+        theirs: the tree of the worktree.
     """
 
     summary: str
     conflicts: tuple[str, ...] = ()
+    before: str = ""
+    after: str = ""
+    theirs: str = ""
 
 
 class SessionWorktrees(Protocol):
@@ -243,16 +249,22 @@ class SessionWorktrees(Protocol):
         """How much changed in one since it began."""
         ...
 
-    async def diff(self, name: str) -> str:
-        """What changed in one since it began, as a unified diff."""
+    async def diff(self, name: str, shown: WorktreeMerge | None = None) -> str:
+        """What changed in one since it began, as a unified diff; or what a merge would change in the project."""
         ...
 
     async def preview(self, name: str) -> WorktreeMerge:
         """What merging one into the project would do. Nothing is changed."""
         ...
 
-    async def merge(self, name: str) -> WorktreeMerge:
-        """Merge one into the files of the project; `kaa worktrees merge --undo` takes that back."""
+    async def merge(self, name: str, shown: WorktreeMerge | None = None) -> WorktreeMerge:
+        """Merge one into the files of the project; `kaa worktrees merge --undo` takes that back.
+
+        Args:
+            name: of the worktree.
+            shown: what `preview` returned and the user agreed to: exactly this is merged. Raises CommandError if files
+                of the project changed meanwhile. None merges what there is now.
+        """
         ...
 
     async def drop(self, name: str) -> None:

@@ -91,7 +91,7 @@ def _merge(parsed: argparse.Namespace, home: Home) -> int:
         return ExitCode.FAILED if merge.conflicts else ExitCode.DONE
     if not merge.conflicts and not parsed.yes and not _agrees(parsed.undo):
         return ExitCode.DENIED
-    _run(worktrees.merge(worktree, undo=parsed.undo))
+    _run(worktrees.merge(worktree, merge, undo=parsed.undo))
     again = "" if parsed.undo else f"; `kaa worktrees merge --undo {worktree.name}` takes that back"
     _print(f"{'taken back' if parsed.undo else 'merged'}: nothing is committed{again}")
     return ExitCode.DONE

@@ -352,3 +352,30 @@ def test_deep_folders_can_be_removed(repository: World) -> None:
     repository.drop(force=True)
 
     assert not directory.exists()
+
+
+def test_what_was_shown_is_merged_whatever_a_command_changes_meanwhile(repository: World) -> None:
+    directory = repository.enter()
+    append("shown\n", directory / "same")
+    worktrees, worktree = repository.worktrees(), repository.find()
+    shown = asyncio.run(worktrees.foresee(worktree))
+    append("planted\n", directory / "same")
+    (directory / "new").write_text("planted\n")
+
+    asyncio.run(worktrees.merge(worktree, shown))
+
+    assert contents(repository.project) == {"same": "same\nshown\n"}
+    repository.merge()
+    assert contents(repository.project) == {"same": "same\nshown\nplanted\n", "new": "planted\n"}
+
+
+def test_what_was_shown_is_not_merged_into_a_project_that_changed_meanwhile(repository: World) -> None:
+    append("theirs\n", repository.enter() / "same")
+    worktrees, worktree = repository.worktrees(), repository.find()
+    shown = asyncio.run(worktrees.foresee(worktree))
+    (repository.project / "new").write_text("mine\n")
+
+    with pytest.raises(WorktreeError, match="changed meanwhile"):
+        asyncio.run(worktrees.merge(worktree, shown))
+
+    assert contents(repository.project) == {"same": "same\n", "new": "mine\n"}

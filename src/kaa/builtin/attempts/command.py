@@ -10,6 +10,7 @@ from kaa.builtin.attempts.running import NAME, Attempt, in_short, run_attempts
 from kaa.builtin.attempts.wanted import Wanted, wanted_in
 from kaa.ext.api import Choice, Chosen, CommandContext, Diff, Reply
 from kaa.ext.errors import CommandError
+from kaa.ext.session_services import WorktreeMerge
 
 _KIND = "attempts"
 _MERGE, _DIFF, _BACK = "Merge", "Show the diff", "Back"
@@ -74,17 +75,20 @@ async def _taken(attempts: Sequence[Attempt], wanted: Wanted, context: CommandCo
         taken = best(attempts, wanted)
         if taken is None:
             raise CommandError(f"{table}No attempt passes all checks, so nothing was merged. {_by_hand(attempts)}")
-        return Reply(f"{table}{await _merged(taken, wanted, context)}\n{_by_hand(attempts, taken)}".rstrip())
+        return Reply(f"{table}{await _merged(taken, None, wanted, context)}\n{_by_hand(attempts, taken)}".rstrip())
     if not context.asker.can_ask:
         return Reply(f"{table}Nothing was merged. {_by_hand(attempts)}")
-    taken = await _choose(attempts, wanted, context)
-    lines = ["Nothing was merged."] if taken is None else [await _merged(taken, wanted, context)]
+    chosen = await _choose(attempts, wanted, context)
+    taken = None if chosen is None else chosen[0]
+    lines = ["Nothing was merged."] if chosen is None else [await _merged(*chosen, wanted, context)]
     lines.append(await _without_others(attempts, taken, context))
     return Reply("\n".join(filter(None, lines)))
 
 
-async def _choose(attempts: Sequence[Attempt], wanted: Wanted, context: CommandContext) -> Attempt | None:
-    """Ask which attempt is to be merged, with a preview; None for none."""
+async def _choose(
+    attempts: Sequence[Attempt], wanted: Wanted, context: CommandContext
+) -> tuple[Attempt, WorktreeMerge] | None:
+    """Ask which attempt is to be merged. Returns it with what was shown of its merge; None for none."""
     recommended = best(attempts, wanted)
     ranked = sorted((one for one in attempts if one.worktree), key=lambda one: one is not recommended)
     found = {f"Attempt {one.number}": one for one in ranked}
@@ -98,20 +102,20 @@ async def _choose(attempts: Sequence[Attempt], wanted: Wanted, context: CommandC
         details=f"`kaa worktrees diff {next(iter(found.values())).worktree}` shows changes in another terminal.",
     )
     while isinstance(answer := await context.asker.ask(question), Chosen) and answer.option in found:
-        if await _agrees(chosen := found[answer.option], context):
-            return chosen
+        if (agreed := await _agreed(chosen := found[answer.option], context)) is not None:
+            return chosen, agreed
     return None
 
 
-async def _agrees(attempt: Attempt, context: CommandContext) -> bool:
-    """Show what merging an attempt would do, and ask whether to do it."""
+async def _agreed(attempt: Attempt, context: CommandContext) -> WorktreeMerge | None:
+    """Show what merging an attempt would do, and ask whether to do it. Returns what was shown; None for no."""
     preview = await context.worktrees.preview(attempt.worktree)
     if preview.conflicts:
         context.show.notice(
             f"Attempt {attempt.number} cannot be merged: you changed {', '.join(preview.conflicts)} meanwhile.",
             "warning",
         )
-        return False
+        return None
     lines = preview.summary.splitlines() or ["The project has all of it already."]
     more = [f"and {len(lines) - _MOST_LINES} more lines"] if len(lines) > _MOST_LINES else []
     question = Choice(
@@ -122,18 +126,18 @@ async def _agrees(attempt: Attempt, context: CommandContext) -> bool:
     while True:
         match await context.asker.ask(question):
             case Chosen(option=option) if option == _MERGE:
-                return True
+                return preview
             case Chosen(option=option) if option == _DIFF:
-                diff = await context.worktrees.diff(attempt.worktree)
+                diff = await context.worktrees.diff(attempt.worktree, preview)
                 cut = diff[:_MOST_DIFF_CHARACTERS]
                 context.session.append({"worktree": attempt.worktree}, f"{_KIND}-diff", display=Diff(cut))
             case _:
-                return False
+                return None
 
 
-async def _merged(attempt: Attempt, wanted: Wanted, context: CommandContext) -> str:
-    """Merge an attempt, and say so to the model. Returns what to tell the user."""
-    merge = await context.worktrees.merge(attempt.worktree)
+async def _merged(attempt: Attempt, agreed: WorktreeMerge | None, wanted: Wanted, context: CommandContext) -> str:
+    """Merge an attempt as it was shown, and say so to the model. Returns what to tell the user."""
+    merge = await context.worktrees.merge(attempt.worktree, agreed)
     summary = merge.summary.strip() or "(no changes)"
     context.session.add_message(
         f"[try] Agents attempted a task of the user's: {wanted.task}\n\nAttempt {attempt.number} was taken over. Its"

@@ -54,9 +54,11 @@ class ConversationWorktrees:
         added, removed = (sum(int(row[place]) for row in rows if row[place].isdecimal()) for place in (0, 1))
         return WorktreeChanges(len(rows), added, removed)
 
-    async def diff(self, name: str) -> str:
+    async def diff(self, name: str, shown: WorktreeMerge | None = None) -> str:
         """See `SessionWorktrees`."""
         async with self._named(name) as (worktrees, worktree):
+            if shown is not None:
+                return await worktrees.merge_diff(worktree, _shown(shown))
             return await worktrees.difference(worktree)
 
     async def preview(self, name: str) -> WorktreeMerge:
@@ -64,10 +66,10 @@ class ConversationWorktrees:
         async with self._named(name) as (worktrees, worktree):
             return _told(await worktrees.foresee(worktree))
 
-    async def merge(self, name: str) -> WorktreeMerge:
+    async def merge(self, name: str, shown: WorktreeMerge | None = None) -> WorktreeMerge:
         """See `SessionWorktrees`."""
         async with self._named(name) as (worktrees, worktree):
-            return _told(await worktrees.merge(worktree))
+            return _told(await worktrees.merge(worktree, None if shown is None else _shown(shown)))
 
     async def drop(self, name: str) -> None:
         """See `SessionWorktrees`."""
@@ -89,4 +91,8 @@ class ConversationWorktrees:
 
 
 def _told(merge: Merge) -> WorktreeMerge:
-    return WorktreeMerge(merge.summary, merge.conflicts)
+    return WorktreeMerge(*merge)
+
+
+def _shown(merge: WorktreeMerge) -> Merge:
+    return Merge(merge.summary, merge.conflicts, merge.before, merge.after, merge.theirs)

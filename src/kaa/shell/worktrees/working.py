@@ -156,18 +156,34 @@ class Worktrees:
         async with self._states(worktree) as states:
             return await _foreseen(states, worktree, self.place, undo=undo)
 
-    async def merge(self, worktree: Worktree, *, undo: bool = False) -> Merge:
+    async def merge_diff(self, worktree: Worktree, shown: Merge) -> str:
+        """Return what a merge would change in the place, as a unified diff.
+
+        Args:
+            worktree: the worktree.
+            shown: what `foresee` returned.
+
+        Raises:
+            WorktreeError: it cannot be compared.
+        """
+        async with self._states(worktree) as states:
+            return await states.diff(shown.before, shown.after)
+
+    async def merge(self, worktree: Worktree, shown: Merge | None = None, *, undo: bool = False) -> Merge:
         """Merge a worktree into the files of the place; nothing is committed or staged.
 
         Args:
             worktree: the worktree.
+            shown: what `foresee` returned and somebody agreed to: exactly this is merged, whatever was changed in the
+                worktree meanwhile. None merges what there is now.
             undo: take back its last merge instead.
 
         Raises:
-            WorktreeError: there are conflicts, a file cannot be written, or as `foresee`. The place stays as it was.
+            WorktreeError: files of the place changed since `foresee`, there are conflicts, a file cannot be written, or
+                as `foresee`. The place stays as it was.
         """
         async with self._states(worktree) as states:
-            merge = await _foreseen(states, worktree, self.place, undo=undo)
+            merge = shown or await _foreseen(states, worktree, self.place, undo=undo)
             if merge.conflicts:
                 raise WorktreeError(
                     f"both changed {', '.join(merge.conflicts)}. Nothing was merged: make these files alike in one of"
