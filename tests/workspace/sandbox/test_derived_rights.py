@@ -6,7 +6,6 @@ agents. The kernel's part is tested in `tests/workspace/test_narrowed.py` and `t
 
 import fnmatch
 import os
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
