@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kaa.mcp import parsing
 from kaa.mcp.client import McpClient
 from kaa.mcp.contents import AudioPart, ImagePart, LinkPart, Progress, PromptResult, ResourcePart, TextPart
 from kaa.mcp.errors import LegacyNeededError, McpError, ServerGoneError, UnsupportedServerError
@@ -212,6 +213,32 @@ class TestCalling:
             ResourcePart("a://d", "", b"hi"),
         )
         assert (found.structured, found.failed) == ({"n": 1}, True)
+
+    @in_loop
+    async def test_what_nobody_sees_is_removed_from_every_answer(self) -> None:
+        hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey") + "\u202e\u200b\x1b[8m\x00"
+        text = f"se{hidden}en\n\t👩\u200d💻 ✔\ufe0f"
+        contents = [
+            {"type": "text", "text": text},
+            {"type": "resource", "resource": {"uri": "a://c", "text": text}},
+            {"type": "resource_link", "uri": "a://b", "name": text, "description": text},
+        ]
+        result = {"content": contents, "structuredContent": {f"k{hidden}": [{"deep": text}]}}
+        refusal = {"error": {"code": 1, "message": text}}
+        client, _, _ = await connected(ScriptedServer(results={"echo": [result, refusal]}))
+
+        found = await client.call("echo", {})
+        with pytest.raises(McpError) as refused:
+            await client.call("echo", {})
+        prompt = parsing.prompt_result({"messages": [{"role": "user", "content": {"type": "text", "text": text}}]})
+
+        seen = "seen\n\t👩\u200d💻 ✔\ufe0f"
+        assert found.parts[0] == prompt.messages[0].part == TextPart(seen)
+        assert found.structured == {"k": [{"deep": seen}]}
+        said = f"{found} {refused.value} {prompt}"
+        assert "seen" in str(refused.value)
+        assert not any(character in said for character in hidden if not character.isprintable())
+        await client.close()
 
     @pytest.mark.parametrize(
         "result", [{"content": 7}, {"content": [7]}, {"content": [{"type": "image", "data": "?", "mimeType": "x"}]}]

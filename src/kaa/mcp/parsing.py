@@ -211,7 +211,7 @@ def call_result(value: Mapping[str, Json]) -> CallResult:
         raise McpError(f"the result's `content` is not a list but {_brief(contents)}")
     return CallResult(
         parts=tuple(part(one, f"content {number}") for number, one in enumerate(contents, 1)),
-        structured=value.get("structuredContent"),
+        structured=_clean_json(value.get("structuredContent")),
         failed=value.get("isError") is True,
     )
 
@@ -265,7 +265,7 @@ def part(value: Json, where: str) -> Part:
     """
     kind = value.get("type") if isinstance(value, dict) else None
     if kind == "text" and isinstance(text := value.get("text"), str):
-        return TextPart(text)
+        return TextPart(cleaned(text))
     if kind in ("image", "audio") and isinstance(value.get("data"), str):
         data, mime = _decoded(value["data"], where), _line(value.get("mimeType"))
         return ImagePart(data, mime) if kind == "image" else AudioPart(data, mime)
@@ -286,7 +286,7 @@ def _contents(value: Json, where: str) -> ResourcePart:
     if isinstance(uri, str):
         uri = cleaned(uri)[:_MAX_ADDRESS_CHARACTERS]
         if isinstance(text := found.get("text"), str):
-            return ResourcePart(uri, mime, text)
+            return ResourcePart(uri, mime, cleaned(text))
         if isinstance(blob := found.get("blob"), str):
             return ResourcePart(uri, mime, _decoded(blob, where))
     raise McpError(f"{where} is no content of a resource but {_brief(value)}")
@@ -345,6 +345,24 @@ def _clean_schema(value: Json, field: str, level: int) -> Json:
         return [_clean_schema(one, field, level + 1) for one in value]
     if isinstance(value, dict):
         return {key: _clean_schema(one, field, level + 1) for key, one in value.items()}
+    return value
+
+
+def _clean_json(value: Json) -> Json:
+    """The value with clean texts and names."""
+    try:
+        return _cleaned_inside(value)
+    except RecursionError as error:
+        raise McpError("the result's `structuredContent` has too many levels") from error
+
+
+def _cleaned_inside(value: Json) -> Json:
+    if isinstance(value, str):
+        return cleaned(value)
+    if isinstance(value, list):
+        return [_cleaned_inside(one) for one in value]
+    if isinstance(value, dict):
+        return {cleaned(key): _cleaned_inside(one) for key, one in value.items()}
     return value
 
 

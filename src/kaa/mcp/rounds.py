@@ -116,6 +116,10 @@ def _field(name: str, schema: Json, required: bool) -> Field:
     """A field of a form (SEP-1330 lists the forms of its options). A default of another type counts as none."""
     if not isinstance(schema, dict):
         raise McpError(f"the field {name[:80]!r} is not an object", code=codes.INVALID_PARAMS)
+    if cleaned(name) != name:
+        raise McpError(
+            f"the name of the field {name[:80]!r} has characters that cannot be seen", code=codes.INVALID_PARAMS
+        )
     kind, many = schema.get("type"), False
     choices = schema
     if kind == "array":
@@ -130,7 +134,7 @@ def _field(name: str, schema: Json, required: bool) -> Field:
         raise McpError(f"the field {name[:80]!r} is a list without options", code=codes.INVALID_PARAMS)
     common = name, one_line(schema.get("title")), one_line(schema.get("description")), required
     default = schema.get("default")
-    text = default if isinstance(default, str) else None
+    text = cleaned(default) if isinstance(default, str) else None
     if many:
         chosen = tuple(one for one in default if isinstance(one, str)) if isinstance(default, list) else None
         return ChoicesField(*common, options, chosen, _count(schema.get("minItems")), _count(schema.get("maxItems")))
@@ -156,7 +160,9 @@ def _options(schema: Mapping[str, Json]) -> tuple[FieldOption, ...]:
     else:
         return ()
     return tuple(
-        FieldOption(value, one_line(label) or value) for value, label in found[:_MAX_OPTIONS] if isinstance(value, str)
+        FieldOption(value, one_line(label) or one_line(value))
+        for value, label in found[:_MAX_OPTIONS]
+        if isinstance(value, str)
     )
 
 
@@ -172,7 +178,7 @@ def _sampling(params: Mapping[str, Json]) -> SamplingRequest:
         raise McpError(str(error), code=codes.INVALID_PARAMS) from error
     return SamplingRequest(
         messages=asked,
-        system=system if isinstance(system, str) else "",
+        system=cleaned(system) if isinstance(system, str) else "",
         max_tokens=tokens if isinstance(tokens, int) and tokens > 0 else 0,
     )
 
