@@ -222,6 +222,20 @@ os.execv({sys.executable!r}, [{sys.executable!r}, *{own["args"]!r}])
 
 
 class TestServers:
+    def test_a_link_in_its_folder_changes_nothing_where_it_leads(self, kaa: Kaa) -> None:
+        elsewhere, cache = kaa.home.parent / "elsewhere", kaa.home / "mcp-data/own/cache"
+        elsewhere.mkdir()
+        elsewhere.chmod(0o755)
+        cache.parent.mkdir(parents=True)
+        cache.symlink_to(elsewhere)  # as the server can
+        write(kaa.home / "mcp.json", own=entry(kaa))
+
+        tested = kaa.run("mcp", "test", "own")
+
+        assert tested.code == 0, tested.out
+        assert elsewhere.stat().st_mode & 0o777 == 0o755
+        assert cache.stat().st_mode & 0o777 == 0o700
+
     def test_a_changed_description_is_held_back(self, kaa: Kaa, model: ModelServer) -> None:
         write(kaa.home / "mcp.json", own=entry(kaa))
         assert "first" in use(kaa, model, "own", text="first")

@@ -205,10 +205,22 @@ def _data_folder(home: Home, server: ConfiguredServer) -> str:
     own = server.name if server.source.scope == "user" else f"{server.name}-{server.digest[:12]}"
     folder = home.path / "mcp-data" / own
     try:
-        for one in (folder.parent, folder, folder / "cache"):
+        cache = folder / "cache"
+        if cache.is_symlink():  # the server made it
+            cache.unlink()
+        for one in (folder.parent, folder, cache):
             one.mkdir(_PRIVATE_FOLDER, parents=True, exist_ok=True)
-            if one.stat().st_mode & 0o077:  # former versions left them open
-                one.chmod(_PRIVATE_FOLDER)
+            _close_to_others(one.resolve() if one == folder.parent else one)  # that may be a link of the user's
     except OSError as error:
         raise OSError(f"its folder {folder} cannot be created {unwritable(error, home.path)}") from error
     return str(folder)
+
+
+def _close_to_others(folder: Path) -> None:
+    """Take the rights of others, which former versions left open; never of what a link leads to."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        if os.fstat(descriptor).st_mode & 0o077:
+            os.fchmod(descriptor, _PRIVATE_FOLDER)
+    finally:
+        os.close(descriptor)
