@@ -204,6 +204,16 @@ class McpClient:
         values = found.get("values") if isinstance(found, dict) else None
         return tuple(parsing.cleaned(one) for one in values or () if isinstance(one, str))
 
+    async def settle(self) -> None:
+        """List what the server said that it changed, instead of a moment later. Without a change this does nothing.
+
+        Raises:
+            McpError: the server refused or failed.
+        """
+        if self._lists_again:
+            self._lists_again = False
+            await self._list_now()
+
     async def answers(self) -> bool:
         """Whether it answers anything at all, be it an error."""
         method = "ping" if self.manifest.era == "legacy" else "server/discover"
@@ -303,9 +313,8 @@ class McpClient:
     async def _keep_listing(self) -> None:
         while self._lists_again:
             await asyncio.sleep(_DEBOUNCE_SECONDS)
-            self._lists_again = False
             try:
-                await self._list_now()
+                await self.settle()
             except McpError as error:
                 LOG.debug("mcp: listing after a change failed: %s", error)
             await asyncio.sleep(_MIN_SECONDS_BETWEEN_LISTS)

@@ -96,6 +96,7 @@ class ServerSession:
     ) -> "CallResult":
         """Call a tool. Cancelling tells the server. `patience`: how many seconds without a sign of life it may take."""
         async with self._used() as client:
+            await client.settle()
             if (why := self._view().held.get(tool)) is not None:  # it may have changed just now, as it started
                 raise McpError(why)
             return await client.call(tool, arguments, questions=questions, progress=progress, patience=patience)

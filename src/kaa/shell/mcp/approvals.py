@@ -164,9 +164,22 @@ class Approvals:
                 found[tool.name] = difference(self._of(server, Approval).tools[tool.name], tool)
             elif known is None and before.instructions is not None and server.entry.tool_approval == "all":
                 found[tool.name] = f"It is new:\n{_described(tool)}"
-        if before.instructions not in (None, manifest.instructions_digest):
-            found = {tool.name: found.get(tool.name) or "The server's instructions changed." for tool in manifest.tools}
+        if self.has_new_instructions(server, manifest):
+            what = "The server's instructions changed."
+            first, *others = [tool.name for tool in manifest.tools] or ["(instructions)"]
+            now = f"{what} They are now:\n{manifest.instructions}"
+            found = {first: "\n".join(filter(None, (found.get(first), now)))} | {
+                name: found.get(name) or what for name in others
+            }
         return found
+
+    def has_new_instructions(self, server: ConfiguredServer, manifest: Manifest) -> bool:
+        """Whether the server's advice changed since it was accepted.
+
+        Raises:
+            ApprovalRecordsError: the record cannot be read.
+        """
+        return self._of(server, _Digests).instructions not in (None, manifest.instructions_digest)
 
     def accept(self, server: ConfiguredServer, manifest: Manifest) -> None:
         """Accept everything that a server offers now.

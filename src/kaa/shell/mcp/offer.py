@@ -61,6 +61,7 @@ class Offer:
         self._wanted: tuple[Manifest, Manifest, Mapping[str, Risk]] | None = None  # a manifest, and what of it is used
         self.changes: Mapping[str, str] = {}
         self.fault = ""
+        self._hides_instructions = False
         self.is_approved = _safely(approvals.is_approved, server)
         if self.is_approved:
             self._use(manifests.read(server))
@@ -115,6 +116,7 @@ class Offer:
         if self.manifest is not None:
             self._approvals.accept(self._server, self.manifest)
             self.changes, self.fault = {}, ""
+            self._hides_instructions, self._wanted = False, None
             self._changed()
 
     def used(self) -> tuple[Manifest | None, Mapping[str, Risk]]:
@@ -186,14 +188,20 @@ class Offer:
 
     def _use(self, manifest: Manifest | None) -> None:
         self.manifest, self.fault = manifest, ""
+        self._wanted = None
         try:
+            self._hides_instructions = manifest is not None and self._approvals.has_new_instructions(
+                self._server, manifest
+            )
             self.changes = {} if manifest is None else self._approvals.held(self._server, manifest)
         except ApprovalRecordsError as error:
-            self.fault = str(error)
+            self.fault, self._hides_instructions = str(error), True
             self.changes = {tool.name: self.fault for tool in manifest.tools} if manifest is not None else {}
 
     def _chosen_of(self, manifest: Manifest) -> Manifest:
         entry = self._server.entry
+        if self._hides_instructions:  # the model gets them when the user has seen them
+            manifest = msgspec.structs.replace(manifest, instructions="")
         if not (entry.tools or entry.exclude_tools):
             return manifest
         from fnmatch import fnmatchcase
