@@ -1,7 +1,9 @@
 """The tool `mcp` reaches every server; calls through it are judged under the name of the tool that they reach."""
 
 import msgspec
+import pytest
 
+from kaa.builtin.mcp.host import ServerState
 from kaa.core.events import Event, ToolExecutionUpdate
 from kaa.core.messages import user_message
 from kaa.ext.questions import Deny
@@ -36,6 +38,50 @@ def test_a_tool_is_called_by_the_name_that_its_server_gives_it(stage: Stage) -> 
     assert 'find {"q":"bug"}' in text
     assert host.started == ["github"]
     assert not [name for name in declared(stage.server.requests[0].json) if name.startswith("mcp__")]
+
+
+@pytest.mark.parametrize("mode", ["plan", "read-only"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"action": "connect"},
+        {"action": "list"},
+        {"action": "search", "tool": "find"},
+        {"action": "describe"},
+        {"action": "call", "tool": "find"},
+        {"action": "read", "tool": "memo://1"},
+    ],
+)
+def test_a_mode_that_only_reads_starts_no_server_that_may_write(
+    stage: Stage, mode: str, arguments: dict[str, object]
+) -> None:
+    host = MemoryMcpHost([server("notes", tool_info("find"), state="configured", may_write=True)])
+
+    [result] = results_of(
+        stage,
+        host,
+        [call("mcp", server="notes", **arguments), say("I see.")],
+        ConversationOptions(model="m", approvals=mode),  # type: ignore[arg-type] # one of the modes
+    )
+
+    assert (host.started, host.warmed) == ([], [])
+    assert f"it may write, and the mode of approvals is {mode}" in result.text
+
+
+@pytest.mark.parametrize(("mode", "may_write", "state"), [("plan", False, "configured"), ("plan", True, "started")])
+def test_a_mode_that_only_reads_uses_servers_that_read_and_those_that_run(
+    stage: Stage, mode: str, may_write: bool, state: ServerState
+) -> None:
+    host = MemoryMcpHost([server("notes", tool_info("find"), state=state, may_write=may_write)])
+
+    [result] = results_of(
+        stage,
+        host,
+        [call("mcp", server="notes", action="list"), say("I see.")],
+        ConversationOptions(model="m", approvals=mode),  # type: ignore[arg-type] # one of the modes
+    )
+
+    assert "- find" in result.text
 
 
 def test_progress_is_that_of_the_call_of_the_gateway(stage: Stage) -> None:

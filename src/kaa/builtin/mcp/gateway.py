@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from kaa.builtin.mcp.host import McpHost, ServerView
 from kaa.builtin.mcp.names import GATEWAY
-from kaa.builtin.mcp.tools import McpTools, failure, usable
+from kaa.builtin.mcp.tools import McpTools, failure, hindrance_to_start, usable
 from kaa.core.messages import Json, TextContent
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
 from kaa.ext.context import ToolContext
@@ -123,6 +123,8 @@ class Gateway:
         view, uri = await self._known(arguments.server, context), arguments.tool
         if view.manifest is None or all(resource.uri != uri for resource in view.manifest.resources):
             raise ToolError(f"{view.name} lists no resource {uri!r}: the action list shows those there are.")
+        if why := hindrance_to_start(view, context):
+            raise ToolError(why)
         try:
             session = await self._host.session(view.name, context.asker)
             questions = ConversationQuestions(view, context, f"resource {uri}")
@@ -165,6 +167,8 @@ class Gateway:
 
     async def _started(self, server: str, context: ToolContext) -> ServerView:
         view = self._view(server)
+        if why := hindrance_to_start(view, context):
+            raise ToolError(why)
         try:
             await self._host.session(view.name, context.asker)
         except McpError as error:

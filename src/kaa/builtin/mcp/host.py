@@ -46,6 +46,7 @@ class ServerView(msgspec.Struct, frozen=True):
         patience: how many seconds a call may take without a sign of life.
         sees_project: whether it may know where the project is.
         samples: whether it may ask for completions by the user's model, which the user still has to allow.
+        may_write: whether it is a program that may change files of the project, or anything.
     """
 
     name: str
@@ -62,6 +63,7 @@ class ServerView(msgspec.Struct, frozen=True):
     patience: float = 60
     sees_project: bool = False
     samples: bool = False
+    may_write: bool = False
 
 
 class ServerSession:

@@ -4,7 +4,7 @@ import re
 
 from kaa.builtin.mcp.host import McpHost
 from kaa.builtin.mcp.names import GATEWAY
-from kaa.builtin.mcp.tools import McpTools
+from kaa.builtin.mcp.tools import McpTools, hindrance_to_start, view_of
 from kaa.core.events import MessageUpdate, ToolCallDelta, ToolCallEnd, ToolCallStart
 from kaa.ext.context import ConversationContext
 
@@ -33,20 +33,24 @@ class Prewarming:
                 if name == GATEWAY:
                     self._written[(context.conversation_id, index)] = ""
                 elif (server := self._tools.server_of(name)) is not None:
-                    self._host.prewarm(server)
+                    self._prewarm(server, context)
             case ToolCallDelta(content_index=index, delta=delta) if self._written:
-                self._read((context.conversation_id, index), delta)
+                self._read((context.conversation_id, index), delta, context)
             case ToolCallEnd(content_index=index):
                 self._written.pop((context.conversation_id, index), None)
             case _:
                 pass
 
-    def _read(self, call: tuple[str, int], delta: str) -> None:
+    def _prewarm(self, server: str, context: ConversationContext) -> None:
+        if not hindrance_to_start(view_of(self._host, server), context):
+            self._host.prewarm(server)
+
+    def _read(self, call: tuple[str, int], delta: str, context: ConversationContext) -> None:
         if (written := self._written.get(call)) is None:
             return
         written += delta
         if (named := _SERVER.search(written)) is not None:
-            self._host.prewarm(named[1])
+            self._prewarm(named[1], context)
         if named is not None or len(written) > _MOST_CHARACTERS:
             del self._written[call]
         else:

@@ -9,7 +9,7 @@ from kaa.builtin.mcp.names import tool_names, tool_prefix
 from kaa.core.messages import Json
 from kaa.core.provider import ToolSchema
 from kaa.core.tool import ToolError, ToolResult
-from kaa.ext.context import ToolContext
+from kaa.ext.context import ConversationContext, ToolContext
 from kaa.ext.tools import Exposure, RegisteredTool, ToolServer
 from kaa.mcp.errors import LoginNeededError, McpError
 from kaa.mcp.manifest import ToolInfo
@@ -121,6 +121,19 @@ class McpTools:
         same = before is not None and isinstance(before.tool, McpTool) and before.tool.info == info
         tool = before.tool if before is not None and same else McpTool(self._host, view.name, info, name)
         return RegisteredTool(tool, "", exposure, risk=risk, output_schema=info.output_schema, server=server)
+
+
+def hindrance_to_start(view: ServerView, context: ConversationContext) -> str:
+    """Why the model may not start a server in the conversation as it is; empty if it may."""
+    if not view.may_write or view.state in ("started", "in use"):
+        return ""
+    if (mode := context.approval_mode) in ("plan", "read-only"):
+        why = f"the mode of approvals is {mode}"
+    elif context.workspace.is_narrowed:
+        why = "this agent has fewer rights than its conversation"
+    else:
+        return ""
+    return f"MCP server {view.name} is not started: it may write, and {why}. The user can start it with /mcp connect"
 
 
 def usable(host: McpHost) -> list[ServerView]:

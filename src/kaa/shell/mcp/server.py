@@ -16,6 +16,7 @@ from kaa.mcp.errors import LegacyNeededError, LoginNeededError, McpError, NoAnsw
 from kaa.mcp.manifest import Era, Manifest
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.offer import Offer
+from kaa.shell.mcp.rights import permissions_of
 
 if TYPE_CHECKING:  # only where a server starts
     from kaa.mcp.client import McpClient
@@ -92,6 +93,9 @@ class Server:
         self._tried = float("-inf")
         self._challenge: str | None = None
         self._needs_login = False
+        entry = configured.entry
+        can_write = not entry.sandbox or permissions_of(entry, project).project == "write"
+        self._may_write = bool(entry.command) and can_write
 
     @property
     def name(self) -> str:
@@ -133,6 +137,7 @@ class Server:
             patience=entry.timeout_seconds,
             sees_project=self._sees_project(),
             samples=self._may_sample(),
+            may_write=self._may_write,
         )
 
     async def started(self, asker: Asker = NOBODY) -> "McpClient":
