@@ -176,18 +176,18 @@ def test_what_the_settings_choose_for_the_project_holds_in_its_worktrees(reposit
     for folder in (beside, inside):
         folder.mkdir()
     (inside / "file").write_text("x")
-    (repository.project / "hidden").write_text("canary\n")
+    (repository.project / "hidden").write_text("hidden words\n")
     sandbox: Json = {"hidden": ["hidden"], "writable": ["../beside", "inside"], "git": True}
     repository.settings(projects={str(repository.project): {"sandbox": sandbox}})
 
-    worked(
-        repository,
-        server,
-        f"cat hidden; git cat-file --batch-all-objects --batch; touch {beside}/new; touch inside/new",
-        f"touch {inside}/canary",
+    tries = (
+        f"cat hidden; git cat-file --batch-all-objects --batch; touch {beside}/new; touch inside/new {inside}/canary"
     )
+    server.begin([call("bash", command=tries), say("Done.")])
 
-    assert "canary\\n" not in server.requests[1].body.decode()
+    repository.run("--worktree", "try", "--approvals", "auto", "-p", "go")
+
+    assert "hidden words" not in server.requests[1].body.decode()
     assert (beside / "new").exists()
     assert (directory_of(repository, "try") / "inside" / "new").exists()
     assert not (inside / "canary").exists()
