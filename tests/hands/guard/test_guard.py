@@ -1261,7 +1261,8 @@ def test_what_is_written_in_memory_is_found_without_being_asked(project: Path, s
 
     with config.open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapping:
         mapping[: len(_EVIL)] = _EVIL.encode()
-        while config.with_name("config.kaa-blocked").exists() is False:
+        # It is moved away and then written as it was before.
+        while not (config.with_name("config.kaa-blocked").exists() and config.exists()):
             time.sleep(0.01)
 
     assert "evil" not in config.read_text()
