@@ -40,3 +40,24 @@ def test_whoever_looks_while_somebody_else_does_finds_the_server_opened() -> Non
             await ports.close_all()
 
     asyncio.run(scenario())
+
+
+def test_of_many_servers_five_are_told_of_and_the_others_counted() -> None:
+    async def inside(family: int) -> socket.socket:
+        return socket.socket(family, socket.SOCK_STREAM)
+
+    async def listening() -> Collection[int]:
+        return range(40_000, 40_030)
+
+    async def scenario() -> tuple[str, ...]:
+        ports = Ports(inside, listening, lambda: False)
+        told = await ports.look()
+        assert await ports.look() == ()
+        await ports.close_all()
+        return told
+
+    told = asyncio.run(scenario())
+
+    assert len(told) == 6
+    assert all(str(40_000 + number) in text for number, text in enumerate(told[:5]))
+    assert told[-1] == "Commands listen on 25 more ports of the sandbox: /ports lists all."
