@@ -9,6 +9,8 @@ from tests.end_to_end.seat import Seat, enter
 from tests.support.model_server import ModelServer, say
 from tests.support.rpc_client import rpc
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 _SENDING = """
 from kaa.ext.api import events
 

@@ -9,6 +9,8 @@ from tests.end_to_end.kaa_process import Kaa
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import ModelServer, Wire, call, say
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 _SCRIPT = [
     call("bash", command="true"),
     call("bash", command="true"),

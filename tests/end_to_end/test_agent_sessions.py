@@ -15,6 +15,8 @@ from tests.support.model_script import Answer, Fault
 from tests.support.model_server import ModelServer, call, say
 from tests.support.rpc_client import rpc
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 _LOOK = call("agent", agent="explore", task="Find the door.")
 
 

@@ -11,6 +11,8 @@ from tests.end_to_end.seat import pausing
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import ModelServer, call, say
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 
 @pytest.fixture
 def kaa() -> Iterator[Kaa]:

@@ -13,6 +13,8 @@ from tests.end_to_end.seat import Seat, enter, is_idle, pausing
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import ModelServer, Received, call, say
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 _LOOK = call("agent", agent="explore", task="Find the door.", background=True)
 
 

@@ -9,13 +9,16 @@ from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import ModelServer, Received, call, say
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 
 @pytest.fixture
 def kaa() -> Iterator[Kaa]:
     """Elsewhere: the sandbox shows nothing of temporary directories."""
     with folder_elsewhere() as folder:
         kaa = Kaa(folder)
-        kaa.settings(features={"briefingWaitMs": 30_000})
+        kaa.setenv(GIT_CEILING_DIRECTORIES=str(folder))
+        kaa.usual_settings["features"] = {"briefingWaitMs": 30_000}
         yield kaa
 
 
@@ -121,6 +124,7 @@ def test_the_model_is_told_of_half_of_a_limit_and_of_most_of_it(kaa: Kaa, server
 
 
 def test_no_program_of_the_project_runs_or_speaks_for_kaa(project: Kaa, server: ModelServer) -> None:
+    project.settings(sandbox={"mode": "workspace-write"})
     programs = project.project / ".venv/bin"
     programs.mkdir(parents=True)
     for name in ("sh", "uname"):

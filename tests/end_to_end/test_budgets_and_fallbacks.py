@@ -28,6 +28,8 @@ from tests.support.model_server import (
 )
 from tests.support.patience import HANG_SECONDS
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 _BUDGET = 6
 _PRICED: dict[str, Json] = {"cost": {"input": 100, "output": 0, "cacheRead": 0, "cacheWrite": 0}}
 

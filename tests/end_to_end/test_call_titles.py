@@ -8,6 +8,8 @@ from tests.end_to_end.kaa_process import Kaa
 from tests.end_to_end.seat import Seat, enter, is_idle
 from tests.support.model_server import ModelServer, call, say
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 _COUNTING = """
 def extend(kaa):
     @kaa.tool(risk="read", title="{path}, counted by {unit}")

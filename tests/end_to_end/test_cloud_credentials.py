@@ -9,6 +9,8 @@ from kaa.frontends.exit_codes import ExitCode
 from tests.end_to_end.kaa_process import Kaa
 from tests.support.model_server import ModelServer, say
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 _MODEL = "amazon-bedrock/us.anthropic.claude-opus-5-5"
 
 

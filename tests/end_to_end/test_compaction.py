@@ -7,6 +7,8 @@ from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.end_to_end.seat import Seat, enter, is_idle, pausing
 from tests.support.model_server import Answer, Call, ModelServer, ScriptItem, Tokens, say
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 WINDOW = 32_000
 LONG = Tokens(prompt=30_000)
 

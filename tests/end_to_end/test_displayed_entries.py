@@ -13,6 +13,8 @@ from tests.support.model_server import ModelServer, call, say
 from tests.support.rpc_client import rpc
 from tests.support.screen import Screen
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 _REPORTING = """
 from kaa.ext.api import Code, Fields, Markdown, Table
 

@@ -8,6 +8,8 @@ import pytest
 from tests.end_to_end.kaa_process import Kaa
 from tests.support.model_server import ModelServer, say
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 _ENTRY = '{"models": [{"id": "large", "contextWindow": 2000000, "cost": {"input": 1, "output": 1}}], "apiKey": "$ACME"}'
 
 _ECHO = f"""

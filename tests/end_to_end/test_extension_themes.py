@@ -3,10 +3,14 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from kaa.tui.theme_file import TOKENS
 from tests.end_to_end.kaa_process import Kaa
 from tests.end_to_end.seat import Seat, enter, is_idle
 from tests.support.model_server import ModelServer, say
+
+pytestmark = pytest.mark.usefixtures("full_access")
 
 _THEMES = """
 def extend(kaa):

@@ -17,6 +17,8 @@ from tests.support.model_server import (
     say,
 )
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 # What a process makes of faults. tests/shell/test_model_faults.py has all of them in every wire format.
 
 

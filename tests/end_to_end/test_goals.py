@@ -8,6 +8,8 @@ from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.model_server import ModelServer, call, say
 
+pytestmark = pytest.mark.usefixtures("full_access")
+
 _CHECK = "test -f done.txt || { echo nothing there after 0.3 s; exit 3; }"
 
 

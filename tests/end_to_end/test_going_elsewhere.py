@@ -3,8 +3,12 @@
 import json
 import re
 
+import pytest
+
 from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.support.model_server import ModelServer, Received, say
+
+pytestmark = pytest.mark.usefixtures("full_access")
 
 
 def test_messages_go_to_the_session_that_a_command_leads_to(kaa: Kaa) -> None:
