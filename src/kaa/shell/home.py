@@ -10,6 +10,11 @@ from kaa.shell.settings import SettingsError
 PROJECT_FOLDER = ".kaa"
 
 
+def may_be_worktree(directory: str) -> bool:
+    """True if a directory may be in a worktree of kaa's, as far as its name tells (`kaa.shell.worktrees.registry`)."""
+    return "/kaa/worktrees/" in directory
+
+
 def expanded(path: str | Path) -> Path:
     """The path with the user's home for `~`; `~` of a user nobody knows stays, as in a shell."""
     return Path(os.path.expanduser(path))  # Path.expanduser would raise

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Final
 
 from kaa.core.messages import Json
+from kaa.shell.home import may_be_worktree
 from kaa.shell.settings import read_values
 from kaa.shell.settings_file import SettingsFile
 
-_WORKTREES: Final = "/kaa/worktrees/"
 PROJECT_SECTIONS: Final = ("approvals", "sandbox", "extensionSettings")
 # Of a project they come on top of those for all projects: whoever hides or denies something means everywhere.
 _ADDED: Final = frozenset({"allow", "deny", "hidden", "writable"})
@@ -40,11 +40,6 @@ def project_key(values: Mapping[str, Json], directory: str) -> str:
     names = projects if isinstance(projects, dict) else {}
     meant = _copied(directory)
     return next((name for name in names if _is_meant(name, meant)), meant)
-
-
-def in_worktrees(directory: str) -> bool:
-    """True if a directory may be in a worktree of kaa's, as far as its name tells."""
-    return _WORKTREES in directory
 
 
 def keep_writable(file: Path, directory: str, added: Sequence[str]) -> None:
@@ -83,7 +78,7 @@ def _is_meant(name: str, directory: str) -> bool:
 def _copied(directory: str) -> str:
     """Return a directory, real; of one in a worktree, that of the project which it is a copy of."""
     real = os.path.realpath(directory)
-    if not in_worktrees(real):
+    if not may_be_worktree(real):
         return real
     from kaa.shell.worktrees.registry import origin_of  # lazy: most directories are in no worktree
 

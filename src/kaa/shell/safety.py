@@ -16,9 +16,8 @@ from kaa.hands.policy import Mode
 from kaa.host.paths import is_below, trail
 from kaa.host.programs import commands_can_write
 from kaa.shell.components import existing, plugin_places, user_hook_places, user_lsp_places, user_places
-from kaa.shell.home import Home, expanded
+from kaa.shell.home import Home, expanded, may_be_worktree
 from kaa.shell.key_variables import without_keys
-from kaa.shell.project_choices import in_worktrees
 from kaa.shell.settings import SandboxSettings, SettingsError, load_user_settings
 from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.local import LocalWorkspace
@@ -155,7 +154,7 @@ def open_workspace(
 def _of_copy(settings: SandboxSettings, directory: str) -> tuple[SandboxSettings, tuple[str, ...]]:
     """Return settings with paths in the project replaced, and the worktree, if a directory is in one of the project."""
     real = os.path.realpath(directory)
-    if not in_worktrees(real):
+    if not may_be_worktree(real):
         return settings, ()
     from kaa.shell.worktrees.registry import copied_to, origin_of  # lazy: most directories are in no worktree
     from kaa.workspace.sandbox.relocation import relocated_hidden, relocated_writable
