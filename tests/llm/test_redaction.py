@@ -259,4 +259,4 @@ def test_whatever_a_variable_for_secrets_holds_is_removed(name: str, value: str,
 )
 def test_hostile_text_is_gone_through_in_one_pass(piece: str) -> None:
     """It takes seconds where the time grows with the square of the length: the suite would hang on this."""
-    Redactor().redact(piece * (1_000_000 // len(piece)))
+    Redactor().redact(piece * (300_000 // len(piece)))

@@ -4,6 +4,7 @@ import os
 import secrets
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,7 +46,9 @@ class Project:
         self.beside = folder / "beside"
         self.root.mkdir()
         self.beside.mkdir()
-        self._environ = {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8"}
+        # Its `python3` is a real one, not a wrapper that first selects a version.
+        python = os.path.dirname(os.path.realpath(sys.executable))
+        self._environ = {"PATH": f"{python}:{os.environ['PATH']}", "HOME": str(folder), "LANG": "C.UTF-8"}
 
     def play(self, person: Person, *script: Reply, policy: ApprovalPolicy = "auto") -> tuple[AgentEnd, list[str]]:
         """Let the model follow the script; how it ended, and what tools told the model."""
@@ -289,7 +292,7 @@ def test_a_command_that_would_leave_its_temporary_files_behind_is_shown_so(proje
     assert "inside" not in told[1].splitlines()
 
 
-FETCH = "echo ran >> runs; python3 -c 'import urllib.request as r; r.urlopen(\"http://name.invalid/\")'"
+FETCH = "echo ran >> runs; python3 -I -S -c 'import urllib.request as r; r.urlopen(\"http://name.invalid/\")'"
 
 
 @pytest.mark.usefixtures("mounts")

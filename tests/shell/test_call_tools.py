@@ -166,32 +166,35 @@ _FAILING = {
 }
 
 
+_HANDLES_A_FAILURE = "try:\n    await tools.read(path='x')\nexcept ToolError as error:\n    print('no:', error)"
+_PRINTS_NOTHING = "x = 1"
+_PROGRAMS = (*_FAILING, _HANDLES_A_FAILURE, _PRINTS_NOTHING)
+
+
 @pytest.fixture(scope="module")
-def failed(tier: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ToolResultMessage]]:
-    """The results of programs that fail, one after another in one conversation."""
+def played(tier: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ToolResultMessage]]:
+    """The results of programs that need nothing else, one after another in one conversation."""
     with ModelServer() as server:
         stage = Stage(server, tmp_path_factory.mktemp("failing") / "home")
         with _project(tier, stage) as project:
             (project / "a").write_text("read by tools alone")
             (project.parent / "person" / "key").write_text("read by nobody")
-            programs = [program.replace("{project!r}", repr(str(project))) for program in _FAILING]
+            programs = [program.replace("{project!r}", repr(str(project))) for program in _PROGRAMS]
             script = [*(call("call_tools", program=program) for program in programs), say("Done.")]
-            yield dict(zip(_FAILING, _play(stage, project, script), strict=True))
+            yield dict(zip(_PROGRAMS, _play(stage, project, script), strict=True))
 
 
 @pytest.mark.parametrize(("program", "told"), _FAILING.items())
-def test_what_goes_wrong_is_told_with_the_line(failed: dict[str, ToolResultMessage], program: str, told: str) -> None:
-    result = failed[program]
+def test_what_goes_wrong_is_told_with_the_line(played: dict[str, ToolResultMessage], program: str, told: str) -> None:
+    result = played[program]
 
     assert result.is_error
     assert told in result.text
     assert "read by tools alone" not in result.text
 
 
-def test_a_program_can_handle_a_failed_call(stage: Stage, project: Path) -> None:
-    program = "try:\n    await tools.read(path='x')\nexcept ToolError as error:\n    print('no:', error)"
-
-    result = _result(stage, project, program)
+def test_a_program_can_handle_a_failed_call(played: dict[str, ToolResultMessage]) -> None:
+    result = played[_HANDLES_A_FAILURE]
 
     assert not result.is_error
     assert result.text.startswith("no:")
@@ -209,8 +212,8 @@ def test_each_call_is_judged_as_one_of_the_models(stage: Stage, project: Path) -
     assert not Path("/etc/kaa-test").exists()
 
 
-def test_a_prompt_with_nothing_printed_says_so(stage: Stage, project: Path) -> None:
-    assert _result(stage, project, "x = 1").text == "(no output: print what you need)"
+def test_a_prompt_with_nothing_printed_says_so(played: dict[str, ToolResultMessage]) -> None:
+    assert played[_PRINTS_NOTHING].text == "(no output: print what you need)"
 
 
 def test_stopping_the_run_ends_the_program_and_its_calls(stage: Stage, project: Path) -> None:

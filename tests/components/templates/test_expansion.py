@@ -256,7 +256,7 @@ def test_the_order_of_the_template_is_kept(body: str, dialect: Dialect) -> None:
     "unit", ["${1:-", "!`", "!{", "@{", "```!\n", '@"', '"', "'", '"\\', "@..", "$ARGUMENTS[", "[image 1", "{", "\\"]
 )
 def test_huge_templates_and_arguments_take_linear_time(unit: str, dialect: Dialect) -> None:
-    huge = unit * 100_000
+    huge = unit * 40_000
 
     assert "".join(piece.text for piece in expand(huge, "x", dialect) if isinstance(piece, Text))
     assert expand("$1$@$ARGUMENTS{{args}}", huge, dialect)

@@ -220,7 +220,7 @@ while said < int(sys.argv[3]):
 
 
 def test_processes_that_take_turns_at_a_session_lose_nothing_of_each_other(tmp_path: Path) -> None:
-    path, turns = tmp_path / "s.jsonl", 200
+    path, turns = tmp_path / "s.jsonl", 80
     _said(path)
 
     processes = [
