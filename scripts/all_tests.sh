@@ -14,6 +14,9 @@ if [ -w /dev/shm ] && [ "$(df --output=avail /dev/shm 2>/dev/null | tail -n 1)" 
   set -- --basetemp="$folder/tests" "$@"
 fi
 
+# The hands load most of their code when they are confined and can write no bytecode: uncompiled, each start compiles it.
+"$python" -m compileall -q src
+
 # A worker keeps to one half of the tests until the other has nothing left: it imports less, prepares less, and seldom waits
 # for the lock of a group of tests that the other is preparing.
 "$python" -m pytest -n 2 --dist worksteal "$@"

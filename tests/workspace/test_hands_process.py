@@ -3,15 +3,18 @@
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import kaa
 from kaa.hands import wire
 from kaa.hands.policy import Policy
 from kaa.workspace import commands
@@ -20,6 +23,7 @@ from kaa.workspace.hands import Hands
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import CommandRequest, FileInfo, WorkspaceUnavailableError
 from kaa.workspace.sandbox.options import SandboxOptions
+from tests.support.patience import HANG_SECONDS
 from tests.support.processes import Processes
 
 if TYPE_CHECKING:
@@ -41,6 +45,30 @@ def test_it_is_started_before_any_event_loop_and_without_waiting(project: Path) 
             await workspace.close()
 
     assert asyncio.run(scenario()) == b"x"
+
+
+def test_its_code_is_compiled_where_the_installer_has_not_done_so(tmp_path: Path) -> None:
+    package = tmp_path / "kaa"
+    shutil.copytree(Path(kaa.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    launching = (
+        "import sys; sys.path.insert(0, sys.argv[1]); started = []\n"
+        "sys.addaudithook(lambda event, args: started.append(args) if event == 'subprocess.Popen' else None)\n"
+        "from kaa.workspace.launch import launch; hands = launch(); hands.control.close(); hands.process.wait()\n"
+        "print(len(started))"
+    )
+
+    def programs_started() -> int:
+        argv = [sys.executable, "-I", "-S", "-c", launching, str(tmp_path)]
+        return int(subprocess.run(argv, check=True, stdout=subprocess.PIPE).stdout)
+
+    assert programs_started() == 2
+    compiled = package / "hands" / "__pycache__" / f"writing.{sys.implementation.cache_tag}.pyc"
+    deadline = time.monotonic() + HANG_SECONDS
+    while not compiled.exists():
+        assert time.monotonic() < deadline, "nothing was compiled"
+        time.sleep(0.01)
+    assert list((package / "hands" / "guard" / "__pycache__").glob("watcher.*"))
+    assert programs_started() == 1
 
 
 def test_closing_ends_all_its_processes(local: RunLocal, processes: Processes) -> None:

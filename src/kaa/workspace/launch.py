@@ -7,7 +7,10 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
-_SCRIPT = os.path.join(os.path.dirname(os.path.dirname(__file__)), "hands", "__main__.py")
+_HANDS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "hands")
+_SCRIPT = os.path.join(_HANDS, "__main__.py")
+# Of what they load only when they are confined; it is compiled last.
+_BYTECODE = os.path.join(_HANDS, "__pycache__", f"writing.{sys.implementation.cache_tag}.pyc")
 
 
 class LaunchedHands(NamedTuple):
@@ -43,4 +46,22 @@ def launch(wrap: Sequence[str] = ()) -> LaunchedHands:
     except OSError:
         ours.close()
         raise
+    _compile_once()
     return LaunchedHands(process, ours)
+
+
+def _compile_once() -> None:
+    """Compile the code of the hands, unless the installer has: uv does not.
+
+    They load most of it when they are confined and can write no bytecode, and would compile it at each start.
+    """
+    if os.path.exists(_BYTECODE) or sys.dont_write_bytecode or not os.access(_HANDS, os.W_OK):
+        return
+    import threading  # lazy: this happens once
+
+    compiling = [sys.executable, "-I", "-S", "-m", "compileall", "-q", _HANDS]
+    nowhere = subprocess.DEVNULL
+    process = subprocess.Popen(
+        compiling, stdin=nowhere, stdout=nowhere, stderr=nowhere, env={}, cwd="/", start_new_session=True
+    )
+    threading.Thread(target=process.wait, name="compiles the hands", daemon=True).start()
