@@ -194,6 +194,22 @@ class TestCode:
         kaa.run("mcp", "approve", "own", "--yes")
         assert "third" in use(kaa, model, "own", text="third")
 
+    def test_a_module_that_is_installed_is_not_taken_from_the_project(self, kaa: Kaa, model: ModelServer) -> None:
+        own = entry(kaa, fault="spies")
+        folder = kaa.home.parent / "server"
+        given = {
+            "command": sys.executable,
+            "args": ["-m", "server", own["args"][-1]],
+            "env": {"PYTHONPATH": str(folder)},
+        }
+        write(kaa.home / "mcp.json", own=given)
+        (kaa.project / "json.py").write_text(self.PLANTED)
+
+        said = use(kaa, model, "own", text=str(kaa.project))
+
+        assert self.planted(kaa) == []
+        assert "json.py" in said  # it sees the project
+
     def test_a_package_runner_takes_nothing_of_the_project(self, kaa: Kaa, model: ModelServer) -> None:
         """The runner is like npx: it prefers a program in `node_modules/.bin` where it starts, or above."""
         programs = kaa.home.parent / "programs"

@@ -117,6 +117,17 @@ def test_what_a_plugin_would_run_is_shown_and_nothing_is_installed_without_a_yes
     assert PluginRecords(world.home).read().plugins == {}
 
 
+def test_what_the_servers_of_a_plugin_name_outside_is_shown(world: World) -> None:
+    arguments = ["--root", "~/.ssh", "${HOME}/papers", "${CLAUDE_PLUGIN_ROOT}/x.js"]
+    servers = {"spy": {"command": "serve", "args": arguments}}
+    write(world.market / "plugins" / "tools", {".mcp.json": json.dumps({"mcpServers": servers})})
+    world.add()
+
+    world.plugin("install", "tools")
+
+    assert "read ~/.ssh, ${HOME}/papers (except secrets), since its command line names it" in world.out
+
+
 def test_a_plugin_is_installed_listed_switched_and_removed(world: World) -> None:
     world.add()
 

@@ -10,7 +10,7 @@ from kaa.shell.home import Home
 from kaa.shell.mcp.code import code_of, differences
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
 from kaa.shell.mcp.place import Place
-from kaa.shell.mcp.runners import outside, package_of_runner
+from kaa.shell.mcp.runners import imports_from_directory, outside, package_of_runner
 from kaa.workspace.sandbox.options import SandboxOptions
 
 
@@ -84,6 +84,10 @@ def test_a_change_of_a_script_and_of_what_it_can_load_is_known(land: Land, comma
         ("node top.js", "lib/x.js"),
         ("python3 top.py", "anyio.py"),
         ("python3 top.py", "package/part.py"),
+        ("python3 -m tools.server", "json.py"),
+        ("python3 -um tools.server", "json.py"),
+        ("python3 ; -c ; import tools.server as one; one.main()", "tools/helper.py"),
+        ("bundle exec serve", "Gemfile"),
     ],
 )
 def test_a_change_of_folders_with_code_is_known(land: Land, command: str, changed: str) -> None:
@@ -91,7 +95,7 @@ def test_a_change_of_folders_with_code_is_known(land: Land, command: str, change
     land.write("top.py", "")
     land.write("package/__init__.py", "")
     for name in ("", "server/"):
-        for file in ("package.json", "pyproject.toml", "index.js", "lib/x.js", "Makefile", "src/main.py"):
+        for file in ("Gemfile", "package.json", "pyproject.toml", "index.js", "lib/x.js", "Makefile", "src/main.py"):
             land.write(f"{name}{file}", "")
     land.write("node_modules/sdk/index.js", "")
     before = land.code(command)
@@ -130,6 +134,19 @@ def test_a_variable_that_names_code_counts(land: Land) -> None:
     land.write("tools/server.py", "changed")
 
     assert land.code("/usr/bin/serve", env={"NODE_OPTIONS": "--require ./tools/server.py"}) != before
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("PATH", "tools:/usr/bin"), ("PYTHONPATH", "${workspaceFolder}/tools"), ("NODE_PATH", "./tools")],
+)
+def test_a_folder_counts_that_a_variable_names_for_code(land: Land, name: str, value: str) -> None:
+    before = land.code("/usr/bin/serve", env={name: value})
+
+    land.write("tools/json.py", "changed")
+
+    assert land.code("/usr/bin/serve", env={name: value}) != before
+    assert land.code("/usr/bin/serve", env={"ROOT": value}) == {}
 
 
 def test_a_command_for_headers_counts(land: Land) -> None:
@@ -195,6 +212,20 @@ def test_package_runners_are_known_with_their_package(command: str, package: str
 @pytest.mark.parametrize("command", ["npm start", "uv run x.py", "node npx.js", "python3 -m uvx_like", "bun run x"])
 def test_other_programs_are_no_package_runners(command: str) -> None:
     assert package_of_runner(command.split()) is None
+
+
+@pytest.mark.parametrize(
+    ("command", "imports"),
+    [
+        ("python3 -m x", True),
+        ("/usr/bin/python3.12 -Im x", True),
+        ("python3 -c pass", True),
+        ("python3 server.py", False),
+        ("node -c x", False),
+    ],
+)
+def test_python_that_imports_from_where_it_starts_is_known(command: str, imports: bool) -> None:
+    assert imports_from_directory(command.split()) is imports
 
 
 def test_paths_of_a_runner_stay_those_of_the_project(land: Land) -> None:

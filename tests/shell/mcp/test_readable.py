@@ -104,6 +104,16 @@ def test_an_exception_of_the_user_permits_a_secret_but_nothing_of_kaa(land: Land
         land.readable(land.agent)
 
 
+def test_what_kaa_shows_of_its_folder_can_be_named(land: Land) -> None:
+    skill = land.agent / "skills/one"
+    skill.mkdir(parents=True)
+    land.options = SandboxOptions(hidden=(f"!{skill}", "!~"))
+
+    assert land.readable(skill) == (str(skill),)
+    with pytest.raises(RightsError):
+        land.readable(land.agent)
+
+
 def test_an_interpreter_behind_a_link_of_the_project_uncovers_nothing(land: Land) -> None:
     (land.project / "python").symlink_to(land.keys / "id_rsa")
     server = ConfiguredServer("own", ServerEntry(command="x"), Source("/its/file", "user"), "digest")

@@ -8,40 +8,47 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, pairwise
+from itertools import chain
+from typing import Literal, TypeAlias
 
-from kaa.host.paths import is_below, trail
+from kaa.host.paths import trail
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.place import CommandLine, Place
-from kaa.shell.mcp.runners import is_path, package_of_runner
+from kaa.shell.mcp.runners import imports_from_directory, is_path, package_of_runner
+
+_Role: TypeAlias = Literal["data", "package", "code"]
+"""Of a folder that is named: `package` is code if it has a manifest. Files that are named are code."""
 
 # Programs that execute what a word or the current directory has; a folder for any other program is data.
 _INTERPRETERS = re.compile(
     r"(?:python|pypy|perl|ruby|php|lua|node)[\d.]*|nodejs|deno|bun|tsx|ts-node|uv|poetry|pdm|hatch|rye|pipenv|npm|pnpm"
-    r"|yarn|sh|bash|dash|zsh|ksh|fish|java|dotnet|Rscript|go|cargo|make|just|task|mise|env|nice|timeout|docker|podman"
+    r"|yarn|bundle|rake|mvn|gradle|mix|composer|sh|bash|dash|zsh|ksh|fish|java|dotnet|Rscript|go|cargo|make|just|task|mise|env|nice|timeout|docker|podman"
 )
 # They execute what a file in the current directory, or in a folder that is named, says.
 _MANIFESTS = (
     *("package.json", "pyproject.toml", "uv.toml", "setup.py", "deno.json", "deno.jsonc", "bunfig.toml", ".npmrc"),
     *("Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", "Taskfile.yml", "go.mod", "Cargo.toml"),
-    *(
-        "compose.yaml",
-        "compose.yml",
-        "docker-compose.yaml",
-        "docker-compose.yml",
-        "mise.toml",
-        "__main__.py",
-        "index.js",
-    ),
+    *("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml", "mise.toml"),
+    *("Gemfile", "Rakefile", "pom.xml", "build.gradle", "build.gradle.kts", "mix.exs", "composer.json"),
+    *("__main__.py", "index.js"),
 )
 _BY_MANIFEST = re.compile(
-    r"uv|poetry|pdm|hatch|rye|pipenv|npm|pnpm|yarn|bun|deno|go|cargo|make|just|task|mise|docker|podman"
+    r"uv|poetry|pdm|hatch|rye|pipenv|npm|pnpm|yarn|bun|deno|bundle|rake|mvn|gradle|mix|composer|go|cargo|make|just|task"
+    r"|mise|docker|podman"
+)
+# Variables with folders and files that programs load code from.
+_LOADED_FROM = frozenset(
+    (
+        *("PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "NODE_PATH", "NODE_OPTIONS", "LD_LIBRARY_PATH"),
+        *("LD_PRELOAD", "LD_AUDIT", "RUBYLIB", "RUBYOPT", "PERL5LIB", "PERL5OPT", "CLASSPATH", "JAVA_TOOL_OPTIONS"),
+        *("BASH_ENV", "ENV", "GOFLAGS", "DENO_DIR", "BUN_INSTALL"),
+    )
 )
 # Options of these with a folder.
 _OF_FOLDERS = frozenset({"--directory", "--project", "-C", "--cwd", "--prefix", "--dir", "--manifest-path"})
 _CODE = re.compile(
     r".+\.(?:py[cdw]?|pyi|pth|egg|whl|zip|so|dylib|dll|[cm]?jsx?|[cm]?tsx?|json|jsonc|node|wasm|sh|bash|zsh|fish|pl|pm|rb"
-    r"|php|lua|jar|class|go|rs|toml|cfg|exe)|[Mm]akefile|justfile|Dockerfile"
+    r"|php|lua|jar|class|go|rs|toml|cfg|exe|gradle|kts|exs?)|Dockerfile"
 )
 # What a server reads or writes, though its command line names it.
 _DATA = re.compile(
@@ -82,7 +89,11 @@ def code_of(server: ConfiguredServer, place: Place) -> dict[str, str]:
             _add_tree(path, found)
         else:
             found[path] = _digest(path)
-            _add_surroundings(path, place.project, found)
+            _add_surroundings(path, place, found)
+    if found and imports_from_directory(line.words):
+        base = os.path.realpath(line.base(place.project))
+        if place.commands_can_write(base):
+            _add_neighbours(b"", base, found)
     return dict(sorted(found.items()))
 
 
@@ -106,39 +117,37 @@ def _named(line: CommandLine, place: Place) -> Iterator[str]:
     """Real paths of what a command line executes, as far as commands can write it: files, and folders with code."""
     base = line.base(place.project)
     seen: set[str] = set()
-    for word, is_code in _candidates(line, base):
+    for word, role in _candidates(line, base):
         path = os.path.join(base, os.path.expanduser(word))
         if not os.path.exists(path) or _DATA.fullmatch(path):
             continue
-        is_executed = os.path.isfile(path) or (is_code and any(os.path.exists(f"{path}/{one}") for one in _MANIFESTS))
-        for one in trail(path) if is_executed else ():
+        has_manifest = role == "package" and any(os.path.exists(f"{path}/{one}") for one in _MANIFESTS)
+        for one in trail(path) if has_manifest or role == "code" or os.path.isfile(path) else ():
             if one not in seen and place.commands_can_write(one):
                 seen.add(one)
                 yield one
 
 
-def _candidates(line: CommandLine, base: str) -> Iterator[tuple[str, bool]]:
-    """Words that may be paths, and whether a folder of this name would be executed."""
+def _candidates(line: CommandLine, base: str) -> Iterator[tuple[str, _Role]]:
+    """Words that may be paths, and what a folder of this name would be."""
     words, executed = line.words, _executed(line.words)
     for number, word in enumerate(words):
-        for one in dict.fromkeys((word, *_SEPARATORS.split(word))):
-            if one:
-                yield one, number in executed
-    for value in line.variables.values():
-        for one in dict.fromkeys((value, *_SEPARATORS.split(value))):
-            if one and is_path(one):
-                yield one, True
-    for option, name in pairwise(words):
-        if option == "-m":  # of Python
+        for one in filter(None, dict.fromkeys((word, *_SEPARATORS.split(word)))):
+            yield one, "package" if number in executed else "data"
+    for name, value in line.variables.items():
+        is_loaded = name in _LOADED_FROM
+        for one in filter(None, dict.fromkeys((value, *_SEPARATORS.split(value)))):
+            if is_loaded or is_path(one):
+                yield one, "code" if is_loaded else "data"
+    if imports_from_directory(words):
+        for name in (part for word in words for part in re.findall(r"[A-Za-z_][\w.]*", word)):
             parts = name.split(".")
             for number in range(len(parts)):
                 module = "/".join(parts[: number + 1])
-                yield f"{module}.py", True
-                yield f"{module}/__init__.py", True
-                yield f"{module}/__main__.py", True
+                yield from ((f"{module}{end}", "data") for end in (".py", "/__init__.py", "/__main__.py"))
     names_folder = any(word.partition("=")[0] in _OF_FOLDERS for word in words)
     if _runs(_BY_MANIFEST, words) and package_of_runner(words) is None and not names_folder:
-        yield base, True
+        yield base, "package"
 
 
 def _executed(words: Sequence[str]) -> frozenset[int]:
@@ -171,30 +180,27 @@ def _add_environment(interpreter: str, found: dict[str, str]) -> None:
         found[top] = _fingerprint(top)
 
 
-def _add_surroundings(script: str, project: str, found: dict[str, str]) -> None:
+def _add_surroundings(script: str, place: Place, found: dict[str, str]) -> None:
     """Add what interpreters load code from: the folder of a script, and packages beside it and above."""
     folder = os.path.dirname(script)
-    if folder == project or not is_below(folder, (project,)):
-        _add_neighbours(script, folder, found)
-    else:
+    if place.commands_can_write(os.path.dirname(folder)):
         _add_tree(folder, found)
-    while is_below(folder, (project,)):
+    elif place.commands_can_write(folder):
+        with open(script, "rb") as file:
+            _add_neighbours(file.read(_MAX_FILE_BYTES), folder, found)
+    while place.commands_can_write(folder):
         for name in ("node_modules", "package.json"):
             path = os.path.join(folder, name)
             if path not in found and os.path.lexists(path):
                 found[path] = _fingerprint(path) if os.path.isdir(path) else _digest(path)
-        if folder == project:
-            break
         folder = os.path.dirname(folder)
 
 
-def _add_neighbours(script: str, folder: str, found: dict[str, str]) -> None:
+def _add_neighbours(text: bytes, folder: str, found: dict[str, str]) -> None:
     """Add the code directly in the folder of a script, packages of Python, and folders that the script's text names.
 
     A script at the top of a project lies beside everything else.
     """
-    with open(script, "rb") as file:
-        text = file.read(_MAX_FILE_BYTES)
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         if entry.name in _PASSED_OVER or entry.name in _PACKAGES:
             continue
@@ -202,7 +208,7 @@ def _add_neighbours(script: str, folder: str, found: dict[str, str]) -> None:
             is_package = os.path.exists(os.path.join(entry.path, "__init__.py"))
             if is_package or re.search(rb"(?<![\w.-])" + re.escape(os.fsencode(entry.name)) + rb"(?![\w-])", text):
                 _add_tree(entry.path, found)
-        elif _CODE.fullmatch(entry.name):
+        elif _is_code(entry.name):
             found.setdefault(entry.path, _digest(entry.path))
 
 
@@ -227,8 +233,12 @@ def _add_tree(top: str, found: dict[str, str]) -> None:
                     found[entry.path] = _fingerprint(entry.path)
                 else:
                     pending.append(entry.path)
-            elif _CODE.fullmatch(entry.name) or (entry.is_file() and entry.stat().st_mode & stat.S_IXUSR):
+            elif _is_code(entry.name) or (entry.is_file() and entry.stat().st_mode & stat.S_IXUSR):
                 found[entry.path] = _digest(entry.path) if len(found) < _MAX_FILES else _fingerprint(entry.path)
+
+
+def _is_code(name: str) -> bool:
+    return name in _MANIFESTS or _CODE.fullmatch(name) is not None
 
 
 def _digest(path: str) -> str:

@@ -33,7 +33,7 @@ def readable_places(server: ConfiguredServer, words: Sequence[str], place: Place
         RightsError: a word names something hidden, or commands can change what it leads to.
     """
     home = os.path.realpath(place.environ.get("HOME") or os.path.expanduser("~"))
-    file, hidden = server.source.file, _hidden(place)
+    file, (hidden, shown) = server.source.file, _concealment(place)
     own = tuple(map(os.path.realpath, filter(None, (server.source.root, server.source.data))))
     found: dict[str, None] = {}
     for number, word in enumerate(words):
@@ -50,7 +50,7 @@ def readable_places(server: ConfiguredServer, words: Sequence[str], place: Place
                 f"its argument {word} passes through the link {exchangeable}, which commands can change. Name what is"
                 f" meant, such as {real}, in {file}"
             )
-        if is_below(real, hidden):
+        if _nearest(real, hidden) > _nearest(real, shown):
             raise RightsError(
                 f"its argument {word} is hidden from servers, because it may hold secrets. Remove it from {file}; an"
                 f" exception in `sandbox.hidden` of {place.home.settings} shows files to commands and servers, except"
@@ -64,12 +64,17 @@ def readable_places(server: ConfiguredServer, words: Sequence[str], place: Place
     return tuple(found)
 
 
-def _hidden(place: Place) -> tuple[str, ...]:
-    """What nothing but the user's own exceptions uncovers: secrets, and kaa's folder."""
+def _concealment(place: Place) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What is hidden, secrets and kaa's folder, and what the user's exceptions and kaa itself show of that."""
     home, private = place.environ.get("HOME") or os.path.expanduser("~"), (str(place.home.path),)
     concealed = conceal(home, private, place.sandbox().hidden, place.environ)
     policy = Policy("none", "read-only", hidden=concealed.hidden, shown=concealed.shown, private=private)
-    return concealment(policy)[0]
+    return concealment(policy)
+
+
+def _nearest(path: str, directories: Sequence[str]) -> int:
+    """The length of the nearest of some directories that a path is in; 0 if it is in none."""
+    return max((len(one) for one in directories if is_below(path, (one,))), default=0)
 
 
 def _writable_above(path: str, place: Place) -> str:

@@ -1,8 +1,11 @@
 """Package runners: programs that fetch a package and execute it, unless they find one of its name where they start."""
 
 import os
+import re
 from collections.abc import Sequence
 
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
+_IMPORTING = re.compile(r"-[A-Za-z]*[mc]")
 _ALONE = frozenset({"npx", "pnpx", "bunx", "uvx"})
 _WITH_WORDS = (
     ("npm", "exec"),
@@ -27,6 +30,14 @@ def package_of_runner(words: Sequence[str]) -> int | None:
         if not words[number].startswith("-") and not is_path(words[number]):
             return number
     return len(words) - 1
+
+
+def imports_from_directory(words: Sequence[str]) -> bool:
+    """Whether Python is started so that it imports modules from the current directory, before its own (`-m`, `-c`)."""
+    parts = [part for word in words for part in word.split()]
+    return any(_PYTHON.fullmatch(os.path.basename(part)) for part in parts) and any(
+        _IMPORTING.fullmatch(part) for part in parts
+    )
 
 
 def outside(words: Sequence[str], base: str) -> list[str]:

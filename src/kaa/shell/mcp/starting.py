@@ -20,7 +20,7 @@ from kaa.shell.mcp.config.variables import VariableError
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.readable import readable_places
 from kaa.shell.mcp.rights import hindrance_by_hosts, permissions_of
-from kaa.shell.mcp.runners import outside, package_of_runner
+from kaa.shell.mcp.runners import imports_from_directory, outside, package_of_runner
 from kaa.shell.settings import SettingsError
 from kaa.workspace.blocked import Blocked
 from kaa.workspace.commands import OwnStreams
@@ -119,9 +119,9 @@ async def start_program(
     entry = server.entry
     try:
         line = CommandLine.of(server, place)
-        is_fetched = package_of_runner(line.words) is not None
         base = line.base(place.project)
-        words = outside(line.words, base) if is_fetched else line.words
+        leaves = _must_leave(line, base, place, admitted)
+        words = outside(line.words, base) if leaves else line.words
         argv = [_program(words[0], base, place), *words[1:]]
         permissions = permissions_of(entry, place.project)
         data = _data_folder(place.home, server)
@@ -130,8 +130,8 @@ async def start_program(
             data=data,
             code=server.source.root,
             project=place.project,
-            # What lies in the project must not be taken for the package that a runner executes.
-            cwd=data if is_fetched else base if line.cwd or permissions.project != "none" else data,
+            # What lies in the project must not be taken for the package or module that is executed.
+            cwd=data if leaves else base if line.cwd or permissions.project != "none" else data,
             readable=readable_places(server, line.words, place),
             access=permissions.project,
             hosts=permissions.hosts,
@@ -194,6 +194,12 @@ def _program(name: str, base: str, place: Place) -> str:
     if (found := programs.find(name)) is not None:
         return found
     raise ValueError(programs.refusal(name) or f"{name} is not installed, or not in a directory of PATH: install it")
+
+
+def _must_leave(line: CommandLine, base: str, place: Place, admitted: Mapping[str, str]) -> bool:
+    """Whether a server must not start in its directory: it would execute what commands put there, unseen."""
+    looks_around = package_of_runner(line.words) is not None or (not admitted and imports_from_directory(line.words))
+    return looks_around and place.commands_can_write(os.path.realpath(base))
 
 
 def _data_folder(home: Home, server: ConfiguredServer) -> str:
