@@ -213,9 +213,9 @@ class LocalWorkspace:
     async def change(self, change: SandboxChange) -> None:
         """Change what the sandbox allows; see `Sandbox.change`. Those made from this one follow only to less."""
         await self.sandbox.change(change)
-        if self._narrowed:
-            from kaa.workspace.sandbox.narrowing import followed  # lazy, as above
         for beside in self._narrowed:
+            from kaa.workspace.sandbox.narrowing import followed  # lazy, as above
+
             await beside.change(followed(beside._chosen, self.sandbox.options))
 
     def asking(self, asker: "HostAsker", hosts: Sequence[str] = ()) -> "LocalWorkspace":
