@@ -55,7 +55,11 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
         SettingsError: the user's settings, or the flags, have a mistake.
     """
     user = load_user_settings(home.settings, directory)
-    settings, copy = _of_copy(user.sandbox, directory)
+    settings, copy = user.sandbox, tuple[str, ...]()
+    if may_be_worktree(real := os.path.realpath(directory)):
+        from kaa.shell.worktrees.choices import choices_for_copy  # lazy: most directories are in no worktree
+
+        settings, copy = choices_for_copy(settings, real, os.environ)
     mode = flags.mode or settings.mode
     if os.path.realpath(home.path).startswith(os.path.realpath(directory).rstrip("/") + "/"):
         # In the project, a command could make it: with settings and extensions of its own, for the next kaa.
@@ -149,25 +153,6 @@ def open_workspace(
         return UnopenedWorkspace(str(error), usage=True)
     except OSError as error:
         return UnopenedWorkspace(str(error), usage=False)
-
-
-def _of_copy(settings: SandboxSettings, directory: str) -> tuple[SandboxSettings, tuple[str, ...]]:
-    """Return settings with paths in the project replaced, and the worktree, if a directory is in one of the project."""
-    real = os.path.realpath(directory)
-    if not may_be_worktree(real):
-        return settings, ()
-    from kaa.shell.worktrees.registry import copied_to, origin_of  # lazy: most directories are in no worktree
-    from kaa.workspace.sandbox.relocation import relocated_hidden, relocated_writable
-
-    worktree = copied_to(real, os.environ)
-    if worktree is None:
-        return settings, ()
-    origin = origin_of(real, os.environ)
-    copies = (worktree.project, worktree.directory)
-    writable = tuple(os.path.abspath(Path(origin, expanded(path))) for path in settings.writable)
-    hidden = tuple(_spelled_out(path, origin) for path in settings.hidden)
-    writable, hidden = relocated_writable(writable, *copies), relocated_hidden(hidden, *copies)
-    return msgspec.structs.replace(settings, writable=writable, hidden=hidden), (worktree.directory,)
 
 
 def _network(settings: SandboxSettings, flag: str | None, file: str) -> NetworkState:

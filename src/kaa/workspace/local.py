@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from kaa.hands.confinement.failed_connections import FailedConnection
     from kaa.workspace.network.asking import HostAsker, HostQuestions
     from kaa.workspace.ripgrep import Ripgrep
+    from kaa.workspace.sandbox.narrowing import Beside
 
 # When it is looked whether a background process listens on a port: most servers start within some seconds.
 _SERVER_STARTS_SECONDS = (0.3, 0.7, 1, 2, 4, 8, 16, 28)
@@ -168,12 +169,13 @@ class LocalWorkspace:
         self, *, writable: Sequence[str] | None = None, hosts: Sequence[str] | None = None
     ) -> "LocalWorkspace":
         """See `Workspace.narrowed`. It has hands of its own, as each policy has."""
-        places = Places.of(self._own_environment, self._home, self._root)
-        sandbox = self.sandbox.narrowed(places, self._listener, writable, hosts)
-        narrower = LocalWorkspace(self._root, self._own_environment, self._home, sandbox, places)
-        narrower.is_narrowed, narrower._narrowed_beside = True, self._narrowed
-        self._narrowed.append(narrower)
-        return narrower
+        from kaa.workspace.sandbox.narrowing import Beside, narrowed_sandbox  # lazy: few conversations run agents
+
+        own = Beside(
+            self._root, self._home, Places.of(self._own_environment, self._home, self._root), self._own_environment
+        )
+        sandbox = narrowed_sandbox(self.sandbox, own, self._listener, writable, hosts)
+        return self._made_beside(own, sandbox, is_narrowed=True)
 
     def relocated(self, project: str, copy: str, root: str) -> "LocalWorkspace":
         """A workspace over a copy of the project, with the rights that this one has in the project.
@@ -185,12 +187,18 @@ class LocalWorkspace:
             copy: the directory that it was copied to.
             root: the directory of the copy that corresponds to the root of this workspace.
         """
-        places = Places.of(self._own_environment, self._home, root)
-        sandbox = self.sandbox.relocated(places, project, copy, root)
-        moved = LocalWorkspace(root, self._own_environment, self._home, sandbox, places)
-        moved._narrowed_beside = self._narrowed
-        self._narrowed.append(moved)
-        return moved
+        from kaa.workspace.sandbox.narrowing import Beside  # lazy, as above
+        from kaa.workspace.sandbox.relocation import relocated_sandbox
+
+        own = Beside(root, self._home, Places.of(self._own_environment, self._home, root), self._own_environment)
+        return self._made_beside(own, relocated_sandbox(self.sandbox, own, project, copy), is_narrowed=False)
+
+    def _made_beside(self, own: "Beside", sandbox: Sandbox, *, is_narrowed: bool) -> "LocalWorkspace":
+        """A workspace that follows what this one may do."""
+        beside = LocalWorkspace(own.root, own.environment, own.home, sandbox, own.places)
+        beside.is_narrowed, beside._narrowed_beside = is_narrowed, self._narrowed
+        self._narrowed.append(beside)
+        return beside
 
     @contextlib.contextmanager
     def of_conversation(self) -> "Iterator[LocalWorkspace]":
@@ -205,8 +213,10 @@ class LocalWorkspace:
     async def change(self, change: SandboxChange) -> None:
         """Change what the sandbox allows; see `Sandbox.change`. Those made from this one follow only to less."""
         await self.sandbox.change(change)
-        for narrower in self._narrowed:
-            await narrower._follow(self.sandbox)
+        for beside in self._narrowed:
+            from kaa.workspace.sandbox.narrowing import followed  # lazy, as above
+
+            await beside.change(followed(beside._chosen, self.sandbox.options))
 
     def asking(self, asker: "HostAsker", hosts: Sequence[str] = ()) -> "LocalWorkspace":
         """The same workspace for the commands of one call, whose user is asked about hosts that are not permitted.
@@ -520,13 +530,6 @@ class LocalWorkspace:
     async def _introduce_servers(self) -> None:
         for sentence in await self.sandbox.ports.look():
             self._listener.say(sentence)
-
-    async def _follow(self, wider: Sandbox) -> None:
-        """Allow no more than the workspace that this one was narrowed from, nor than was chosen for it."""
-        from kaa.workspace.sandbox.narrowing import followed  # lazy: few conversations run agents
-
-        if (change := followed(self._chosen, wider.options)) is not None:
-            await self.change(change)
 
     def _logs(self) -> str | None:
         """Where whole outputs are kept; without a place for them their ends have to do."""

@@ -359,6 +359,26 @@ def test_a_change_below_a_protected_name_is_undone(project: Path, start: Callabl
     assert brain.check() == {}
 
 
+def test_the_guards_of_two_kaa_do_not_move_what_the_other_one_keeps_for_ever(
+    project: Path, start: Callable[..., Brain]
+) -> None:
+    (project / ".vscode").mkdir()
+    first, second = start(), start()
+
+    (project / ".vscode" / "tasks.json").write_text("evil")
+    for _ in range(3):
+        first.check()
+        second.check()
+
+    [kept] = (project / ".vscode").iterdir()
+    assert kept.name in ("tasks.json.kaa-blocked", "tasks.json.kaa-blocked.kaa-blocked")
+    assert (first.check(), second.check(), kept.read_text()) == ({}, {}, "evil")
+    kept.rename(project / ".vscode" / "tasks.json")
+    first.check()
+    second.check()
+    assert not (project / ".vscode" / "tasks.json").exists()
+
+
 @pytest.mark.parametrize("swap", ["link", "directory"])
 def test_a_protected_name_that_becomes_something_else_is_moved_away(
     project: Path, start: Callable[..., Brain], swap: str

@@ -73,8 +73,8 @@ class Worker:
 
     def change(self, change: SandboxChange) -> None:
         self.options = change.of(self.options, self.root)
-        if self.agent is not None and (following := followed(self.agent._chosen, self.options)) is not None:
-            self.agent.change(following)
+        if self.agent is not None:
+            self.agent.change(followed(self.agent._chosen, self.options))
 
     def writes(self, path: str) -> bool:
         roots = [self.root] if self.options.root_writable else []

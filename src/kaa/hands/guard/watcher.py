@@ -7,7 +7,7 @@ from kaa.hands.below import RootDirectory, is_below, open_below
 from kaa.hands.guard.baseline import Baseline, harmful_paths
 from kaa.hands.guard.directories import GuardedDirectories
 from kaa.hands.guard.held import TrustedMounts
-from kaa.hands.guard.items import Items, have_content
+from kaa.hands.guard.items import Items, have_content, is_kept_name
 from kaa.hands.guard.judging import Judge
 from kaa.hands.guard.quarantine import FindingLog, GuardFinding, MountedError, move_away, put_back
 from kaa.hands.guard.repository import UNWANTED_REPOSITORY
@@ -51,7 +51,8 @@ class Guard:
         self._mounts = TrustedMounts([*self._root_paths, *(each.path for each in self._directories.elsewhere)])
         self._subjects: set[Subject] = set()  # at which there are files
         self._changed: set[Subject] = set()  # harmlessly: perhaps only the first half of a change
-        self._kept: dict[str, tuple[int, int] | None] = {}  # what this guard moved away, by its path now
+        # What this guard moved away, and its directory. The guard of another kaa may give it another name.
+        self._kept: set[tuple[str, tuple[int, int] | None]] = set()
         self._expected: list[str] = []
         self._look_at_start()
 
@@ -223,19 +224,20 @@ class Guard:
                     self._baseline.accept(subject, path, items[path])
                     return
                 kept = os.path.join(os.path.dirname(absolute), moved)
-                self._kept[kept] = _identity(kept)
+                self._kept.add((os.path.dirname(kept), _identity(kept)))
                 if former := self._baseline.take_former(subject, path):
                     restored = put_back(descriptor, name, former)
                     why += "; what was there before " + ("is back" if restored else "could not be put back")
         self.findings.add(GuardFinding(absolute, kept, why, kind))
 
     def _is_kept(self, subject: Subject, path: str) -> bool:
-        """Whether this, or what it is in, was moved away by this guard and has been there since."""
+        """Whether this, or what it is in, was moved away by this guard and has been in its directory since."""
         absolute = os.path.join(subject.path, path)
         while len(absolute) > len(subject.path):
-            if absolute in self._kept and self._kept[absolute] == _identity(absolute):
+            parent, name = os.path.split(absolute)
+            if is_kept_name(name) and (parent, _identity(absolute)) in self._kept:
                 return True
-            absolute = os.path.dirname(absolute)
+            absolute = parent
         return False
 
 

@@ -5,13 +5,61 @@ writable directories can be chosen, and none that lies in another one: nobody in
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
+from kaa.workspace.places import Places
 from kaa.workspace.protocol import WiderError
+from kaa.workspace.sandbox.findings import Findings, Listener
 from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
+from kaa.workspace.sandbox.sandbox import Sandbox
+
+
+class Beside(NamedTuple):
+    """What a sandbox beside another one is made of, besides its options.
+
+    Attributes:
+        root: of its workspace.
+        home: the user's home directory.
+        places: directories of its own for temporary files and caches.
+        environment: the user's own.
+    """
+
+    root: str
+    home: str
+    places: Places
+    environment: Mapping[str, str]
+
+
+def narrowed_sandbox(
+    sandbox: Sandbox,
+    beside: Beside,
+    listener: Listener,
+    writable: Sequence[str] | None,
+    hosts: Sequence[str] | None,
+) -> Sandbox:
+    """Start a sandbox beside another one that allows less. See `narrowed_options`.
+
+    Args:
+        sandbox: the wider one.
+        beside: what the new one is made of besides its options.
+        listener: hears what its guard finds.
+        writable: directories.
+        hosts: rules.
+
+    Raises:
+        WiderError: something was chosen that the wider sandbox does not allow.
+    """
+    options = narrowed_options(sandbox.options, beside.root, sandbox.network.state, writable, hosts)
+    narrower = Sandbox(beside.root, beside.home, options, beside.places, beside.environment)
+    narrower.findings = Findings(listener)
+    if sandbox.mode != "full-access":
+        sandbox.network.limit(narrower.network)
+    narrower.start()
+    return narrower
 
 
 def narrowed_options(
@@ -47,18 +95,15 @@ def narrowed_options(
     return msgspec.structs.replace(options, network=network)
 
 
-def followed(chosen: SandboxOptions, wider: SandboxOptions) -> SandboxChange | None:
-    """Return the change of a sandbox that was made from a wider one whose options are others now; None for none.
+def followed(chosen: SandboxOptions, wider: SandboxOptions) -> SandboxChange:
+    """Return the change of a sandbox that was made from a wider one whose options are others now.
 
     Args:
         chosen: what the sandbox began with.
         wider: the options of the wider one now.
     """
-    mode = "read-only" if wider.mode == "read-only" else chosen.mode
-    if mode == "full-access":
-        return None
     return SandboxChange(
-        mode=mode,
+        mode="read-only" if "read-only" in (wider.mode, chosen.mode) else "workspace-write",
         git_writable=chosen.git_writable and wider.git_writable,
         ports=chosen.ports if wider.ports == "open" else "closed",
     )

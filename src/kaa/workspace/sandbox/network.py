@@ -35,7 +35,6 @@ class Network:
         self._gate: NetworkGate | None = None
         self._calls: RunningCalls | None = None
         self._narrower: weakref.WeakSet[Network] = weakref.WeakSet()
-        self._followers: weakref.WeakSet[Network] = weakref.WeakSet()
         self._leader: Network | None = None
         self._waiting: dict[socket.socket, asyncio.AbstractEventLoop] = {}
         self._granted: set[NetworkRule] = set()
@@ -50,9 +49,8 @@ class Network:
         self._state = state
         self._apply()
         for network in self._narrower:
-            network.set_state(msgspec.structs.replace(network.state, within=state))
-        for network in self._followers:
-            network.set_state(state)
+            within = msgspec.structs.replace(network.state, within=state)
+            network.set_state(state if network._leader is self else within)
 
     def choose(self, text: str) -> None:
         """Change what is allowed to what a text says, as `--net` takes it.
@@ -73,7 +71,7 @@ class Network:
 
     def lead(self, follower: "Network") -> None:
         """From now on, the other network may reach what this one may reach; an answer to a question holds for both."""
-        self._followers.add(follower)
+        self._narrower.add(follower)
         follower._leader = self
 
     def allow(self, rule: str) -> None:

@@ -22,7 +22,7 @@ from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.places import Places
 from kaa.workspace.protocol import WorkspaceUnavailableError
 from kaa.workspace.sandbox.environment import sandbox_environment
-from kaa.workspace.sandbox.findings import Carrier, Findings, Listener
+from kaa.workspace.sandbox.findings import Carrier, Findings
 from kaa.workspace.sandbox.network import Network
 from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions, policy_for
 from kaa.workspace.sandbox.tiers import tiers_to_try, wrapper
@@ -374,49 +374,6 @@ class Sandbox:
         except SandboxChangeError as error:
             return str(error)
         return None
-
-    def narrowed(
-        self, places: Places, listener: Listener, writable: Sequence[str] | None, hosts: Sequence[str] | None
-    ) -> "Sandbox":
-        """A sandbox beside this one that allows less. See `narrowed_options`.
-
-        Args:
-            places: its own.
-            listener: hears what its guard finds.
-            writable: directories.
-            hosts: rules.
-
-        Raises:
-            WiderError: something was chosen that this sandbox does not allow.
-        """
-        from kaa.workspace.sandbox.narrowing import narrowed_options  # lazy: few conversations run agents
-
-        options = narrowed_options(self._options, self._root, self.network.state, writable, hosts)
-        narrower = Sandbox(self._root, self._home, options, places, self._environment)
-        narrower.findings = Findings(listener)
-        if self._options.mode != "full-access":
-            self.network.limit(narrower.network)
-        narrower.start()
-        return narrower
-
-    def relocated(self, places: Places, project: str, copy: str, root: str) -> "Sandbox":
-        """A sandbox beside this one for a copy of the project. See `relocated_options`.
-
-        Args:
-            places: its own.
-            project: the directory that was copied.
-            copy: the directory that it was copied to.
-            root: of the workspace over the copy.
-        """
-        from kaa.workspace.sandbox.relocation import relocated_options  # lazy: few agents work in copies
-
-        options = relocated_options(self._options, project, copy)
-        options = msgspec.structs.replace(options, network=self.network.state)
-        moved = Sandbox(root, self._home, options, places, self._environment)
-        if self._options.mode != "full-access":
-            self.network.lead(moved.network)
-        moved.start()
-        return moved
 
     async def close(self) -> None:
         """End all hands and what runs in them."""
