@@ -1,5 +1,7 @@
 """Which entries of a git configuration make git run a program, or write a file of their choice.
 
+An entry does unless its variable is known to be inert (`git_config_keys`) or its value is known to be harmless there.
+
 The parser follows git's own (git_parse_source in config.c), because an entry that git sees and we do not would be
 a hole. What it does not understand counts as an entry that executes.
 """
@@ -42,10 +44,12 @@ _DANGEROUS_VALUES = {
     ("merge", "tool"): _TOOL,
     ("merge", "guitool"): _TOOL,
     ("mergetool", "layout"): re.compile(r"[^A-Za-z,/()+@ ]"),  # git-mergetool hands it to a shell
+    ("extensions", "refstorage"): re.compile("[/:]"),  # a place of references outside the repository
     ("format", "suffix"): re.compile("/"),  # the end of a path that git writes
     ("protocol", "allow"): re.compile(""),
     ("rebase", "instructionformat"): re.compile(""),  # it makes a line of the todo list: with %n there are two
 }
+_CERTIFICATES = frozenset(("proxysslcert", "proxysslkey", "sslcert", "sslkey"))
 _RUNNING_ADDRESS = "ext::"
 
 
@@ -68,38 +72,53 @@ class ConfigEntry(NamedTuple):
 
     @property
     def executes(self) -> bool:
-        """Whether it can make git run a program, or write a file, that it would not without."""
+        """Whether it may make git, or a tool that reads git's configuration, run a program or write another file."""
+        if (known := self._judgement()) is not None:
+            return known
+        from kaa.hands.git_config_keys import is_inert  # lazy: where there is a repository, but not in each process
+
+        return not is_inert(self.section, self.name)
+
+    @property
+    def names_program(self) -> bool:
+        """Whether it is known to make git run a program, or read or write a file, that its value names."""
+        return self._judgement() is True
+
+    def _judgement(self) -> bool | None:
+        """Whether its value makes git execute something; None if nothing is known of such a variable."""
         if self._names_a_path:
             return self.value != ""
-        if self.value.lower() in _HARMLESS_VALUES:  # not stripped: ` ` makes a shell run its first argument
-            return False
+        is_switch = self.value.lower() in _HARMLESS_VALUES  # not stripped: ` ` makes a shell run its first argument
         value = self.value.strip()
         if value.startswith(_RUNNING_ADDRESS):  # a remote's address, and a branch's or submodule's
             return True
         match self.section, self.name:
-            case ("alias" | "tig", _) | ("submodule", "update") if value.startswith("!"):
-                return True
+            case ("submodule", "update"):
+                return value.startswith("!")
+            case ("gitflow", "hooks"):
+                return self.value != "" and not self.value.endswith("/.git/hooks")  # git-flow writes it by itself
             case ("alias", _):
-                return alias_executes(self.value, _setting_executes)
+                return not is_switch and (value.startswith("!") or alias_executes(self.value, _setting_executes))
             case ("pager", _) | ("core", "pager"):
-                return self.value not in _HARMLESS_PAGERS
+                return not is_switch and self.value not in _HARMLESS_PAGERS
             case ("credential", "helper"):
-                return self.value not in _HARMLESS_HELPERS
-            case ("url", _):  # the beginning of an address; the rest may follow from what it replaces
+                return not is_switch and self.value not in _HARMLESS_HELPERS
+            case ("url", "insteadof" | "pushinsteadof"):
+                # The beginning of an address; the rest may follow from what it replaces.
                 return self.subsection[: len(_RUNNING_ADDRESS)] == _RUNNING_ADDRESS[: len(self.subsection)]
         if dangerous := _DANGEROUS_VALUES.get((self.section, self.name)):
-            return dangerous.search(value) is not None
-        if self.section == "http" and value.lower().startswith("pkcs11:"):  # may name a library
-            return True
-        return self.name in _EXECUTING or self.name.endswith(_EXECUTING_ENDINGS)
+            return not is_switch and dangerous.search(value) is not None
+        if self.section == "http" and self.name in _CERTIFICATES:
+            return value.lower().startswith("pkcs11:")  # may name a library
+        if self.name in _EXECUTING or self.name.endswith(_EXECUTING_ENDINGS):
+            return not is_switch
+        return None
 
     @property
     def _names_a_path(self) -> bool:
         """Whether its value is a path that git executes from, reads more configuration from, or writes to."""
         if self.name == "path":
             return self.section in _SECTIONS_WITH_PATH
-        if (self.section, self.name) == ("gitflow", "hooks"):
-            return not self.value.endswith("/.git/hooks")  # git-flow writes it by itself
         return self.name in _NAMING_PATHS or self.name in _WRITTEN_IN_SECTIONS.get(self.section, ())
 
 

@@ -56,11 +56,11 @@ def named_paths(gits: Iterable[Repository], projects: Iterable[str], home: str) 
     """
     roots = tuple(projects)
     reader = _Reader(home)
-    everywhere = [found for path in _of_all(home) for found in reader.read(path) if found.entry.executes]
+    everywhere = [found for path in _of_all(home) for found in reader.read(path) if found.entry.names_program]
     places: dict[str, list[_Found]] = {root: [] for root in roots}  # a repository may be made there yet
     for git in gits:
         files = [path for directory in git.directories for path in _in(directory, _OF_REPOSITORY)]
-        own = (found for path in files for found in reader.read(path) if found.entry.executes)
+        own = (found for path in files for found in reader.read(path) if found.entry.names_program)
         places.setdefault(os.path.dirname(git.entry), []).extend(own)
     paths = (path for top, own in places.items() for found in (*everywhere, *own) for path in _paths(found, top, home))
     both = chain.from_iterable((path, os.path.realpath(path)) for path in paths)  # a link and where it leads
