@@ -1,6 +1,8 @@
 """What a project, and a server, cannot do with MCP: the cases of MCPoison, tool poisoning and stolen keys."""
 
 import json
+import os
+import py_compile
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -193,6 +195,31 @@ class TestCode:
         (tools / name).unlink() if name != "server.py" else None
         kaa.run("mcp", "approve", "own", "--yes")
         assert "third" in use(kaa, model, "own", text="third")
+
+    @pytest.mark.parametrize("options", [[], ["-E"]])
+    def test_modules_that_commands_compiled_are_not_executed(
+        self, kaa: Kaa, model: ModelServer, options: list[str]
+    ) -> None:
+        """A compiled module with the time and the size of its source is taken for it."""
+        tools, helper = kaa.project / "tools", kaa.project / "tools/helper.py"
+        tools.mkdir()
+        (tools / "server.py").write_text(f"import helper\n{Path(mcp_server.__file__).read_text()}")
+        (tools / "script.json").write_text("{}")
+        write(
+            kaa.home / "mcp.json",
+            own={"command": sys.executable, "args": [*options, "tools/server.py", "tools/script.json"]},
+        )
+        helper.write_text(self.PLANTED)
+        py_compile.compile(str(helper))
+        before = helper.stat()
+        helper.write_text("#" * before.st_size)
+        os.utime(helper, ns=(before.st_atime_ns, before.st_mtime_ns))
+        kaa.run("mcp", "approve", "own", "--yes")
+
+        said = use(kaa, model, "own", text="hello")
+
+        assert self.planted(kaa) == []
+        assert "hello" in said
 
     def test_a_module_that_is_installed_is_not_taken_from_the_project(self, kaa: Kaa, model: ModelServer) -> None:
         own = entry(kaa, fault="spies")

@@ -87,12 +87,17 @@ def test_a_change_of_a_script_and_of_what_it_can_load_is_known(land: Land, comma
         ("python3 -m tools.server", "json.py"),
         ("python3 -um tools.server", "json.py"),
         ("python3 ; -c ; import tools.server as one; one.main()", "tools/helper.py"),
+        ("python3 -m tools.server", "plain/part.py"),
+        ("python3 top.py", "plain/part.py"),
         ("bundle exec serve", "Gemfile"),
     ],
 )
 def test_a_change_of_folders_with_code_is_known(land: Land, command: str, changed: str) -> None:
     land.write("top.js", "require('./lib/x.js')")
-    land.write("top.py", "")
+    land.write("top.py", "import beside")
+    land.write("beside.py", "from plain import part")
+    land.write("tools/helper.py", "import plain.part")
+    land.write("plain/part.py", "")
     land.write("package/__init__.py", "")
     for name in ("", "server/"):
         for file in ("Gemfile", "package.json", "pyproject.toml", "index.js", "lib/x.js", "Makefile", "src/main.py"):
@@ -173,6 +178,18 @@ def test_a_server_from_elsewhere_executes_nothing_of_the_project(land: Land, com
     land.write("data.db", "")
 
     assert land.code(command) == {}
+
+
+def test_a_link_out_of_the_project_is_known_by_where_it_leads(land: Land) -> None:
+    (land.project / "tools/lib").symlink_to(land.elsewhere)
+    before = land.code("python3 tools/server.py")
+    (land.elsewhere / "many.py").write_text("")
+    assert land.code("python3 tools/server.py") == before
+
+    (land.project / "tools/lib").unlink()
+    (land.project / "tools/lib").symlink_to(land.project / "docs")
+
+    assert land.code("python3 tools/server.py") != before
 
 
 def test_what_python_writes_for_itself_changes_nothing(land: Land) -> None:

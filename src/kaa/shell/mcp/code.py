@@ -8,7 +8,6 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Literal, TypeAlias
 
 from kaa.host.paths import trail
@@ -86,14 +85,14 @@ def code_of(server: ConfiguredServer, place: Place) -> dict[str, str]:
             found[path] = f"link to {os.readlink(path)}"
             _add_environment(path, found)
         elif os.path.isdir(path):
-            _add_tree(path, found)
+            _add_tree(path, place, found)
         else:
             found[path] = _digest(path)
             _add_surroundings(path, place, found)
     if found and imports_from_directory(line.words):
         base = os.path.realpath(line.base(place.project))
         if place.commands_can_write(base):
-            _add_neighbours(b"", base, found)
+            _add_neighbours([path for path in found if path.endswith(".py")], base, place, found)
     return dict(sorted(found.items()))
 
 
@@ -184,10 +183,9 @@ def _add_surroundings(script: str, place: Place, found: dict[str, str]) -> None:
     """Add what interpreters load code from: the folder of a script, and packages beside it and above."""
     folder = os.path.dirname(script)
     if place.commands_can_write(os.path.dirname(folder)):
-        _add_tree(folder, found)
+        _add_tree(folder, place, found)
     elif place.commands_can_write(folder):
-        with open(script, "rb") as file:
-            _add_neighbours(file.read(_MAX_FILE_BYTES), folder, found)
+        _add_neighbours([script], folder, place, found)
     while place.commands_can_write(folder):
         for name in ("node_modules", "package.json"):
             path = os.path.join(folder, name)
@@ -196,24 +194,41 @@ def _add_surroundings(script: str, place: Place, found: dict[str, str]) -> None:
         folder = os.path.dirname(folder)
 
 
-def _add_neighbours(text: bytes, folder: str, found: dict[str, str]) -> None:
-    """Add the code directly in the folder of a script, packages of Python, and folders that the script's text names.
+def _add_neighbours(scripts: Sequence[str], folder: str, place: Place, found: dict[str, str]) -> None:
+    """Add the code directly in a folder that scripts load from, packages of Python in it, and folders they mention.
 
     A script at the top of a project lies beside everything else.
     """
-    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-        if entry.name in _PASSED_OVER or entry.name in _PACKAGES:
-            continue
+    skipped = _PASSED_OVER | _PACKAGES
+    entries = [entry for entry in sorted(os.scandir(folder), key=lambda one: one.name) if entry.name not in skipped]
+    mentioned = _mentions(scripts, entries)
+    for entry in entries:
         if entry.is_dir():
-            is_package = os.path.exists(os.path.join(entry.path, "__init__.py"))
-            if is_package or re.search(rb"(?<![\w.-])" + re.escape(os.fsencode(entry.name)) + rb"(?![\w-])", text):
-                _add_tree(entry.path, found)
+            if entry.name in mentioned or os.path.exists(os.path.join(entry.path, "__init__.py")):
+                _add_tree(entry.path, place, found)
         elif _is_code(entry.name):
             found.setdefault(entry.path, _digest(entry.path))
 
 
-def _add_tree(top: str, found: dict[str, str]) -> None:
-    """Add all code in a folder. Links to folders are followed."""
+def _mentions(scripts: Sequence[str], entries: Sequence[os.DirEntry[str]]) -> set[str]:
+    """The names of entries of a folder that texts of scripts have, and the code files among these entries in turn."""
+    mentioned: set[str] = set()
+    pending = [*scripts]
+    while pending:
+        script = pending.pop()
+        if not os.path.isfile(script):
+            continue
+        with open(script, "rb") as file:
+            words = {os.fsdecode(word) for word in re.findall(rb"[\w-]+", file.read(_MAX_FILE_BYTES))}
+        for entry in entries:
+            if entry.name not in mentioned and (entry.name in words or entry.name.partition(".")[0] in words):
+                mentioned.add(entry.name)
+                pending += [entry.path] if _is_code(entry.name) else []
+    return mentioned
+
+
+def _add_tree(top: str, place: Place, found: dict[str, str]) -> None:
+    """Add all code in a folder. Links to folders are followed as far as commands can write there."""
     seen: set[str] = set()
     pending = [top]
     while pending:
@@ -229,7 +244,9 @@ def _add_tree(top: str, found: dict[str, str]) -> None:
             if entry.name in _PASSED_OVER or entry.path in found:
                 continue
             if entry.is_dir():
-                if entry.name in _PACKAGES:
+                if entry.is_symlink() and not place.commands_can_write(os.path.realpath(entry.path)):
+                    found[entry.path] = f"link to {os.readlink(entry.path)}"
+                elif entry.name in _PACKAGES:
                     found[entry.path] = _fingerprint(entry.path)
                 else:
                     pending.append(entry.path)
@@ -251,15 +268,16 @@ def _digest(path: str) -> str:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_FILE_BYTES:
             return _fingerprint(path)
-        link = os.readlink(path).encode() if os.path.islink(path) else b""
-        return hashlib.sha256(link + file.read()).hexdigest()
+        link = os.fsencode(os.readlink(path)) if os.path.islink(path) else b""
+        return hashlib.sha256(link + b"\0" + file.read()).hexdigest()
 
 
 def _fingerprint(top: str) -> str:
     """A digest of the names, sizes, times and inodes of a file or of all in a folder. Commands cannot set the ctime."""
-    found = hashlib.sha256()
-    inside = ((folder, (*folders, *files)) for folder, folders, files in os.walk(top))
-    for path in chain((top,), (os.path.join(folder, name) for folder, names in inside for name in sorted(names))):
+    found, paths = hashlib.sha256(), [top]
+    for folder, folders, files in os.walk(top):
+        paths += (os.path.join(folder, name) for name in (*folders, *files))
+    for path in sorted(paths):
         try:
             status = os.lstat(path)
         except OSError:

@@ -31,6 +31,8 @@ _MAX_LINE_CHARACTERS = 1_000
 # Node's report of an exception ends with its version; what happened is some lines above.
 _NODE_VERSION = re.compile(r"Node\.js v[\d.]+")
 _ERROR = re.compile(r"(?:Uncaught )?\w*Error\b.*: .+")
+_PYTHON = re.compile(r"python3?[\d.]*")
+_IGNORES_VARIABLES = re.compile(r"-[A-Za-z]*[EI][A-Za-z]*")
 # Where package runners keep what they fetched.
 _CACHES = ("npm_config_cache", "UV_CACHE_DIR", "XDG_CACHE_HOME", "PIP_CACHE_DIR", "BUN_INSTALL_CACHE_DIR")
 
@@ -122,9 +124,10 @@ async def start_program(
         base = line.base(place.project)
         leaves = _must_leave(line, base, place, admitted)
         words = outside(line.words, base) if leaves else line.words
-        argv = [_program(words[0], base, place), *words[1:]]
         permissions = permissions_of(entry, place.project)
         data = _data_folder(place.home, server)
+        compiled = str(Path(data) / "cache" / "python")  # what commands compiled into `__pycache__` is not executed
+        argv = [_program(words[0], base, place), *_python_options(words, compiled), *words[1:]]
         rights = ProgramRights(
             name=f"mcp-{server.name}",
             data=data,
@@ -135,7 +138,7 @@ async def start_program(
             readable=readable_places(server, line.words, place),
             access=permissions.project,
             hosts=permissions.hosts,
-            variables={"PYTHONPYCACHEPREFIX": str(Path(data) / "cache" / "python")}
+            variables={"PYTHONPYCACHEPREFIX": compiled}
             | {name: str(Path(data) / "cache") for name in _CACHES}
             | dict(line.variables),
             private=(str(place.home.path),),
@@ -194,6 +197,12 @@ def _program(name: str, base: str, place: Place) -> str:
     if (found := programs.find(name)) is not None:
         return found
     raise ValueError(programs.refusal(name) or f"{name} is not installed, or not in a directory of PATH: install it")
+
+
+def _python_options(words: Sequence[str], compiled: str) -> tuple[str, ...]:
+    """What tells a Python that ignores its variables (`-E`, `-I`) where compiled modules are."""
+    ignores = _PYTHON.fullmatch(os.path.basename(words[0])) and any(map(_IGNORES_VARIABLES.fullmatch, words[1:]))
+    return ("-X", f"pycache_prefix={compiled}") if ignores else ()
 
 
 def _must_leave(line: CommandLine, base: str, place: Place, admitted: Mapping[str, str]) -> bool:
