@@ -1,14 +1,18 @@
 """Writes files that the sandbox kept from a new worktree: the guard moves away what programs obey, like planted files.
 
 kaa copies them itself, unconfined, once nothing runs in the worktree any more. Commands can write all that git knows of
-the project. So the contents are only ever those that a file of the project has on disk, under the same path.
+the project. So the contents are only ever those that a file of the project has on disk, under the same path, for longer
+than the guard needs to move away what a command creates there.
 """
 
+import asyncio
 import contextlib
 import os
 import shutil
 import stat
+import time
 from collections.abc import Iterator, Sequence, Set
+from typing import TypeAlias
 
 from kaa.workspace.removal import remove_tree
 
@@ -17,9 +21,12 @@ _SOURCE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _TARGET = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOCKED = ".kaa-blocked"
 _NO_NAMES = frozenset({"", ".", "..", ".git"})
+_SETTLED_SECONDS = 1.0  # the guard moves a name away some milliseconds after it appears
+
+_Trail: TypeAlias = tuple[tuple[int, int, int], ...]
 
 
-def put_back(paths: Sequence[str], project: str, directory: str, hidden: Set[str]) -> tuple[str, ...]:
+async def put_back(paths: Sequence[str], project: str, directory: str, hidden: Set[str]) -> tuple[str, ...]:
     """Copy files of the project that a worktree does not have into it, and remove what the guard kept of them there.
 
     Args:
@@ -31,25 +38,48 @@ def put_back(paths: Sequence[str], project: str, directory: str, hidden: Set[str
     Returns:
         The files that are not copied, each with the reason.
     """
+    absent = [path for path in paths if not _exists(directory, path)]
+    trails = {path: _trail(project, path) for path in absent}
+    youngest = max((changed for trail in trails.values() for _, _, changed in trail), default=0)
+    await asyncio.sleep(max(0.0, min(_SETTLED_SECONDS, _SETTLED_SECONDS - (time.time() - youngest / 1e9))))
     left_out = []
-    for path in paths:
-        if os.path.lexists(os.path.join(directory, path)):
-            continue
+    for path in absent:
         if path in hidden:
             left_out.append(f"{path} (the sandbox hides it)")
             continue
         try:
-            _copy(path, project, directory)
+            _copy(path, project, directory, trails[path])
         except OSError as error:
             left_out.append(f"{path} ({error.strerror})")
     return tuple(left_out)
 
 
-def _copy(path: str, project: str, directory: str) -> None:
+def _exists(directory: str, path: str) -> bool:
+    return os.path.lexists(os.path.join(directory, path))
+
+
+def _trail(project: str, path: str) -> _Trail:
+    """What is at a path and at each folder above it: device, inode, and when that changed, which nobody can forge."""
+    found = []
+    names = path.split("/")
+    for end in range(1, len(names) + 1):
+        with contextlib.suppress(OSError):
+            status = os.lstat(os.path.join(project, *names[:end]))
+            found.append((status.st_dev, status.st_ino, status.st_ctime_ns))
+    return tuple(found)
+
+
+def _copy(path: str, project: str, directory: str, trail: _Trail) -> None:
     """Copy a file without following a link on either side.
 
+    Args:
+        path: relative to both directories.
+        project: has the file.
+        directory: gets it.
+        trail: what was at the path some time ago.
+
     Raises:
-        OSError: it is no regular file of the project, or cannot be written.
+        OSError: it is no regular file of the project, changes at this moment, or cannot be written.
     """
     *folders, name = path.split("/")
     if _NO_NAMES.intersection((*folders, name)):
@@ -62,6 +92,9 @@ def _copy(path: str, project: str, directory: str) -> None:
         status = os.fstat(source.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise PermissionError(0, "it is not a regular file", path)
+        opened_now = (*map(os.fstat, source_folders[1:]), status)
+        if trail != tuple((one.st_dev, one.st_ino, one.st_ctime_ns) for one in opened_now):
+            raise PermissionError(0, "it changed while the worktree was created", path)
         target_folder = opened.enter_context(_opened(directory))
         for folder, beside in zip(folders, source_folders, strict=False):
             _remove_kept(folder, target_folder, beside)

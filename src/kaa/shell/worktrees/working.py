@@ -252,7 +252,7 @@ class Worktrees:
                     *await states.missing(worktree.directory, worktree.base),
                 }
                 hidden = frozenset(path for path in wanted if states.hides(os.path.join(self.place, path)))
-            left_out = put_back(sorted(wanted), self.place, worktree.directory, hidden)
+            left_out = await put_back(sorted(wanted), self.place, worktree.directory, hidden)
         except BaseException:
             _remove(begun.directory)
             if begun.store:

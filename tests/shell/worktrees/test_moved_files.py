@@ -1,0 +1,71 @@
+"""What kaa itself copies into a new worktree: files that the project has had on disk for a moment, and nothing else."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from kaa.shell.worktrees.moved_files import put_back
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    project, directory = tmp_path / "project", tmp_path / "worktree"
+    for folder in (project, directory):
+        folder.mkdir()
+    return project, directory
+
+
+async def copied(project: Path, directory: Path, *paths: str) -> tuple[str, ...]:
+    return await put_back(paths, str(project), str(directory), frozenset())
+
+
+def test_files_of_the_project_are_copied_with_their_permission_to_execute(folders: tuple[Path, Path]) -> None:
+    project, directory = folders
+    (project / ".claude").mkdir()
+    (project / ".claude" / "run.sh").write_text("true")
+    (project / ".claude" / "run.sh").chmod(0o755)
+    (directory / ".claude.kaa-blocked").mkdir()
+
+    assert asyncio.run(copied(project, directory, ".claude/run.sh")) == ()
+
+    assert os.access(directory / ".claude" / "run.sh", os.X_OK)
+    assert [path.name for path in directory.iterdir()] == [".claude"]
+
+
+@pytest.mark.parametrize("path", ["missing", "folder/../file", ".git/hooks/x", "link", "linked/canary", "folder"])
+def test_what_is_no_file_of_the_project_is_named(folders: tuple[Path, Path], path: str) -> None:
+    project, directory = folders
+    (project.parent / "canary").write_text("canary")
+    (project / "folder").mkdir()
+    (project / "file").write_text("canary")
+    (project / "link").symlink_to("../canary")
+    (project / "linked").symlink_to("..")
+    (project / ".git" / "hooks").mkdir(parents=True)
+    (project / ".git" / "hooks" / "x").write_text("canary")
+
+    [told] = asyncio.run(copied(project, directory, path))
+
+    assert told.startswith(f"{path} (")
+    assert list(directory.iterdir()) == []
+
+
+@pytest.mark.parametrize("moved", [".envrc", ".vscode"])
+def test_what_the_guard_moves_away_and_a_command_brings_back_is_not_copied(
+    folders: tuple[Path, Path], moved: str
+) -> None:
+    project, directory = folders
+    path = {".envrc": ".envrc", ".vscode": ".vscode/tasks.json"}[moved]
+    (project / path).parent.mkdir(exist_ok=True)
+    (project / path).write_text("planted")
+
+    async def scene() -> tuple[str, ...]:
+        copying = asyncio.create_task(copied(project, directory, path))
+        await asyncio.sleep(0)
+        (project / moved).rename(project / "kept")
+        (project / "kept").rename(project / moved)
+        return await copying
+
+    assert asyncio.run(scene()) == (f"{path} (it changed while the worktree was created)",)
+    assert list(directory.iterdir()) == []
