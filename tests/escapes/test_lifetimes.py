@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import secrets
+import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -37,6 +38,20 @@ time.sleep(float(sys.argv[2]))
 """
 
 
+# Plants what direnv executes, again and again, until it is killed. Its name tells where it is to be found in /proc.
+_PLANTER = """
+import os, signal, sys
+for each in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    signal.signal(each, signal.SIG_IGN)
+open("started-0", "w").close()
+while True:
+    try:
+        os.close(os.open(".envrc", os.O_CREAT | os.O_EXCL))
+    except OSError:
+        pass
+"""
+
+
 @pytest.fixture
 def place() -> Iterator[Arena]:
     with arena(Person("whoever runs the tests", -1)) as made:
@@ -48,24 +63,27 @@ class _Daemons:
     """A command that leaves daemons, and sees whether they live."""
 
     def __init__(self) -> None:
-        self._mark = f"kaa-daemon-{secrets.token_hex(8)}"
+        self.mark = f"kaa-daemon-{secrets.token_hex(8)}"
 
     def command(self, *, stays: float, timeout: float | None = None) -> CommandRequest:
-        argv = [sys.executable, "-I", "-S", "daemons.py", str(_DAEMONS), str(stays), self._mark]
+        argv = [sys.executable, "-I", "-S", "daemons.py", str(_DAEMONS), str(stays), self.mark]
         return CommandRequest(argv, timeout=timeout)
 
     def alive(self) -> int:
         count = 0
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             with contextlib.suppress(OSError):
-                count += self._mark.encode() in path.read_bytes()
+                count += self.mark.encode() in path.read_bytes()
         return count
 
     async def are_started(self, place: Arena) -> None:
+        await asyncio.to_thread(self.are_there, place, _DAEMONS)
+
+    def are_there(self, place: Arena, count: int) -> None:
         deadline = time.monotonic() + HANG_SECONDS
-        while len(list(place.project.glob("started-*"))) < _DAEMONS:
+        while len(list(place.project.glob("started-*"))) < count:
             assert time.monotonic() < deadline, "the daemons did not start"
-            await asyncio.sleep(0.01)
+            time.sleep(0.01)
 
     def are_gone(self) -> bool:
         deadline = time.monotonic() + HANG_SECONDS
@@ -168,3 +186,22 @@ def test_a_server_in_the_background_is_reached_by_later_commands(place: Arena) -
             return first.tail + second.tail
 
     assert asyncio.run(scene()).count(b"A project.") == 2
+
+
+def test_nothing_that_executes_stays_after_kaa_was_killed(place: Arena) -> None:
+    (place.project / "planter.py").write_text(_PLANTER)
+    daemons = _Daemons()
+    environment = {"PATH": os.environ["PATH"], "HOME": str(place.home), "LANG": "C.UTF-8"}
+    command = [sys.executable, "-m", "kaa", "sandbox", "--", sys.executable, "-I", "-S", "planter.py", daemons.mark]
+    kaa = subprocess.Popen(command, cwd=place.project, env=environment, stdin=subprocess.DEVNULL)
+    try:
+        daemons.are_there(place, 1)
+    finally:
+        kaa.kill()
+        kaa.wait()
+
+    assert daemons.are_gone()
+    deadline = time.monotonic() + HANG_SECONDS
+    while (place.project / ".envrc").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not (place.project / ".envrc").exists()

@@ -25,8 +25,9 @@ _OF_GIT: Final = {
     "core": (
         "abbrev alternaterefsprefixes attributesfile autocrlf bare bigfilethreshold checkroundtripencoding checkstat "
         "commentchar commentstring commitgraph compression createobject deltabasecachelimit eol excludesfile filemode "
-        "filesreflocktimeout fsmonitorhookversion fsync fsyncmethod fsyncobjectfiles hidedotfiles ignorecase ignorestat "
-        "logallrefupdates loosecompression maxtreedepth multipackindex notesref packedgitlimit packedgitwindowsize "
+        "filesreflocktimeout fsmonitorhookversion fsync fsyncmethod fsyncobjectfiles hidedotfiles ignorecase "
+        "ignorestat logallrefupdates loosecompression maxtreedepth multipackindex notesref packedgitlimit "
+        "packedgitwindowsize "
         "packedrefstimeout precomposeunicode prefersymlinkrefs preloadindex protecthfs protectntfs quotepath "
         "repositoryformatversion restrictinheritedhandles safecrlf sharedrepository sparsecheckout sparsecheckoutcone "
         "splitindex symlinks trustctime untrackedcache usereplacerefs warnambiguousrefs whitespace worktree"
@@ -92,7 +93,8 @@ _OF_GIT: Final = {
     "protocol": "version",
     "pull": "ff rebase",
     "push": (
-        "autosetupremote default followtags gpgsign negotiate pushoption recursesubmodules usebitmaps useforceifincludes"
+        "autosetupremote default followtags gpgsign negotiate pushoption recursesubmodules usebitmaps "
+        "useforceifincludes"
     ),
     "rebase": (
         "abbreviatecommands autosquash autostash backend forkpoint maxlabellength missingcommitscheck rebasemerges "

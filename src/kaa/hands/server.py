@@ -7,6 +7,7 @@ import select
 import signal
 import socket
 import time
+from collections.abc import Callable
 from typing import NoReturn
 
 from kaa.hands import processes, slot, wire
@@ -103,6 +104,8 @@ class ForkServer:
         self._policy = policy
         self._confinement = confinement
         self._slots: set[int] = set()
+        self._guards: set[int] = set()
+        self._over, self._ending = os.pipe2(os.O_CLOEXEC)  # readable for guards when no command is left
         self._helpers = set(confinement.helpers)
         processes.become_subreaper()
         self._signals = processes.ChildSignals()
@@ -157,6 +160,8 @@ class ForkServer:
                     wire.close_all(pipe[:1])
                     self._become_slot(kind, slots_end, pipe[1] if pipe else None)
                 self._slots.add(pid)
+                if kind == "guard":
+                    self._guards.add(pid)
                 ends = [brains_end.fileno(), *pipe[:1]]
                 self._connection.send({"slot": pid, "reports": bool(pipe)}, descriptors=ends)
             finally:
@@ -168,7 +173,8 @@ class ForkServer:
         try:
             self._connection.close()
             self._signals.close()
-            slot.run(kind, sock, self._settings, self._policy, self._confinement, reports)
+            os.close(self._ending)
+            slot.run(kind, sock, self._settings, self._policy, self._confinement, reports, self._over)
             status = 0
         finally:
             os._exit(status)
@@ -211,6 +217,7 @@ class ForkServer:
             if pid == 0:
                 break
             self._helpers.discard(pid)  # the number may be another process's from now on
+            self._guards.discard(pid)
             if pid in self._slots:
                 self._slots.remove(pid)
                 crashed = crashed or status != 0
@@ -218,14 +225,17 @@ class ForkServer:
             processes.kill_all(processes.children_of_this() - self._slots - self._helpers)
 
     def _wait_for_slots(self) -> None:
-        """Slots see the end of the brain too and stop what they run; whoever does not manage is killed."""
-        poll = select.poll()
-        poll.register(self._signals, select.POLLIN)
-        deadline = time.monotonic() + _LAST_WORDS_SECONDS
+        """Slots see the end of the brain too and stop what they run; whoever does not manage is killed.
+
+        Guards end last: until then, a command that lives on for a moment may leave something that executes.
+        """
         self._reap()
-        while self._slots and (left := deadline - time.monotonic()) > 0:
-            poll.poll(left * 1000)
-            self._reap()
+        self._wait_while(lambda: bool(self._slots - self._guards))
+        if self._guards:
+            if late := self._slots - self._guards:
+                processes.kill_all(late | processes.children_of_this() - self._guards - self._helpers)
+            os.write(self._ending, b".")
+            self._wait_while(lambda: bool(self._guards))
         for pid in self._helpers:  # first: to look for others means to read all of /proc
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
@@ -233,6 +243,14 @@ class ForkServer:
         with contextlib.suppress(ChildProcessError):  # the usual case: nobody is left
             os.waitpid(-1, os.WNOHANG)
             processes.kill_all(self._slots | processes.children_of_this())
+
+    def _wait_while(self, goes_on: Callable[[], bool]) -> None:
+        poll = select.poll()
+        poll.register(self._signals, select.POLLIN)
+        deadline = time.monotonic() + _LAST_WORDS_SECONDS
+        while goes_on() and (left := deadline - time.monotonic()) > 0:
+            poll.poll(left * 1000)
+            self._reap()
 
 
 def _pipe() -> tuple[int, int]:

@@ -17,11 +17,21 @@ def run(
     policy: Policy,
     confinement: Confinement,
     reports: int | None,
+    over: int,
 ) -> None:
     """Work as a slot of this kind until the work is done or the brain is gone.
 
     The order is part of the design: load code, then confine, then read the first request. Nothing the brain or the
     project says is looked at before the kernel holds this process.
+
+    Args:
+        kind: what it does.
+        sock: the socket.
+        settings: of the hands.
+        policy: what it may do.
+        confinement: holds it to that.
+        reports: the end of a pipe for connections that fail, of slots for commands.
+        over: readable when the brain is gone and no command is left.
     """
     connection = WireConnection(sock)
     match kind:
@@ -44,6 +54,6 @@ def run(
             from kaa.hands.guard import service  # not before the fork, as above
 
             confinement.enclose()
-            service.serve(connection, settings, policy)
+            service.serve(connection, settings, policy, over)
         case _:
             raise WireError(f"there is no slot for {kind!r}")

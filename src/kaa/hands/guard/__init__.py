@@ -42,6 +42,8 @@ keeps something that has to be moved away, "scans": whether it cannot watch all 
     {"op": "accept", "path": ...}  no longer; it stays as it is now
 
 If what the guard takes for harmless has changed, the answer has it as its body, which the brain keeps for a successor.
+When the brain is gone, killed perhaps, the guard stays until the last command has ended, and looks once more.
+
 A subject that cannot be judged, for whatever reason, is moved away: no file may end the guard.
 
 Nobody can tell who wrote a file, so the brain says when it cannot have been a command: while nothing of kaa's runs

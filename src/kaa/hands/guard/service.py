@@ -27,8 +27,15 @@ _ALARMS = 65536  # as many as a pipe holds
 _NEWS = b"."
 
 
-def serve(connection: WireConnection, settings: HandsSettings, policy: Policy) -> None:
-    """Guard the writable directories until the brain is gone. The package says what that means."""
+def serve(connection: WireConnection, settings: HandsSettings, policy: Policy, over: int | None = None) -> None:
+    """Guard the writable directories until the brain is gone, and all commands. The package says what that means.
+
+    Args:
+        connection: to the brain.
+        settings: of the hands.
+        policy: says what may be written.
+        over: readable when no command is left; None if there are none.
+    """
     roots = policy.writable if policy.mode == "workspace-write" else ()
     inotify = _inotify() if roots else None
     gits = [repository for root in roots for repository in repositories.find(root)]
@@ -39,6 +46,8 @@ def serve(connection: WireConnection, settings: HandsSettings, policy: Policy) -
     signs = Signs(inotify) if roots else None
     try:
         _serve(connection, settings, guard, inotify, signs)
+        if over is not None and roots:
+            _outlast(over, guard, inotify)
     finally:
         guard.close()
         if signs is not None:
@@ -123,6 +132,18 @@ def _serve(
             compared = time.monotonic()
             pause = max(_COMPARING_SECONDS, (compared - started) / _COMPARING_SHARE)
         resting = False
+
+
+def _outlast(over: int, guard: Guard, inotify: Inotify | None) -> None:
+    """Go on without the brain until no command is left, and look once more: it may have been killed."""
+    poll = select.poll()
+    poll.register(over, select.POLLIN)
+    if inotify is not None:
+        poll.register(inotify, select.POLLIN)
+    while over not in (descriptor for descriptor, _ in poll.poll()):
+        guard.act()
+    guard.catch_up()
+    guard.look()
 
 
 def _inotify() -> Inotify | None:
