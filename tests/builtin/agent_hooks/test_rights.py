@@ -152,6 +152,15 @@ def test_arguments_of_a_program_are_no_line_of_a_shell() -> None:
     assert runs_sandboxed(own("npx", args=["prettier"]), ROOT)
 
 
+@pytest.mark.parametrize(
+    ("command", "args"),
+    [("~/bin/guard.sh", []), ("sh", ["~/bin/guard.sh"]), ("sh", ["$HOME/bin/guard.sh"]), ("${HOME}/bin/check", ["x"])],
+)
+def test_no_shell_expands_arguments(command: str, args: list[str]) -> None:
+    # The folder `~` is one of the project's, which commands can make.
+    assert runs_sandboxed(own(command, args=args), ROOT)
+
+
 def test_the_users_word_counts_for_the_users_own_hooks_only() -> None:
     assert runs_sandboxed(own("/opt/check", sandbox=True), ROOT)
     assert not runs_sandboxed(own("make lint", sandbox=False), ROOT)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -21,6 +22,14 @@ from tests.support.elsewhere import folder_elsewhere
 pytestmark = pytest.mark.usefixtures("mounts")
 
 
+# Says what of the paths the commands of a kaa that starts in a directory can write.
+_WRITABLE = (
+    "import os, sys; from kaa.shell.home import Home; from kaa.shell.safety import SandboxFlags, sandbox_options\n"
+    "from kaa.host.programs import commands_can_write\n"
+    "sandbox_options(Home.of(os.environ), SandboxFlags(), sys.argv[1]); print(*map(commands_can_write, sys.argv[2:]))"
+)
+
+
 class World:
     """A repository in a folder that the sandbox shows, with a conversation in one of its directories."""
 
@@ -30,7 +39,7 @@ class World:
         self.told: list[str] = []
         for directory in (self.project / "part", self.beside, folder / "home"):
             directory.mkdir(parents=True)
-        self._environ = {
+        self.environ = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
             "KAA_DIR": str(folder / "home"),
@@ -45,7 +54,7 @@ class World:
 
     def git(self, *arguments: str) -> None:
         identity = ("-c", "user.name=a", "-c", "user.email=a@b")
-        subprocess.run(["git", *identity, *arguments], cwd=self.project, env=self._environ, check=True)
+        subprocess.run(["git", *identity, *arguments], cwd=self.project, env=self.environ, check=True)
 
     def play(
         self,
@@ -57,10 +66,10 @@ class World:
 
         async def whole() -> None:
             root = str(self.project / below)
-            conversation = LocalWorkspace.start(root, env=self._environ, sandbox=options)
+            conversation = LocalWorkspace.start(root, env=self.environ, sandbox=options)
             try:
-                home = Home.of(self._environ)
-                await scene(conversation, lambda: isolated("try", conversation, home, self._environ, self.told.append))
+                home = Home.of(self.environ)
+                await scene(conversation, lambda: isolated("try", conversation, home, self.environ, self.told.append))
             finally:
                 await conversation.close()
 
@@ -134,6 +143,20 @@ def test_what_is_hidden_in_the_project_is_hidden_in_the_worktree_and_in_its_stat
             assert "canary" not in found
 
     world.play(scene, SandboxOptions(hidden=hidden))
+
+
+def test_what_is_in_the_project_is_no_program_of_the_user_there(world: World) -> None:
+    async def scene(_: LocalWorkspace, begin: Callable[[], AbstractAsyncContextManager[Isolated]]) -> None:
+        async with begin() as own:
+            written = subprocess.run(
+                [sys.executable, "-c", _WRITABLE, own.workspace.root, world.project / "check.sh", world.beside],
+                env=world.environ,
+                check=True,
+                stdout=subprocess.PIPE,
+            ).stdout
+        assert written.split() == [b"True", b"False"]
+
+    world.play(scene, SandboxOptions())
 
 
 @pytest.mark.parametrize("git_writable", [True, False])

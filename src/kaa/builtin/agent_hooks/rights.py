@@ -90,7 +90,7 @@ def runs_sandboxed(hook: HookDefinition, root: str) -> bool:
     if hook.sandboxed is not None:
         return hook.sandboxed
     if hook.args is not None:
-        return not _is_harmless([hook.command, *hook.args], root)
+        return not _is_harmless([_as_it_is(one) for one in (hook.command, *hook.args)], root)
     commands = _commands(hook.command, root)
     return commands is None or not all(_is_harmless(words, root) for words in commands)
 
@@ -123,8 +123,13 @@ def _literal(word: str) -> str:
     """What a word is without its quotes. What a shell leaves as it is within them is no home: it gets a NUL."""
     found = ""
     for single, double, bare in _PIECE.findall(word):
-        found += single.replace("~", "\0").replace("$", "\0") + double.replace("~", "\0") + bare
+        found += _as_it_is(single) + double.replace("~", "\0") + bare
     return found
+
+
+def _as_it_is(word: str) -> str:
+    """A word that no shell expands: what would be a home in another one gets a NUL."""
+    return word.replace("~", "\0").replace("$", "\0")
 
 
 def _is_harmless(words: Sequence[str], root: str) -> bool:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from kaa.host.programs import note_writable
 from kaa.shell.home import expanded
 from kaa.shell.settings import SandboxSettings
 from kaa.shell.worktrees.registry import copied_to, origin_of
@@ -25,6 +26,8 @@ def choices_for_copy(
     worktree = copied_to(directory, environ)
     if worktree is None:
         return settings, ()
+    # Commands write there, too, in sessions of the project, and what they write in a worktree may be merged into it.
+    note_writable((worktree.project,))
     origin, copies = origin_of(directory, environ), (worktree.project, worktree.directory)
     hidden = [(path.startswith("!"), path.removeprefix("!")) for path in settings.hidden]
     chosen = msgspec.structs.replace(
