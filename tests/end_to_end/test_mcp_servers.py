@@ -1,6 +1,7 @@
 """MCP servers in whole programs: configured, started in a sandbox, called by the model."""
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -121,6 +122,28 @@ def test_headers_come_from_a_command_of_the_users_file_only(kaa: Kaa, server: Mo
         kaa.run("-p", "hi", "--trust")
 
         assert {one.headers["authorization"] for one in remote.asked} == {"Bearer made-now"}
+
+
+def test_no_command_for_headers_is_one_that_commands_can_write(kaa: Kaa, server: ModelServer) -> None:
+    canary = kaa.home / "canary"
+    script = kaa.project / "headers.sh"
+    script.write_text(f"touch {canary}; echo '{{}}'\n")
+    (kaa.home / "link.sh").symlink_to(script)
+    below = os.path.relpath(script, kaa.environ["HOME"])
+    helpers = [f"sh {script}", f"sh {below}", f"sh $HOME/{below}", f"sh ${{HOME}}/{below}", f"sh ~/{below}"]
+    helpers += [f"cd {kaa.project} && sh headers.sh", f"sh {kaa.home}/link.sh", f"PATH={kaa.project}:$PATH headers.sh"]
+    with McpHttpServer(ScriptedServer(eras=("modern",))) as remote:
+        entries = {f"s{n}": {"url": remote.url, "headersHelper": one} for n, one in enumerate(helpers)}
+        (kaa.home / "mcp.json").write_text(json.dumps({"mcpServers": entries}))
+        server.begin([*(call("mcp", action="connect", server=name) for name in entries), say("I cannot.")])
+
+        kaa.run("-p", "hi")
+
+        said = results(server)
+        assert len(said) == len(helpers)
+        assert all("which commands in the sandbox can write" in one for one in said), said
+        assert not canary.exists()
+        assert remote.asked == []
 
 
 def test_a_known_server_offers_its_tools_at_once(kaa: Kaa, server: ModelServer) -> None:

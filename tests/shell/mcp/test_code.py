@@ -154,13 +154,6 @@ def test_a_folder_counts_that_a_variable_names_for_code(land: Land, name: str, v
     assert land.code("/usr/bin/serve", env={"ROOT": value}) == {}
 
 
-def test_a_command_for_headers_counts(land: Land) -> None:
-    server = ServerEntry(url="https://example.com", headers_helper="sh tools/server.py")
-    place = Place(Home(land.elsewhere), {}, str(land.project), SandboxOptions)
-
-    assert code_of(ConfiguredServer("one", server, Source("/file", "user"), "digest"), place)
-
-
 @pytest.mark.parametrize(
     "command",
     [

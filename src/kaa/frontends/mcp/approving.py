@@ -40,8 +40,7 @@ def run_approve(parsed: argparse.Namespace, home: Home) -> int:
     server = server_named(parsed.server, asyncio.run(configured(parsed, home)))
     approvals = Approvals(home)
     place = _place(os.path.realpath(parsed.directory), home)
-    has_code = server.entry.command or server.entry.headers_helper
-    code, accepted = code_of(server, place) if has_code else {}, approvals.code(server, place.project)
+    code, accepted = code_of(server, place) if server.entry.command else {}, approvals.code(server, place.project)
     lines = described_code(accepted, code) if code else []
     if not approvals.is_approved(server):
         text = "\n".join((described(server, place), *lines))

@@ -75,10 +75,7 @@ def code_of(server: ConfiguredServer, place: Place) -> dict[str, str]:
         VariableError: the command line needs a variable that it may not have.
         OSError: a file cannot be read.
     """
-    if server.entry.headers_helper:
-        line = CommandLine(("sh", "-c", server.entry.headers_helper), {}, "")
-    else:
-        line = CommandLine.of(server, place)
+    line = CommandLine.of(server, place)
     found: dict[str, str] = {}
     for path in _named(line, place):
         if os.path.islink(path):

@@ -108,7 +108,7 @@ class ServerMaker:
             return code_of(one, self._place(root))
 
         tell = partial(changed, one.name)
-        executes = executed if one.entry.command or one.entry.headers_helper else None
+        executes = executed if one.entry.command else None
         risk = _risk(one, root)
         offer = Offer(one, self._approvals, self._manifests, describe, risk, tell, root, executes)
         connect = partial(self._connection, one, root, logins, lambda: offer.code)
