@@ -196,6 +196,20 @@ class TestCode:
         kaa.run("mcp", "approve", "own", "--yes")
         assert "third" in use(kaa, model, "own", text="third")
 
+    def test_without_a_sandbox_no_code_of_the_project_is_executed(self, kaa: Kaa, model: ModelServer) -> None:
+        works = Path(mcp_server.__file__).read_text()
+        for name in ("server.py", "elsewhere/server.py"):
+            (kaa.project / name).parent.mkdir(exist_ok=True)
+            (kaa.project / name).write_text(works)
+        (kaa.home / "script.json").write_text("{}")
+        script = {"command": sys.executable, "args": ["server.py", str(kaa.home / "script.json")], "sandbox": False}
+        write(kaa.home / "mcp.json", script=script, there=script | {"cwd": str(kaa.project / "elsewhere")})
+        for name in ("script", "there"):
+            kaa.run("mcp", "approve", name, "--yes")
+
+        for name in ("script", "there"):
+            assert "it runs without a sandbox, and commands of the model can write" in use(kaa, model, name, text="x")
+
     @pytest.mark.parametrize("options", [[], ["-E"]])
     def test_modules_that_commands_compiled_are_not_executed(
         self, kaa: Kaa, model: ModelServer, options: list[str]

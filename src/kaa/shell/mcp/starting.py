@@ -122,7 +122,10 @@ async def start_program(
     try:
         line = CommandLine.of(server, place)
         base = line.base(place.project)
-        leaves = _must_leave(line, base, place, admitted)
+        is_free = not entry.sandbox and not place.is_full_access()
+        if is_free:
+            _refuse_writable(line, base, place, admitted)
+        leaves = _must_leave(line, base, place, admitted, is_free=is_free)
         words = outside(line.words, base) if leaves else line.words
         permissions = permissions_of(entry, place.project)
         data = _data_folder(place.home, server)
@@ -154,6 +157,21 @@ async def start_program(
         raise ServerGoneError(f"{error}. With --sandbox full-access it runs without one") from error
     except (VariableError, SettingsError, OSError, ValueError) as error:
         raise ServerGoneError(str(error)) from error
+
+
+def _refuse_writable(line: CommandLine, base: str, place: Place, admitted: Mapping[str, str]) -> None:
+    """Refuse a program without a sandbox if it executes what commands can write: they can still change it later.
+
+    Raises:
+        ServerGoneError: it does.
+    """
+    cwd = os.path.realpath(base) if line.cwd else ""
+    written = next(iter(admitted), cwd if cwd and place.commands_can_write(cwd) else "")
+    if written:
+        raise ServerGoneError(
+            f"it runs without a sandbox, and commands of the model can write {written}, with which they could run"
+            ' anything with your rights. Keep what it executes out of the project, or leave out "sandbox": false'
+        )
 
 
 async def _started(
@@ -205,9 +223,10 @@ def _python_options(words: Sequence[str], compiled: str) -> tuple[str, ...]:
     return ("-X", f"pycache_prefix={compiled}") if ignores else ()
 
 
-def _must_leave(line: CommandLine, base: str, place: Place, admitted: Mapping[str, str]) -> bool:
+def _must_leave(line: CommandLine, base: str, place: Place, admitted: Mapping[str, str], *, is_free: bool) -> bool:
     """Whether a server must not start in its directory: it would execute what commands put there, unseen."""
-    looks_around = package_of_runner(line.words) is not None or (not admitted and imports_from_directory(line.words))
+    imports = not admitted and imports_from_directory(line.words)
+    looks_around = is_free or imports or package_of_runner(line.words) is not None
     return looks_around and place.commands_can_write(os.path.realpath(base))
 
 
