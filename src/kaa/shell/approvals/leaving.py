@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from kaa.shell.approvals.calls import JudgedCall
-from kaa.shell.approvals.credentials import use_of_credentials
+from kaa.shell.approvals.clients import is_client, obscurity
 from kaa.shell.approvals.grammar import SimpleCommand, Words
 from kaa.shell.approvals.places import absolute
 from kaa.shell.approvals.programs import program_name
@@ -25,51 +25,11 @@ _LOOKING = frozenset(
 )
 # They add nothing to what the program behind them does.
 _TIMING = frozenset({"nice", "timeout"})
-# Clients that run no file of the project. Others that use credentials do: `npm publish` its scripts, `cargo publish` a
-# build script, `terraform apply` its provisioners, `vercel` a build.
-_CLIENTS = frozenset(
-    "aws az doctl gcloud gem gh git glab gsutil kubectl oc rsync s3cmd scp ssh tea twine".split()  # noqa: SIM905
-)
-# Subcommands of these that run, or have the next call run, other programs.
-_RUNNING = frozenset(
-    {
-        ("az", "extension"),
-        ("az", "ssh"),
-        ("doctl", "compute"),
-        ("gcloud", "alpha"),
-        ("gcloud", "beta"),
-        ("gcloud", "compute"),
-        ("gcloud", "config"),
-        ("gh", "alias"),
-        ("gh", "codespace"),
-        ("gh", "config"),
-        ("gh", "extension"),
-        ("glab", "alias"),
-        ("glab", "config"),
-        ("kubectl", "config"),
-        ("kubectl", "plugin"),
-        ("oc", "config"),
-        ("oc", "plugin"),
-    }
-)
-# What git does with a remote, and what it may sign. Whether that needs a key, often only its configuration says.
-_OF_GIT = frozenset({"clone", "commit", "fetch", "ls-remote", "pull", "push", "remote", "tag"})
-_OF_SUBMODULES = frozenset({"add", "init", "status", "sync", "update"})  # `foreach` runs what it is given
 # Hooks that run with these: githooks(5).
 _HOOKS = {
     "commit": ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"),
     "pull": ("post-merge", "pre-rebase", "post-rewrite", "post-checkout"),
     "push": ("pre-push",),
-}
-# Options with which they run another program, or obey another file, than their words show.
-_RUNNING_OPTIONS = {
-    "git": (
-        *("--config", "--config-env", "--exec", "--exec-path", "--git-dir", "--receive-pack", "--separate-git-dir"),
-        *("--strategy", "--template", "--upload-pack", "--work-tree"),
-    ),
-    "gcloud": ("--flags-file",),
-    "kubectl": ("--kubeconfig",),
-    "oc": ("--kubeconfig",),
 }
 # Of these, the options that are known; short ones may be joined. ssh(1), scp(1), rsync(1).
 _SAFE_OPTIONS = {
@@ -108,7 +68,7 @@ def objection_to_leaving(call: JudgedCall, root: str, exposed: str | None) -> st
     for command in call.reach.simple:
         if reason := _hidden(command, root, moves=moves):
             return reason
-    unknown = next((words for words in call.reach.commands if not _is_judged(words)), None)
+    unknown = next((words for words in call.reach.commands if not _is_judged(words, root)), None)
     return None if unknown is None else f"kaa cannot judge what {' '.join(filter(None, unknown[:2]))} does"
 
 
@@ -203,7 +163,7 @@ def _hidden(command: SimpleCommand, root: str, *, moves: bool) -> str | None:
     if not command.words or command.words[0] is None:
         return None
     program, name = command.words[0], program_name(command.words[0])
-    if name not in _CLIENTS:
+    if not is_client(name) and name not in _SAFE_OPTIONS:
         return None
     if None in command.words:
         return "kaa cannot see all that it would run"
@@ -215,23 +175,12 @@ def _hidden(command: SimpleCommand, root: str, *, moves: bool) -> str | None:
         words = words[: len(words) - len(remote)]
     if name == "git" and (moves or "-C" in words):
         return "git works in another directory, whose configuration it obeys"
-    if option := next((word for word in words if _is_running_option(name, word)), None):
-        return f"kaa cannot judge what {program} runs or obeys with {option}"
+    if unknown := _unknown(name, words, root):
+        return f"kaa cannot judge what {program} runs or obeys with {unknown}"
     places = words[-1:] if name in _COPYING else () if name == "ssh" else words
     if place := next((word for word in places if _is_elsewhere(word, root)), None):
         return f"kaa cannot judge what {program} does with {place}, outside the project"
     return None
-
-
-def _is_running_option(name: str, word: str) -> bool:
-    if not word.startswith("-") or word == "-":
-        return False
-    if name in _SAFE_OPTIONS:
-        return not _SAFE_OPTIONS[name].fullmatch(word)
-    given = word.partition("=")[0]
-    if not given.startswith("--"):
-        return name == "git" and given.startswith("-c")
-    return len(given) > 2 and any(option.startswith(given) for option in _RUNNING_OPTIONS.get(name, ()))  # abbreviated
 
 
 def _is_project(words: Words, root: str) -> bool:
@@ -252,18 +201,21 @@ def _is_below(path: str, directories: Sequence[str]) -> bool:
     return any(f"{path}/".startswith(f"{directory.rstrip('/')}/") for directory in directories)
 
 
-def _is_judged(words: Words) -> bool:
+def _is_judged(words: Words, root: str) -> bool:
     program = words[0] or ""
     name = program_name(program)
     if "/" in program:  # a program of this name, but which one?
         return False
     if name in _LOOKING or name in _TIMING:
         return True
-    operands = [word for word in words[1:] if word is not None and not word.startswith("-")]
-    if name not in _CLIENTS or (name, "".join(operands[:1])) in _RUNNING:
-        return False
-    if name == "git":
-        return "".join(operands[:1]) in _OF_GIT or (
-            operands[:1] == ["submodule"] and "".join(operands[1:2]) in _OF_SUBMODULES
-        )
-    return use_of_credentials(name, words[1:]) is not None
+    if name in _SAFE_OPTIONS:
+        return True
+    arguments = [word for word in words[1:] if word is not None]
+    return is_client(name) and _unknown(name, arguments, root) is None
+
+
+def _unknown(name: str, words: Sequence[str], root: str) -> str | None:
+    """What of a client's words kaa does not know; None if it knows what they do."""
+    if (safe := _SAFE_OPTIONS.get(name)) is None:
+        return obscurity(name, words, root)
+    return next((word for word in words if word.startswith("-") and word != "-" and not safe.fullmatch(word)), None)
