@@ -110,6 +110,7 @@ LANGUAGE_SERVERS: Final = {
     ".elixir_ls": "ElixirLS: loads compiled modules from there",
     ".expert": "Expert: loads compiled modules from there",
     ".ghcid": "ghcid: command",
+    ".kateproject": "Kate: lspclient",
     ".lexical": "Lexical: loads compiled modules from there",
     ".lsp": "clojure-lsp: config.edn, project-specs",
     ".phpactor.json": "Phpactor: configuration reference",
@@ -121,6 +122,7 @@ LANGUAGE_SERVERS: Final = {
     "erlang_ls.yaml": "Erlang LS: configuration",
     "kls-classpath": "kotlin-language-server: class path script",
     "kls-classpath.sh": "kotlin-language-server: class path script",
+    "rust-analyzer.toml": "rust-analyzer: check.overrideCommand",
     "omnisharp.json": "OmniSharp: RoslynExtensionsOptions",
 }
 # Shells, version managers and the like, which act when somebody changes into the directory or names a program.
@@ -208,7 +210,11 @@ MADE_BY_TOOLS: Final = {
     ".config/mise": "mise: configuration",
     ".config/mise.local.toml": "mise: configuration",
     ".config/mise.toml": "mise: configuration",
+    ".github/copilot": "Copilot CLI: settings, plugins",
+    ".github/extensions": "Copilot CLI: extensions",
     ".github/hooks": "Copilot CLI: hooks",
+    ".github/lsp.json": "Copilot CLI: language servers",
+    ".github/mcp.json": "Copilot CLI: MCP servers",
     ".hg/hgrc": "hgrc(5)",
     ".hg/hgrc-not-shared": "hgrc(5)",
     ".hg/sharedpath": "Mercurial: share",
