@@ -87,3 +87,28 @@ def test_hooks_of_the_users_are_protected_where_commands_can_write(
     options = sandbox_options(home, SandboxFlags(), str(tmp_path / "project"))
 
     assert options.loaded == options.obeyed == (str(source),)
+
+
+def test_what_kaa_obeys_of_the_user_is_protected_behind_links_into_the_project(tmp_path: Path) -> None:
+    dotfiles = tmp_path / "project" / "kaa"
+    dotfiles.mkdir(parents=True)
+    home = Home(tmp_path / "home")
+    home.path.mkdir()
+    for name in ("models.json", "mcp.json", "AGENTS.md"):
+        (dotfiles / name).write_text("{}")
+        (home.path / name).symlink_to(dotfiles / name)
+    (tmp_path / "elsewhere.json").touch()
+    (home.path / "keybindings.json").symlink_to(tmp_path / "elsewhere.json")
+
+    options = sandbox_options(home, SandboxFlags(), str(tmp_path / "project"))
+
+    protected = {str(dotfiles / name) for name in ("models.json", "mcp.json", "AGENTS.md")}
+    assert set(options.loaded) == set(options.obeyed) == protected
+
+
+def test_files_that_are_obeyed_for_one_run_are_protected(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    home = Home(tmp_path / "home")
+    flags = SandboxFlags(files=("ci/mcp.json", str(tmp_path / "mcp.json")))
+
+    assert sandbox_options(home, flags, str(tmp_path / "project")).loaded == (str(tmp_path / "project/ci/mcp.json"),)

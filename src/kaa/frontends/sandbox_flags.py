@@ -15,5 +15,10 @@ def sandbox_flags(arguments: "Namespace") -> SandboxFlags:
         arguments: as `kaa.cli` parses them.
     """
     return SandboxFlags(
-        arguments.sandbox, arguments.net, tuple(arguments.add_dir), not arguments.no_git, tuple(arguments.extension)
+        arguments.sandbox,
+        arguments.net,
+        tuple(arguments.add_dir),
+        not arguments.no_git,
+        tuple(arguments.extension),
+        () if arguments.mcp_config is None else (arguments.mcp_config,),
     )

@@ -34,6 +34,7 @@ class SandboxFlags(msgspec.Struct, frozen=True):
         writable: directories to add, relative to that of the project.
         git: whether `.git` may be written, but for what executes, if the settings allow it too.
         extensions: files and folders that kaa loads for this run, relative to that of the project.
+        files: other files that kaa obeys for this run, likewise.
     """
 
     mode: Mode | None = None
@@ -41,6 +42,7 @@ class SandboxFlags(msgspec.Struct, frozen=True):
     writable: tuple[str, ...] = ()
     git: bool = True
     extensions: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxOptions:
@@ -79,9 +81,15 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
     files = existing((*user_hook_places(home.path, user.use_files_of), *user_lsp_places(user.use_files_of)))
     obeyed = (
         *(folder for one in (*places, *files) if is_below(folder := os.path.realpath(one.folder), changeable)),
-        # The user's own skills behind links into the project: nobody is asked about them when they change.
-        *(real for one in places for real in _behind_links(one.folder) if is_below(real, changeable)),
+        # The user's own files and skills behind links into the project: nobody is asked about them when they change.
+        *(
+            real
+            for folder in (str(home.path), *(one.folder for one in places))
+            for real in _behind_links(folder)
+            if is_below(real, changeable)
+        ),
     )
+    for_this_run = (os.path.realpath(Path(directory, expanded(one))) for one in flags.files)
     chosen = [_spelled_out(path, directory) for path in settings.hidden]
     plugins = plugin_places(home)
     for one in plugins:
@@ -103,6 +111,7 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
         loaded=(
             *(path for extension in extensions for path in _code_of(extension, directory, changeable)),
             *obeyed,
+            *(real for real in for_this_run if is_below(real, changeable)),
         ),
         obeyed=obeyed,
     )

@@ -584,7 +584,7 @@ def test_skills_of_the_user_in_the_project_cannot_be_changed(someone: Arena, tie
     (skills / "tidy").mkdir(parents=True)
     policy = someone.policy(tier, executed=(str(skills),), obeyed=(str(skills),))
     attempts = (("write", str(skills / "tidy" / "SKILL.md")), ("write", str(someone.project / "new")))
-    told = f"our skills, commands or hooks in {skills} hold for all projects"
+    told = f"our skills, hooks or settings in {skills} hold for all projects"
 
     if tier == "landlock":
         assert told in someone.probe(policy, *attempts).refused

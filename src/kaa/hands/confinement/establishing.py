@@ -47,11 +47,11 @@ def establish(policy: Policy, home: str, join: Sequence[int] = ()) -> Confinemen
     if own := _exposed(policy, policy.obeyed):
         if not has_mounts:
             raise ConfinementError(
-                f"your skills, commands or hooks in {own} hold for all projects, and nothing would keep commands from"
+                f"your skills, hooks or settings in {own} hold for all projects, and nothing would keep commands from"
                 " changing them: keep them outside the project"
             )
         confinement.warnings.append(
-            f"Your skills, commands or hooks in {own} hold for all projects: commands cannot change them here."
+            f"Your skills, hooks or settings in {own} hold for all projects: commands cannot change them here."
         )
     return confinement
 
