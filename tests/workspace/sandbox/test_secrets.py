@@ -49,6 +49,9 @@ def test_the_usual_places_are_hidden() -> None:
         (".config/mise/config.toml", ".config/mise/age.txt"),
         (".local/share/gem/ruby/x", ".local/share/gem/credentials"),
         (".m2/repository/x", ".m2/.develocity/keys.properties"),
+        (".m2/toolchains.xml", ".m2/settings-company.xml.bak"),
+        (".nvm/versions/node/v24/bin/node", ".nvm/versions/node/v24/etc/npmrc"),
+        (".npm-global/bin/x", ".npm-global/etc/npmrc"),
         (".gradle/caches/x", ".gradle/develocity/keys.properties"),
         (".sbt/1.0/plugins/build.sbt", ".sbt/1.0/sonatype.sbt"),
         (".lein/profiles.d/x", ".lein/credentials.clj.gpg"),
@@ -109,6 +112,16 @@ def test_what_the_path_names_is_seen_with_what_is_beside_it(home: Path) -> None:
 
     added = set(concealed.listed) - set(_concealed(home=str(home)).listed)
     assert added == {f"{home}/.tool/bin", f"{home}/.tool", f"{home}/.other"}
+
+
+def test_secrets_beside_a_directory_of_programs_are_hidden(home: Path) -> None:
+    tools = {".fly": "config.yml", ".pulumi": "credentials.json", ".railway": "config.json", ".wasmer": "wasmer.toml"}
+    environment = {"PATH": ":".join(f"{home}/{tool}/bin" for tool in tools)}
+
+    concealed = _concealed(home=str(home), environment=environment)
+
+    assert {f"{home}/{tool}" for tool in tools} <= set(concealed.listed)
+    assert {f"{home}/{tool}/{secret}" for tool, secret in tools.items()} <= set(concealed.hidden)
 
 
 def test_a_default_can_be_taken_back_without_showing_known_secrets(home: Path) -> None:
