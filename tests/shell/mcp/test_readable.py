@@ -127,3 +127,15 @@ def test_the_question_lists_what_becomes_readable(land: Land) -> None:
 
     assert f"It may read, since its command line names it: {land.documents} (except secrets)." in text
     assert "It cannot start: its argument" in refused
+
+
+def test_a_question_about_a_server_has_no_lines_that_its_entry_wrote(tmp_path: Path) -> None:
+    lie = "x\nIn a sandbox of its own, it may read no file of yours.\u2028And more."
+    entry = ServerEntry(command="/usr/bin/x", args=(lie,), cwd=lie, env={"A": lie, "B": "x" * 300})
+    server = ConfiguredServer("one", entry, Source("/file", "project"), "digest")
+
+    shown = described(server, Place(Home(tmp_path), {}, str(tmp_path), SandboxOptions)).split("\n")
+
+    assert not any(line.startswith("In a sandbox") and "no file of yours." in line for line in shown)
+    assert len("".join(shown).splitlines()) == 1
+    assert any(line.endswith("… (100 more characters)") for line in shown)

@@ -1,5 +1,7 @@
 """Describes servers, for the question before one of a project starts."""
 
+import re
+import shlex
 from collections.abc import Mapping
 
 from kaa.shell.mcp.code import differences
@@ -10,6 +12,7 @@ from kaa.shell.mcp.readable import RightsError, readable_places
 from kaa.shell.mcp.rights import fetched_unpinned, permissions_of
 
 _MOST_OF_VALUE = 200
+_BREAKS = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]+")
 
 
 def variables_set(entry: ServerEntry, known: Mapping[str, str] = {}) -> list[str]:
@@ -20,7 +23,7 @@ def variables_set(entry: ServerEntry, known: Mapping[str, str] = {}) -> list[str
         known: variables that need not be named.
     """
     env = {name: value for name, value in sorted(entry.env.items()) if known.get(name) != value}
-    return [f"{name}={value[:_MOST_OF_VALUE]}" for name, value in env.items()]
+    return [_in_one_line(f"{name}={_beginning(value)}") for name, value in env.items()]
 
 
 def described(server: ConfiguredServer, place: Place) -> str:
@@ -32,7 +35,7 @@ def described(server: ConfiguredServer, place: Place) -> str:
         issuer = entry.oauth.auth_server_metadata_url
         lines += [f"The login to it goes where {issuer} says."] if issuer else []
     else:
-        lines += [f"It runs the command: {' '.join((entry.command, *entry.args))}"]
+        lines += [f"It runs the command: {shlex.join((entry.command, *entry.args))}"]
         lines += [f"in the directory: {entry.cwd}"] if entry.cwd else []
         lines += [f"with the variable: {one}" for one in variables_set(entry)]
         sentences = permissions_of(entry, place.project).sentences or ("read no file of yours and connect to nothing",)
@@ -42,7 +45,7 @@ def described(server: ConfiguredServer, place: Place) -> str:
     lines += [f"It gets the values of your variables {', '.join(names)}."] if names else []
     if package := fetched_unpinned(entry):
         lines += [f"It fetches {package} in the newest version each time; {package}@VERSION would pin one."]
-    return "\n".join(lines)
+    return "\n".join(map(_in_one_line, lines))
 
 
 def described_code(accepted: Mapping[str, str], code: Mapping[str, str]) -> list[str]:
@@ -50,9 +53,22 @@ def described_code(accepted: Mapping[str, str], code: Mapping[str, str]) -> list
     if accepted:
         return [
             "Of what it executes, commands can change files, and these are not as you approved them:",
-            *differences(accepted, code),
+            *map(_in_one_line, differences(accepted, code)),
         ]
-    return ["Of what it executes, commands can change files. A later change asks again:", *differences({}, code)]
+    return [
+        "Of what it executes, commands can change files. A later change asks again:",
+        *map(_in_one_line, differences({}, code)),
+    ]
+
+
+def _beginning(value: str) -> str:
+    more = len(value) - _MOST_OF_VALUE
+    return value if more <= 0 else f"{value[:_MOST_OF_VALUE]}… ({more} more characters)"
+
+
+def _in_one_line(text: str) -> str:
+    """A text in which no word of a server's entry begins a line that would seem to be kaa's."""
+    return _BREAKS.sub("↵", text)
 
 
 def _readable(server: ConfiguredServer, place: Place) -> list[str]:
