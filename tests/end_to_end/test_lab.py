@@ -29,18 +29,20 @@ class Lab:
         self.tasks.mkdir()
         self.out = kaa.project / "out"
 
-    def arguments(self, *more: str) -> tuple[str, ...]:
-        return ("lab", "run", "--tasks", "tasks", "--out", "out", "--jobs", "1", *more)
+    def arguments(self, *more: str, confined: bool = False) -> tuple[str, ...]:
+        """Confine only where a test is about that: it doubles the cost of a run."""
+        unconfined = () if confined else ("--unconfined",)
+        return ("lab", "run", "--tasks", "tasks", "--out", "out", "--jobs", "1", *unconfined, *more)
 
-    def run(self, script: list[ScriptItem], *more: str, code: int = 0) -> str:
+    def run(self, script: list[ScriptItem], *more: str, code: int = 0, confined: bool = False) -> str:
         """Run with a model that follows a script. Returns what was printed on both streams."""
         self.model.begin(script)
-        done = self.kaa.run(*self.arguments(*more))
+        done = self.kaa.run(*self.arguments(*more, confined=confined))
         assert done.code == code, done.err
         return done.out + done.err
 
-    def check(self, code: int = 0) -> str:
-        done = self.kaa.run("lab", "check", "--tasks", "tasks")
+    def check(self, *more: str, code: int = 0) -> str:
+        done = self.kaa.run("lab", "check", "--tasks", "tasks", *more)
         assert done.code == code, done.err
         return done.out + done.err
 
@@ -91,7 +93,7 @@ def test_the_agent_gets_the_instruction_and_sees_neither_check_nor_solution(lab:
     look = call("bash", command=f"ls; cat {lab.tasks}/one/solution/solve.sh; ls ..; echo HOME=$HOME; cat ~/.x")
     (Path(lab.kaa.environ["HOME"]) / ".x").write_text("of the user")
 
-    lab.run([look, say("Done.")])
+    lab.run([look, say("Done.")], confined=True)
 
     first, second = lab.model.requests
     assert first.json["messages"][-1] == {"role": "user", "content": "Create the file done."}
@@ -205,7 +207,7 @@ class TestChecks:
             write_task(lab.tasks, name, **parts)
         (lab.tasks / "unprepared" / "environment" / "setup.sh").write_text("echo no compiler; exit 1")
 
-        lines = {line.split()[1].rstrip(":"): line for line in lab.check(code=1).splitlines()}
+        lines = {line.split()[1].rstrip(":"): line for line in lab.check("--unconfined", code=1).splitlines()}
 
         assert lines.keys() == findings.keys()
         for name, (_, reason) in findings.items():

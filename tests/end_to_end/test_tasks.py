@@ -5,7 +5,6 @@ import itertools
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -36,12 +35,13 @@ def _fix_a_bug() -> list[Answer]:
     ]
 
 
-def test_reads_edits_checks_and_answers(kaa: Kaa, wire: Wire) -> None:
+def test_reads_edits_checks_answers_and_remembers(kaa: Kaa, wire: Wire) -> None:
     (kaa.project / "add.sh").write_text("echo $(($1 - $2))\n")
 
-    with ModelServer(_fix_a_bug()) as server:
+    with ModelServer([*_fix_a_bug(), say("You asked me to fix add.sh.")]) as server:
         kaa.use(server, wire)
         done = kaa.run("-p", "fix add.sh")
+        resumed = kaa.run("-c", "-p", "what did I ask?")
 
     assert (done.code, done.out) == (0, "Fixed: 2 + 3 is 5.\n")
     assert [line for line in done.err.splitlines() if line.startswith("> ")] == [
@@ -50,22 +50,12 @@ def test_reads_edits_checks_and_answers(kaa: Kaa, wire: Wire) -> None:
         "> bash bash add.sh 2 3",
     ]
     assert (kaa.project / "add.sh").read_text() == "echo $(($1 + $2))\n"
-    assert [request.path for request in server.requests] == [_PATHS[wire]] * 4
-    tool_results = [text for who, text in conversation(server.requests[-1]) if who == "tool"]
+    assert [request.path for request in server.requests] == [_PATHS[wire]] * 5
+    before, after = server.requests[-2:]
+    tool_results = [text for who, text in conversation(before) if who == "tool"]
     assert tool_results[0] == "echo $(($1 - $2))"
     assert tool_results[2] == "5"
-
-
-def test_next_run_carries_the_whole_history(kaa: Kaa, wire: Wire) -> None:
-    (kaa.project / "add.sh").write_text("echo $(($1 - $2))\n")
-
-    with ModelServer([*_fix_a_bug(), say("You asked me to fix add.sh.")]) as server:
-        kaa.use(server, wire)
-        kaa.run("-p", "fix add.sh")
-        resumed = kaa.run("-c", "-p", "what did I ask?")
-
     assert resumed.out == "You asked me to fix add.sh.\n"
-    before, after = server.requests[-2:]
     assert conversation(after) == [
         *conversation(before),
         ("assistant", "Fixed: 2 + 3 is 5."),
@@ -138,14 +128,14 @@ def test_piped_text_and_files_come_before_the_message(kaa: Kaa) -> None:
     assert text.index("a diff") < text.index("remember the milk") < text.index("summarise")
 
 
-@pytest.mark.parametrize("message", ["-x", "--help", "-p", "--trust now", "--", "- a list\n- of things"])
-def test_what_follows_two_dashes_is_a_message(kaa: Kaa, message: str) -> None:
-    with ModelServer([say("Done.")]) as server:
+@pytest.mark.parametrize("messages", [["-x", "--help", "-p", "--trust now"], ["--", "- a list\n- of things"]])
+def test_what_follows_two_dashes_is_a_message(kaa: Kaa, messages: list[str]) -> None:
+    with ModelServer([say("Done.") for _ in messages]) as server:
         kaa.use(server, "openai-completions")
-        done = kaa.run("-p", "--", message)
+        done = kaa.run("-p", "--", *messages)
 
     assert done.code == 0, done.err
-    assert list(conversation(server.requests[0])) == [("user", message)]
+    assert [text for who, text in conversation(server.requests[-1]) if who == "user"] == messages
 
 
 def test_a_message_that_looks_like_a_flag_is_not_sent_without_them(kaa: Kaa) -> None:
@@ -155,18 +145,16 @@ def test_a_message_that_looks_like_a_flag_is_not_sent_without_them(kaa: Kaa) -> 
     assert "See kaa --help" in done.err
 
 
-def test_images_are_sent_as_images_to_models_that_see(kaa: Kaa, wire: Wire) -> None:
+def test_images_are_sent_as_images_to_models_that_see(kaa: Kaa) -> None:
     (kaa.project / "dot.png").write_bytes(_PNG)
 
     with ModelServer([say("a dot")]) as server:
-        kaa.use(server, wire, input=["text", "image"])
+        kaa.use(server, "openai-completions", input=["text", "image"])
         done = kaa.run("-p", "@dot.png", "what is it?")
 
-    body = server.requests[0].json
-    (said,) = (body[key][-1] for key in ("messages", "input", "contents") if key in body)
-    sent: list[Any] = said.get("content") or said["parts"]
+    sent = server.requests[0].json["messages"][-1]["content"]
     assert done.code == 0
-    assert [part for part in sent if part.get("type") in ("image_url", "image", "input_image") or "inlineData" in part]
+    assert [part for part in sent if part["type"] == "image_url"]
 
 
 def test_several_messages_are_one_conversation(kaa: Kaa) -> None:
@@ -291,16 +279,16 @@ def test_slash_command_that_cannot_do_it_fails(kaa: Kaa) -> None:
     assert (told.events[-1]["type"], told.events[-1]["reason"]) == ("agent_end", "error")
 
 
-@pytest.mark.parametrize("command", ["/fullscreen", "/theme light"])
-def test_slash_command_of_the_terminal_is_not_sent_to_the_model(kaa: Kaa, command: str) -> None:
+def test_slash_command_of_the_terminal_is_not_sent_to_the_model(kaa: Kaa) -> None:
     with ModelServer([]) as server:
         kaa.use(server, "openai-completions")
-        done = kaa.run("-p", command)
-        told = kaa.run("--mode", "json", "-p", command)
+        done = kaa.run("-p", "/fullscreen")
+        told = kaa.run("--mode", "json", "-p", "/theme light")
 
     assert (done.code, done.out, server.requests) == (1, "", [])
-    assert f"{command.split(maxsplit=1)[0]} needs the interactive terminal" in done.err
+    assert "/fullscreen needs the interactive terminal" in done.err
     assert (told.code, told.events[-1]["reason"]) == (1, "error")
+    assert "/theme needs the interactive terminal" in told.events[-1]["error"]
 
 
 def test_slash_command_that_does_not_exist_is_not_sent_to_the_model_but_paths_are(kaa: Kaa) -> None:
@@ -437,19 +425,15 @@ def test_turn_limit_ends_the_run_with_its_own_code(kaa: Kaa) -> None:
     assert "2 turns" in done.err
 
 
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [("gpt5", "openai/gpt-5 "), ("claude-sonet-5-5", "claude-sonnet-5-5"), ("sonnet:hihg", "sonnet:high")],
-)
-def test_a_misspelled_model_is_answered_in_one_line(kaa: Kaa, name: str, meant: str) -> None:
+def test_a_misspelled_model_is_answered_in_one_line(kaa: Kaa) -> None:
     kaa.setenv(ANTHROPIC_API_KEY=SECRET, HTTPS_PROXY="http://127.0.0.1:9")  # what is sent would fail
 
-    done = kaa.run("-p", "--model", name, "go")
+    done = kaa.run("-p", "--model", "gpt5", "go")
 
     assert (done.code, done.out) == (2, "")
     (line,) = done.err.splitlines()
     assert line.startswith("kaa: ")
-    assert meant in line
+    assert "openai/gpt-5 " in line
 
 
 def test_piped_text_is_never_a_command(kaa: Kaa) -> None:

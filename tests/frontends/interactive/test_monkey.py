@@ -22,7 +22,7 @@ from tests.support.key_bytes import key_bytes, mouse_bytes, paste_bytes
 from tests.support.screen import Screen
 from tests.support.screen_replies import Answers
 
-_SEEDS = 10
+_SEEDS = 5
 _STEPS = 150
 
 # What models, tools and files may say.
