@@ -132,6 +132,7 @@ def test_no_command_for_headers_is_one_that_commands_can_write(kaa: Kaa, server:
     below = os.path.relpath(script, kaa.environ["HOME"])
     helpers = [f"sh {script}", f"sh {below}", f"sh $HOME/{below}", f"sh ${{HOME}}/{below}", f"sh ~/{below}"]
     helpers += [f"cd {kaa.project} && sh headers.sh", f"sh {kaa.home}/link.sh", f"PATH={kaa.project}:$PATH headers.sh"]
+    helpers += [f'sh "$HOME"/{below}', f"sh ${{HOME:-/}}/{below}", f"sh {kaa.project}/head*.sh", f"sh {below[:-2]}\\sh"]
     with McpHttpServer(ScriptedServer(eras=("modern",))) as remote:
         entries = {f"s{n}": {"url": remote.url, "headersHelper": one} for n, one in enumerate(helpers)}
         (kaa.home / "mcp.json").write_text(json.dumps({"mcpServers": entries}))

@@ -203,11 +203,18 @@ class TestCode:
             (kaa.project / name).write_text(works)
         (kaa.home / "script.json").write_text("{}")
         script = {"command": sys.executable, "args": ["server.py", str(kaa.home / "script.json")], "sandbox": False}
-        write(kaa.home / "mcp.json", script=script, there=script | {"cwd": str(kaa.project / "elsewhere")})
-        for name in ("script", "there"):
+        entries = {
+            "script": script,
+            "there": script | {"cwd": str(kaa.project / "elsewhere")},
+            "shell": script | {"command": "sh", "args": ["-c", f"cd {kaa.project}/elsewhere && ./start"]},
+            "home": script | {"command": "sh", "args": ["-c", 'exec "$HOME"/../project/start']},
+            "node": script | {"command": "node", "args": [f"{kaa.project}/build/index"]},
+        }
+        write(kaa.home / "mcp.json", **entries)
+        for name in entries:
             kaa.run("mcp", "approve", name, "--yes")
 
-        for name in ("script", "there"):
+        for name in entries:
             assert "it runs without a sandbox, and commands of the model can write" in use(kaa, model, name, text="x")
 
     @pytest.mark.parametrize("options", [[], ["-E"]])

@@ -163,6 +163,7 @@ def test_a_folder_counts_that_a_variable_names_for_code(land: Land, name: str, v
         "uv --directory /opt/server run server.py",
         "uvx mcp-server-sqlite --db-path ./data.db",
         "/usr/bin/serve-files --root docs docs/notes.md",
+        "docker run -v ${workspaceFolder}:/data image",
         "python3 -m installed_server",
     ],
 )

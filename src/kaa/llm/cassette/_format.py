@@ -165,7 +165,8 @@ def _header(path: Path, line: bytes) -> CassetteHeader:
 
 def _write(path: Path, flag: int, line: CassetteHeader | Exchange) -> None:
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | flag, 0o600)
+        # No link: a command of the model may have put one where a cassette in the project was.
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | flag, 0o600)
         with open(descriptor, "wb") as file:
             file.write(msgspec.json.encode(line) + b"\n")
     except OSError as error:

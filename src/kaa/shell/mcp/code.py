@@ -23,6 +23,7 @@ _INTERPRETERS = re.compile(
     r"(?:python|pypy|perl|ruby|php|lua|node)[\d.]*|nodejs|deno|bun|tsx|ts-node|uv|poetry|pdm|hatch|rye|pipenv|npm|pnpm"
     r"|yarn|bundle|rake|mvn|gradle|mix|composer|sh|bash|dash|zsh|ksh|fish|java|dotnet|Rscript|go|cargo|make|just|task|mise|env|nice|timeout|docker|podman"
 )
+_SHELLS = re.compile(r"sh|bash|dash|zsh|ksh|fish|env|nice|timeout")
 # They execute what a file in the current directory, or in a folder that is named, says.
 _MANIFESTS = (
     *("package.json", "pyproject.toml", "uv.toml", "setup.py", "deno.json", "deno.jsonc", "bunfig.toml", ".npmrc"),
@@ -93,6 +94,20 @@ def code_of(server: ConfiguredServer, place: Place) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
+def executed_words(words: Sequence[str]) -> Sequence[str]:
+    """Words of a command line in which an interpreter finds what it executes; none for other programs."""
+    name = os.path.basename(words[0])
+    if not _INTERPRETERS.fullmatch(name) or _is_container(words):
+        return ()
+    first = next((number for number, word in enumerate(words) if number and not word.startswith("-")), 0)
+    return words if _SHELLS.fullmatch(name) else words[: first + 1]
+
+
+def _is_container(words: Sequence[str]) -> bool:
+    """Whether a container is started without a file that says how."""
+    return os.path.basename(words[0]) in ("docker", "podman") and "compose" not in words
+
+
 def protected_files(code: Mapping[str, str]) -> tuple[str, ...]:
     """What of a server's code the server must not write itself."""
     return tuple(path for path in code if os.path.isfile(path))[:_MAX_PROTECTED]
@@ -142,7 +157,8 @@ def _candidates(line: CommandLine, base: str) -> Iterator[tuple[str, _Role]]:
                 module = "/".join(parts[: number + 1])
                 yield from ((f"{module}{end}", "data") for end in (".py", "/__init__.py", "/__main__.py"))
     names_folder = any(word.partition("=")[0] in _OF_FOLDERS for word in words)
-    if _runs(_BY_MANIFEST, words) and package_of_runner(words) is None and not names_folder:
+    by_manifest = _runs(_BY_MANIFEST, words) and not _is_container(words)
+    if by_manifest and package_of_runner(words) is None and not names_folder:
         yield base, "package"
 
 

@@ -1,16 +1,22 @@
 """Where servers run, and the command line of one as it starts there."""
 
+import glob
 import os
+import re
 from collections.abc import Callable, Mapping
 
 import msgspec
 
-from kaa.host.paths import is_below
+from kaa.host.paths import is_below, trail
 from kaa.host.programs import commands_can_write
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import filler
 from kaa.workspace.sandbox.options import SandboxOptions
+
+_VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)[^}]*\})")
+_QUOTES = re.compile(r"['\"\\]")
+_BETWEEN_WORDS = re.compile(r"[\s`();,=:|&<>\[\]{}]+")
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -35,6 +41,25 @@ class Place(msgspec.Struct, frozen=True):
     def commands_can_write(self, path: str) -> bool:
         """Whether commands of the model can write to `path`, a real path."""
         return is_below(path, (self.project, *self.sandbox().writable)) or commands_can_write(path)
+
+    def written_in(self, command: str, base: str) -> str | None:
+        """What a line of a shell names and commands of the model can write; None if nothing.
+
+        Args:
+            command: the line.
+            base: the directory that it runs in.
+        """
+        variables = {**self.environ, "PWD": base}
+        text = _VARIABLE.sub(lambda found: variables.get(found[1] or found[2], found[0]), _QUOTES.sub("", command))
+        home = self.environ.get("HOME", "/")
+        for word in filter(None, _BETWEEN_WORDS.split(text)):
+            path = os.path.join(base, home + word[1:] if word == "~" or word.startswith("~/") else word)
+            found = glob.glob(path, include_hidden=True) if glob.has_magic(path) else [path]
+            for one in found if "/" in word or os.path.lexists(path) or len(found) != 1 else ():
+                written = next(filter(self.commands_can_write, trail(os.path.abspath(one))), None)
+                if written is not None:
+                    return written
+        return None
 
 
 class CommandLine(msgspec.Struct, frozen=True):

@@ -1,12 +1,9 @@
 """Reaches servers at an address: their URL and headers with variables, the login, and the network."""
 
 import asyncio
-import os
-import re
 
 import msgspec
 
-from kaa.host.paths import trail
 from kaa.llm.auth.config_values import ConfigValues
 from kaa.llm.auth.errors import CredentialError, LoginError
 from kaa.llm.auth.oauth.config import is_confidential
@@ -21,9 +18,6 @@ from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError, filler
 from kaa.shell.mcp.logins import McpLogins
 from kaa.shell.mcp.place import Place
-
-_VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
-_BETWEEN_WORDS = re.compile(r"[\s'\"`();,=:|&<>\[\]{}]+")
 
 
 def connection_to(server: ConfiguredServer, place: Place, transport: Transport, logins: McpLogins) -> Connection:
@@ -62,7 +56,7 @@ def connection_to(server: ConfiguredServer, place: Place, transport: Transport, 
 def _helped(server: ConfiguredServer, place: Place) -> dict[str, str]:
     """The headers that a command of the user's own file prints. Blocks while it runs."""
     where = f"`headersHelper` of MCP server {server.name} in {server.source.file}"
-    if (path := _writable_in(server.entry.headers_helper, place)) is not None:
+    if (path := place.written_in(server.entry.headers_helper, place.environ.get("HOME", "/"))) is not None:
         raise ServerGoneError(
             f"{where} names {path}, which commands in the sandbox can write, and would run with your rights: move it"
             " out of the project"
@@ -74,17 +68,3 @@ def _helped(server: ConfiguredServer, place: Place) -> dict[str, str]:
         raise ServerGoneError(str(error)) from error
     except (msgspec.DecodeError, RecursionError):
         raise McpError(f"{where}: the command must print an object of JSON with texts, and nothing else") from None
-
-
-def _writable_in(command: str, place: Place) -> str | None:
-    """What a command that runs in the home directory names and commands of the model can write; None if nothing."""
-    home = place.environ.get("HOME", "/")
-    variables = {**place.environ, "PWD": home}
-    text = _VARIABLE.sub(lambda found: variables.get(found[1] or found[2], found[0]), command)
-    for word in filter(None, _BETWEEN_WORDS.split(text)):
-        path = os.path.join(home, home + word[1:] if word.startswith("~/") else word)
-        if "/" in word or os.path.lexists(path):
-            written = next(filter(place.commands_can_write, trail(os.path.abspath(path))), None)
-            if written is not None:
-                return written
-    return None

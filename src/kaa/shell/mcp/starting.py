@@ -14,7 +14,7 @@ from kaa.host.programs import host_programs
 from kaa.mcp.errors import ServerGoneError
 from kaa.mcp.parsing import cleaned
 from kaa.shell.home import Home
-from kaa.shell.mcp.code import code_of, protected_files
+from kaa.shell.mcp.code import code_of, executed_words, protected_files
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError
 from kaa.shell.mcp.place import CommandLine, Place
@@ -167,6 +167,8 @@ def _refuse_writable(line: CommandLine, base: str, place: Place, admitted: Mappi
     """
     cwd = os.path.realpath(base) if line.cwd else ""
     written = next(iter(admitted), cwd if cwd and place.commands_can_write(cwd) else "")
+    if not written and (executed := executed_words(line.words)):
+        written = place.written_in(" ".join(executed), base) or ""
     if written:
         raise ServerGoneError(
             f"it runs without a sandbox, and commands of the model can write {written}, with which they could run"
