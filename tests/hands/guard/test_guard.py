@@ -253,6 +253,7 @@ def test_a_change_further_down_is_undone(project: Path, start: Callable[..., Bra
         (".jj/repo/config.toml", '[ui]\npager = "evil"'),
         (".github/hooks/x.json", "{}"),
         (".github/mcp.json", "{}"),
+        (".vim/coc-settings.json", "{}"),
         (".github/lsp.json", "{}"),
         (".github/extensions/x/extension.mjs", ""),
         (".github/copilot/settings.json", "{}"),

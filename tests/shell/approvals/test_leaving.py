@@ -43,7 +43,7 @@ def objection(command: str, exposed: str | None = None) -> str | None:
         "ssh -p 22 -i key host ls -la /srv",
         "scp /usr/share/notes.txt host:notes.txt",
         "rsync -avz dist/ host:/srv/www/",
-        "cat /etc/hostname; ls -l /etc",
+        "ls -l /etc; git push",
     ],
 )
 def test_clients_and_what_only_looks_may_leave(command: str) -> None:
@@ -165,6 +165,8 @@ def test_other_programs_and_hidden_ones_may_not(command: str) -> None:
         "oc rsync --rsh=./x a b:",
         "gem push --config-file x y.gem",
         "twine upload --config-file x dist/a.whl",
+        "cat /etc/hostname",
+        "cat dir/notes; gh auth status",
         "timeout 5 ./x",
         "nice ./x",
     ],
@@ -234,3 +236,24 @@ def test_hooks_elsewhere_count_too(tmp_path: Path) -> None:
     assert without is None
     assert elsewhere == hooks_outside(call, str(worktree))
     assert "pre-push" in str(elsewhere)
+
+
+def test_what_leads_out_of_the_project_may_not(tmp_path: Path) -> None:
+    (tmp_path / "secret").touch()
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "notes.txt").symlink_to(tmp_path / "secret")
+    (project / "plain.txt").touch()
+    (project / "backup").write_text("gitdir: node_modules/e.git\n")
+    (project / "b2.git").mkdir()
+
+    def offered(command: str) -> bool:
+        call = examine(ToolCall("1", "bash", {"command": command}), "command", CONFINED)
+        return objection_to_leaving(call, str(project), None) is None
+
+    assert offered("gh gist create plain.txt")
+    assert not offered("gh gist create notes.txt")
+    assert not offered("cat notes.txt; gh auth status")
+    assert not offered("git push backup HEAD")
+    assert not offered("git push b2")
+    assert offered("git push origin main")

@@ -293,6 +293,26 @@ def test_objects_that_a_command_replaced_put_nothing_into_it(repository: World) 
     assert contents(directory) == {"same": "same\n"}
 
 
+def test_no_program_that_a_filter_names_is_run(repository: World) -> None:
+    project = repository.project
+    (project / "clean.sh").write_text("echo run >> canary; echo replaced\n")
+    (project / ".gitattributes").write_text("*.txt filter=mine merge=mine\n")
+    for name in ("clean", "smudge"):
+        repository.git("config", f"filter.mine.{name}", "sh clean.sh")
+    repository.git("config", "filter.mine.required", "true")
+    repository.git("config", "merge.mine.driver", "sh clean.sh")
+    (project / "a.txt").write_text("one\ntwo\nthree\n")
+
+    directory = repository.enter()
+    (directory / "a.txt").write_text("one\ntwo\nTHREE\n")
+    (project / "a.txt").write_text("ONE\ntwo\nthree\n")
+    repository.merge()
+
+    assert (project / "a.txt").read_text() == "ONE\ntwo\nTHREE\n"
+    assert not (project / "canary").exists()
+    assert not (directory / "canary").exists()
+
+
 def test_files_of_a_sparse_checkout_that_are_not_there_are_no_change(repository: World) -> None:
     for name in ("inside", "outside"):
         (repository.project / name).mkdir()

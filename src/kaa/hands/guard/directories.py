@@ -213,9 +213,8 @@ class GuardedDirectories:
 
     def _is_guarded(self, directory: Directory, name: str) -> bool:
         folded = name.casefold()  # on some filesystems .GIT is .git
-        if may_be_guarded(folded) and (
-            folded == GIT or is_judged_name(name) or is_protected_name(name, directory.depth)
-        ):
+        is_known = may_be_guarded(folded)  # the others are many
+        if is_known and (folded == GIT or is_judged_name(name) or is_protected_name(name, directory.depth)):
             return True
         return bool(self.named) and Subject(directory, name).path.casefold() in self.named
 

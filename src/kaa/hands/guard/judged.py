@@ -180,6 +180,7 @@ JUDGES: _Judges = MappingProxyType(
         ".pijul/config": whatever,
         ".sl/config": _mercurial,
         ".tool-versions": _tool_versions,
+        ".vim/coc-settings.json": whatever,
         ".yarnrc": _yarn,
         ".yarnrc.yml": _yarn,
         "_darcs/prefs/defaults": whatever,

@@ -119,7 +119,9 @@ def _of_git(words: Sequence[str], root: str) -> str | None:
 def _is_local(repository: str, root: str) -> bool:
     """Whether git takes a word for a path: no host is before its first slash, or there is such a directory."""
     is_path = "/" in repository and ":" not in repository.partition("/")[0]
-    return is_path or repository.startswith((".", "~", "file:")) or os.path.isdir(os.path.join(root, repository))
+    path = os.path.join(root, repository)
+    is_there = any(os.path.lexists(f"{path}{ending}") for ending in ("", ".git", ".bundle"))
+    return is_path or is_there or repository.startswith((".", "~", "file:"))
 
 
 def _of_client(client: _Client, words: Sequence[str]) -> str | None:

@@ -23,6 +23,8 @@ _LOOKING = frozenset(
     realpath seq sleep stat tail test tr true uname uptime wc which whoami
     """.split()  # noqa: SIM905 - as a list it would fill the screen
 )
+# Of these, those that print what is in the files that they name: outside, a link leads to whatever is hidden.
+_PRINTING = frozenset("cat cut egrep fgrep grep head nl tail tr wc".split())  # noqa: SIM905
 # They add nothing to what the program behind them does.
 _TIMING = frozenset({"nice", "timeout"})
 # Hooks that run with these: githooks(5).
@@ -191,7 +193,8 @@ def _is_elsewhere(word: str, root: str) -> bool:
     """Whether a word may be a path outside the project; not if it names something remote, such as `/aws/lambda/x`."""
     match = _ELSEWHERE.fullmatch(word)
     if match is None:
-        return False
+        named = absolute(word, root)
+        return os.path.lexists(named) and not _is_below(os.path.realpath(named), [os.path.realpath(root)])
     path = absolute(match["path"], root)
     is_remote = match["path"].startswith("/") and not os.path.lexists(f"/{path.split('/')[1]}")
     return not is_remote and not _is_below(path, [root])
@@ -206,6 +209,8 @@ def _is_judged(words: Words, root: str) -> bool:
     name = program_name(program)
     if "/" in program:  # a program of this name, but which one?
         return False
+    if name in _PRINTING:
+        return not any("/" in (word or "/") or os.path.lexists(absolute(word or "", root)) for word in words[1:])
     if name in _LOOKING or name in _TIMING:
         return True
     if name in _SAFE_OPTIONS:

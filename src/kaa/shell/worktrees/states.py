@@ -14,6 +14,27 @@ _GIT = (
     ' -c advice.addEmbeddedRepo=false "$@"; }\n'
     "check_out() { for attempt in 1 2 3 4 5 6 7 8; do ! git checkout-index -q -a -f || return 0; done; return 1; }\n"
 )
+# Filters and merge drivers are programs that the configuration names, with files that commands can write; here they
+# would have more rights than the conversation. So trees have what is on disk, with Git LFS too.
+_GIT += """\
+leave_out_programs() {
+    number=0
+    while IFS= read -r name; do
+        case $name in
+        "") continue ;;
+        *.required) value=false ;;
+        merge.*) value='git merge-file --marker-size=%L %A %O %B' ;;
+        *) value= ;;
+        esac
+        export "GIT_CONFIG_KEY_$number=$name" "GIT_CONFIG_VALUE_$number=$value"
+        number=$((number + 1))
+    done <<END
+$(git config --name-only --get-regexp '^(filter\\..*\\.(clean|smudge|process|required)|merge\\..*\\.driver)$' || :)
+END
+    export GIT_CONFIG_COUNT=$number
+}
+leave_out_programs
+"""
 # Begins an index of kaa's own with what is in the current directory now, also with the ignored files that a tree has.
 # Of the index of the directory only names count: commands can write it, with flags that keep git from looking at a
 # file, or with the size and times of a file beside other contents. So git reads all files: 1.4 s for 20,000 of 8 KB.
