@@ -86,10 +86,11 @@ def test_trust_is_decided_by_whoever_can_be_asked(stage: Stage) -> None:
 
     assert "there is nothing to trust" in stage.play(review)[1]
     stage.files[".kaa/APPEND_SYSTEM.md"] = b"Be kind."
-    assert stage.play(review) == (
-        False,
+    refused, reply = stage.play(review)
+    assert not refused
+    assert reply.startswith(
         "Nothing is decided about these files: kaa does not trust them.\n"
-        "adds to kaa's instructions to the model: .kaa/APPEND_SYSTEM.md",
+        "adds to kaa's instructions to the model: .kaa/APPEND_SYSTEM.md\nNobody can be asked here"
     )
     stage.asker = Person(TrustDecision("stored"))
     refused, reply = stage.play(review)

@@ -43,7 +43,7 @@ def objection(command: str, exposed: str | None = None) -> str | None:
         "ssh -p 22 -i key host ls -la /srv",
         "scp /usr/share/notes.txt host:notes.txt",
         "rsync -avz dist/ host:/srv/www/",
-        "ls -l /etc; git push",
+        "cat /usr/canary; ls -l /etc",
     ],
 )
 def test_clients_and_what_only_looks_may_leave(command: str) -> None:
@@ -165,7 +165,8 @@ def test_other_programs_and_hidden_ones_may_not(command: str) -> None:
         "oc rsync --rsh=./x a b:",
         "gem push --config-file x y.gem",
         "twine upload --config-file x dist/a.whl",
-        "cat /etc/hostname",
+        f"cat {ROOT}/notes",
+        "cat /dev/stdin",
         "cat dir/notes; gh auth status",
         "timeout 5 ./x",
         "nice ./x",

@@ -204,13 +204,21 @@ def _is_below(path: str, directories: Sequence[str]) -> bool:
     return any(f"{path}/".startswith(f"{directory.rstrip('/')}/") for directory in directories)
 
 
+def _is_what_it_says(word: str, root: str) -> bool:
+    """Whether a word is no path, or one outside the project that leads through no link."""
+    path = os.path.expanduser(word)
+    if not os.path.isabs(path):
+        return "/" not in word and not os.path.lexists(os.path.join(root, word))
+    return os.path.realpath(path) == os.path.normpath(path) and not _is_below(path, [root])
+
+
 def _is_judged(words: Words, root: str) -> bool:
     program = words[0] or ""
     name = program_name(program)
     if "/" in program:  # a program of this name, but which one?
         return False
     if name in _PRINTING:
-        return not any("/" in (word or "/") or os.path.lexists(absolute(word or "", root)) for word in words[1:])
+        return all(word is not None and _is_what_it_says(word, root) for word in words[1:])
     if name in _LOOKING or name in _TIMING:
         return True
     if name in _SAFE_OPTIONS:
