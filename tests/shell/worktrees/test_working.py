@@ -364,7 +364,7 @@ def test_files_that_worktreeinclude_names_arrive_or_are_named(repository: World)
 def test_deep_folders_can_be_removed(repository: World) -> None:
     directory = repository.enter()
     subprocess.run(
-        ["sh", "-c", "for one in $(seq 1500); do mkdir deep-folder && cd -P deep-folder; done"],
+        ["sh", "-c", "for one in $(seq 1050); do mkdir deep && cd -P deep; done"],
         cwd=directory,
         check=True,
     )
