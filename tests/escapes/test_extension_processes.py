@@ -61,9 +61,9 @@ def test_secrets_and_the_home_are_not_read(tmp_path: Path, access: ProjectAccess
 
 
 @pytest.mark.parametrize("agent", ["home/.kaa/agent", "elsewhere/kaa"])
-def test_folders_that_it_may_read_uncover_no_secrets(tmp_path: Path, agent: str) -> None:
-    ground = Ground(tmp_path, agent=agent)
-    named = (ground.home, ground.home / ".ssh", *ground.secrets[:2], ground.agent, tmp_path)
+def test_folders_that_it_may_read_uncover_no_secrets(elsewhere: Path, agent: str) -> None:
+    ground = Ground(elsewhere, agent=agent)
+    named = (ground.home, ground.home / ".ssh", *ground.secrets[:2], ground.agent, elsewhere)
 
     async def look(puppet: Puppet) -> list[bool]:
         return [await puppet.can("read", str(secret)) for secret in ground.secrets]

@@ -14,7 +14,8 @@ folder = pathlib.Path(sys.argv[1])
 def run(parsed, home):
     folder.mkdir()
     try:
-        child = ["sh", "-c", "echo $$; exec sleep 600"]
+        # Later than it was started: a signal in the middle of that would not find it.
+        child = ["sh", "-c", "sleep 0.5; echo $$; exec sleep 600"]
         subprocess.run(child, check=True)
     finally:
         folder.rmdir()

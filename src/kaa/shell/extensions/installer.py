@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -207,8 +207,9 @@ class Installer:
     def _clear_away(self) -> None:
         """Remove what installations and removals left behind that were killed."""
         for left in self._folder.glob(f"{HIDDEN}*"):
-            if time.time() - left.lstat().st_mtime > _ABANDONED_SECONDS:
-                shutil.rmtree(left, ignore_errors=True)
+            with suppress(FileNotFoundError):  # another installation has just ended
+                if time.time() - left.lstat().st_mtime > _ABANDONED_SECONDS:
+                    shutil.rmtree(left, ignore_errors=True)
 
 
 class _Facts(msgspec.Struct, frozen=True):
