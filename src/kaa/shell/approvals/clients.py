@@ -9,20 +9,23 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# git(1) and the pages of these subcommands, 2.51; long options without their values.
+from kaa.hands.protected import is_protected
+
+# git(1) and the pages of these subcommands, 2.51; long options without their values. Not --recurse-submodules of fetch:
+# commands may have written the configuration of a submodule.
 _OF_FETCH = (
     r"-[apqvtfn46]+|-j\d*|--(?:all|depth|dry-run|force|jobs|no-tags|prune|prune-tags|quiet|tags|unshallow|verbose)"
 )
 _GIT = {
-    "clone": r"-[qvnl46]+|-[bj]|--(?:bare|branch|depth|filter|jobs|mirror|no-checkout|no-tags|quiet|recurse-submodules"
-    r"|recursive|shallow-submodules|single-branch|verbose)",
-    "commit": r"-[aqvsne]*(?:m.*|S.*)?|--(?:all|allow-empty|amend|fixup|gpg-sign|message|no-edit|no-verify|quiet"
-    r"|signoff|squash|verbose)",
+    "clone": r"-[qvnl46]+|-[bjo]|--(?:bare|branch|depth|filter|jobs|mirror|no-checkout|no-tags|origin|quiet"
+    r"|recurse-submodules|recursive|shallow-submodules|single-branch|verbose)",
+    "commit": r"-[aqvsne]*(?:m.*|S.*)?|-F|--(?:all|allow-empty|amend|author|date|file|fixup|gpg-sign|message|no-edit"
+    r"|no-verify|quiet|signoff|squash|verbose)",
     "fetch": _OF_FETCH,
     "ls-remote": r"-[qht]+|--(?:branches|exit-code|heads|quiet|refs|sort|symref|tags)",
     "pull": _OF_FETCH + r"|-r|--(?:autostash|commit|ff|ff-only|no-commit|no-edit|no-ff|no-rebase|rebase|squash)",
-    "push": r"-[ufndqv46]+|--(?:all|atomic|branches|delete|dry-run|follow-tags|force|force-if-includes"
-    r"|force-with-lease|mirror|no-verify|porcelain|prune|quiet|set-upstream|tags|verbose)",
+    "push": r"-[ufndqv46]+|-o.*|--(?:all|atomic|branches|delete|dry-run|follow-tags|force|force-if-includes"
+    r"|force-with-lease|mirror|no-verify|porcelain|prune|push-option|quiet|set-upstream|tags|verbose)",
     "remote": r"-[vfpnt]+|-m|--(?:add|all|delete|dry-run|no-tags|prune|push|tags|verbose)",
     "submodule": r"-[qfb]+|-j\d*|--(?:branch|checkout|depth|force|init|jobs|name|no-fetch|quiet|recommend-shallow"
     r"|recursive|remote|single-branch)",
@@ -31,20 +34,34 @@ _GIT = {
 }
 _SUBMODULES = frozenset({"add", "init", "status", "sync", "update"})  # `foreach` runs what it is given
 _BEFORE_SUBCOMMANDS = frozenset({"--no-pager", "-P"})
-# Their first operand may be a repository.
-_TO_REPOSITORIES = frozenset({"clone", "fetch", "ls-remote", "pull", "push"})
+# Their first operand may be a repository, if these options have no value in the next word.
+_TO_REPOSITORIES = {
+    "clone": r"-[bjo]|--(?:branch|depth|filter|jobs|origin)",
+    "fetch": r"-j|--(?:depth|jobs)",
+    "ls-remote": r"--sort",
+    "pull": r"-j|--(?:depth|jobs)",
+    "push": r"-o|--push-option",
+}
+_ADDING_REMOTES = frozenset({"add", "set-url"})
+# gitremote-helpers(7): for every other scheme, and for `x::y`, git runs the program git-remote-x.
+_SCHEME = re.compile(r"(?P<scheme>[^/:]*)(?:::|://)")
+_SCHEMES_OF_GIT = frozenset({"git", "http", "https", "ssh"})
 
 
 class _Client(NamedTuple):
     """What is known of a client besides git.
 
     Attributes:
-        subcommands: all words before the first option.
+        subcommands: all words before the first option, but for those of `before`.
         refused: options with which it runs or obeys something else, without their dashes.
+        before: options that only select what it works with, and may stand before the subcommand; each has a value.
+        remote: subcommands behind whose `--` is what runs elsewhere.
     """
 
     subcommands: "re.Pattern[str]"
     refused: "re.Pattern[str]" = re.compile("(?!)")
+    before: "re.Pattern[str]" = re.compile("(?!)")
+    remote: frozenset[str] = frozenset()
 
 
 _KUBERNETES = _Client(
@@ -52,33 +69,51 @@ _KUBERNETES = _Client(
         r"(?:annotate|api-resources|api-versions|apply|auth can-i|cluster-info|cordon|create|delete|describe|drain"
         r"|events|exec|explain|get|label|logs|patch|rollout|scale|set|taint|top|uncordon|version|wait)(?: .*)?"
     ),
-    re.compile("kubeconf.*|enable-.*|exec-.*|k|kustomize"),
+    # Another configuration, an editor, kustomize and its plugins, which can be programs.
+    re.compile("kubeconf.*|edit|enable-.*|exec-.*|k|kustomize"),
+    # Names in the user's own configuration, which commands cannot write.
+    re.compile("n|namespace|context|cluster"),
+    frozenset({"exec"}),
 )
 _CLIENTS = {
     "aws": _Client(
-        re.compile(r"(?!configure|ssm|ec2-instance-connect|codeartifact|emr |eks update)[a-z0-9-]+ [a-z0-9-]+.*")
+        # Not: sessions with a program of their own, and what changes the configuration of this machine.
+        re.compile(
+            r"configure list|(?!configure|cli-dev|ssm|ec2-instance-connect|codeartifact|ecs execute|emr |eks update)"
+            r"[a-z0-9-]+ [a-z0-9-]+.*"
+        ),
+        before=re.compile("output|profile|region"),
     ),
     "az": _Client(re.compile(r"(?:[a-z0-9-]+ )+(?:list|show)(?: .*)?")),
-    "doctl": _Client(re.compile(r"(?:[a-z0-9-]+ )+(?:list|get)(?: .*)?")),
-    "gcloud": _Client(re.compile(r"(?:[a-z0-9-]+ )+(?:describe|list|read)(?: .*)?"), re.compile("flags-file")),
+    "doctl": _Client(re.compile(r"(?:[a-z0-9-]+ )+(?:list|get)(?: .*)?"), before=re.compile("context")),
+    "gcloud": _Client(
+        re.compile(r"(?:[a-z0-9-]+ )+(?:describe|list|read)(?: .*)?"),
+        re.compile("flags-file"),
+        re.compile("account|configuration|format|project"),
+    ),
     "gh": _Client(
+        # `gist edit` starts an editor.
         re.compile(
-            r"(?:api|auth status|status|(?:cache|gist|issue|label|pr|release|repo|ruleset|run|search|secret|variable"
-            r"|workflow) [a-z-]+)(?: .*)?"
+            r"(?:api|auth (?:login|status)|status|(?!gist edit)(?:cache|gist|issue|label|pr|release|repo|ruleset|run"
+            r"|search|secret|variable|workflow) [a-z-]+)(?: .*)?"
         ),
-        re.compile("editor|e|web|w"),
+        # An editor or a browser, the hooks of a push, and submodules with configurations of their own.
+        re.compile("editor|e|web|w|push|recurse-submodules"),
+        re.compile("R|repo"),
     ),
     "glab": _Client(
-        re.compile(r"(?:api|(?:ci|issue|label|mr|release|repo|variable) [a-z-]+)(?: .*)?"), re.compile("web|w")
+        re.compile(r"(?:api|auth status|(?:ci|issue|label|mr|release|repo|variable) [a-z-]+)(?: .*)?"),
+        re.compile("web|w"),
+        re.compile("R|repo"),
     ),
     "gsutil": _Client(re.compile(r"(?:cat|cp|du|ls|rsync|stat)(?: .*)?")),
     "kubectl": _KUBERNETES,
     "oc": _KUBERNETES,
     "twine": _Client(re.compile(r"(?:check|upload)(?: .*)?"), re.compile("config-file")),
 }
-_OPTION = re.compile(r"--?(?P<name>[A-Za-z][\w-]*)(?:=.*)?", re.DOTALL)
+_OPTION = re.compile(r"--?(?P<name>[A-Za-z][\w-]*)(?P<value>=.*)?", re.DOTALL)
 _IS_OPTION = re.compile(r"--?[^\W_]|--\Z")  # not `- `, with which a message may begin
-_FILE_OF_VALUE = re.compile(r"@(?:[/~]|\.\.)")
+_FILE_OF_VALUE = re.compile(r"(?:^|=)@(?:[/~]|\.\.)")  # not in a text, such as `for @/team`
 
 
 def is_client(name: str) -> bool:
@@ -94,7 +129,16 @@ def obscurity(name: str, words: Sequence[str], root: str) -> str | None:
         words: behind the program.
         root: the project.
     """
-    return _of_git(words, root) if name == "git" else _of_client(_CLIENTS[name], words)
+    return _of_git(words, root) if name == "git" else _of_client(_CLIENTS[name], here(name, words), root)
+
+
+def here(name: str, words: Sequence[str]) -> Sequence[str]:
+    """Return those of a client's words that say what it does on this machine: not the command of `kubectl exec`."""
+    client = _CLIENTS.get(name)
+    if client is None or "--" not in words:
+        return words
+    subcommand = next(iter(_behind(client.before, words)), "")
+    return words[: words.index("--")] if subcommand in client.remote else words
 
 
 def _of_git(words: Sequence[str], root: str) -> str | None:
@@ -111,9 +155,30 @@ def _of_git(words: Sequence[str], root: str) -> str | None:
     operands = [word for word in words[1:] if not word.startswith("-")]
     if subcommand == "submodule" and (not operands or operands[0] not in _SUBMODULES):
         return " ".join(("submodule", *operands[:1]))
-    if subcommand in _TO_REPOSITORIES and operands and _is_local(operands[0], root):
-        return f"{operands[0]}, a repository with hooks of its own"
+    for repository in _repositories(subcommand, words[1:], operands):
+        if _is_local(repository, root):
+            return f"{repository}, a repository with hooks of its own"
+        if (scheme := _SCHEME.match(repository)) and scheme[0] not in {f"{one}://" for one in _SCHEMES_OF_GIT}:
+            return f"{repository}, for which it runs git-remote-{scheme['scheme']}"
     return None
+
+
+def _repositories(subcommand: str, words: Sequence[str], operands: Sequence[str]) -> Sequence[str]:
+    """Which operands may be addresses of repositories.
+
+    Args:
+        subcommand: of git.
+        words: behind the subcommand.
+        operands: those of the words that are no options.
+    """
+    if subcommand == "remote":
+        return operands[2:] if operands and operands[0] in _ADDING_REMOTES else ()
+    if subcommand == "submodule":
+        return [word for word in operands[1:] if "::" in word]  # git itself refuses hooks and helpers of others here
+    valued = _TO_REPOSITORIES.get(subcommand)
+    if valued is None:
+        return ()
+    return operands[: 1 + sum(re.fullmatch(valued, word) is not None for word in words)]
 
 
 def _is_local(repository: str, root: str) -> bool:
@@ -124,12 +189,37 @@ def _is_local(repository: str, root: str) -> bool:
     return is_path or is_there or repository.startswith((".", "~", "file:"))
 
 
-def _of_client(client: _Client, words: Sequence[str]) -> str | None:
+def is_executed(word: str, root: str) -> bool:
+    """Whether a word of a client that copies may name a file that other programs execute, such as `.envrc`.
+
+    The name counts at the other side too: copied to a directory, a file keeps it.
+    """
+    for text in re.split("[=@:]", word):
+        path = os.path.normpath(os.path.join(root, text))
+        inside = path.removeprefix(f"{root.rstrip('/')}/")
+        names = (inside if inside != path else os.path.basename(path)).split("/")
+        if text and (".git" in names or is_protected(names)):
+            return True
+    return False
+
+
+def _of_client(client: _Client, words: Sequence[str], root: str) -> str | None:
+    words = _behind(client.before, words)
     first_option = next((number for number, word in enumerate(words) if word.startswith("-")), len(words))
-    if not client.subcommands.fullmatch(" ".join(words[:first_option])):
+    subcommand = " ".join(words[:first_option])
+    if not client.subcommands.fullmatch(subcommand):
         return " ".join(words[: max(1, min(first_option, 2))]) or "no subcommand"
     for word in filter(_IS_OPTION.match, words[first_option:]):
         option = _OPTION.fullmatch(word)
         if option is None or client.refused.fullmatch(option["name"]):
             return word
+    if executed := next((word for word in words if is_executed(word, root)), None):
+        return f"{executed}, which other programs execute"
     return next(filter(_FILE_OF_VALUE.search, words), None)
+
+
+def _behind(before: "re.Pattern[str]", words: Sequence[str]) -> Sequence[str]:
+    """The words behind the options that may stand before a subcommand."""
+    while words and (option := _OPTION.fullmatch(words[0])) and before.fullmatch(option["name"]):
+        words = words[1:] if option["value"] else words[2:]
+    return words

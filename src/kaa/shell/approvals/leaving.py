@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from kaa.shell.approvals.calls import JudgedCall
-from kaa.shell.approvals.clients import is_client, obscurity
+from kaa.shell.approvals.clients import here, is_client, is_executed, obscurity
 from kaa.shell.approvals.grammar import SimpleCommand, Words
 from kaa.shell.approvals.places import absolute
 from kaa.shell.approvals.programs import program_name
@@ -33,15 +33,20 @@ _HOOKS = {
     "pull": ("post-merge", "pre-rebase", "post-rewrite", "post-checkout"),
     "push": ("pre-push",),
 }
+_HOOKS_OF_GH = {"checkout": ("post-checkout", "post-merge"), "create": ("pre-push",)}  # of `gh pr`
 # Of these, the options that are known; short ones may be joined. ssh(1), scp(1), rsync(1).
 _SAFE_OPTIONS = {
     "rsync": re.compile(r"-[DHPSXacghilnoprtuvxz]+|--(archive|compress|dry-run|exclude=.*|include=.*|stats|verbose)"),
     "scp": re.compile(r"-[346BCTpqrv]+|-[Pil]"),
     "ssh": re.compile(r"-[46CNTntqvx]+|-[ilp]"),
 }
+# Of rsync, only at a host: there is nothing of this machine.
+_DELETING = frozenset({"--delete", "--delete-after", "--delete-before", "--delete-during", "--delete-excluded"})
 # The last word of these is where they write.
 _COPYING = frozenset({"rsync", "scp"})
-_ELSEWHERE = re.compile(r"(?:-[^=]*=)?(?:file:)?(?P<path>[/~].*|\.\.|\.\./.*|.*/\.\.(?:/.*)?)")
+_VALUE = re.compile("[=@]")
+_REMOTE = re.compile(r"[^/:]+:.*")
+_ELSEWHERE = re.compile(r"(?:-[^=]*=)?(?:[^\s=]*=)*@?(?:fileb?:)?(?P<path>[/~].*|\.\.|\.\./.*|.*/\.\.(?:/.*)?)")
 # What they do to a place that exists is removal, or a change of its owner or permissions.
 _DESTROYING = frozenset(
     "chattr chgrp chmod chown dd rm rmdir setfacl shred truncate unlink wipefs".split()  # noqa: SIM905
@@ -107,7 +112,10 @@ def hooks_outside(call: JudgedCall, root: str) -> str | None:
     words = [
         command for command in commands if program_name(command[0] or "") == "git" and "--no-verify" not in command
     ]
-    names = dict.fromkeys(hook for command in words for word in command[1:2] for hook in _HOOKS.get(word or "", ()))
+    pulls = [command[2] or "" for command in commands if command[0] == "gh" and "pr" in command[1:2] and command[2:]]
+    of_gh = (hook for word in pulls for hook in _HOOKS_OF_GH.get(word, ()))
+    of_git = (hook for command in words for word in command[1:2] for hook in _HOOKS.get(word or "", ()))
+    names = dict.fromkeys((*of_git, *of_gh))
     hooks = [name for name in names if _has_hook(root, name)]
     if not hooks:
         return None
@@ -179,10 +187,21 @@ def _hidden(command: SimpleCommand, root: str, *, moves: bool) -> str | None:
         return "git works in another directory, whose configuration it obeys"
     if unknown := _unknown(name, words, root):
         return f"kaa cannot judge what {program} runs or obeys with {unknown}"
-    places = words[-1:] if name in _COPYING else () if name == "ssh" else words
-    if place := next((word for word in places if _is_elsewhere(word, root)), None):
+    if name in _COPYING and (executed := next((word for word in words if is_executed(word, root)), None)):
+        return f"other programs execute {executed}"
+    if place := _place_elsewhere(name, words, root):
         return f"kaa cannot judge what {program} does with {place}, outside the project"
     return None
+
+
+def _place_elsewhere(name: str, words: Sequence[str], root: str) -> str | None:
+    """Which word of a client may lead out of the project; to copy from elsewhere is fine if its path says so."""
+    if name == "ssh":
+        return None
+    if name not in _COPYING:
+        return next((word for word in here(name, words) if _is_elsewhere(word, root)), None)
+    links = (word for word in words if _leads_out(word, root))
+    return next(links, None) or next((word for word in words[-1:] if _is_elsewhere(word, root)), None)
 
 
 def _is_project(words: Words, root: str) -> bool:
@@ -193,11 +212,18 @@ def _is_elsewhere(word: str, root: str) -> bool:
     """Whether a word may be a path outside the project; not if it names something remote, such as `/aws/lambda/x`."""
     match = _ELSEWHERE.fullmatch(word)
     if match is None:
-        named = absolute(word, root)
-        return os.path.lexists(named) and not _is_below(os.path.realpath(named), [os.path.realpath(root)])
+        return any(_leads_out(text, root) for text in (word, *_VALUE.split(word)))
     path = absolute(match["path"], root)
     is_remote = match["path"].startswith("/") and not os.path.lexists(f"/{path.split('/')[1]}")
     return not is_remote and not _is_below(path, [root])
+
+
+def _leads_out(word: str, root: str) -> bool:
+    """Whether a word names something in the project that a link takes elsewhere."""
+    named = absolute(word, root)
+    if not _is_below(named, [root]) or not os.path.lexists(named):
+        return False
+    return not _is_below(os.path.realpath(named), [os.path.realpath(root)])
 
 
 def _is_below(path: str, directories: Sequence[str]) -> bool:
@@ -231,4 +257,6 @@ def _unknown(name: str, words: Sequence[str], root: str) -> str | None:
     """What of a client's words kaa does not know; None if it knows what they do."""
     if (safe := _SAFE_OPTIONS.get(name)) is None:
         return obscurity(name, words, root)
-    return next((word for word in words if word.startswith("-") and word != "-" and not safe.fullmatch(word)), None)
+    deletes = _DELETING if name == "rsync" and words and _REMOTE.fullmatch(words[-1]) else frozenset[str]()
+    options = (word for word in words if word.startswith("-") and word != "-" and word not in deletes)
+    return next((word for word in options if not safe.fullmatch(word)), None)
