@@ -79,10 +79,9 @@ def test_a_rule_with_the_path_of_the_program_still_runs_it(kaa: Attacked) -> Non
     assert done.code == 0, done.err
 
 
-def test_a_rule_with_a_path_in_the_project_runs_what_it_names(kaa: Attacked) -> None:
-    kaa.program(kaa.project / ".venv" / "bin" / "tool", f"touch {kaa.canaries}/tool\n")
+def test_a_rule_with_a_path_in_the_project_does_not_run_what_commands_put_there(kaa: Attacked) -> None:
+    done, told = kaa.work("outside bash: .venv/bin/tool", kaa.planted("tool"), ".venv/bin/tool")
 
-    done, _ = kaa.work("outside bash: .venv/bin/tool", ".venv/bin/tool")
-
-    assert kaa.caught == ["tool"]
-    assert done.code == 0, done.err
+    assert kaa.caught == []
+    assert f"{kaa.project}/.venv/bin/tool, which commands in the sandbox can write" in told
+    assert done.code == 3

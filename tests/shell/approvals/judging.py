@@ -83,7 +83,9 @@ def verdict(
         return Kept(left.issubset(generated), tuple(sorted(left)))
 
     call = asyncio.run(Sparing(ask_git, ignores, keeps).spare(call))
-    return judge(call, policy, parse_rules(allow, deny, "test"), ROOT, exposed=lambda _: None)
+    return judge(
+        call, policy, parse_rules(allow, deny, "test"), ROOT, exposed=lambda _: None, runs_writable=lambda _: None
+    )
 
 
 def bash(command: str, **circumstances: object) -> Allowed | Denied | Doubtful:

@@ -706,6 +706,17 @@ class TestBefore:
         assert "A rule with the absolute path of the program does" in results(end)[0].text
         assert (stage.person.questions, stage.ran) == ([], [])
 
+    @pytest.mark.parametrize("command", ["./deploy.sh", "sh deploy.sh", "/project/deploy.sh"])
+    def test_a_rule_for_a_file_that_commands_can_write_asks_each_time(self, command: str) -> None:
+        stage = Stage(AllowOnce(), Deny(), allow=[f"outside bash: {command}"], policy="auto")
+
+        stage.commands(command, command)
+
+        assert stage.ran == [(command, "outside")]
+        assert [question.escalations for question in stage.person.questions] == [(OUTSIDE,)] * 2
+        assert "deploy.sh, which commands in the sandbox can write" in stage.person.questions[0].reasons[0]
+        assert stage.person.questions[0].suggestion is None
+
     def test_where_nothing_confines_every_write_and_command_is_asked_in_auto(self) -> None:
         stage = Stage(AllowOnce(), AllowForSession(), policy="auto")
         stage.sandbox.confined = False

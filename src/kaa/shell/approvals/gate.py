@@ -397,6 +397,7 @@ class Gate:
             answered=self._memory.answer_to(call),
             needs=self._unmet(call),
             exposed=self._exposed,
+            runs_writable=lambda judged: self._runs_writable(judged, files_named),
         )
         return Denied(wording.forbidden(call, verdict.reason)) if isinstance(verdict, Denied) else verdict
 
@@ -458,7 +459,8 @@ class Gate:
             if verdict.only_connects:
                 return await self._ask_to_connect(call, verdict)
             foreseen = next((need.reason for need in verdict.needs if need.escalation == OUTSIDE), verdict.exposed)
-            if foreseen is not None and (objection := self._objection_to_leaving(call)) is not None:
+            objection = self._objection_to_leaving(call) if foreseen is not None and not verdict.is_ruled else None
+            if foreseen is not None and objection is not None:
                 is_alone = call.script is None or len(call.script.commands) < 2
                 return Denied(wording.not_offered(objection) if is_alone else wording.not_together(foreseen, objection))
             leaves = (call.outside or verdict.exposed) and call.risk != "outside"

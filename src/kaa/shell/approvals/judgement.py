@@ -60,6 +60,7 @@ class Doubtful(msgspec.Struct, frozen=True):
         rules_count: whether a rule could allow it at all.
         exposed: why nothing lets it out of the sandbox unasked although rules or an answer allow that.
         only_connects: it may run; the doubt is only about the hosts that it needs.
+        is_ruled: a rule lets it leave the sandbox, but commands can write a file that it names.
     """
 
     reasons: tuple[str, ...]
@@ -70,6 +71,7 @@ class Doubtful(msgspec.Struct, frozen=True):
     rules_count: bool = True
     exposed: str | None = None
     only_connects: bool = False
+    is_ruled: bool = False
 
 
 Judgement: TypeAlias = Allowed | Denied | Doubtful
@@ -84,6 +86,7 @@ def judge(
     answered: Permission | None = None,
     needs: tuple[Need, ...] = (),
     exposed: Callable[[JudgedCall], str | None],
+    runs_writable: Callable[[JudgedCall], str | None],
 ) -> Judgement:
     """Judge a call.
 
@@ -95,13 +98,17 @@ def judge(
         answered: an earlier answer to a call with the same arguments.
         needs: those of its needs that are not permitted.
         exposed: says which program of a call that would leave the sandbox can be written by commands, if one can.
+        runs_writable: says which file that a call names and runs can be written by commands, if one can.
     """
     denial = forbidden(call, rules.deny, root)
     if denial is not None and denial[0] is RuleMatch.YES:
         return Denied(f"the rule {denial[1].text!r} forbids it")
     granted = answered or (permission(call, rules.allow, root) if denial is None else None)
     leaves = any(need.escalation == OUTSIDE for need in needs)
-    risk = exposed(call) if leaves or (granted is not None and granted.outside) else None
+    is_outside = granted is not None and granted.outside
+    risk = exposed(call) if leaves or is_outside else None
+    rewritten = runs_writable(call) if is_outside and risk is None else None
+    risk = risk or rewritten
     if granted is not None and risk is None and policy != "step" and (granted.outside or not needs):
         return Allowed(granted.outside)
     lost = [loss.sentence for loss in call.losses]
@@ -121,6 +128,7 @@ def judge(
         rules_count=rules_count,
         exposed=risk,
         only_connects=not own and risk is None and all(need.escalation.kind == "network" for need in needs),
+        is_ruled=rewritten is not None,
     )
 
 
