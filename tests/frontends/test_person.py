@@ -19,6 +19,7 @@ from kaa.ext.questions import (
     Answer,
     Approval,
     ApprovalAnswer,
+    Choice,
     Confirmation,
     Confirmed,
     Deny,
@@ -135,6 +136,20 @@ class TestPrograms:
         with pytest.raises(NobodyToAskError, match="--person-answers"):
             answer_of(question, 0)
 
+    def test_none_spends_what_is_the_persons(self, answer_of: Callable[..., object]) -> None:
+        question = Choice("May MCP server x ask your model?", ("Yes", "No"), only_person=True, conversation="c")
+
+        with pytest.raises(NobodyToAskError, match="--person-answers"):
+            answer_of(question, 0)
+
+    @given(_APPROVALS, st.integers(0, 9))
+    def test_none_keeps_a_rule_beyond_the_session(
+        self, answer_of: Callable[..., object], question: Approval, index: int
+    ) -> None:
+        answer = answer_of(question, index)
+
+        assert not isinstance(answer, AllowAlways | AllowInProject)
+
     @given(_APPROVALS, st.integers(0, 9))
     def test_a_person_behind_one_lets_a_call_leave_once(
         self, answer_of: Callable[..., object], question: Approval, index: int
@@ -169,6 +184,26 @@ def test_no_lasting_answer_of_kaas_own_lets_a_call_leave(answer: Answer) -> None
         return await asking
 
     assert asyncio.run(scenario()) == Dismissed()
+
+
+@pytest.mark.parametrize("answer", [AllowAlways("bash: make *"), AllowInProject()])
+def test_no_answer_of_kaas_own_keeps_a_rule_unless_a_person_answers(answer: Answer) -> None:
+    question = Approval("x", "1", "bash", "command", {}, suggestion="bash: make *", conversation="c")
+
+    async def answered(*, person_answers: bool) -> object:
+        dialogs = Dialogs(lambda _: None, person_answers=person_answers)
+        asked = dialogs.ask(question)
+        asking = asyncio.ensure_future(asked)
+        await asyncio.sleep(0)
+        try:
+            dialogs.take(DialogResponse("question-1", answer=answer))
+        finally:
+            dialogs.close()
+        return await asking
+
+    assert asyncio.run(answered(person_answers=True)) == answer
+    with pytest.raises(UnfitAnswerError, match="--person-answers"):
+        asyncio.run(answered(person_answers=False))
 
 
 @pytest.mark.parametrize("question", [_LEAVING, Trust("x", root="/", uses=("hooks",)), Confirmation("x")])

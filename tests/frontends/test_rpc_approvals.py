@@ -17,7 +17,7 @@ def test_the_server_and_its_host_are_in_the_title() -> None:
 
 
 def test_all_tools_of_the_server_can_be_allowed_for_the_session() -> None:
-    answers = labelled_answers(_QUESTION)
+    answers = labelled_answers(_QUESTION, lasting=True)
 
     assert answers["Allow for the session: mcp__web__search"] == AllowForSession("mcp__web__search")
     assert answers["Allow for the session: mcp__web__*"] == AllowForSession("mcp__web__*")
@@ -27,5 +27,5 @@ def test_in_the_mode_step_a_call_is_run_or_skipped_or_the_run_stops() -> None:
     question = Approval("read a", "1", "read", "read", {"path": "a"}, stepping=True)
 
     assert question_text(question).splitlines()[0] == "Step: run read?"
-    assert labelled_answers(question) == {"Run": AllowOnce(), "Skip": Deny(), "Stop the run": Abort()}
-    assert AllowByAuto() in labelled_answers(structs.replace(question, auto=True)).values()
+    assert labelled_answers(question, lasting=False) == {"Run": AllowOnce(), "Skip": Deny(), "Stop the run": Abort()}
+    assert AllowByAuto() in labelled_answers(structs.replace(question, auto=True), lasting=False).values()

@@ -258,6 +258,7 @@ class Choice(Question[Chosen], tag="choice", frozen=True):
         descriptions: what each option means, in the order of the options; empty if there is nothing to say.
         current: the option in force.
         requested: the person has just asked for this list, so it may open at once.
+        only_person: a choice spends what is the person's; a program that drives kaa cannot make it.
     """
 
     answers: ClassVar[tuple[type[_Answer], ...]] = (Chosen,)
@@ -267,6 +268,7 @@ class Choice(Question[Chosen], tag="choice", frozen=True):
     descriptions: tuple[str, ...] = ()
     current: str | None = None
     requested: bool = False
+    only_person: bool = False
 
     def fit(self, answer: Answer) -> Chosen | Dismissed:
         """See `Question.fit`."""

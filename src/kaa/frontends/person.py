@@ -14,10 +14,12 @@ from kaa.ext.questions import (
     Answer,
     AnyQuestion,
     Approval,
+    Choice,
     Confirmation,
     Deny,
     Dismissed,
     Trust,
+    TrustDecision,
 )
 
 # Hosts are not among them: what is there is not the user's machine.
@@ -31,7 +33,8 @@ _ONLY_A_PERSON = (
     " user can start kaa with --person-answers"
 )
 UNTRUSTED = f"The project's configuration is not trusted: {_ONLY_A_PERSON}, or with --trust"
-_LASTING = (AllowAlways, AllowByAuto, AllowForSession, AllowInProject)
+_BEYOND_THE_CALL = (AllowAlways, AllowByAuto, AllowForSession, AllowInProject)
+_BEYOND_THE_SESSION = (AllowAlways, AllowInProject, TrustDecision)
 
 
 def answer_for_program(question: AnyQuestion) -> Deny | Dismissed | None:
@@ -44,7 +47,7 @@ def answer_for_program(question: AnyQuestion) -> Deny | Dismissed | None:
         case Approval():
             opens = question.leaves_sandbox or any(one.kind in _OF_THE_MACHINE for one in question.escalations)
             return Deny(_REASON) if opens or question.loses_outside else None
-        case Confirmation(only_person=True):
+        case Confirmation(only_person=True) | Choice(only_person=True):
             raise NobodyToAskError(f"{question.title} Answered no: {_ONLY_A_PERSON}")
         case Trust(status=status):
             if status:
@@ -56,4 +59,9 @@ def answer_for_program(question: AnyQuestion) -> Deny | Dismissed | None:
 
 def outlasts_leaving(question: AnyQuestion, answer: Answer) -> bool:
     """Whether an answer through a program would let more than this one call leave the sandbox."""
-    return isinstance(question, Approval) and question.leaves_sandbox and isinstance(answer, _LASTING)
+    return isinstance(question, Approval) and question.leaves_sandbox and isinstance(answer, _BEYOND_THE_CALL)
+
+
+def outlasts_session(answer: Answer) -> bool:
+    """Whether an answer holds for later sessions too, where nobody sees that a program gave it."""
+    return isinstance(answer, _BEYOND_THE_SESSION)

@@ -57,6 +57,7 @@ async def _permit(
         f"May MCP server {server} ask your model?",
         (_NO, _ONCE, _ALWAYS),
         f"{model} answers with at most {tokens:,} tokens, at your cost. The server sends:\n{_shown(asked)}",
+        only_person=True,
     )
     try:
         answer = await context.asker.ask(question)

@@ -9,8 +9,6 @@ from msgspec.structs import replace
 from kaa.core.forms import ChoiceField, ChoicesField, Field, FieldOption, TextField, YesNoField
 from kaa.ext.asking import NobodyToAskError
 from kaa.ext.questions import (
-    AllowAlways,
-    AllowInProject,
     Answer,
     AnyQuestion,
     Confirmation,
@@ -24,7 +22,6 @@ from kaa.ext.questions import (
     OpenUrl,
     Question,
     TextInput,
-    TrustDecision,
     UnfitAnswerError,
 )
 from kaa.frontends.person import answer_for_program
@@ -36,8 +33,6 @@ from kaa.tui.sanitize import sanitize
 AnswerT = TypeVar("AnswerT")
 
 _FIELD = "answer"
-# Nobody can see whether a person or a model answers for the client: it decides about nothing that outlasts the session.
-_LASTING = (AllowAlways, AllowInProject, TrustDecision)
 
 
 class ElicitingAsker:
@@ -75,9 +70,7 @@ class ElicitingAsker:
             return question.fit(no)
         if isinstance(asked, OpenUrl):
             raise NobodyToAskError(f"kaa opens no addresses for an MCP client, so it cannot be asked: {asked.title}")
-        options = {
-            label: answer for label, answer in labelled_answers(asked).items() if not isinstance(answer, _LASTING)
-        }
+        options = labelled_answers(asked, lasting=False)
         given = await caller.elicit(_form(asked, options))
         try:
             return question.fit(_answer(asked, options, given))

@@ -40,7 +40,7 @@ from kaa.ext.questions import (
     TrustDecision,
     UnfitAnswerError,
 )
-from kaa.frontends.person import UNTRUSTED, answer_for_program, outlasts_leaving
+from kaa.frontends.person import UNTRUSTED, answer_for_program, outlasts_leaving, outlasts_session
 from kaa.frontends.rpc.session import notice
 from kaa.tui.sanitize import one_line, sanitize
 
@@ -100,7 +100,7 @@ class Dialogs:
         request_id = f"question-{self._number}"
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting[request_id] = asked, answered
-        self._send(_request(request_id, asked, self._seconds))
+        self._send(_request(request_id, asked, self._seconds, lasting=self._person_answers))
         try:
             async with asyncio.timeout(self._seconds):
                 return question.fit(await answered)
@@ -123,7 +123,7 @@ class Dialogs:
         if asked is None:
             raise UnfitAnswerError(f"no question waits under the id {response.id!r}")
         question, answered = asked
-        answer = question.fit(_answer(question, response))
+        answer = question.fit(_answer(question, response, lasting=self._person_answers))
         if not answered.done():
             answered.set_result(answer)
 
@@ -142,7 +142,7 @@ class Dialogs:
         self._send({"type": "question_withdrawn", "id": request_id, "reason": reason})
 
 
-def _request(request_id: str, question: AnyQuestion, seconds: float) -> dict[str, object]:
+def _request(request_id: str, question: AnyQuestion, seconds: float, *, lasting: bool) -> dict[str, object]:
     dialog: Mapping[str, object]
     match question:
         case Confirmation(details=details):
@@ -156,7 +156,7 @@ def _request(request_id: str, question: AnyQuestion, seconds: float) -> dict[str
         case OpenUrl(url=url, message=message):
             dialog = {"method": "confirm", "message": "\n".join([*_quoted(message), one_line(url)])}
         case _:
-            dialog = {"method": "select", "options": list(labelled_answers(question))}
+            dialog = {"method": "select", "options": list(labelled_answers(question, lasting=lasting))}
     asker = "" if question.agent is None else f"{one_line(question.agent)}: "
     common = {"type": "extension_ui_request", "id": request_id, "title": asker + question_text(question)}
     return {**common, **dialog, "timeout": int(seconds * 1000), "question": question}
@@ -242,10 +242,18 @@ def _filled(text: str) -> Filled:
     return Filled({name: value for name, value in values.items() if value is not None})
 
 
-def labelled_answers(question: AnyQuestion) -> Mapping[str, Answer]:
-    """The answers of a question that is a list to choose from, by their labels."""
-    labelled = _labelled(question).items()
-    return {label: answer for label, answer in labelled if not outlasts_leaving(question, answer)}
+def labelled_answers(question: AnyQuestion, *, lasting: bool) -> Mapping[str, Answer]:
+    """Return the answers of a question that is a list to choose from, by their labels.
+
+    Args:
+        question: what is asked.
+        lasting: also those that hold for later sessions.
+    """
+    return {
+        label: answer
+        for label, answer in _labelled(question).items()
+        if not outlasts_leaving(question, answer) and (lasting or not outlasts_session(answer))
+    }
 
 
 def _labelled(question: AnyQuestion) -> Mapping[str, Answer]:
@@ -297,10 +305,12 @@ def _labelled(question: AnyQuestion) -> Mapping[str, Answer]:
             return {}
 
 
-def _answer(question: AnyQuestion, response: DialogResponse) -> Answer:
+def _answer(question: AnyQuestion, response: DialogResponse, *, lasting: bool) -> Answer:
     if response.answer is not None:
         if outlasts_leaving(question, response.answer):
             raise UnfitAnswerError("invalid answer: a call may leave the sandbox once only: use allowOnce or deny")
+        if not lasting and outlasts_session(response.answer):
+            raise UnfitAnswerError("invalid answer: use allowForSession, or start kaa with --person-answers")
         return response.answer
     if response.cancelled:
         return Dismissed()
@@ -314,7 +324,7 @@ def _answer(question: AnyQuestion, response: DialogResponse) -> Answer:
         case ((TextInput() | Editing()), DialogResponse(value=str(value))):
             return Entered(value)
         case ((Approval() | Trust() | Choice()), DialogResponse(value=str(value))):
-            options = labelled_answers(question)
+            options = labelled_answers(question, lasting=lasting)
             if value not in options:
                 raise UnfitAnswerError(f"invalid option {value!r}: use one of {list(options)}")
             return options[value]
