@@ -1,9 +1,11 @@
 import os
 from collections.abc import Mapping
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
+from kaa.hands.confinement.layout import concealment
 from kaa.hands.confinement.listing import HomeList
 from kaa.hands.policy import Policy
 from kaa.workspace.sandbox.secrets import Concealment, conceal
@@ -122,6 +124,30 @@ def test_secrets_beside_a_directory_of_programs_are_hidden(home: Path) -> None:
 
     assert {f"{home}/{tool}" for tool in tools} <= set(concealed.listed)
     assert {f"{home}/{tool}/{secret}" for tool, secret in tools.items()} <= set(concealed.hidden)
+
+
+def test_logins_of_an_unknown_tool_on_the_path_are_hidden_also_later_ones(home: Path) -> None:
+    _make(home, ".tool/bin/tool", ".tool/lib/x.json", ".tool/package.json", ".tool/config.json", ".cargo/config.toml")
+    concealed = _concealed(home=str(home), environment={"PATH": f"{home}/.tool/bin:{home}/.cargo/bin:{home}/bin"})
+
+    hidden, shown = concealment(Policy("full", "workspace-write", **concealed._asdict()))
+
+    assert [path for path in hidden if path.startswith(str(home))] == [f"{home}/.tool/config.json"]
+    assert shown == (f"{home}/.tool/package.json",)
+    later = ("space_tokens", "auth.yml", "bin", "lib")
+    assert [name for name in later if any(fnmatch(f"{home}/.tool/{name}", one) for one in concealed.hidden)] == [
+        *("space_tokens", "auth.yml")
+    ]
+    assert not any(pattern.startswith((f"{home}/bin", f"{home}/.cargo/*")) for pattern in concealed.hidden)
+
+
+def test_the_user_can_show_the_logins_of_a_tool(home: Path) -> None:
+    _make(home, ".tool/bin/tool", ".tool/config.json")
+    concealed = _concealed("!~/.tool", home=str(home), environment={"PATH": f"{home}/.tool/bin"})
+
+    hidden, _ = concealment(Policy("full", "workspace-write", **concealed._asdict()))
+
+    assert not any(path.startswith(str(home)) for path in hidden)
 
 
 def test_a_default_can_be_taken_back_without_showing_known_secrets(home: Path) -> None:

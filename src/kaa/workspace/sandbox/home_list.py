@@ -5,6 +5,7 @@ configuration of programs that log in somewhere, and of editors and desktops. `s
 what is listed.
 """
 
+import fnmatch
 import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -115,6 +116,9 @@ _LISTED: dict[str, tuple[str, ...]] = {
     ),
 }
 _PROGRAMS = ("bin", "sbin", "shims")
+# Beside the programs of a tool that is not listed, its logins may be in such files; most are written after the start.
+_OF_LOGINS = ("*.json", "*.toml", "*.yaml", "*.yml", "*auth*", "*credential*", "*key*", "*secret*", "*token*")
+_NEEDED_BY_PROGRAMS = ("package.json",)  # Node reads it before it runs a script below
 
 
 def unlisted(home: str) -> tuple[str, ...]:
@@ -133,6 +137,27 @@ def listed(home: str, environment: Mapping[str, str]) -> tuple[str, ...]:
     names = (f"{folder}/{name}".lstrip("/") for folder, names in _LISTED.items() for name in names)
     searched = map(glob.escape, _of_programs(home, environment.get("PATH", "").split(os.pathsep)))
     return tuple(dict.fromkeys((*(f"{base}/{name}" for name in names), *searched)))
+
+
+def possible_logins(home: str, environment: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return patterns of files beside programs of unlisted tools that may hold logins, and what of them is needed.
+
+    Args:
+        home: the user's home directory.
+        environment: the user's own.
+    """
+    tools = [path for path in _of_programs(home, environment.get("PATH", "").split(os.pathsep)) if _is_open(path, home)]
+    patterns = tuple(f"{glob.escape(tool)}/{name}" for tool in tools for name in _OF_LOGINS)
+    return patterns, tuple(f"{glob.escape(tool)}/{name}" for tool in tools for name in _NEEDED_BY_PROGRAMS)
+
+
+def _is_open(path: str, home: str) -> bool:
+    """Whether an entry is seen only because its programs are on the PATH."""
+    folder, name = os.path.split(path)
+    place = folder.removeprefix(home).lstrip("/")
+    unlisted_names = (os.path.basename(one) for one in _UNLISTED if os.path.dirname(one) == place)
+    is_unlisted = any(fnmatch.fnmatchcase(name, one) for one in unlisted_names)
+    return is_unlisted and not any(fnmatch.fnmatchcase(name, one) for one in _LISTED.get(place, ()))
 
 
 def _of_programs(home: str, searched: Iterable[str]) -> Iterator[str]:

@@ -9,7 +9,7 @@ import glob
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kaa.workspace.sandbox.home_list import listed, unlisted
+from kaa.workspace.sandbox.home_list import listed, possible_logins, unlisted
 
 _IN_HOME = (
     # keys and tokens of tools
@@ -36,8 +36,16 @@ _IN_HOME = (
     ".git-credentials",
     ".config/git/credentials",
     ".npmrc",
+    # what `npm config set --global` writes, below the prefix of each Node
     ".npm-global/etc/npmrc",
+    ".npm-packages/etc/npmrc",
+    ".n/etc/npmrc",
     ".nvm/versions/node/*/etc/npmrc",
+    ".nodenv/versions/*/etc/npmrc",
+    ".asdf/installs/nodejs/*/etc/npmrc",
+    ".volta/tools/image/node/*/etc/npmrc",
+    ".local/share/fnm/node-versions/*/installation/etc/npmrc",
+    ".local/share/mise/installs/node/*/etc/npmrc",
     ".yarnrc.yml",
     ".pypirc",
     ".config/pip",
@@ -97,6 +105,8 @@ _IN_HOME = (
     ".fly/config.yml",
     ".foundry/keystores",
     ".lmstudio/.internal",
+    ".modular/modular.cfg",
+    ".orbstack/ssh",
     ".pulumi/credentials.json",
     ".railway/config.json",
     ".sui/sui_config",
@@ -176,13 +186,14 @@ def conceal(home: str, private: Iterable[str], chosen: Iterable[str], environmen
     defaults = (*(f"{base}/{name}" for name in _IN_HOME), *_OF_ROOT)
     added = [_absolute(path, home) for path in chosen if not path.startswith("!")]
     shown = [_absolute(path[1:], home) for path in chosen if path.startswith("!")]
-    hidden = [*(path for path in (*defaults, *added) if path not in shown), *map(glob.escape, private)]
     usual = unlisted(home)
+    logins, needed = possible_logins(home, environment)
+    hidden = [*(path for path in (*defaults, *logins, *added) if path not in shown), *map(glob.escape, private)]
     return Concealment(
         tuple(dict.fromkeys(hidden)),
         tuple(pattern for pattern in usual if pattern not in shown),
         listed(home, environment),
-        tuple(path for path in shown if path not in usual),
+        (*(path for path in shown if path not in usual), *needed),
     )
 
 
