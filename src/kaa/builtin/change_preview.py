@@ -44,7 +44,7 @@ async def change_preview(workspace: Workspace, tool: str, arguments: dict[str, J
             case "write":
                 write = parse_arguments(with_path(arguments), WriteArguments)
                 before = await _read(workspace, write.path)
-                return "" if before is None else await asyncio.to_thread(_replaced, before.decode(), write.content)
+                return "" if before is None else await asyncio.to_thread(text_change, before.decode(), write.content)
             case _:
                 return ""
     except (ArgumentError, ToolError, EditError, OSError, UnicodeError, msgspec.ValidationError):
@@ -65,7 +65,8 @@ def _edited(before: bytes, edit: EditArguments) -> str:
     return diff_of_changes(edited.text, edited.changes, context_lines=_CONTEXT_LINES, line_characters=None).diff
 
 
-def _replaced(before: str, after: str) -> str:
+def text_change(before: str, after: str) -> str:
+    """Return the diff between two texts; empty if they are equal, or too long to be compared."""
     old, new = split_lines(before, "\n"), split_lines(after, "\n")
     if max(len(old), len(new)) > _MAX_LINES or _has_old_endings(before):
         return ""

@@ -98,6 +98,12 @@ async def future_path(workspace: Workspace, path: str) -> str:
     return posixpath.join(parent.real_path, name)
 
 
+def is_git_hook(real_path: str) -> bool:
+    """Whether git runs a file as a hook. A file without the permission to be executed is ignored by git."""
+    directory = posixpath.dirname(real_path)
+    return posixpath.basename(directory) == "hooks" and "/.git/" in real_path
+
+
 async def explained(workspace: Workspace, path: str, error: OSError) -> ToolError:
     """What to tell the model of an operating system error on `path`."""
     match error:

@@ -5,8 +5,9 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 # What a yes changes beyond this call being run: the call leaves the sandbox; and in this session a host, a port or a
-# unix socket of the user's machine may be reached, a directory may be written, a path may be read.
-EscalationKind: TypeAlias = Literal["outside", "network", "port", "socket", "directory", "read"]
+# unix socket of the user's machine may be reached, a directory may be written, a path may be read. Of `file`, kaa itself
+# writes the content that the question shows, once.
+EscalationKind: TypeAlias = Literal["outside", "network", "port", "socket", "directory", "read", "file"]
 
 _ROOT_SOCKETS = frozenset({"docker.sock", "containerd.sock", "podman.sock", "crio.sock", "lxd.socket", "unix.socket"})
 
@@ -33,6 +34,8 @@ class Escalation(msgspec.Struct, rename="camel", frozen=True):
                 return f"allows writing in {self.what} for this session"
             case "read":
                 return f"allows reading {self.what} for this session"
+            case "file":
+                return f"has kaa write {self.what} with exactly the content below, once"
 
     @property
     def warning(self) -> str | None:

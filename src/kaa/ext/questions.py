@@ -211,7 +211,12 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
     def leaves_sandbox(self) -> bool:
         """Whether a yes lets the call do something on this machine that no sandbox confines."""
         is_remote = self.server is not None and bool(self.server.host)
-        return OUTSIDE in self.escalations or (self.risk == "outside" and not is_remote)
+        return OUTSIDE in self.escalations or self.writes_files or (self.risk == "outside" and not is_remote)
+
+    @property
+    def writes_files(self) -> bool:
+        """Whether a yes has kaa write the files of `arguments`, which a command made and the guard moved away."""
+        return any(one.kind == "file" for one in self.escalations)
 
     @property
     def broader_rule(self) -> str | None:

@@ -23,7 +23,7 @@ from kaa.ext.questions import (
 )
 
 # Hosts are not among them: what is there is not the user's machine.
-_OF_THE_MACHINE = ("outside", "directory", "read", "socket", "port")
+_OF_THE_MACHINE = ("outside", "directory", "read", "socket", "port", "file")
 _REASON = (
     "a program drives kaa, and only a person may permit this: it would reach beyond the project on this machine. If a"
     " person answers the questions of that program, the user can start kaa with --person-answers"

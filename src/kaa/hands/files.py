@@ -118,7 +118,8 @@ class Files:
         elif "digest" in frame.header:
             expected = writing.Expectation(text(frame.header, "digest"))
         target = path if is_real(frame.header) else os.path.realpath(path)
-        written = writing.write(target, frame.body, expected, self._umask)
+        executable = "executable" in frame.header
+        written = writing.write(target, frame.body, expected, self._umask, executable=executable)
         return FileReply({"info": None if written is None else written._replace(path=path)._asdict()})
 
     def _stat(self, frame: Frame) -> FileReply:

@@ -25,7 +25,9 @@ class Expectation(NamedTuple):
     digest: str | None
 
 
-def write(path: str, data: bytes, expected: Expectation | None, umask: int) -> Info | None:
+def write(
+    path: str, data: bytes, expected: Expectation | None, umask: int, *, executable: bool = False
+) -> Info | None:
     """Replace the content of a file, creating it and its directories if needed.
 
     The content goes to a new file beside the old one, which takes over its mode, owner and extended attributes and
@@ -36,6 +38,7 @@ def write(path: str, data: bytes, expected: Expectation | None, umask: int) -> I
         data: the new content.
         expected: what must be there right before the exchange; None for anything.
         umask: of new files.
+        executable: whoever may read it may execute it.
 
     Returns:
         What is there now.
@@ -47,7 +50,7 @@ def write(path: str, data: bytes, expected: Expectation | None, umask: int) -> I
     is_change = expected is not None and expected.digest is not None
     try:
         with real(path, create=not is_change) as place:
-            _replace(place, data, expected, umask)
+            _replace(place, data, expected, umask, executable=executable)
             return info_of(place)
     except FileNotFoundError as error:
         if not is_change:
@@ -55,7 +58,7 @@ def write(path: str, data: bytes, expected: Expectation | None, umask: int) -> I
         raise FileChangedError(errno.ENOENT, "The file no longer exists") from error
 
 
-def _replace(place: Place, data: bytes, expected: Expectation | None, umask: int) -> None:
+def _replace(place: Place, data: bytes, expected: Expectation | None, umask: int, *, executable: bool) -> None:
     old = _status(place)
     if old is not None:
         refuse_irregular(old)
@@ -65,6 +68,9 @@ def _replace(place: Place, data: bytes, expected: Expectation | None, umask: int
     try:
         _fill(descriptor, data)
         _take_over_attributes(descriptor, place, old, umask)
+        if executable:
+            mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+            os.fchmod(descriptor, mode | (mode & 0o444) >> 2)
         os.fsync(descriptor)
         _exchange(temporary, place, expected)
     except BaseException:

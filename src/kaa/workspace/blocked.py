@@ -90,8 +90,8 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     def text(self) -> str:
         """What was blocked, and what would allow it: for the model and the user."""
         if not self.kept_as:
-            return _visible(f"{self._reason} {_OUTSIDE}" if self.kind == "protected" else self._reason)
-        return _visible(
+            return visible(f"{self._reason} {_OUTSIDE}" if self.kind == "protected" else self._reason)
+        return visible(
             f"{self._reason} It was moved to {self.kept_as}. ({self.way_back} puts it back, outside the sandbox.)"
         )
 
@@ -99,9 +99,9 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     def notice(self) -> str:
         """The same for the user, where no call is to blame: the guard does not know who wrote it."""
         if not self.kept_as:
-            return _visible(self._reason)
+            return visible(self._reason)
         reason = "it makes a repository" if self.kind == "git" else "other programs execute or obey it"
-        return _visible(
+        return visible(
             f"kaa moved {self.what} to {self.kept_as}: {reason}, and a command in the sandbox may have written it."
             f" If it is yours, stop the background processes (/bg lists them), then restore it: {self.way_back}"
         )
@@ -191,7 +191,7 @@ def _outside_the_project(path: str) -> str:
     return f"Writing{where} is blocked: only the project and /tmp can be written. {way}"
 
 
-def _visible(text: str) -> str:
+def visible(text: str) -> str:
     r"""The text on one line: control characters, which names may have, stand as their escapes, such as `\x1b`."""
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 

@@ -332,7 +332,9 @@ class LocalWorkspace:
                 offset += length
         return found
 
-    async def write(self, path: str, data: bytes, expected: Expected = None) -> FileInfo:
+    async def write(
+        self, path: str, data: bytes, expected: Expected = None, *, executable: bool = False
+    ) -> FileInfo:
         """See `Workspace.write`."""
         request: dict[str, object] = {**self._naming, "op": "write", "path": path}
         match expected:
@@ -340,6 +342,8 @@ class LocalWorkspace:
                 request["absent"] = True
             case FileDigest(value):
                 request["digest"] = value
+        if executable:
+            request["executable"] = True
         frame = await self._changing(path, request, data)
         info = parse(frame.header, _InfoReply).info
         if info is None:

@@ -162,7 +162,9 @@ class MemoryWorkspace:
         found = {path: self._files.get(self._absolute(path)) for path in paths}
         return {path: file.data[:max_bytes] for path, file in found.items() if file is not None}
 
-    async def write(self, path: str, data: bytes, expected: Expected = None) -> FileInfo:
+    async def write(
+        self, path: str, data: bytes, expected: Expected = None, *, executable: bool = False
+    ) -> FileInfo:
         """See `Workspace.write`."""
         target = self._absolute(path)
         if target in self._directories:
@@ -177,7 +179,8 @@ class MemoryWorkspace:
                 raise ContentChangedError(errno.ENOENT, "The file no longer exists", path)
             case FileDigest(value) if present is not None and new_digest(present.data).hexdigest() != value:
                 raise ContentChangedError(errno.ESTALE, "The file was changed since it was read", path)
-        self._store(target, data, _FILE_MODE if present is None else present.mode, shown=path)
+        mode = _FILE_MODE if present is None else present.mode
+        self._store(target, data, mode | 0o111 if executable else mode, shown=path)
         return self._info(target)
 
     async def stat(self, path: str) -> FileInfo | None:

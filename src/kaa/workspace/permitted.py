@@ -129,12 +129,14 @@ class PermittedWorkspace:
             found |= dict.fromkeys((path,) if content else (), next(iter(content.values()), b""))
         return found
 
-    async def write(self, path: str, data: bytes, expected: Expected = None) -> FileInfo:
+    async def write(
+        self, path: str, data: bytes, expected: Expected = None, *, executable: bool = False
+    ) -> FileInfo:
         """See `Workspace.write`."""
         if not self._target.writes:
             raise self._beyond("Writing", path)
         async with self._approved(path, "Writing") as real:
-            return await self._unconfined.write(real, data, expected)
+            return await self._unconfined.write(real, data, expected, executable=executable)
 
     async def stat(self, path: str) -> FileInfo | None:
         """What is at the approved path. Nothing else exists here: tools also look for what a path may have meant."""

@@ -422,8 +422,16 @@ class Workspace(Protocol):
         """The first `max_bytes` of each of `paths` that is a readable regular file, in one round trip."""
         ...
 
-    async def write(self, path: str, data: bytes, expected: Expected = None) -> FileInfo:
+    async def write(
+        self, path: str, data: bytes, expected: Expected = None, *, executable: bool = False
+    ) -> FileInfo:
         """Replace a file's content atomically, creating parents; mode and symlinks stay.
+
+        Args:
+            path: the file.
+            data: its content.
+            expected: what must be there before.
+            executable: whoever may read the file may execute it.
 
         Raises:
             BlockedError: the sandbox does not let it be written.

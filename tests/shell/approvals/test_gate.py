@@ -39,7 +39,8 @@ from kaa.shell.settings import ApprovalPolicy
 from kaa.workspace.checkpoints.contract import Kept
 from kaa.workspace.git import ChangedFiles
 from kaa.workspace.network.asking import HostAsker
-from kaa.workspace.permitted import Target
+from kaa.workspace.memory import MemoryWorkspace
+from kaa.workspace.permitted import PermittedWorkspace, Target
 from kaa.workspace.protocol import FileInfo, Workspace
 from kaa.workspace.sandbox.options import SandboxChange
 from tests.shell.approvals.judging import RISKS, ROOT
@@ -72,6 +73,7 @@ class Sandbox:
         self.private_temporary: tuple[str, ...] = ("/tmp",)
         self.links: dict[str, str] = {}
         self.exposed: dict[str, str] = {}
+        self.outside: Workspace | None = None
         self.looked_at: list[str] = []
         self.hosts: list[str] = []
         self.services: list[str] = []
@@ -125,6 +127,8 @@ class Sandbox:
         return cast("Workspace", "outside, unattended")
 
     def unconfined(self, target: Target | None) -> Workspace:
+        if self.outside is not None:
+            return self.outside if target is None else PermittedWorkspace(self.outside, target)
         return cast("Workspace", f"outside at {target.real_path}" if target else "outside")
 
 
@@ -206,6 +210,16 @@ class Stage:
             return text_result("ran", details={key: value for key, value in details.items() if value} or None)
 
         return TypedTool(name, name, CommandArguments, work)
+
+
+def _with_a_file_that_was_moved_away(*answers: Answer, headless: bool = False) -> tuple[Stage, MemoryWorkspace]:
+    """A stage whose commands make `.envrc`, and the project."""
+    stage = Stage(*answers, policy="auto", headless=headless)
+    project = MemoryWorkspace({".envrc.kaa-blocked": b"a"}, root=ROOT)
+    stage.sandbox.outside = project
+    found: dict[str, Json] = {"kind": "protected", "what": f"{ROOT}/.envrc", "keptAs": f"{ROOT}/.envrc.kaa-blocked"}
+    stage.blocks = lambda _command, _permitted: [found]
+    return stage, project
 
 
 class TestServersAtAnAddress:
@@ -1044,18 +1058,46 @@ class TestAfter:
         assert stage.commands("make").reason == "done"
         assert stage.person.questions == []
 
-    @pytest.mark.parametrize(
-        "found", [{"kind": "protected", "what": "/p/.envrc", "keptAs": "/p/.envrc.kaa-blocked"}, {"kind": "flood"}]
-    )
-    def test_what_the_guard_moved_away_is_not_asked_about_since_no_second_run_brings_it_back(
-        self, found: dict[str, Json]
-    ) -> None:
+    def test_what_the_guard_stopped_is_not_asked_about_since_no_second_run_brings_it_back(self) -> None:
         stage = Stage(policy="auto")
-        stage.blocks = lambda _c, _p: [found]
+        stage.blocks = lambda _c, _p: [{"kind": "flood"}]
 
         assert stage.commands("make").reason == "done"
         assert stage.person.questions == []
         assert stage.ran == [("make", None)]
+
+    @pytest.mark.parametrize(("answer", "written"), [(AllowOnce(), b"a"), (Deny("no"), None)])
+    def test_what_the_guard_moved_away_is_written_after_a_yes_without_a_second_run(
+        self, answer: Answer, written: bytes | None
+    ) -> None:
+        stage, project = _with_a_file_that_was_moved_away(answer)
+
+        end = stage.commands("make")
+
+        [question] = stage.person.questions
+        assert list(question.arguments.values()) == ["+1 a"]
+        assert run(project.read_existing([".envrc"], 10)).get(".envrc") == written
+        assert stage.ran == [("make", None)]
+        assert ("kaa wrote" in results(end)[0].text, results(end)[0].is_error) == (bool(written), not written)
+
+    @pytest.mark.parametrize("state", ["read-only", "narrowed", "never", "headless"])
+    def test_what_the_guard_moved_away_is_only_asked_about_where_it_may_be_written(self, state: str) -> None:
+        stage, project = _with_a_file_that_was_moved_away(headless=state == "headless")
+        stage.sandbox.mode = "read-only" if state == "read-only" else "workspace-write"
+        stage.sandbox.is_narrowed = state == "narrowed"
+        stage.policy = "never" if state == "never" else "auto"
+
+        stage.commands("make")
+
+        assert stage.person.questions == []
+        assert run(project.stat(".envrc")) is None
+
+    def test_no_answer_lets_later_files_be_written_without_a_question(self) -> None:
+        stage, _ = _with_a_file_that_was_moved_away(AllowAlways("write: **"), AllowByAuto(), Deny())
+
+        stage.commands("make")
+
+        assert [bool(question.problem) for question in stage.person.questions] == [False, True, True]
 
     def test_one_reason_for_many_files_is_said_once(self) -> None:
         stage = Stage(AllowOnce(), policy="auto")

@@ -3,7 +3,7 @@
 import msgspec
 
 from kaa.builtin.file_locks import FileLocks
-from kaa.builtin.file_paths import explained, future_path, locate
+from kaa.builtin.file_paths import explained, future_path, is_git_hook, locate
 from kaa.builtin.tools.argument_names import with_path
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
 from kaa.ext.context import ToolContext
@@ -39,7 +39,8 @@ def write_tool(locks: FileLocks) -> TypedTool[_WriteCall, ToolContext]:
         try:
             real_path = await future_path(workspace, path) if present is None else present.info.real_path
             async with locks.hold(real_path):
-                written = await workspace.write(path, data)
+                executable = is_git_hook(real_path) and data.startswith(b"#!")
+                written = await workspace.write(path, data, executable=executable)
         except OSError as error:
             raise await explained(workspace, path, error) from error
         done = f"{'Created' if present is None else 'Overwrote'} {path} ({len(data)} bytes)."

@@ -9,13 +9,13 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
 from kaa.builtin.tools import REQUEST_TOOL
 from kaa.core.hooks import Block, Refuse, RunAgain
-from kaa.core.messages import Json, ToolCall
+from kaa.core.messages import Json, TextContent, ToolCall
 from kaa.core.tool import Permit, ToolResult
 from kaa.ext.api import Risk
 from kaa.ext.asking import Asker
@@ -55,6 +55,9 @@ from kaa.shell.settings import ApprovalPolicy, SettingsError
 from kaa.workspace.blocked import Blocked, sentences
 from kaa.workspace.permitted import Target
 from kaa.workspace.sandbox.options import SandboxChange
+
+if TYPE_CHECKING:
+    from kaa.shell.approvals.set_aside import SetAside
 
 # Reading a command of this length takes a few milliseconds, and up to 200 if it was made for that.
 _LONG_CHARACTERS = 1024
@@ -108,6 +111,7 @@ class Gate:
         self._questions = QuestionTurns()
         self._hosts = HostJudge(memory, self._questions, lambda: self.asker if self._can_ask else None, abort)
         self._escalated: set[Escalation] = set()
+        self._set_aside: SetAside | None = None
         self._requested: dict[str, str] = {}  # commands to ask about when they are called, with the model's reasons
         self._escalated_when_started: dict[str, frozenset[Escalation]] = {}
 
@@ -160,7 +164,7 @@ class Gate:
             return self._asking(examined, verdict)
         return permit
 
-    async def after(self, call: ToolCall, result: ToolResult) -> RunAgain | Refuse | None:
+    async def after(self, call: ToolCall, result: ToolResult) -> ToolResult | RunAgain | Refuse | None:
         """Offer to lift what blocked a call; the hook after tools."""
         details = blocked_in(result.details)
         blocked = details.blocked
@@ -172,6 +176,8 @@ class Gate:
         if self._sandbox.is_narrowed and (escalations or any(one.kind == "network" for one in blocked)):
             return Refuse(wording.narrowed("; ".join(sentences(blocked))), wording.ADVICE)
         if not escalations:
+            if any(one.kept_as for one in blocked) and (ended := await self._offer_set_aside(call, result, blocked)):
+                return ended
             return self._unliftable(blocked, refusal)
         if had.issuperset(escalations):  # it was lifted already, and that was not all
             escalations = (OUTSIDE,)
@@ -197,6 +203,33 @@ class Gate:
         permit = self._permit(examined, verdict) if OUTSIDE in missing else None
         self._note_start(call, had_permit or permit is not None)
         return RunAgain(permit)
+
+    async def _offer_set_aside(
+        self, call: ToolCall, result: ToolResult, blocked: Sequence[Blocked]
+    ) -> ToolResult | Refuse | None:
+        """Ask whether kaa may write what the guard moved away; None where nobody is asked."""
+        is_writable = self._sandbox.mode == "workspace-write" and not self._sandbox.is_narrowed
+        if not (self._can_ask and is_writable):
+            return None
+        if self._set_aside is None:
+            from kaa.shell.approvals.set_aside import SetAside  # lazy: few commands make such files
+
+            self._set_aside = SetAside(self._sandbox, self._ask_for, self._forbids)
+        match await self._set_aside.offer(call, blocked):
+            case None:
+                return None
+            case Denied(reason=reason):
+                return Refuse(reason, wording.ADVICE)
+            case str(told):
+                return ToolResult((*result.content, TextContent(told)), result.details, result.is_error)
+
+    def _forbids(self, call: JudgedCall) -> str | None:
+        """Why a rule, or the definition of an agent, forbids a call; None if none does."""
+        for limits in self._limits:
+            if (limit := beyond(call, limits, self._sandbox.root)) is not None:
+                return wording.limited(call, limit)
+        denial = forbidden(call, self._memory.rules.deny, self._sandbox.root)
+        return None if denial is None else wording.still_forbidden(denial[1])
 
     def _unliftable(self, blocked: Sequence[Blocked], refusal: str | None) -> Refuse | None:
         """The end of a call that no permission would repair. `refusal`: the user's words, if they refused a host."""
@@ -623,7 +656,7 @@ class Gate:
         """
         for lift in escalations:
             match lift.kind:
-                case "outside":
+                case "outside" | "file":
                     continue
                 case "network":
                     self._sandbox.allow_host(lift.what)

@@ -46,6 +46,8 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
                 self._once_read(lambda: self._answer(AllowForSession(self.request.suggestion))),
             ),
         ]
+        if self.request.writes_files:
+            choices = [DialogChoice("y", "Yes, write it", self._once_read(lambda: self._answer(AllowOnce())))]
         if self.request.stepping:
             choices = [DialogChoice("y", "Run it", self._once_read(lambda: self._answer(AllowOnce())))]
         if self.request.lasting:
@@ -131,6 +133,9 @@ def _title(request: Approval) -> str:
     tool = request.tool if request.agent is None else f"{request.tool} for {request.agent}"
     if request.only_connects:
         return f"Allow network access for {tool}?"
+    if request.writes_files:
+        whose = "" if request.agent is None else f" for {request.agent}"
+        return f"Outside the sandbox: write this{whose}?"
     if request.server is not None and request.server.host:
         return f"Allow {tool} at {request.server.host}?"
     if OUTSIDE in request.escalations or request.risk == "outside":

@@ -58,7 +58,8 @@ class ApprovalView:
         for reason in request.reasons:
             yield self._said(reason, "text", width, bullet=True)
         again = " It was run and blocked; a yes runs it again from its beginning." if request.was_run else ""
-        yield self._said(f"{request.tool} {deed(request)}.{again}", "muted", width)
+        if not request.writes_files:
+            yield self._said(f"{request.tool} {deed(request)}.{again}", "muted", width)
         yield from self._judged(width)
         if request.suggestion is not None:  # a label is cut off on a narrow screen
             yield self._said(f"For the session, s allows: {rules_in_words(request.suggestion)}", "muted", width)
@@ -83,6 +84,11 @@ class ApprovalView:
     def _what(self, width: int) -> Iterator[list[str]]:
         """The call itself: the command, the change, or whatever the tool is told."""
         arguments = self._request.arguments
+        if self._request.writes_files:
+            for path, change in arguments.items():
+                yield self._said(path, "toolTitle", width)
+                yield from self._change(str(change).split("\n"), width)
+            return
         match self._request.risk, arguments:
             case "command", {"command": str(command)}:
                 style = join(self._context.palette["toolTitle"], BOLD)

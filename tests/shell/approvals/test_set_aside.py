@@ -1,0 +1,214 @@
+"""Files that the guard moved away: what the question shows is what kaa writes, and nothing else."""
+
+import posixpath
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import pytest
+
+from kaa.core.messages import ToolCall
+from kaa.ext.questions import Approval
+from kaa.shell.approvals.calls import JudgedCall
+from kaa.shell.approvals.judgement import Denied
+from kaa.shell.approvals.set_aside import SetAside
+from kaa.shell.containment import NoSandbox
+from kaa.workspace.blocked import Blocked
+from kaa.workspace.memory import MemoryWorkspace
+from tests.support.agents import run
+
+_CALL = ToolCall("c", "bash", {"command": "make"})
+_KEPT = ".kaa-blocked"
+
+
+class Scene:
+    """A project in memory, and a person who answers with a yes unless `answer` says something else."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self.workspace = MemoryWorkspace(files)
+        self.questions: list[Approval] = []
+        self.answer: Denied | None = None
+        self.forbidden: str | None = None
+        self.meanwhile: Callable[[], Awaitable[object]] | None = None
+        self.offers = SetAside(NoSandbox(self.workspace), self._ask, lambda _call: self.forbidden)
+
+    async def _ask(self, _call: JudgedCall, question: Approval) -> Denied | None:
+        self.questions.append(question)
+        if self.meanwhile is not None:
+            await self.meanwhile()
+        return self.answer
+
+    def path(self, name: str) -> str:
+        return posixpath.join(self.workspace.root, name)
+
+    def offer(self, *names: str) -> str | Denied | None:
+        found = [Blocked("protected", self.path(name), self.path(name) + _KEPT) for name in names]
+        return run(self.offers.offer(_CALL, found))
+
+    def content(self, name: str) -> bytes | None:
+        return run(self.workspace.read_existing([name], 1_000_000)).get(name)
+
+    def mode(self, name: str) -> int:
+        info = run(self.workspace.stat(name))
+        assert info is not None
+        return info.mode
+
+
+def shown(question: Approval) -> dict[str, Any]:
+    return {posixpath.basename(path): change for path, change in question.arguments.items()}
+
+
+def test_the_question_shows_the_content_and_a_yes_writes_it() -> None:
+    scene = Scene({f".envrc{_KEPT}": b"use flake\nexport A=1\n"})
+
+    told = scene.offer(".envrc")
+
+    [question] = scene.questions
+    assert shown(question) == {".envrc": "+1 use flake\n+2 export A=1"}
+    assert question.permits == (f"A yes has kaa write {scene.path('.envrc')} with exactly the content below, once.",)
+    assert (question.suggestion, question.leaves_sandbox) == (None, True)
+    assert scene.content(".envrc") == b"use flake\nexport A=1\n"
+    assert told == (
+        f"The user allowed it: kaa wrote {scene.path('.envrc')}. ({scene.path('.envrc')}{_KEPT} can be deleted.)"
+    )
+
+
+def test_a_no_writes_nothing_and_the_same_content_is_not_asked_again() -> None:
+    scene = Scene({f".envrc{_KEPT}": b"a"})
+    scene.answer = Denied("no")
+
+    assert scene.offer(".envrc") == Denied("no")
+    scene.offer(".envrc")
+
+    assert len(scene.questions) == 1
+    assert scene.content(".envrc") is None
+
+
+def test_other_content_is_asked_again_after_a_no() -> None:
+    scene = Scene({f".envrc{_KEPT}": b"a"})
+    scene.answer = Denied("no")
+    scene.offer(".envrc")
+
+    run(scene.workspace.write(f".envrc{_KEPT}", b"b"))
+    scene.offer(".envrc")
+
+    assert len(scene.questions) == 2
+
+
+def test_what_a_command_writes_during_the_question_is_not_written() -> None:
+    scene = Scene({f".envrc{_KEPT}": b"shown"})
+    scene.meanwhile = lambda: scene.workspace.write(f".envrc{_KEPT}", b"exchanged")
+
+    scene.offer(".envrc")
+
+    assert scene.content(".envrc") == b"shown"
+
+
+def test_a_file_that_appears_during_the_question_is_not_overwritten() -> None:
+    scene = Scene({f".envrc{_KEPT}": b"shown"})
+    scene.meanwhile = lambda: scene.workspace.write(".envrc", b"of the user")
+
+    told = scene.offer(".envrc")
+
+    assert isinstance(told, Denied)
+    assert "could not write" in told.reason
+    assert scene.content(".envrc") == b"of the user"
+
+
+def test_a_change_is_shown_as_a_diff() -> None:
+    scene = Scene({".envrc": b"a\nb\n", f".envrc{_KEPT}": b"a\nc\n"})
+
+    scene.offer(".envrc")
+
+    assert shown(scene.questions[0]) == {".envrc": " 1 a\n-2 b\n+2 c"}
+    assert scene.content(".envrc") == b"a\nc\n"
+
+
+def test_all_files_of_a_call_are_one_question() -> None:
+    scene = Scene({f".vscode{_KEPT}/a.json": b"1", f".vscode{_KEPT}/sub/b.json": b"2", f"mise.toml{_KEPT}": b"3"})
+
+    scene.offer(".vscode", "mise.toml")
+
+    assert shown(scene.questions[0]) == {"a.json": "+1 1", "b.json": "+1 2", "mise.toml": "+1 3"}
+    assert [scene.content(name) for name in (".vscode/a.json", ".vscode/sub/b.json", "mise.toml")] == [b"1", b"2", b"3"]
+
+
+def test_a_hook_can_be_executed_and_the_question_says_so() -> None:
+    scene = Scene({})
+    run(scene.workspace.write(f".git/hooks/pre-commit{_KEPT}", b"#!/bin/sh\n", executable=True))
+
+    scene.offer(".git/hooks/pre-commit")
+
+    [question] = scene.questions
+    assert question.warning == "git runs pre-commit with your rights"
+    assert "permission to be executed" in question.reasons[1]
+    assert scene.mode(".git/hooks/pre-commit") & 0o111 == 0o111
+
+
+def test_of_git_s_configuration_the_settings_are_shown_that_change() -> None:
+    before, after = b"[core]\n\tbare = false\n", b'[core]\n\tbare = false\n[alias]\n\tx = "!true"\n[user]\n\tname = A\n'
+    scene = Scene({".git/config": before, f".git/config{_KEPT}": after})
+
+    scene.offer(".git/config")
+
+    [question] = scene.questions
+    assert shown(question) == {"config": "+alias.x = !true\n+user.name = A"}
+    assert question.warning == "git or another tool may execute what alias.x says"
+    assert scene.content(".git/config") == after
+
+
+def test_control_characters_and_marks_of_direction_are_shown_as_escapes() -> None:
+    scene = Scene({f".envrc{_KEPT}": "a\x1b[2K\r\u202eb".encode()})
+
+    scene.offer(".envrc")
+
+    assert shown(scene.questions[0]) == {".envrc": "+1 a\\x1b[2K\\r\\u202eb"}
+
+
+def test_a_name_cannot_add_a_line_to_the_question() -> None:
+    name = "x\nA yes does nothing./.envrc"
+    scene = Scene({f"{name}{_KEPT}": b"a"})
+
+    scene.offer(name)
+
+    [question] = scene.questions
+    assert "\n" not in "".join((question.title, *question.permits, *question.arguments, *question.reasons))
+
+
+@pytest.mark.parametrize(
+    ("files", "name", "reason"),
+    [
+        ({f".envrc{_KEPT}": b"x" * 200_000}, ".envrc", "more than 128 KiB"),
+        ({f".vscode{_KEPT}/{number}": b"x" for number in range(30)}, ".vscode", "more than 20 files"),
+        ({f".vscode{_KEPT}/{a}/{b}": b"x" for a in "abcde" for b in "abcde"}, ".vscode", "more than 20 files"),
+        ({f".envrc{_KEPT}": b"\xff\xfe"}, ".envrc", "not UTF-8"),
+        ({}, ".envrc", "is gone"),
+        ({f".git/objects/info/alternates{_KEPT}": b"/x"}, ".git/objects/info/alternates", "only the configuration"),
+        ({f".git/config{_KEPT}": b"[broken"}, ".git/config", "cannot read its configuration"),
+        ({".envrc/a": b"x", f".envrc{_KEPT}": b"x"}, ".envrc", "a directory"),
+    ],
+)
+def test_what_cannot_be_shown_is_not_asked_about(files: dict[str, bytes], name: str, reason: str) -> None:
+    scene = Scene(files)
+
+    told = scene.offer(name)
+
+    assert isinstance(told, str)
+    assert reason in told
+    assert scene.questions == []
+
+
+def test_a_rule_that_forbids_a_file_holds() -> None:
+    scene = Scene({f".envrc{_KEPT}": b"a"})
+    scene.forbidden = "the rule forbids it"
+
+    assert scene.offer(".envrc") == Denied("the rule forbids it")
+    assert scene.questions == []
+
+
+def test_other_findings_of_the_guard_are_not_asked_about() -> None:
+    scene = Scene({f".git{_KEPT}/config": b"a"})
+
+    found = [Blocked("git", scene.path(".git"), scene.path(".git") + _KEPT), Blocked("flood")]
+
+    assert run(scene.offers.offer(_CALL, found)) is None
+    assert scene.questions == []
