@@ -12,7 +12,7 @@ import msgspec
 from kaa.core.forms import Field, FieldError, checked
 from kaa.core.messages import Json
 from kaa.ext.choices import TrustAnswer
-from kaa.ext.escalations import OUTSIDE, Escalation
+from kaa.ext.escalations import OUTSIDE, Escalation, EscalationKind
 from kaa.ext.tools import Risk, ToolServer
 
 AnswerT = TypeVar("AnswerT")
@@ -231,12 +231,15 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
             return ()
         return tuple(one.what for one in self.escalations)
 
+    def _joined(self, kind: EscalationKind) -> tuple[Escalation, ...]:
+        what = ", ".join(one.what for one in self.escalations if one.kind == kind)
+        return (Escalation(kind, what),) if what else ()
+
     @property
     def permits(self) -> tuple[str, ...]:
-        """What a yes changes, in sentences; one for all hosts."""
-        hosts = ", ".join(one.what for one in self.escalations if one.kind == "network")
-        network = (Escalation("network", hosts),) if hosts else ()
-        lifts = (*(one for one in self.escalations if one.kind != "network"), *network)
+        """What a yes changes, in sentences; one for all hosts, and one for all files."""
+        others = (one for one in self.escalations if one.kind not in ("network", "file"))
+        lifts = (*others, *self._joined("network"), *self._joined("file"))
         return tuple(f"A yes {one.text}." for one in lifts)
 
 

@@ -133,8 +133,7 @@ def test_all_files_of_a_call_are_one_question() -> None:
 
 
 def test_a_hook_can_be_executed_and_the_question_says_so() -> None:
-    scene = Scene({})
-    run(scene.workspace.write(f".git/hooks/pre-commit{_KEPT}", b"#!/bin/sh\n", executable=True))
+    scene = Scene({f".git/hooks/pre-commit{_KEPT}": b"#!/bin/sh\n"})
 
     scene.offer(".git/hooks/pre-commit")
 
@@ -194,6 +193,18 @@ def test_what_cannot_be_shown_is_not_asked_about(files: dict[str, bytes], name: 
 
     assert isinstance(told, str)
     assert reason in told
+    assert scene.questions == []
+
+
+def test_a_file_that_was_moved_away_in_pieces_is_not_asked_about() -> None:
+    scene = Scene({f".envrc{_KEPT}": b"a", f".envrc{_KEPT}-2": b"b"})
+    path = scene.path(".envrc")
+
+    pieces = [Blocked("protected", path, f"{path}{_KEPT}"), Blocked("protected", path, f"{path}{_KEPT}-2")]
+    told = run(scene.offers.offer(_CALL, pieces))
+
+    assert isinstance(told, str)
+    assert "Write all of it with the write tool" in told
     assert scene.questions == []
 
 

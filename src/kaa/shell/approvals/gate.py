@@ -505,7 +505,7 @@ class Gate:
                 risk=call.risk,
                 arguments=call.arguments,
                 parts=verdict.parts,
-                reasons=verdict.reasons,
+                reasons=(*verdict.reasons, *wording.made_executable(call)),
                 warning=verdict.warning,
                 escalations=escalations,
                 suggestion=verdict.suggestion,

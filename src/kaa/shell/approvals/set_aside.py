@@ -32,6 +32,8 @@ _MAX_FILES = 20
 _MAX_FILE_BYTES = 128 * 1024
 _MAX_BYTES = 256 * 1024
 _MAX_DEPTH = 4
+# Of a file that a command writes in steps, the guard may move away each step.
+_BY_TOOL = "Write all of it with the write tool, which asks the user"
 _CONFIGURATIONS = ("config", "config.worktree")
 
 Ask: TypeAlias = Callable[[JudgedCall, Approval], Awaitable[Denied | None]]
@@ -132,6 +134,8 @@ class SetAside:
             async for path, copy in _files(workspace, one.what, one.kept_as):
                 if len(files) == _MAX_FILES:
                     raise NotOfferedError(f"there are more than {_MAX_FILES} files")
+                if any(file.path == path for file in files):
+                    raise NotOfferedError(f"{visible(path)} was moved away more than once. {_BY_TOOL}")
                 files.append(await _proposed(workspace, path, copy))
                 size += len(files[-1].content)
                 if size > _MAX_BYTES:
@@ -208,6 +212,8 @@ async def _proposed(workspace: Workspace, path: str, copy: str) -> ProposedFile:
             raise NotOfferedError(f"at {visible(path)} is a link, a directory or a special file")
         old, _ = await _content(workspace, path)
         before = FileDigest(new_digest(old).hexdigest())
+    # The guard is often faster than the `chmod` of a command, and git ignores a hook without the permission.
+    executable = executable or (is_git_hook(path) and content.startswith(b"#!"))
     if _is_configuration(path):
         change, warning = _settings(old, content)
     else:

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Sequence
 
+from kaa.builtin.file_paths import is_git_hook
 from kaa.ext.escalations import OUTSIDE, Escalation
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.judgement import Doubtful
@@ -52,6 +53,14 @@ def warnings(call: JudgedCall, escalations: Sequence[Escalation]) -> list[str]:
     if OUTSIDE in escalations and call.private is not None:
         lost.append(f"outside the sandbox {call.private} is another file: temporary files made inside stay there")
     return lost
+
+
+def made_executable(call: JudgedCall) -> tuple[str, ...]:
+    """What a person should know of a call that writes a hook of git; empty for other calls."""
+    if call.tool != "write" or call.target is None or not is_git_hook(call.target.real_path):
+        return ()
+    is_script = str(call.arguments.get("content", "")).startswith("#!")
+    return ("git runs this hook with your rights: the permission to be executed is set.",) if is_script else ()
 
 
 def restorable(call: JudgedCall) -> str:
