@@ -51,9 +51,7 @@ class FailingWorkspace(MemoryWorkspace):
     async def read(self, path: str, offset: int = 0, length: int | None = None) -> FileContent:
         raise self._error
 
-    async def write(
-        self, path: str, data: bytes, expected: Expected = None, *, executable: bool = False
-    ) -> FileInfo:
+    async def write(self, path: str, data: bytes, expected: Expected = None, *, executable: bool = False) -> FileInfo:
         raise self._error
 
     async def list(self, path: str) -> list[DirEntry]:

@@ -5,8 +5,8 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 # What a yes changes beyond this call being run: the call leaves the sandbox; and in this session a host, a port or a
-# unix socket of the user's machine may be reached, a directory may be written, a path may be read. Of `file`, kaa itself
-# writes the content that the question shows, once.
+# unix socket of the user's machine may be reached, a directory may be written, a path may be read. Of `file`, kaa
+# itself writes the content that the question shows, once.
 EscalationKind: TypeAlias = Literal["outside", "network", "port", "socket", "directory", "read", "file"]
 
 _ROOT_SOCKETS = frozenset({"docker.sock", "containerd.sock", "podman.sock", "crio.sock", "lxd.socket", "unix.socket"})

@@ -25,9 +25,7 @@ class Expectation(NamedTuple):
     digest: str | None
 
 
-def write(
-    path: str, data: bytes, expected: Expectation | None, umask: int, *, executable: bool = False
-) -> Info | None:
+def write(path: str, data: bytes, expected: Expectation | None, umask: int, *, executable: bool = False) -> Info | None:
     """Replace the content of a file, creating it and its directories if needed.
 
     The content goes to a new file beside the old one, which takes over its mode, owner and extended attributes and

@@ -166,7 +166,7 @@ class Gatekeeper:
             return msgspec.structs.replace(verdict, denied=False)
         return verdict
 
-    async def after(self, call: ToolCall, result: ToolResult) -> RunAgain | Refuse | None:
+    async def after(self, call: ToolCall, result: ToolResult) -> ToolResult | RunAgain | Refuse | None:
         """The first hook after tools."""
         verdict = await self.load().after(call, result)
         if isinstance(verdict, Refuse) and self.plans:

@@ -332,9 +332,7 @@ class LocalWorkspace:
                 offset += length
         return found
 
-    async def write(
-        self, path: str, data: bytes, expected: Expected = None, *, executable: bool = False
-    ) -> FileInfo:
+    async def write(self, path: str, data: bytes, expected: Expected = None, *, executable: bool = False) -> FileInfo:
         """See `Workspace.write`."""
         request: dict[str, object] = {**self._naming, "op": "write", "path": path}
         match expected:

@@ -162,9 +162,7 @@ class MemoryWorkspace:
         found = {path: self._files.get(self._absolute(path)) for path in paths}
         return {path: file.data[:max_bytes] for path, file in found.items() if file is not None}
 
-    async def write(
-        self, path: str, data: bytes, expected: Expected = None, *, executable: bool = False
-    ) -> FileInfo:
+    async def write(self, path: str, data: bytes, expected: Expected = None, *, executable: bool = False) -> FileInfo:
         """See `Workspace.write`."""
         target = self._absolute(path)
         if target in self._directories:

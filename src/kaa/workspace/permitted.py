@@ -129,9 +129,7 @@ class PermittedWorkspace:
             found |= dict.fromkeys((path,) if content else (), next(iter(content.values()), b""))
         return found
 
-    async def write(
-        self, path: str, data: bytes, expected: Expected = None, *, executable: bool = False
-    ) -> FileInfo:
+    async def write(self, path: str, data: bytes, expected: Expected = None, *, executable: bool = False) -> FileInfo:
         """See `Workspace.write`."""
         if not self._target.writes:
             raise self._beyond("Writing", path)

@@ -422,9 +422,7 @@ class Workspace(Protocol):
         """The first `max_bytes` of each of `paths` that is a readable regular file, in one round trip."""
         ...
 
-    async def write(
-        self, path: str, data: bytes, expected: Expected = None, *, executable: bool = False
-    ) -> FileInfo:
+    async def write(self, path: str, data: bytes, expected: Expected = None, *, executable: bool = False) -> FileInfo:
         """Replace a file's content atomically, creating parents; mode and symlinks stay.
 
         Args:

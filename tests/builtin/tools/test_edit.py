@@ -120,9 +120,7 @@ class BusyWorkspace(MemoryWorkspace):
             await super().write(path, content.data + b"more\r\n")
         return content
 
-    async def write(
-        self, path: str, data: bytes, expected: Expected = None, *, executable: bool = False
-    ) -> FileInfo:
+    async def write(self, path: str, data: bytes, expected: Expected = None, *, executable: bool = False) -> FileInfo:
         assert expected is not None, "an edit must never overwrite what it has not seen"
         return await super().write(path, data, expected, executable=executable)
 

@@ -38,8 +38,8 @@ from kaa.shell.approvals.sparing import Sparing
 from kaa.shell.settings import ApprovalPolicy
 from kaa.workspace.checkpoints.contract import Kept
 from kaa.workspace.git import ChangedFiles
-from kaa.workspace.network.asking import HostAsker
 from kaa.workspace.memory import MemoryWorkspace
+from kaa.workspace.network.asking import HostAsker
 from kaa.workspace.permitted import PermittedWorkspace, Target
 from kaa.workspace.protocol import FileInfo, Workspace
 from kaa.workspace.sandbox.options import SandboxChange
