@@ -52,3 +52,22 @@ def test_a_program_that_drives_kaa_is_not_asked(kaa: Kaa) -> None:
 
     assert finished.code != 0
     assert not (kaa.project / "sub" / ".envrc").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [(".vscode/settings.json", "{}\n"), (".envrc", "a\n"), (".git/hooks/pre-push", "#!/bin/sh\n")],
+)
+def test_the_write_tool_asks_before_and_shows_the_content(seat: Seat, path: str, content: str) -> None:
+    subprocess.run(["git", "init", "-q", str(seat.project)], check=True)
+    (seat.project / "main.py").touch()  # kaa keeps `.vscode` in no empty project
+    script = [call("bash", command="true"), call("write", path=path, content=content), say("All done.")]
+
+    with seat.open("--approvals", "auto", "make it", script=script, screen=Screen(rows=60), sandbox="") as terminal:
+        terminal.wait_for("Outside the sandbox: allow write?")
+        terminal.wait_for(f"+1 {content.strip()}")
+        answer(terminal, "y")
+        terminal.wait_for("All done.")
+
+    assert (seat.project / path).read_text() == content
+    assert bool((seat.project / path).stat().st_mode & 0o111) is content.startswith("#!")

@@ -45,6 +45,7 @@ _ESCALATIONS = [
     Escalation("read", "/usr/share"),
     Escalation("socket", "/run/x.sock"),
     Escalation("port", "5432"),
+    Escalation("file", "/project/.envrc"),
     Escalation("network", "pypi.org"),
 ]
 _APPROVALS = st.builds(

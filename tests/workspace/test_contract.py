@@ -438,3 +438,15 @@ def test_kept_bytes_stay_as_they_are_under_their_suffix(any_workspace: RunAny) -
         return (await workspace.read(path)).data, path.endswith(".wav")
 
     assert any_workspace(scenario, {}) == (b"\xff\x00RIFF", True)
+
+
+def test_a_file_can_be_written_so_that_it_can_be_executed(any_workspace: RunAny) -> None:
+    async def scenario(workspace: Workspace) -> list[int]:
+        written = [
+            await workspace.write("new", b"x", executable=True),
+            await workspace.write("a.txt", b"x", executable=True),
+            await workspace.write("plain", b"x"),
+        ]
+        return [info.mode & 0o100 for info in written]
+
+    assert any_workspace(scenario, {"a.txt": b"hello"}) == [0o100, 0o100, 0]

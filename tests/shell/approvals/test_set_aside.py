@@ -2,6 +2,7 @@
 
 import posixpath
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from kaa.shell.approvals.judgement import Denied
 from kaa.shell.approvals.set_aside import SetAside
 from kaa.shell.containment import NoSandbox
 from kaa.workspace.blocked import Blocked
+from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.memory import MemoryWorkspace
 from tests.support.agents import run
 
@@ -223,3 +225,32 @@ def test_other_findings_of_the_guard_are_not_asked_about() -> None:
 
     assert run(scene.offers.offer(_CALL, found)) is None
     assert scene.questions == []
+
+
+@pytest.mark.parametrize("link", ["the directory", "the file"])
+def test_a_link_that_appears_during_the_question_leads_nowhere(tmp_path: Path, link: str) -> None:
+    project, canary = tmp_path / "project", tmp_path / "elsewhere"
+    (project / "sub").mkdir(parents=True)
+    canary.mkdir()
+    (project / "sub" / f".envrc{_KEPT}").write_text("a")
+
+    async def exchange(_call: JudgedCall, _question: Approval) -> None:
+        if link == "the file":
+            (project / "sub" / ".envrc").symlink_to(canary / ".envrc")
+        else:
+            (project / "sub").rename(project / "former")
+            (project / "sub").symlink_to(canary)
+
+    async def offer() -> str | Denied | None:
+        workspace = LocalWorkspace.start(str(project), env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
+        try:
+            offers = SetAside(NoSandbox(workspace.unconfined()), exchange, lambda _call: None)
+            path = str(project / "sub" / ".envrc")
+            return await offers.offer(_CALL, [Blocked("protected", path, path + _KEPT)])
+        finally:
+            await workspace.close()
+
+    told = run(offer())
+
+    assert isinstance(told, Denied)
+    assert list(canary.iterdir()) == []

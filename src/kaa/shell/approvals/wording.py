@@ -97,6 +97,8 @@ def narrowed(reason: str) -> str:
 def not_offered(objection: str, blocked: Sequence[Blocked] = ()) -> str:
     """A command is not offered to run outside the sandbox. `objection`: why, a sentence without a full stop."""
     way = "The user can type it behind `!`, which runs it with their rights."
+    if any(one.kind == "protected" and one.what for one in blocked):
+        way += " The tools write and edit ask the user about one file, and show its content."
     return " ".join([*sentences(blocked), f"kaa does not offer to run this outside the sandbox: {objection}. {way}"])
 
 
