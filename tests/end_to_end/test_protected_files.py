@@ -23,7 +23,7 @@ def test_a_command_that_makes_such_files_ends_in_one_question(seat: Seat, yes: b
     sub = seat.project / "sub"
     environment, hook = sub / ".envrc", sub / ".git" / "hooks" / "pre-commit"
 
-    with seat.open("--approvals", "auto", "make them", script=script, screen=Screen(rows=60), sandbox="") as terminal:
+    with seat.open("--approvals", "auto", "make it", script=script, screen=Screen(rows=60), sandbox="") as terminal:
         terminal.wait_for("Outside the sandbox: write this?")
         terminal.wait_for("+alias.x = !true")
         terminal.wait_for("+1 export A=1")
