@@ -151,7 +151,8 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
                 what = self.what or "directories such as .vscode"
                 return (
                     f"Writing {what} is blocked: other programs would execute or obey what is in it. (kaa keeps an"
-                    " empty directory in its place while it runs. The tools write and edit ask the user about its files.)"
+                    " empty directory in its place while it runs. The tools write and edit ask the user about its"
+                    " files.)"
                 )
             case "network" | "late" | "unanswered":
                 return self._network_reason
