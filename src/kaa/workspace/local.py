@@ -46,6 +46,7 @@ from kaa.workspace.protocol import (
     SearchQuery,
     SearchResult,
 )
+from kaa.workspace.sandbox.environment import CACHES, installation_environment
 from kaa.workspace.sandbox.findings import Carrier
 from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
 from kaa.workspace.sandbox.sandbox import Sandbox
@@ -544,7 +545,8 @@ class LocalWorkspace:
         confining = await self.sandbox.environment()
         if self._commands_environment is None or self._commands_environment[0] is not confining:
             own = command_environment(self._own_environment, confined=bool(confining))
-            self._commands_environment = (confining, {**own, **confining})
+            installing = installation_environment(confining[CACHES], own) if confining else {}
+            self._commands_environment = (confining, {**own, **installing, **confining})
         if not self.sandbox.admitted:
             return self._commands_environment[1]
         from kaa.workspace.sandbox.outside_services import variables_of  # lazy: few services are admitted

@@ -28,8 +28,9 @@ class _ToolCache(NamedTuple):
     parts: tuple[str, ...] = (".",)
 
 
+CACHES = "XDG_CACHE_HOME"  # the variable that names the directory of all of them
 _CACHES = (
-    _ToolCache("XDG_CACHE_HOME", ""),
+    _ToolCache(CACHES, ""),
     _ToolCache("PIP_CACHE_DIR", "pip", ".cache/pip"),
     _ToolCache("UV_CACHE_DIR", "uv", ".cache/uv"),
     _ToolCache("POETRY_CACHE_DIR", "poetry", ".cache/pypoetry"),
@@ -59,6 +60,17 @@ _NO_UPDATE_CHECKS = {
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     "HOMEBREW_NO_AUTO_UPDATE": "1",
 }
+# Where `go install`, `uv tool install`, `pipx install`, `npm link` and `npm install -g` put programs, below the caches.
+_PREFIX = "prefix"
+_INSTALLED = {
+    "GOBIN": "bin",
+    "UV_TOOL_BIN_DIR": "bin",
+    "UV_TOOL_DIR": "uv",
+    "PIPX_BIN_DIR": "bin",
+    "PIPX_HOME": "pipx",
+}
+_NPM_PREFIX = "npm_config_prefix"
+_CARGO_BIN = os.path.join("cargo", "bin")  # of `cargo install`, below CARGO_HOME
 _MOUNTED_TEMPORARY = "/tmp"  # noqa: S108 - a directory of its own is mounted there
 
 
@@ -79,6 +91,25 @@ def sandbox_environment(policy: Policy, proxy_port: int | None) -> dict[str, str
     variables |= _NO_UPDATE_CHECKS
     variables["KAA_SANDBOX"] = policy.mode
     return variables | (proxy_environment(proxy_port) if proxy_port is not None else {})
+
+
+def installation_environment(caches: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables by which commands install programs, and find them behind the user's own.
+
+    They are for commands only: a program of kaa's must find nothing there, because commands can write it.
+
+    Args:
+        caches: the directory of the project's caches.
+        environment: the user's own.
+    """
+    prefix = os.path.join(caches, _PREFIX)
+    variables = {name: os.path.join(prefix, place) for name, place in _INSTALLED.items() if name not in environment}
+    names = {name.lower() for name in environment}
+    if _NPM_PREFIX not in names and "nvm_dir" not in names:  # nvm refuses to work with it
+        variables[_NPM_PREFIX] = prefix
+    if path := environment.get("PATH"):
+        variables["PATH"] = os.pathsep.join((path, os.path.join(prefix, "bin"), os.path.join(caches, _CARGO_BIN)))
+    return variables
 
 
 def shared_caches(home: str, environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
