@@ -41,14 +41,13 @@ from kaa.shell.approvals.coverage import Permission, beyond, forbidden, judged_p
 from kaa.shell.approvals.foresight import Need
 from kaa.shell.approvals.grammar import Words
 from kaa.shell.approvals.hosts import HostJudge
-from kaa.shell.approvals.judgement import Allowed, Denied, Doubtful, judge
+from kaa.shell.approvals.judgement import Allowed, Denied, Doubtful, judge, suggested
 from kaa.shell.approvals.memory import Memory
 from kaa.shell.approvals.questions import QuestionTurns
 from kaa.shell.approvals.rule_file import ApprovalRules, ApprovalsError
 from kaa.shell.approvals.rules import Rule, RuleError, RuleMatch, parse_rule
 from kaa.shell.approvals.scripts import files_described, files_named
 from kaa.shell.approvals.sparing import Sparing
-from kaa.shell.approvals.suggestions import suggestion
 from kaa.shell.approvals.targets import find_target, redirected
 from kaa.shell.boundary import SandboxControl
 from kaa.shell.settings import ApprovalPolicy, SettingsError
@@ -551,12 +550,12 @@ class Gate:
         self, call: JudgedCall, blocked: Sequence[Blocked], escalations: tuple[Escalation, ...]
     ) -> Allowed | Denied:
         outside = OUTSIDE in escalations
-        rules = self._memory.rules.allow
+        rules = self._memory.rules
         is_ruled = outside or not self._can_ask  # a rule is all that is left where nobody can be asked
         exposed = (self._exposed(call) or self._runs_writable(call, files_named)) if is_ruled else None
         # No rule and no answer for the session is offered for a program that commands can exchange afterwards.
-        offered = suggestion(call, rules, self._sandbox.root, outside=True) if is_ruled and exposed is None else None
-        denial = forbidden(call, self._memory.rules.deny, self._sandbox.root)
+        offered = suggested(call, rules, self._sandbox.root, outside=True) if is_ruled and exposed is None else None
+        denial = forbidden(call, rules.deny, self._sandbox.root)
         if denial is not None and denial[0] is RuleMatch.YES:  # only now it is known where its path leads
             return Denied(wording.still_forbidden(denial[1]))
         if not self._can_ask:
@@ -567,7 +566,7 @@ class Gate:
             tool=call.tool,
             risk=call.risk,
             arguments=call.arguments,
-            parts=judged_parts(call, rules),
+            parts=judged_parts(call, rules.allow),
             reasons=(*sentences(blocked), *filter(None, (exposed, call.detour))),
             warning="; ".join(wording.warnings(call, escalations)) or None,
             escalations=escalations,

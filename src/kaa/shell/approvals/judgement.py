@@ -22,7 +22,6 @@ from kaa.shell.approvals.coverage import Permission, forbidden, judged_parts, pe
 from kaa.shell.approvals.foresight import Need
 from kaa.shell.approvals.rule_file import ApprovalRules
 from kaa.shell.approvals.rules import Rule, RuleMatch
-from kaa.shell.approvals.suggestions import suggestion
 from kaa.shell.settings import ApprovalPolicy
 
 
@@ -123,13 +122,20 @@ def judge(
         reasons=reasons,
         warning="; ".join(lost) or None,
         parts=judged_parts(call, rules.allow),
-        suggestion=suggestion(call, rules.allow, root, outside=outside) if rules_count else None,
+        suggestion=suggested(call, rules, root, outside=outside) if rules_count else None,
         needs=needs,
         rules_count=rules_count,
         exposed=risk,
         only_connects=not own and risk is None and all(need.escalation.kind == "network" for need in needs),
         is_ruled=rewritten is not None,
     )
+
+
+def suggested(call: JudgedCall, rules: ApprovalRules, root: str, *, outside: bool) -> str | None:
+    """Return the rules that would allow a call, as a person may write them; None if there are none."""
+    from kaa.shell.approvals.suggestions import suggestion  # lazy: most calls are not asked about
+
+    return suggestion(call, rules.allow, root, outside=outside)
 
 
 def _reasons(
