@@ -175,13 +175,17 @@ def test_definitions_of_a_project_are_used_after_trust(kaa: Kaa, server: ModelSe
 
 
 def test_a_definition_with_the_name_of_kaa_s_own_can_do_no_more(kaa: Kaa, server: ModelServer) -> None:
-    write(kaa.home / "agents", {"explore.md": "---\nname: explore\ndescription: Searches\n---\nSearch.\n"})
-    script = [call("agent", agent="explore", task="Look."), call("bash", command="touch b"), say("Seen.")]
-    server.begin([*script, say("Done.")])
+    names = ("explore", "Explore")  # the second is what Claude Code calls it
+    write(kaa.home / "agents", {f"{name}.md": f"---\nname: {name}\ndescription: D\n---\n{name}!\n" for name in names})
+    script = [
+        [call("agent", agent=name, task="Look."), call("bash", command="touch b"), say("Seen.")] for name in names
+    ]
+    server.begin([*script[0], *script[1], say("Done.")])
 
     kaa.run("--approvals", "auto", "-p", "hi")
 
-    assert "Search." in conversation(server.requests[1])[0][1] or "Search." in str(request(server, 1)["messages"][0])
+    for name, number in zip(names, (1, 4), strict=True):
+        assert f"{name}!" in str(request(server, number))
     assert not (kaa.project / "b").exists()
 
 

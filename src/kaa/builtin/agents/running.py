@@ -34,7 +34,6 @@ _MOST_OBJECTIONS = 8  # of hooks to the end of an agent, as in Claude Code
 _DEPTH: ContextVar[int] = ContextVar("_DEPTH", default=0)  # how many agents a call is within
 # What each agent around a call says of the agents that may be started: names or globs. All of it holds.
 _STARTABLE: ContextVar[tuple[tuple[str, ...], ...]] = ContextVar("_STARTABLE", default=())
-_OF_CLAUDE = {"general-purpose": "general"}
 
 _REPORT = (
     "You work for another agent. It gets only your last message: make that a short report of what you found or did,"
@@ -260,7 +259,7 @@ def _known(definitions: Mapping[str, AgentDefinition]) -> dict[str, AgentDefinit
 
 def _no_wider(definition: AgentDefinition) -> AgentDefinition:
     """A definition that takes the place of one of kaa's own may do no more: people know what that can do."""
-    own = DEFINITIONS.get(definition.name)
+    own = DEFINITIONS.get(_OF_CLAUDE.get(definition.name, definition.name).lower())
     if own is None:
         return definition
     return msgspec.structs.replace(definition, permission=narrower(definition.permission, own.permission))
