@@ -146,6 +146,22 @@ def test_a_program_under_another_name_is_judged_by_its_own(tmp_path: Path, targe
     assert runs_sandboxed(own(f"{tmp_path}/check"), ROOT)
 
 
+@pytest.mark.parametrize(
+    ("content", "is_sandboxed"),
+    [
+        (b"\x7fELF\x02\x01", True),
+        (b"#!{here}/python\nimport flake8", True),
+        (b"sh check.sh\n", True),
+        (b"#!/bin/sh\nexit 2\n", False),
+        (b"#!/usr/bin/env python3\n", False),
+    ],
+)
+def test_only_a_script_of_the_users_is_known(tmp_path: Path, content: bytes, is_sandboxed: bool) -> None:
+    (tmp_path / "check").write_bytes(content.replace(b"{here}", bytes(tmp_path)))
+
+    assert runs_sandboxed(own(f"{tmp_path}/check"), ROOT) is is_sandboxed
+
+
 def test_arguments_of_a_program_are_no_line_of_a_shell() -> None:
     assert not runs_sandboxed(own("node", args=["/opt/guard.js", "*", "x.sh"]), ROOT)
     assert runs_sandboxed(own("node", args=["guard.js"]), ROOT)

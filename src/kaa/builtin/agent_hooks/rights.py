@@ -69,6 +69,7 @@ _INSTALLED_IN = frozenset(
     | {".npm-global", ".linuxbrew", "linuxbrew", ".nix-profile", ".sdkman", ".gem", ".yarn", "go", "mise", "shims"}
     | {"node_modules", "site-packages", "venv", ".venv", "miniconda3", "anaconda3", "virtualenvs"}
 )
+_MOST_OF_SCRIPT_LINE = 256  # Linux reads no more of the line after `#!` (BINPRM_BUF_SIZE)
 # One file that does what the name says by which it is called.
 _MULTICALL = frozenset({"busybox", "toybox", "coreutils"})
 # What they execute depends on the directory in which they run, wherever they are.
@@ -168,11 +169,25 @@ def _is_harmless_as(name: str, program: str, arguments: Sequence[str], root: str
             _CURL_OPTIONS.fullmatch(one) if one.startswith("-") else one == "@-" or not one.startswith("@")
             for one in arguments
         )
-    is_known = name in _ON_FILES or ("/" in program and not _is_installed(program))
+    is_known = name in _ON_FILES or ("/" in program and _is_script(program) and not _is_installed(program))
     return is_known and all(
         _OPTION.fullmatch(one) or _is_outside(one, root) or (name not in _ON_FILES and _PLAIN.fullmatch(one))
         for one in arguments
     )
+
+
+def _is_script(program: str) -> bool:
+    """Whether a program is a script that was not installed beside its interpreter, as pip does; a missing one is."""
+    path = os.path.realpath(_expanded(program))
+    try:
+        with open(path, "rb") as file:
+            line = file.read(_MOST_OF_SCRIPT_LINE).partition(b"\n")[0]
+    except FileNotFoundError:
+        return True  # nothing runs
+    except OSError:
+        return False
+    interpreter = os.fsdecode(line[2:].strip()).partition(" ")[0]
+    return line.startswith(b"#!") and os.path.dirname(interpreter) != os.path.dirname(path)
 
 
 def _is_installed(program: str) -> bool:
