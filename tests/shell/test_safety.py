@@ -53,6 +53,8 @@ def test_hidden_paths_are_spelled_out(tmp_path: Path, monkeypatch: pytest.Monkey
         ({"network": 5}, "sandbox.network"),
         ({"writable": ["/no/such/place"]}, "not a directory"),
         ({"writable": ["/"]}, "full-access"),
+        ({"hidden": ["notes/**/key.txt"]}, "one level"),
+        ({"hidden": ["!**/notes"]}, "one level"),
     ],
 )
 def test_mistakes_are_named_with_their_place(tmp_path: Path, sandbox: dict[str, Any], complaint: str) -> None:

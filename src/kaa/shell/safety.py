@@ -91,6 +91,11 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
     )
     for_this_run = (os.path.realpath(Path(directory, expanded(one))) for one in flags.files)
     chosen = [_spelled_out(path, directory) for path in settings.hidden]
+    if over_levels := next((path for path in settings.hidden if "**" in path.lstrip("!").split("/")), None):
+        raise SettingsError(
+            f"{home.settings}: sandbox.hidden: {over_levels} would hide only what `*` hides, one level: name each level"
+            " (`a/*/key`, `a/*/*/key`), or hide the folder"
+        )
     plugins = plugin_places(home)
     for one in plugins:
         one.data.mkdir(0o700, parents=True, exist_ok=True)
