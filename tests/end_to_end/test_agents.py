@@ -2,11 +2,13 @@
 
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.end_to_end.kaa_process import Kaa, conversation
@@ -222,6 +224,26 @@ class TestWorktrees:
             assert merged.code == 0, merged.err
             assert (kaa.project / "file").read_text() == "new\n"
             assert (kaa.project / "more").read_text() == "y"
+
+    def test_several_at_once_commit_in_worktrees_of_their_own(self, kaa: Kaa) -> None:
+        git = ("git", "-C", str(kaa.project), "-c", "user.name=a", "-c", "user.email=a@b")
+        for words in (("init", "-q"), ("config", "user.name", "a"), ("config", "user.email", "a@b"), ("add", "file")):
+            subprocess.run([*git, *words], check=True)
+        subprocess.run([*git, "commit", "-q", "-m", "first"], check=True)
+        agents = [call("agent", agent="general", task=f"Do {number}", worktree=True) for number in range(3)]
+        commits = [call("bash", command="echo new >file; git add file && git commit -q -m second") for _ in agents]
+        together = msgspec.structs.replace(agents[0], calls=tuple(one.calls[0] for one in agents))
+        with ModelServer([together, *commits, *(say("Changed.") for _ in agents), say("Done.")]) as server:
+            kaa.use(server, "openai-completions")
+            done = kaa.run("-p", "go")
+
+            assert done.code == 0, done.err
+            log = [*git, "log", "--branches=kaa/*", "--format=%s", "--no-walk"]
+            listed = subprocess.run(log, capture_output=True, check=True).stdout
+            worktrees = subprocess.run([*git, "worktree", "list"], capture_output=True, check=True).stdout
+            assert set(listed.split()) == {b"second"}
+            assert len(worktrees.splitlines()) == 4
+            assert "blocked" not in "".join(text for request in server.requests for _, text in conversation(request))
 
     def test_one_that_changes_nothing_leaves_none(self, kaa: Kaa) -> None:
         (kaa.home / "agents").mkdir()

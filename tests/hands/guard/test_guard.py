@@ -659,6 +659,24 @@ def test_what_going_on_would_execute_is_moved_away(
 
 
 @_needs_git
+def test_a_worktree_of_kaas_that_git_is_about_to_make_is_left_alone(
+    project: Path, start: Callable[..., Brain], tmp_path: Path
+) -> None:
+    _git("init", cwd=project)
+    brain = start(git_writable=True)
+    link = tmp_path / "kaa" / "worktrees" / "project" / "w" / ".git"
+    link.parent.mkdir(parents=True)
+
+    (project / ".git/worktrees/w").mkdir(parents=True)
+    _write(project / ".git/worktrees/w/gitdir", f"{link}\n")
+    assert brain.check() == {}
+    link.touch()
+    assert brain.check() == {}
+    link.write_text("gitdir: /home/me/.git\n")
+    assert list(brain.check()) == [".git/worktrees/w/gitdir"]
+
+
+@_needs_git
 @pytest.mark.parametrize("name", ["rr-cache", "safe", ".vscode", "worktrees/w/rr-cache", "rebase-merge/x"])
 def test_a_directory_that_is_not_of_gits_data_is_moved_away(
     project: Path, start: Callable[..., Brain], name: str

@@ -36,6 +36,9 @@ UNWANTED_REPOSITORY = frozenset({"a repository"})  # what is wrong with one that
 MAX_MODULE_DEPTH = 4  # names of submodules may have slashes
 _CONFIGURATIONS = ("config", "config.worktree")
 _INDEX = "index"
+# In the path of kaa's worktrees, which commands of a project cannot write. Git writes the `gitdir` of a new worktree
+# before the `.git` that leads back, and leaves it behind when the worktree is removed.
+_COPIES = "/kaa/worktrees/"
 # Addresses of remotes, as git kept them before there was a configuration (gitrepository-layout(5)).
 _ADDRESSES = ("remotes", "branches")
 _RERERE = ("MERGE_RR", "rr-cache")
@@ -279,11 +282,8 @@ class _Collection:
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         except FileNotFoundError:
             # In the private /tmp of commands; there is nothing outside that git would write to.
-            return (
-                frozenset()
-                if any(is_below(path, top) for top in TEMPORARY) and not os.path.exists(os.path.dirname(path))
-                else frozenset({path})
-            )
+            is_private = any(is_below(path, top) for top in TEMPORARY) and not os.path.exists(os.path.dirname(path))
+            return frozenset() if is_private or _COPIES in os.path.realpath(path) else frozenset({path})
         except (OSError, ValueError):
             return frozenset({path})
         try:
@@ -292,6 +292,8 @@ class _Collection:
             return frozenset({path})
         finally:
             os.close(descriptor)
+        if not back and _COPIES in os.path.realpath(path):
+            return frozenset()
         target = os.path.join(os.path.dirname(path), back.removeprefix("gitdir: "))
         same = os.path.realpath(target) == os.path.realpath(place.absolute)
         return frozenset() if same else frozenset({path})

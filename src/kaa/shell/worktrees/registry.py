@@ -1,10 +1,13 @@
 """The worktrees of a project: where they are, and what is known of each."""
 
+import asyncio
+import errno
+import fcntl
 import hashlib
 import os
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -12,6 +15,7 @@ import msgspec
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 _NOT_IN_FOLDERS = re.compile(r"[^A-Za-z0-9._-]+")
 _MOST_NAMES = 1000
+_LOCK_SECONDS = 0.05
 
 
 class WorktreeError(Exception):
@@ -139,6 +143,21 @@ class WorktreeRegistry:
         """
         self._record(name).unlink(missing_ok=True)
 
+    @asynccontextmanager
+    async def changing_git(self) -> AsyncIterator[None]:
+        """Keep others from adding or removing worktrees: git fails if it reads what another git has half written.
+
+        Raises:
+            OSError: the folder cannot be opened.
+        """
+        descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            while not _is_locked(descriptor):  # noqa: ASYNC110 - no event tells that another process let go
+                await asyncio.sleep(_LOCK_SECONDS)
+            yield
+        finally:
+            os.close(descriptor)
+
     def _record(self, name: str) -> Path:
         return self.folder / f"{name}.json"
 
@@ -147,6 +166,18 @@ class WorktreeRegistry:
             return msgspec.json.decode(self._record(name).read_bytes(), type=Worktree)
         except (OSError, msgspec.DecodeError):
             return None
+
+
+def _is_locked(descriptor: int) -> bool:
+    """Lock an open folder; False if somebody else has it. A file system without locks locks nothing."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS):
+            raise
+    return True
 
 
 def checked(name: str) -> str:

@@ -224,7 +224,7 @@ class Worktrees:
         if worktree.store:
             _remove(worktree.store)
         else:
-            async with self._states(worktree) as states:
+            async with self._states(worktree) as states, self.registry.changing_git():
                 commit = await states.drop(worktree.name, worktree.branch, worktree.start)
             if commit:
                 stays = f"its branch {worktree.branch} stays, because it has commits of its own"
@@ -246,7 +246,7 @@ class Worktrees:
             _make(folder)
         try:
             async with self._states(begun) as states:
-                worktree = await _created(states, begun, self.place)
+                worktree = await _created(states, begun, self.place, self.registry)
                 wanted = {
                     *await states.include(self.place, worktree.directory),
                     *await states.missing(worktree.directory, worktree.base),
@@ -298,7 +298,7 @@ def users_of(directory: str) -> list[int]:
     return found
 
 
-async def _created(states: States, begun: Worktree, place: str) -> Worktree:
+async def _created(states: States, begun: Worktree, place: str, registry: WorktreeRegistry) -> Worktree:
     if begun.store:
         await states.begin_store()
     tree = await states.snapshot(place)
@@ -309,7 +309,8 @@ async def _created(states: States, begun: Worktree, place: str) -> Worktree:
     if begun.store:
         await states.fill(begun.directory, tree)
     else:
-        await states.add(begun.directory, begun.branch, start, tree)
+        async with registry.changing_git():
+            await states.add(begun.directory, begun.branch, start, tree)
     return msgspec.structs.replace(begun, base=base, start=start)
 
 
