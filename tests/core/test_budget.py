@@ -68,6 +68,46 @@ def test_requests_under_way_count_in_whatever_part_of_the_work_they_are_made() -
     asyncio.run(work())
 
 
+PRICED = msgspec.structs.replace(MODEL, cost=ModelRates(output=1000.0), max_tokens=2000)
+
+
+def test_a_request_waits_for_money_that_others_under_way_hold() -> None:
+    run = Ledger("run", Budget(cost=3.0))  # a reply costs at most 2
+    replies: list[int] = []
+
+    async def work() -> None:
+        agent = run.child()
+        async with agent.reserve(Request(PRICED, "", ())) as request:
+            await asyncio.sleep(0)  # so that all are under way, or wait
+            replies.append(request.reply_limit)
+            agent.charge(usage(cost=0.1), PRICED)
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*(work() for _ in range(8)))
+
+    asyncio.run(all_of_them())
+
+    assert replies == [2000] * 8
+    assert run.used.cost == pytest.approx(0.8)
+    assert run.cut_off() is None
+
+
+def test_who_gave_work_knows_that_a_limit_of_its_own_ended_it() -> None:
+    session = Ledger("session")
+    run = session.child(Budget(cost=1.0))
+    agent, thrifty = run.child(), run.child(Budget(turns=1))
+    thrifty.charge(usage(cost=0.5), PRICED)
+
+    with pytest.raises(BudgetExhaustedError):
+        asyncio.run(thrifty.admit())
+    assert run.cut_off() is None
+
+    with pytest.raises(BudgetExhaustedError) as error:
+        asyncio.run(agent.reserve(Request(PRICED, "", ())).__aenter__())
+    assert run.cut_off() == str(error.value)
+    assert (session.cut_off(), agent.cut_off()) == (None, None)
+
+
 def test_requests_of_an_unknown_price_are_known_as_such_and_those_the_server_prices_are_not() -> None:
     session = Ledger("session")
     run = session.child()

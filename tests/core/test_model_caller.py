@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import msgspec
 import pytest
@@ -20,13 +20,14 @@ from kaa.core.errors import (
 )
 from kaa.core.events import AgentEnd, AutoRetryEnd, AutoRetryStart, MessageUpdate, ReplyFailed, TurnStart
 from kaa.core.hooks import FixedHooks, GiveUp, ReplaceMessages
-from kaa.core.messages import AssistantMessage, ToolResultMessage, Usage
+from kaa.core.messages import AssistantMessage, Cost, ToolResultMessage, Usage
 from kaa.core.provider import Model, ModelRates, ReplyInfo, Request, StreamDone, StreamEvent, TextChunk
 from kaa.core.reply import MOST_CHARACTERS
 from kaa.core.retry import RetryPolicy
 from kaa.core.stream_timeouts import StreamTimeouts
+from kaa.core.tool import ToolResult, ToolRun, text_result
 from kaa.llm.scripted import ScriptedProvider, ScriptedReply, ScriptItem, reply
-from tests.support.agents import MODEL, Scene, run, say
+from tests.support.agents import MODEL, Scene, run, say, tool
 
 QUICK = RetryPolicy(base_seconds=0.0)
 PRICED = msgspec.structs.replace(MODEL, cost=ModelRates(input=1.0, output=1000.0))
@@ -310,12 +311,23 @@ class TestBudget:
         async def scene() -> None:
             session = Ledger("session", Budget(cost=2.0))
             request = Request(PRICED, "", (say("go"),), max_tokens=1200)
+
+            async def second() -> None:
+                async with session.child().reserve(request) as same:
+                    assert same is request
+
             async with session.child().reserve(request):
-                with pytest.raises(BudgetExhaustedError, match=r"of the \$2.00 for this session"):
-                    async with session.child().reserve(request):
-                        pass
-            async with session.child().reserve(request) as same:
-                assert same is request
+                waiting = asyncio.create_task(second())
+                await asyncio.sleep(0)
+                assert not waiting.done()
+            await waiting  # the first one was never answered
+
+            async with session.child().reserve(request):
+                waiting = asyncio.create_task(second())
+                await asyncio.sleep(0)
+                session.charge(Usage(cost=Cost(total=1.2)), PRICED)
+            with pytest.raises(BudgetExhaustedError, match=r"of the \$2.00 for this session"):
+                await waiting
 
         run(scene())
 
@@ -371,6 +383,24 @@ class TestBudget:
 
         assert end.reason == "done"
         assert [text for _, text, _ in replies(scene)] == ["Well", "There."]
+
+    def test_a_run_whose_agent_was_ended_early_is_not_done(self) -> None:
+        run_ledger = Ledger("run", Budget(cost=100.0))
+        agent = run_ledger.child()
+
+        async def work(_: ToolRun) -> ToolResult:
+            huge = msgspec.structs.replace(PRICED, cost=ModelRates(output=1_000_000.0))
+            with suppress(BudgetExhaustedError):
+                await agent.reserve(Request(huge, "", ())).__aenter__()
+            return text_result("The agent ended early.")
+
+        scene = Scene([reply(tool_calls=[("agent", {})]), reply(text="Done.")], tool("agent", work))
+        scene.agent.set_allowance(run_ledger)
+
+        end = run(scene.agent.run(say("go")))
+
+        assert end.reason == "budget"
+        assert "the budget is too small for the next request" in (end.error or "")
 
     def test_who_refuses_is_quoted(self) -> None:
         class Refusing(Free):

@@ -4,10 +4,11 @@ A `Ledger` counts for a run or a session. Ledgers form a tree: what a child is c
 the limits of all of them hold. So work that is given to others is paid out of the same purse.
 """
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
@@ -123,7 +124,8 @@ class Shortage(msgspec.Struct, frozen=True):
         )
 
 
-class _Funds(msgspec.Struct, frozen=True):
+class _Funds(NamedTuple):
+    ledger: "Ledger"
     standing: LimitUsage
     left: float
 
@@ -167,6 +169,10 @@ class Allowance(Protocol):
         """How long a reply may still take; None for as long as it wants. Never negative."""
         ...
 
+    def cut_off(self) -> str | None:
+        """Return why work that was given to others ended early, if a limit of the one who gave it did that."""
+        ...
+
 
 class Ledger:
     """Counts what is used, and knows the limits. It is an `Allowance` for work that nobody can be asked about.
@@ -199,6 +205,8 @@ class Ledger:
         self._clock = clock
         self._since: float | None = None
         self._reserved: list[float] = []  # US dollars, for each request under way; 0 where its price does not matter
+        self._waiting: set[asyncio.Future[None]] = set()  # those of all its children, for a request to end
+        self._cut_off: str | None = None
 
     @property
     def used(self) -> BudgetUsage:
@@ -248,19 +256,14 @@ class Ledger:
 
     def reached(self) -> LimitUsage | None:
         """A limit that leaves nothing beside the requests under way; None if none does."""
-        for ledger in self._lineage():
-            for standing in ledger.own_standings():
-                under_way = len(ledger._reserved) if standing.measure == "turns" else 0
-                taken = msgspec.structs.replace(standing, used=standing.used + under_way)
-                if taken.reached:
-                    return taken
-        return None
+        found = self._reached()
+        return None if found is None else found[1]
 
     async def admit(self, *, ask: bool = True, model: Model | None = None) -> None:
         """See `Allowance`; nobody is asked."""
-        reached = self.reached()
-        if reached is not None:
-            raise BudgetExhaustedError(f"the budget is used up: {reached.text}")
+        if (found := self._reached()) is not None:
+            ledger, reached = found
+            raise self._ended(ledger, f"the budget is used up: {reached.text}")
 
     @asynccontextmanager
     async def reserve(self, request: Request, *, ask: bool = True) -> AsyncIterator[Request]:
@@ -275,11 +278,12 @@ class Ledger:
     @asynccontextmanager
     async def set_aside(self, request: Request, quoted: Quote | None) -> AsyncIterator[Request]:
         """As `reserve`, for what was quoted."""
+        await self.wait_for_others(quoted)
         await self.admit()  # requests that began since the last look count too
         shortage = self.shortage(quoted)
-        if shortage is not None:
-            raise BudgetExhaustedError(f"the budget is too small for the next request: {shortage.text}")
         funds = self._funds()
+        if shortage is not None and funds is not None:
+            raise self._ended(funds.ledger, f"the budget is too small for the next request: {shortage.text}")
         cost, tokens, lineage = 0.0, request.reply_limit, [*self._lineage()]
         if quoted is not None and funds is not None:
             tokens = quoted.reply_tokens(funds.left)
@@ -291,6 +295,33 @@ class Ledger:
         finally:
             for ledger in lineage:
                 ledger._reserved.remove(cost)
+            for waiting in lineage[-1]._waiting:
+                if not waiting.done():
+                    waiting.set_result(None)
+
+    async def wait_for_others(self, quoted: Quote | None) -> None:
+        """Wait while requests under way hold money that a request would have without them: they use little of it.
+
+        Raises:
+            BudgetExhaustedError: a limit is reached meanwhile.
+        """
+        while quoted is not None and self._is_held_up(quoted):
+            *_, top = self._lineage()
+            ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            top._waiting.add(ended)
+            try:
+                await asyncio.wait((ended,), timeout=self.seconds_left())
+            finally:
+                top._waiting.discard(ended)
+            await self.admit()
+
+    def _is_held_up(self, quoted: Quote) -> bool:
+        """True if the end of requests under way would leave a request more, and enough."""
+        now, later = self._funds(), self._funds(beside=False)
+        if now is None or later is None:
+            return False
+        possible = quoted.reply_tokens(later.left)
+        return possible >= quoted.least_reply and quoted.reply_tokens(now.left) < possible
 
     def shortage(self, quoted: Quote | None) -> "Shortage | None":
         """Which limit of money leaves too little for what was quoted; None if none does."""
@@ -299,11 +330,11 @@ class Ledger:
             return None
         return Shortage(funds.standing, funds.left, quoted.least, quoted.input_tokens, quoted.least_reply)
 
-    def _funds(self) -> "_Funds | None":
-        """The limit of money that leaves least, and what it leaves beside the requests under way."""
+    def _funds(self, *, beside: bool = True) -> "_Funds | None":
+        """The limit of money that leaves least, and what it leaves beside the requests under way, or without them."""
         return min(
             (
-                _Funds(standing, standing.limit - standing.used - sum(ledger._reserved))
+                _Funds(ledger, standing, standing.limit - standing.used - beside * sum(ledger._reserved))
                 for ledger in self._lineage()
                 for standing in ledger.own_standings()
                 if standing.measure == "cost"
@@ -318,6 +349,27 @@ class Ledger:
         while ledger is not None:
             yield ledger
             ledger = ledger._parent
+
+    def _reached(self) -> "tuple[Ledger, LimitUsage] | None":
+        for ledger in self._lineage():
+            for standing in ledger.own_standings():
+                under_way = len(ledger._reserved) if standing.measure == "turns" else 0
+                taken = msgspec.structs.replace(standing, used=standing.used + under_way)
+                if taken.reached:
+                    return ledger, taken
+        return None
+
+    def _ended(self, limited: "Ledger", problem: str) -> BudgetExhaustedError:
+        """The error for a request that a limit of a ledger does not let pass; noted by those who gave the work."""
+        ledger = self
+        while ledger is not limited and ledger._parent is not None:
+            ledger = ledger._parent
+            ledger._cut_off = problem
+        return BudgetExhaustedError(problem)
+
+    def cut_off(self) -> str | None:
+        """See `Allowance`."""
+        return self._cut_off
 
     def seconds_left(self) -> float | None:
         """See `Allowance`."""

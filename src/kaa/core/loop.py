@@ -182,6 +182,8 @@ class Loop:
                 "max_continuations",
                 f"stopped after hooks continued the run {most} times, the limit{self._continued_by}",
             )
+        if cut_off := self._allowance.cut_off():
+            return "budget", f"an agent was ended early: {cut_off}"
         if self._given_up is not None:
             return self._given_up.ends_as, self._given_up.reason
         return "done", None

@@ -121,6 +121,7 @@ class Budgeting:
         await self._admit_price(request.model, asker)
         await self._admit_more(asker)
         quoted = self._purse.quote(request)  # once: it counts what the whole conversation may take
+        await self._purse.wait_for_others(quoted)
         while (shortage := self._purse.shortage(quoted)) is not None:
             await self._admit_request(shortage, asker)
         async with self._purse.set_aside(request, quoted) as affordable:
@@ -138,6 +139,10 @@ class Budgeting:
     def seconds_left(self) -> float | None:
         """See `Allowance`."""
         return self._run.seconds_left()
+
+    def cut_off(self) -> str | None:
+        """See `Allowance`."""
+        return self._run.cut_off()
 
     async def _admit_more(self, asker: Asker) -> None:
         """Where a limit is reached, have somebody allow as much again.
