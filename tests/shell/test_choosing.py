@@ -40,6 +40,22 @@ def test_a_model_is_switched_and_kept(stage: Stage) -> None:
     assert json.loads((stage.home / "settings.json").read_text())["defaultModel"] == "other"
 
 
+def test_what_is_typed_decides_what_completes_it(stage: Stage) -> None:
+    (stage.home).mkdir()
+    models = [{"id": "fast-mini"}, {"id": "fast"}]
+    provider = {"baseUrl": f"{stage.server.url}/v1", "models": models}
+    (stage.home / "models.json").write_text(json.dumps({"providers": {"test": provider}}))
+
+    async def scene(conversation: Conversation) -> None:
+        assert await completed(conversation, "model", "test/fast") == ["test/fast", "test/fast-mini"]
+        assert await completed(conversation, "plan", "run as") == ["run ask"]
+        assert await completed(conversation, "plan", "run notes.md au") == ["run notes.md auto"]
+        assert await completed(conversation, "plan", "run the tests") == []
+        assert "run read-only" not in await completed(conversation, "plan", "run ")
+
+    stage.play(scene, ConversationOptions(model="test/fast"))
+
+
 def test_what_is_not_said_is_asked(stage: Stage) -> None:
     _have_two_models(stage)
     person = Person(Chosen("test/other"), Chosen("high"), Chosen("step"), Dismissed())

@@ -299,7 +299,7 @@ class Registry:
     async def complete(self, name: str, typed: str, control: CommandControl) -> tuple[Suggestion, ...]:
         """What can stand behind the name of a slash command, none if there is no such command.
 
-        A completer that must wait has two seconds, or until something else is to be completed.
+        What is typed completely comes first: that is what Enter takes. A completer that must wait has two seconds, or until something else is to be completed.
 
         Args:
             name: of the command.
@@ -311,7 +311,8 @@ class Registry:
         scope, command = self._command(name)
         if command.complete is None:
             return ()
-        return await self._completed(scope, f"completion of /{name}", command.complete, typed, control)
+        found = await self._completed(scope, f"completion of /{name}", command.complete, typed, control)
+        return tuple(sorted(found, key=lambda one: one.text.rstrip() != typed.rstrip()))
 
     @property
     def completes_mentions(self) -> bool:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from kaa.builtin.plan.execution_lock import ExecutionLock
 
 MODE: Final = "plan"
+CHANGING_NOTHING: Final = (MODE, "read-only")
+"""The modes in which no plan can be executed."""
 NOTE_KIND: Final = "plan-mode"
 _WORDS = ("run", "edit", "save", "revise", "off")
 
@@ -68,7 +70,9 @@ async def _plan(arguments: str, context: CommandContext) -> CommandAction:
 
 def _suggest(typed: str, context: CommandContext) -> Sequence[Suggestion]:
     if typed.startswith("run "):
-        return [Suggestion(f"run {mode}", about) for mode, about in context.approvals.policies.items() if mode != MODE]
+        before, _, last = typed.rpartition(" ")
+        modes = {mode: about for mode, about in context.approvals.policies.items() if mode not in CHANGING_NOTHING}
+        return [Suggestion(f"{before} {mode}", about) for mode, about in modes.items() if mode.startswith(last)]
     return [Suggestion(word) for word in _WORDS if word.startswith(typed)]
 
 

@@ -4,7 +4,7 @@ import os.path
 from io import StringIO
 from shlex import shlex, split
 
-from kaa.builtin.plan import MODE, PlanState
+from kaa.builtin.plan import CHANGING_NOTHING, MODE, PlanState
 from kaa.builtin.plan.document import PlanError, parse
 from kaa.builtin.plan.executing import begin
 from kaa.builtin.plan.execution_lock import ExecutionLock
@@ -90,7 +90,7 @@ async def _edit(context: CommandContext) -> CommandAction:
 
 async def _run(names: list[str], context: CommandContext) -> CommandAction:
     mode = names.pop() if names and names[-1] in context.approvals.policies else ""
-    if mode in (MODE, "read-only"):
+    if mode in CHANGING_NOTHING:
         raise CommandError(f"a plan cannot be executed in the mode {mode}: use /plan run auto or ask")
     kept = await _of_file(names[0], context) if names else _kept(context)
     try:
