@@ -295,11 +295,17 @@ class TextInput(Question[Entered], tag="text", frozen=True):
 
 
 class Editing(Question[Entered], tag="editor", frozen=True):
-    """A text of several lines. `text`: what the person begins with."""
+    """A text of several lines.
+
+    Attributes:
+        text: what the person begins with.
+        own_editor: the person asked to edit it: a terminal opens the editor that they have chosen, if there is one.
+    """
 
     answers: ClassVar[tuple[type[_Answer], ...]] = (Entered,)
 
     text: str = ""
+    own_editor: bool = False
 
 
 class Form(Question[Filled | Declined], tag="form", frozen=True):

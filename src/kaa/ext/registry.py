@@ -299,7 +299,8 @@ class Registry:
     async def complete(self, name: str, typed: str, control: CommandControl) -> tuple[Suggestion, ...]:
         """What can stand behind the name of a slash command, none if there is no such command.
 
-        What is typed completely comes first: that is what Enter takes. A completer that must wait has two seconds, or until something else is to be completed.
+        What is typed completely comes first: that is what Enter takes. A completer that must wait has two seconds, or
+        until something else is to be completed.
 
         Args:
             name: of the command.

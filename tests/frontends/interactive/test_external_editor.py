@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from kaa.ext.questions import Answer, Editing, Entered
+from kaa.frontends.interactive.attention import Attention
 from kaa.frontends.interactive.external_editor import edit_externally
+from kaa.frontends.interactive.questions import QuestionDialogs
 from tests.frontends.interactive.offscreen import Seated, seated
 
 
@@ -48,6 +51,21 @@ def test_an_editor_that_fails_leaves_the_text_as_it_was(seat: Seated, tmp_path: 
     assert seat.main_view.editor.text == "draft"
     assert said in seat.main_view.status.text
     assert left_behind(tmp_path) == []
+
+
+@pytest.mark.parametrize(("script", "answers"), [('echo more >> "$1"', [Entered("planmore")]), ("exit 1", [])])
+def test_a_text_that_the_person_wants_to_edit_is_edited_there(
+    seat: Seated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, answers: list[Answer]
+) -> None:
+    monkeypatch.setenv("VISUAL", editor(tmp_path, script)["VISUAL"])
+    seat.main_view.editor.set_text("")
+    given: list[Answer] = []
+
+    question = Editing("Edit the plan", text="plan", own_editor=True)
+    QuestionDialogs(seat.main_view, Attention(seat.main_view, seat.terminal)).ask(question, given.append)
+
+    assert given == answers
+    assert ("Edit the plan" in seat.dock) == (not answers)
 
 
 def test_a_text_that_no_file_can_hold_stays_as_it_was(

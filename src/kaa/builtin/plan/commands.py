@@ -74,15 +74,15 @@ async def _shown(context: CommandContext) -> CommandAction:
 
 async def _edit(context: CommandContext) -> CommandAction:
     kept = _kept(context)
-    title, text = "Edit the plan", kept.text
+    question = Editing("Edit the plan", text=kept.text, own_editor=True)
     while True:
-        answer = await context.asker.ask(Editing(title, text=text))
+        answer = await context.asker.ask(question)
         if not isinstance(answer, Entered) or answer.text.strip() == kept.text.strip():
             return Reply("The plan is unchanged.")
         try:
             changed = edited(kept, answer.text)
         except PlanError as error:
-            title, text = f"This is no plan: {' '.join(str(error).split())}", answer.text
+            question = Editing(f"This is no plan: {' '.join(str(error).split())}", text=answer.text)
             continue
         keep(changed, context)
         return Reply(f"The plan is changed. {_STATES[changed.phase]}")

@@ -18,18 +18,36 @@ def edit_externally(main_view: MainView, environ: Mapping[str, str]) -> None:
         main_view: has the text, and says why it stays as it was, if it does.
         environ: names the editor, unless the settings do.
     """
-    editor = main_view.preferences.external_editor or environ.get("VISUAL") or environ.get("EDITOR") or "vi"
+    text = edited_in(chosen_editor(main_view, environ) or "vi", main_view.editor.text, main_view, environ)
+    if text is not None:
+        main_view.editor.set_text(text)
+
+
+def chosen_editor(main_view: MainView, environ: Mapping[str, str]) -> str:
+    """Return the command of the editor that the settings or the environment name; empty if neither does."""
+    return main_view.preferences.external_editor or environ.get("VISUAL") or environ.get("EDITOR") or ""
+
+
+def edited_in(editor: str, text: str, main_view: MainView, environ: Mapping[str, str]) -> str | None:
+    """Return what an editor leaves of a text; None if it failed, which the person is told.
+
+    Args:
+        editor: its command.
+        text: is edited.
+        main_view: lends the terminal.
+        environ: of the editor.
+    """
     try:
-        file = _written(main_view.editor.text)
+        file = _written(text)
     except OSError as error:
         main_view.say(f"cannot write the text to a file: {error}", "warning")
-        return
+        return None
     problems: list[str] = []
     try:
         main_view.app.run_elsewhere(lambda: problems.extend(_run(editor, file, environ)))
         if not problems:
             with open(file, encoding="utf-8", errors="replace") as edited:
-                main_view.editor.set_text(edited.read().removesuffix("\n"))
+                return edited.read().removesuffix("\n")
     except FileNotFoundError:
         problems.append(f"{editor} deleted the file; the text is unchanged")
     finally:
@@ -37,6 +55,7 @@ def edit_externally(main_view: MainView, environ: Mapping[str, str]) -> None:
             os.unlink(file)
     if problems:
         main_view.say(problems[0], "warning")
+    return None
 
 
 def _written(text: str) -> str:

@@ -4,6 +4,7 @@ A question never takes a key that was not meant for it. It is asked when nobody 
 answered a moment later, when its answers appear; what is typed until then goes on into the editor, and puts them off.
 """
 
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ from kaa.ext.questions import (
     Choice,
     Confirmation,
     Editing,
+    Entered,
     Form,
     OpenUrl,
     TextInput,
@@ -27,6 +29,7 @@ from kaa.frontends.interactive.dialogs.approval import ApprovalDialog
 from kaa.frontends.interactive.dialogs.question import QuestionDialog
 from kaa.frontends.interactive.dialogs.simple_questions import ChoiceDialog, ConfirmationDialog, TextDialog
 from kaa.frontends.interactive.dialogs.trust import TrustDialog
+from kaa.frontends.interactive.external_editor import chosen_editor, edited_in
 from kaa.frontends.interactive.main_view import MainView
 
 # Between two words people pause for less.
@@ -43,15 +46,20 @@ class QuestionDialogs:
     Args:
         main_view: where they are opened.
         attention: calls the person.
+        is_attached: the conversation is that of another terminal, where the person may have asked for what is asked.
     """
 
-    def __init__(self, main_view: MainView, attention: Attention) -> None:
+    def __init__(self, main_view: MainView, attention: Attention, *, is_attached: bool = False) -> None:
+        self._is_attached = is_attached
         self._main_view = main_view
         self._attention = attention
         self._asked: list[tuple[AnyQuestion, QuestionDialog[Any]]] = []
 
     def ask(self, question: AnyQuestion, answer: Callable[[Answer], None]) -> None:
         """Ask, when nobody is typing; `answer` is called once."""
+        if isinstance(question, Editing) and question.own_editor and (text := self._edited(question.text)) is not None:
+            answer(Entered(text))
+            return
 
         def answered(given: Answer) -> None:
             self._close(question)
@@ -67,6 +75,11 @@ class QuestionDialogs:
         call = _call(question)
         self._attention.call(call)
         self._open_when_quiet(dialog, call)
+
+    def _edited(self, text: str) -> str | None:
+        """A text after the person's own editor; None if they have chosen none, or it fails."""
+        editor = chosen_editor(self._main_view, os.environ) if not self._is_attached else ""
+        return edited_in(editor, text, self._main_view, os.environ) if editor else None
 
     def withdraw(self, question: AnyQuestion) -> None:
         """Take the question back."""

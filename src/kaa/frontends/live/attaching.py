@@ -123,7 +123,7 @@ class Attached:
         attention = Attention(main_view, main_view.app.terminal)
         self._activity = Activity(main_view, attention)
         self._presenter = EventPresenter(main_view, transcript, self._activity, attention)
-        self._questions = QuestionDialogs(main_view, attention)
+        self._questions = QuestionDialogs(main_view, attention, is_attached=True)
         self._appearance = Appearance(main_view)
         copying = Copying(main_view, transcript)
         self._shortcuts = Shortcuts(
