@@ -127,6 +127,11 @@ async def test_references_in_schemas_are_neither_followed_nor_lost(schema: dict[
         ({"name": 7}, "`name` is not a text of 1 to 200 characters"),
         ({"name": "x" * 201}, "`name` is not a text of 1 to 200 characters"),
         ({"name": "a\x1b[2Jb"}, "`name` has characters that cannot be seen"),
+        (
+            {"inputSchema": {"type": "object", "properties": {"a\U000e0041": {"type": "string"}}}},
+            "`inputSchema` has a name with characters that cannot be seen",
+        ),
+        ({"outputSchema": {"\u202etype": "object"}}, "`outputSchema` has a name with characters that cannot be seen"),
         ({"inputSchema": []}, "`inputSchema` is not an object"),
         ({"inputSchema": {"description": "x" * 70_000}}, "`inputSchema` is larger than 64 KiB"),
         ({"outputSchema": True}, "`outputSchema` is not an object"),

@@ -332,11 +332,11 @@ def _schema(value: Json, field: str) -> dict[str, Json]:
         raise MalformedItemError(f"`{field}` is not an object")
     if len(msgspec.json.encode(value)) > _MAX_SCHEMA_BYTES:
         raise MalformedItemError(f"`{field}` is larger than {_MAX_SCHEMA_BYTES // 1024} KiB")
-    return {key: _clean_schema(one, f"`{field}`", 1) for key, one in value.items()}
+    return {_seen(key, f"`{field}`"): _clean_schema(one, f"`{field}`", 1) for key, one in value.items()}
 
 
 def _clean_schema(value: Json, field: str, level: int) -> Json:
-    """The schema with clean texts, for the model reads its descriptions."""
+    """The schema with clean texts, for the model reads its descriptions. A name cannot be cleaned: calls use it."""
     if level > _MAX_SCHEMA_LEVELS:
         raise MalformedItemError(f"{field} has more than {_MAX_SCHEMA_LEVELS} levels")
     if isinstance(value, str):
@@ -344,8 +344,14 @@ def _clean_schema(value: Json, field: str, level: int) -> Json:
     if isinstance(value, list):
         return [_clean_schema(one, field, level + 1) for one in value]
     if isinstance(value, dict):
-        return {key: _clean_schema(one, field, level + 1) for key, one in value.items()}
+        return {_seen(key, field): _clean_schema(one, field, level + 1) for key, one in value.items()}
     return value
+
+
+def _seen(name: str, field: str) -> str:
+    if cleaned(name) != name or not name.isprintable():
+        raise MalformedItemError(f"{field} has a name with characters that cannot be seen")
+    return name
 
 
 def _clean_json(value: Json) -> Json:
