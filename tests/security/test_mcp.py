@@ -286,6 +286,26 @@ os.execv({sys.executable!r}, [{sys.executable!r}, *{own["args"]!r}])
 
 
 class TestServers:
+    def test_only_servers_of_a_plugin_see_what_it_keeps(self, kaa: Kaa, model: ModelServer) -> None:
+        plugin, kept = kaa.home.parent / "plugin", kaa.home / "plugin-data/plug"
+        (plugin / ".claude-plugin").mkdir(parents=True)
+        (plugin / ".claude-plugin/plugin.json").write_text('{"name": "plug", "version": "1"}')
+        keeps = "import os, pathlib; pathlib.Path(os.environ['CLAUDE_PLUGIN_DATA'], 'canary').write_text('token')\n"
+        (plugin / "server.py").write_text(keeps + Path(mcp_server.__file__).read_text())
+        (plugin / "script.json").write_text("{}")
+        args = ["-I", "-S", "${CLAUDE_PLUGIN_ROOT}/server.py", "${CLAUDE_PLUGIN_ROOT}/script.json"]
+        write(plugin / ".mcp.json", s={"command": sys.executable, "args": args})
+        assert kaa.run("plugin", "install", str(plugin), "--yes").code == 0
+        write(kaa.home / "mcp.json", own=entry(kaa, fault="spies"))
+        places = (kept, kaa.home / "plugins/plug")
+
+        assert "hello" in use(kaa, model, "plug-s", text="hello")
+        seen = [use(kaa, model, "own", text=str(place)) for place in places]
+
+        assert (kept / "canary").read_text() == "token"
+        assert all("variables" in one for one in seen)
+        assert not any("canary" in one or "server.py" in one for one in seen)
+
     def test_a_link_in_its_folder_changes_nothing_where_it_leads(self, kaa: Kaa) -> None:
         elsewhere, cache = kaa.home.parent / "elsewhere", kaa.home / "mcp-data/own/cache"
         elsewhere.mkdir()

@@ -104,11 +104,11 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
         network=_network(settings, flags.network, str(home.settings)),
         writable=(*writable, *(str(one.data) for one in plugins)),
         hidden=(
-            # The scripts of skills and plugins, in folders that are hidden otherwise.
+            # The scripts of skills, in folders that are hidden otherwise.
             *(f"!{glob.escape(os.path.realpath(one.folder))}" for one in existing(places) if one.kind == "skill"),
-            *(f"!{glob.escape(os.path.realpath(folder))}" for one in plugins for folder in one),
             *(path for path in chosen if not _uncovers(path, home.path)),
         ),
+        plugins=tuple(str(folder) for one in plugins for folder in one),
         listed=copy,
         private=(str(home.path),),
         git_writable=flags.git and settings.git,

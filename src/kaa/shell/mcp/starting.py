@@ -134,6 +134,7 @@ async def start_program(
         rights = ProgramRights(
             name=f"mcp-{server.name}",
             data=data,
+            kept=server.source.data,
             code=server.source.root,
             project=place.project,
             # What lies in the project must not be taken for the package or module that is executed.

@@ -29,6 +29,8 @@ class SandboxOptions(msgspec.Struct, frozen=True):
         writable: directories besides the project that may be written, absolute.
         root_writable: whether the project may be written at all.
         hidden: paths that may not be read besides the usual ones; with a leading `!`, exceptions from those.
+        plugins: folders of plugins and of what they keep, absolute: commands read them, but no program with rights of
+            its own does.
         git_writable: whether `.git` may be written, but for what executes.
         closed: directories besides the usual ones whose entries may not be read unless they are listed, absolute.
         listed: paths below those that may be read, absolute.
@@ -43,6 +45,7 @@ class SandboxOptions(msgspec.Struct, frozen=True):
     writable: tuple[str, ...] = ()
     root_writable: bool = True
     hidden: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
     closed: tuple[str, ...] = ()
     listed: tuple[str, ...] = ()
     private: tuple[str, ...] = ()
@@ -111,7 +114,8 @@ def policy_for(
     Raises:
         OSError: those cannot be created.
     """
-    concealed = conceal(home, options.private, options.hidden, environment)
+    uncovered = (f"!{glob.escape(os.path.realpath(folder))}" for folder in options.plugins)
+    concealed = conceal(home, options.private, (*uncovered, *options.hidden), environment)
     closed = (f"{glob.escape(os.path.realpath(path)).rstrip('/')}/*" for path in options.closed)
     if options.mode == "full-access" or tier == "none":
         # Where nothing holds although the user wants it, files are still not read unasked that may hold secrets.

@@ -42,6 +42,7 @@ class ProgramRights(msgspec.Struct, frozen=True):
     Attributes:
         name: names its directories for temporary files.
         data: a directory that exists, which it can read and write.
+        kept: a further such directory, which it shares with others of a plugin; empty if there is none.
         code: the folder that it is loaded from, which it can read and not write; empty where it is installed as other
             programs are.
         cwd: the directory that it begins in; empty for `code`.
@@ -59,6 +60,7 @@ class ProgramRights(msgspec.Struct, frozen=True):
     name: str
     data: str
     project: str
+    kept: str = ""
     code: str = ""
     cwd: str = ""
     readable: tuple[str, ...] = ()
@@ -87,7 +89,7 @@ class ProgramRights(msgspec.Struct, frozen=True):
         return SandboxOptions(
             network=NetworkState(rules=tuple(map(NetworkRule.parse, self.hosts))),
             root_writable=writes,
-            writable=(self.data,),
+            writable=(self.data, *filter(None, (self.kept,))),
             hidden=(*self.hidden, *(f"!{_escaped(one)}" for one in code), *(() if sees else (_escaped(project),))),
             closed=(home,) if closes_home else (),
             listed=(*sees, *seen),
