@@ -46,6 +46,8 @@ class Policy(NamedTuple):
         network: `isolated` leaves loopback and the brain's proxy; `host` is the host's own network.
         executed: what the brain runs from, to be protected wherever it lies. It need not exist.
         obeyed: what of that is no code: the user's skills, commands and hooks.
+        replaced: paths, and what slots see there, read-only (where there are mounts): a copy that commands cannot
+            change; or the path itself, for what is in a replaced directory and is seen as it is.
     """
 
     tier: Tier
@@ -64,6 +66,7 @@ class Policy(NamedTuple):
     network: Network = "isolated"
     executed: tuple[str, ...] = ()
     obeyed: tuple[str, ...] = ()
+    replaced: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def parse(cls, header: Header) -> "Policy":
@@ -90,6 +93,7 @@ class Policy(NamedTuple):
             network=_one_of(_NETWORKS, text(fields, "network")),
             executed=tuple(texts(fields, "executed")),
             obeyed=tuple(texts(fields, "obeyed")),
+            replaced=tuple(pairs(fields, "replaced")),
         )
 
     @property

@@ -107,3 +107,15 @@ def test_what_is_replaced_is_not_the_hosts(path: str, replaced: bool) -> None:
     kinds["/home/.ssh"] = "hidden directory"
 
     assert is_replaced(path, kinds) == replaced
+
+
+def test_a_copy_shows_as_it_is_only_what_has_a_place_in_it(place: str, tmp_path: Path) -> None:
+    copy, live, new = tmp_path / "copy", f"{place}/live", f"{place}/.vscode"
+    (copy / "live").mkdir(parents=True)
+    policy = _POLICY._replace(replaced=((place, str(copy)), (live, live)))
+    layout = Layout((place,), (new, f"{live}/.git"), (), ())
+
+    view = plan(policy, layout, [])
+
+    assert kinds(view, place, live, f"{live}/.git", new) == ["copy", "writable", "protected", None]
+    assert {step.target: step.source for step in view.steps}[place] == str(copy)

@@ -77,7 +77,7 @@ class Builder:
             case "writable":
                 self._bind(step.source, step.target)
                 self._make_writable(step.target)
-            case "readable" | "protected":
+            case "readable" | "protected" | "copy":
                 self._bind(step.source, step.target)  # frozen, as everything of the host
             case "temporary" if step.source:
                 self._bind(step.source, step.target)

@@ -60,9 +60,9 @@ def _step(step: ViewStep, view: SlotView) -> Iterator[str]:
             for pin in (step.target, *pins) if pins else ():
                 yield from ("--bind", pin, pin)  # buried by the next, see `Builder`
             yield from ("--bind", step.source, step.target)
-        case "readable" | "protected":
+        case "readable" | "protected" | "copy":
             # Files of the home come and go.
-            yield from ("--ro-bind" if step.kind == "protected" else "--ro-bind-try", step.source, step.target)
+            yield from ("--ro-bind" if step.kind != "readable" else "--ro-bind-try", step.source, step.target)
         case "temporary" if step.source:
             yield from ("--bind", step.source, step.target)
         case "temporary" | "shared memory":

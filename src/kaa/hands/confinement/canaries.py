@@ -66,7 +66,11 @@ class Canaries(NamedTuple):
     def _put_up(cls, policy: Policy, stack: contextlib.ExitStack) -> "Canaries":
         canaries = cls(
             secrets=tuple(_secrets(policy)),
-            writable=tuple(path for path in real_directories(policy.writable) if os.access(path, os.W_OK)),
+            writable=tuple(
+                path
+                for path in real_directories(policy.writable)
+                if os.access(path, os.W_OK) and path not in dict(policy.replaced)
+            ),
             brain=os.getppid(),
         )
         writable = real_directories((*policy.writes, policy.temporary))

@@ -21,6 +21,7 @@ Kind: TypeAlias = Literal[
     "writable",
     "protected",
     "readable",
+    "copy",
     "hidden directory",
     "hidden file",
     "temporary",
@@ -95,6 +96,7 @@ def plan(policy: Policy, layout: Layout, sockets: list[str]) -> SlotView:
         wanted[path] = ViewStep(path, "writable", path)
     for path in {os.path.realpath(path) for path in TEMPORARY if os.path.isdir(path)}:
         wanted[path] = ViewStep(path, "temporary", policy.temporary)
+    _replace(policy, layout, wanted)
     if os.path.isdir("/run"):
         wanted[os.path.realpath("/run")] = ViewStep(os.path.realpath("/run"), "empty")
     wanted["/dev"] = ViewStep("/dev", "devices")
@@ -137,6 +139,22 @@ def host_sockets(table: FileIO) -> list[str]:
     return list(found)
 
 
+def _replace(policy: Policy, layout: Layout, wanted: dict[str, ViewStep]) -> None:
+    """Put copies in the place of directories, and what is seen as it is into them.
+
+    A copy has an empty place for that. What came since has none, and is left out.
+    """
+    copies = {path: copy for path, copy in policy.replaced if path != copy}
+    kept = {path for path, copy in policy.replaced if path == copy}
+    for path in kept - wanted.keys():
+        wanted[path] = ViewStep(path, "writable" if is_below_any(path, layout.writable) else "readable", path)
+    for path, copy in copies.items():
+        wanted[path] = ViewStep(path, "copy", copy)
+        for other in [one for one in wanted if one.startswith(f"{path}/")]:
+            if kept.isdisjoint((other, *ancestors(other))) and not os.path.lexists(copy + other[len(path) :]):
+                del wanted[other]
+
+
 def _as_it_is(path: str) -> ViewStep:
     try:
         return ViewStep(path, "link", os.readlink(path))
@@ -153,9 +171,9 @@ def _necessary(ordered: list[ViewStep]) -> tuple[ViewStep, ...]:
         replaced = above is not None and above.kind in _REPLACED
         match step.kind:
             case "readable" | "link":
-                needed = replaced or (above is not None and above.kind == "carved")
+                needed = replaced or (above is not None and above.kind in ("carved", "copy"))
             case "protected":
-                needed = above is not None and above.kind == "writable"
+                needed = above is not None and above.kind in ("writable", "copy")
             case "hidden directory" | "hidden file":
                 needed = not replaced
             case _:

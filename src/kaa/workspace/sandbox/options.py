@@ -37,6 +37,8 @@ class SandboxOptions(msgspec.Struct, frozen=True):
         private: kaa's own directories, which hold keys and other people's sessions.
         loaded: files and directories that kaa loads code from besides its own, absolute: extensions.
         obeyed: what is protected with that and is no code: the user's skills, commands and hooks.
+        replaced: directories and copies of them that are seen in their place, and paths in those that are seen as they
+            are, each with itself; absolute and real.
         ports: whether servers inside are reachable on the user's loopback without a command of the user's.
     """
 
@@ -52,6 +54,7 @@ class SandboxOptions(msgspec.Struct, frozen=True):
     loaded: tuple[str, ...] = ()
     obeyed: tuple[str, ...] = ()
     git_writable: bool = True
+    replaced: tuple[tuple[str, str], ...] = ()
     ports: PortsMode = "closed"
 
 
@@ -141,4 +144,5 @@ def policy_for(
         network="host" if host_network else "isolated",
         executed=(*executed(), *options.loaded),
         obeyed=options.obeyed,
+        replaced=options.replaced,
     )

@@ -54,6 +54,7 @@ class ProgramRights(msgspec.Struct, frozen=True):
         private: directories that it cannot read whatever else it may: kaa's own.
         hidden: paths that the user hides from everything that runs in a sandbox, as `SandboxOptions` takes them.
         loaded: what kaa loads code from besides `code`: it cannot be written.
+        replaced: what it sees in the place of directories, as `SandboxOptions` takes it.
         confined: whether a sandbox holds it to this; without one it has all rights of the user.
     """
 
@@ -70,6 +71,7 @@ class ProgramRights(msgspec.Struct, frozen=True):
     private: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     loaded: tuple[str, ...] = ()
+    replaced: tuple[tuple[str, str], ...] = ()
     confined: bool = True
 
     def options(self, home: str) -> SandboxOptions:
@@ -95,6 +97,7 @@ class ProgramRights(msgspec.Struct, frozen=True):
             listed=(*sees, *seen),
             private=self.private,
             loaded=(*seen, *self.loaded),
+            replaced=self.replaced,
         )
 
 
@@ -110,8 +113,9 @@ class ConfinedProgram:
         warnings: what this mechanism does not hold, in sentences.
     """
 
-    def __init__(self, sandbox: Sandbox, command: "asyncio.Task[Ending]") -> None:
+    def __init__(self, sandbox: Sandbox, command: "asyncio.Task[Ending]", ended: Callable[[], None]) -> None:
         self._sandbox = sandbox
+        self._ended = ended
         self._command = command
         self._over = asyncio.create_task(self._close_after())
         self.tier: Tier = sandbox.policy.tier
@@ -126,6 +130,7 @@ class ConfinedProgram:
         environment: Mapping[str, str],
         report: Callable[[str], None],
         unconfined: bool = False,
+        ended: Callable[[], None] = lambda: None,
     ) -> "ConfinedProgram":
         """Start a program in the strongest tier of this machine. It begins in `rights.cwd`.
 
@@ -137,6 +142,7 @@ class ConfinedProgram:
             environment: the user's variables.
             report: told, in a sentence, of what the guard of the project moves away.
             unconfined: the user permits that it runs where no sandbox is possible.
+            ended: called in a thread when nothing of a program runs any more that was started.
 
         Raises:
             UnconfinedError: no sandbox is possible here.
@@ -169,7 +175,7 @@ class ConfinedProgram:
 
         command = asyncio.create_task(run())
         command.add_done_callback(lambda _: given.close())  # also if it was not started
-        return cls(sandbox, command)
+        return cls(sandbox, command, ended)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -209,7 +215,10 @@ class ConfinedProgram:
     async def _close_after(self) -> None:
         """End its sandbox when it has ended."""
         await asyncio.wait({self._command})
-        await self._sandbox.close()
+        try:
+            await self._sandbox.close()
+        finally:
+            await asyncio.to_thread(self._ended)
 
 
 def _sandbox(rights: ProgramRights, environment: Mapping[str, str]) -> Sandbox:
