@@ -196,6 +196,54 @@ class TestCode:
         kaa.run("mcp", "approve", "own", "--yes")
         assert "third" in use(kaa, model, "own", text="third")
 
+    @pytest.mark.parametrize("access", ["read", "write"])
+    def test_a_server_that_runs_loads_only_code_as_it_was_approved(
+        self, kaa: Kaa, model: ModelServer, access: str
+    ) -> None:
+        tools, docs = kaa.project / "tools", kaa.project / "docs"
+        works = (
+            Path(mcp_server.__file__)
+            .read_text()
+            .replace(
+                "def _spied(folder: str) -> str:\n",
+                """def _spied(folder: str) -> str:
+    for name in ("overwritten", "replaced", "moved", "added", "empty.added") if folder == "load" else ():
+        try:
+            __import__(name)
+        except ImportError as error:
+            print(error, file=sys.stderr)
+""",
+            )
+        )
+        for folder in (tools / "empty", docs):
+            folder.mkdir(parents=True)
+        for name in ("overwritten", "replaced", "moved"):
+            (tools / f"{name}.py").write_text("")
+        (tools / "server.py").write_text(works)
+        (kaa.project / "planted.py").write_text(self.PLANTED)
+        (tools / "script.json").write_text('{"fault": "spies"}')
+        args = ["tools/server.py", "tools/script.json"]
+        write(kaa.home / "mcp.json", own={"command": sys.executable, "args": args, "permissions": {"project": access}})
+        kaa.run("mcp", "approve", "own", "--yes")
+        names = ("overwritten", "added", "empty/added")
+        replacing = [f"cp planted.py tools/{name}.py" for name in names]
+        replacing += [
+            "cp planted.py one",
+            "mv one tools/replaced.py",
+            "cp -r tools other",
+            "cp planted.py other/moved.py",
+        ]
+        replacing += ["mv tools gone", "mv other tools", "echo hello >docs/new.md", "echo all done"]
+        used = [call("mcp", action="call", server="own", tool="echo", arguments={"text": one}) for one in ("/", "load")]
+        seen = call("mcp", action="call", server="own", tool="echo", arguments={"text": str(docs)})
+        model.begin([used[0], call("bash", command=" && ".join(replacing)), used[1], seen, say("Done.")])
+
+        kaa.run(*PRINT)
+
+        assert "all done" in told(model)
+        assert "new.md" in told(model)  # what is no code it sees as it is
+        assert self.planted(kaa) == []
+
     def test_without_a_sandbox_no_code_of_the_project_is_executed(self, kaa: Kaa, model: ModelServer) -> None:
         works = Path(mcp_server.__file__).read_text()
         for name in ("server.py", "elsewhere/server.py"):

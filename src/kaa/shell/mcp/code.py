@@ -1,68 +1,56 @@
-"""What a server executes of what commands can write: scripts that its command line names, and what lies around them.
+"""What a server executes of what commands can write: what its command line names, and the package around that.
 
 As far as it can be judged: a program can find further code in ways that no command line shows.
 """
 
+import glob
 import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Iterator, Mapping
 
-from kaa.host.paths import trail
 from kaa.shell.mcp.config.entry import ConfiguredServer
+from kaa.shell.mcp.named_code import MANIFESTS, named_code
 from kaa.shell.mcp.place import CommandLine, Place
-from kaa.shell.mcp.runners import imports_from_directory, is_path, package_of_runner
+from kaa.shell.mcp.runners import imports_from_directory
 
-_Role: TypeAlias = Literal["data", "package", "code"]
-"""Of a folder that is named: `package` is code if it has a manifest. Files that are named are code."""
+FOLDER = "all code in this folder"
+"""What is said of a folder instead of a digest: it has no code but what is named besides."""
+FILES = "the code directly in this folder"
+"""The same, but folders in it are not meant."""
+PACKAGES = frozenset({"node_modules", "site-packages", ".venv", "venv", "vendor", "target"})
+"""Installed packages: known by the sizes and times of their files, not by their content."""
+IGNORED = frozenset({"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".cache"})
+"""What tools write for themselves: no server gets to see it beside its code."""
 
-# Programs that execute what a word or the current directory has; a folder for any other program is data.
-_INTERPRETERS = re.compile(
-    r"(?:python|pypy|perl|ruby|php|lua|node)[\d.]*|nodejs|deno|bun|tsx|ts-node|uv|poetry|pdm|hatch|rye|pipenv|npm|pnpm"
-    r"|yarn|bundle|rake|mvn|gradle|mix|composer|sh|bash|dash|zsh|ksh|fish|java|dotnet|Rscript|go|cargo|make|just|task|mise|env|nice|timeout|docker|podman"
-)
-_SHELLS = re.compile(r"sh|bash|dash|zsh|ksh|fish|env|nice|timeout")
-# They execute what a file in the current directory, or in a folder that is named, says.
-_MANIFESTS = (
-    *("package.json", "pyproject.toml", "uv.toml", "setup.py", "deno.json", "deno.jsonc", "bunfig.toml", ".npmrc"),
-    *("Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", "Taskfile.yml", "go.mod", "Cargo.toml"),
-    *("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml", "mise.toml"),
-    *("Gemfile", "Rakefile", "pom.xml", "build.gradle", "build.gradle.kts", "mix.exs", "composer.json"),
-    *("__main__.py", "index.js"),
-)
-_BY_MANIFEST = re.compile(
-    r"uv|poetry|pdm|hatch|rye|pipenv|npm|pnpm|yarn|bun|deno|bundle|rake|mvn|gradle|mix|composer|go|cargo|make|just|task"
-    r"|mise|docker|podman"
-)
-# Variables with folders and files that programs load code from.
-_LOADED_FROM = frozenset(
-    (
-        *("PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "NODE_PATH", "NODE_OPTIONS", "LD_LIBRARY_PATH"),
-        *("LD_PRELOAD", "LD_AUDIT", "RUBYLIB", "RUBYOPT", "PERL5LIB", "PERL5OPT", "CLASSPATH", "JAVA_TOOL_OPTIONS"),
-        *("BASH_ENV", "ENV", "GOFLAGS", "DENO_DIR", "BUN_INSTALL"),
-    )
-)
-# Options of these with a folder.
-_OF_FOLDERS = frozenset({"--directory", "--project", "-C", "--cwd", "--prefix", "--dir", "--manifest-path"})
-_CODE = re.compile(
-    r".+\.(?:py[cdw]?|pyi|pth|egg|whl|zip|so|dylib|dll|[cm]?jsx?|[cm]?tsx?|json|jsonc|node|wasm|sh|bash|zsh|fish|pl|pm|rb"
-    r"|php|lua|jar|class|go|rs|toml|cfg|exe|gradle|kts|exs?)|Dockerfile"
-)
-# What a server reads or writes, though its command line names it.
+# What a server reads or writes, and loads no code from.
 _DATA = re.compile(
-    r".+\.(?:db|sqlite3?|duckdb|csv|tsv|parquet|log|txt|md|rst|pdf|html?|png|jpe?g|gif|svg|lock|pid|sock|key|pem|crt)",
+    r".+\.(?:db|sqlite3?|duckdb|csv|tsv|parquet|log|txt|md|rst|pdf|html?|png|jpe?g|gif|svg|ico|pid|sock|key|pem|crt"
+    r"|db-(?:wal|shm|journal)|tmp|bak|orig|sw[op])|.+~|\.git|\.DS_Store",
     re.IGNORECASE,
 )
-# Installed packages: known by the sizes and times of their files, not by their content.
-_PACKAGES = frozenset({"node_modules", "site-packages", ".venv", "venv", "vendor", "target"})
-_PASSED_OVER = frozenset({".git", "__pycache__"})
-_SEPARATORS = re.compile(r"[\s'\"`();,=:|&<>\[\]{}]+")
-_MAX_FILES = 3_000
-_MAX_FILE_BYTES = 8 * 1024 * 1024
+_PROGRAM = re.compile(
+    r".+\.(?:py[cdw]?|[cm]?jsx?|[cm]?tsx?|so|node|wasm|sh|bash|pl|pm|rb|php|lua|jar|class|go|rs|json|exs?)"
+)
+_PATHS = re.compile(r"/[^'\"\n:]+")
+_MAX_FILES = 20_000
+_MAX_BYTES = 512 * 1024 * 1024
+_MAX_TEXT_BYTES = 8 * 1024 * 1024  # of code that is searched for names of folders
+_MAX_LOOKED_AT = 200  # entries of a folder, to see whether it has code
 _MAX_DIFFERENCES = 10
-_MAX_PROTECTED = 256  # each is a mount
+
+
+class CodeChangedError(ValueError):
+    """Code is not what the user approved."""
+
+    def __init__(self, path: str = "") -> None:
+        which = f" ({path})" if path else ""
+        super().__init__(f"code that it executes was changed meanwhile{which}. The next use asks about it")
+
+
+class TooMuchCodeError(ValueError):
+    """There is too much code to be known; the message says what to do."""
 
 
 def code_of(server: ConfiguredServer, place: Place) -> dict[str, str]:
@@ -74,220 +62,248 @@ def code_of(server: ConfiguredServer, place: Place) -> dict[str, str]:
 
     Raises:
         VariableError: the command line needs a variable that it may not have.
+        TooMuchCodeError: that is too much.
         OSError: a file cannot be read.
     """
     line = CommandLine.of(server, place)
-    found: dict[str, str] = {}
-    for path in _named(line, place):
-        if os.path.islink(path):
-            found[path] = f"link to {os.readlink(path)}"
-            _add_environment(path, found)
-        elif os.path.isdir(path):
-            _add_tree(path, place, found)
-        else:
-            found[path] = _digest(path)
-            _add_surroundings(path, place, found)
-    if found and imports_from_directory(line.words):
-        base = os.path.realpath(line.base(place.project))
-        if place.commands_can_write(base):
-            _add_neighbours([path for path in found if path.endswith(".py")], base, place, found)
-    return dict(sorted(found.items()))
-
-
-def executed_words(words: Sequence[str]) -> Sequence[str]:
-    """Words of a command line in which an interpreter finds what it executes; none for other programs."""
-    name = os.path.basename(words[0])
-    if not _INTERPRETERS.fullmatch(name) or _is_container(words):
-        return ()
-    first = next((number for number, word in enumerate(words) if number and not word.startswith("-")), 0)
-    return words if _SHELLS.fullmatch(name) else words[: first + 1]
-
-
-def _is_container(words: Sequence[str]) -> bool:
-    """Whether a container is started without a file that says how."""
-    return os.path.basename(words[0]) in ("docker", "podman") and "compose" not in words
-
-
-def protected_files(code: Mapping[str, str]) -> tuple[str, ...]:
-    """What of a server's code the server must not write itself."""
-    return tuple(path for path in code if os.path.isfile(path))[:_MAX_PROTECTED]
+    if not (named := list(named_code(line, place))):
+        return {}
+    code = _Code(place)
+    for path in named:
+        code.add(path)
+    base = os.path.realpath(line.base(place.project))
+    if imports_from_directory(line.words) and place.commands_can_write(base):
+        code.add_files(base)
+    return code.found()
 
 
 def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """What changed, in lines."""
     lines = [
         *(f"changed: {path}" for path in now if path in before and before[path] != now[path]),
-        *(f"{'new: ' if before else ''}{path}" for path in now if path not in before),
+        *(f"{'new: ' if before else ''}{_said(path, now[path])}" for path in now if path not in before),
         *(f"gone: {path}" for path in before if path not in now),
     ]
     more = len(lines) - _MAX_DIFFERENCES
     return [*lines[:_MAX_DIFFERENCES], *([f"and {more} more"] if more > 0 else [])]
 
 
-def _named(line: CommandLine, place: Place) -> Iterator[str]:
-    """Real paths of what a command line executes, as far as commands can write it: files, and folders with code."""
-    base = line.base(place.project)
-    seen: set[str] = set()
-    for word, role in _candidates(line, base):
-        path = os.path.join(base, os.path.expanduser(word))
-        if not os.path.exists(path) or _DATA.fullmatch(path):
-            continue
-        has_manifest = role == "package" and any(os.path.exists(f"{path}/{one}") for one in _MANIFESTS)
-        for one in trail(path) if has_manifest or role == "code" or os.path.isfile(path) else ():
-            if one not in seen and place.commands_can_write(one):
-                seen.add(one)
-                yield one
+def topmost(folder: str, place: Place) -> str:
+    """The directory as a whole that commands can write and a folder is in: they cannot exchange it."""
+    while place.commands_can_write(parent := os.path.dirname(folder)) and parent != folder:
+        folder = parent
+    return folder
 
 
-def _candidates(line: CommandLine, base: str) -> Iterator[tuple[str, _Role]]:
-    """Words that may be paths, and what a folder of this name would be."""
-    words, executed = line.words, _executed(line.words)
-    for number, word in enumerate(words):
-        for one in filter(None, dict.fromkeys((word, *_SEPARATORS.split(word)))):
-            yield one, "package" if number in executed else "data"
-    for name, value in line.variables.items():
-        is_loaded = name in _LOADED_FROM
-        for one in filter(None, dict.fromkeys((value, *_SEPARATORS.split(value)))):
-            if is_loaded or is_path(one):
-                yield one, "code" if is_loaded else "data"
-    if imports_from_directory(words):
-        for name in (part for word in words for part in re.findall(r"[A-Za-z_][\w.]*", word)):
-            parts = name.split(".")
-            for number in range(len(parts)):
-                module = "/".join(parts[: number + 1])
-                yield from ((f"{module}{end}", "data") for end in (".py", "/__init__.py", "/__main__.py"))
-    names_folder = any(word.partition("=")[0] in _OF_FOLDERS for word in words)
-    by_manifest = _runs(_BY_MANIFEST, words) and not _is_container(words)
-    if by_manifest and package_of_runner(words) is None and not names_folder:
-        yield base, "package"
+def is_code(entry: os.DirEntry[str]) -> bool:
+    """Whether a file beside code may be code."""
+    return _DATA.fullmatch(entry.name) is None or bool(entry.stat().st_mode & stat.S_IXUSR)
 
 
-def _executed(words: Sequence[str]) -> frozenset[int]:
-    """The numbers of the words whose folders would be executed; folders of other words are data."""
-    if (package := package_of_runner(words)) is not None:
-        return frozenset(range(package + 1))
-    if not _runs(_INTERPRETERS, words):
-        return frozenset()
-    named = {number for number in range(1, len(words)) if words[number - 1] in _OF_FOLDERS}
-    named |= {number for number, word in enumerate(words) if word.partition("=")[0] in _OF_FOLDERS or " " in word}
-    first = next((number for number, word in enumerate(words) if number and not word.startswith("-")), 0)
-    return frozenset({*range(first + 1), *named})
+def digest_of(content: bytes) -> str:
+    """The digest of a file."""
+    return hashlib.sha256(b"\0" + content).hexdigest()
 
 
-def _runs(programs: re.Pattern[str], words: Sequence[str]) -> bool:
-    return any(programs.fullmatch(os.path.basename(word)) for word in _programs(words))
+def link_text(path: str) -> str:
+    """What is said of a link instead of a digest."""
+    return f"link to {os.readlink(path)}"
 
 
-def _programs(words: Sequence[str]) -> Iterator[str]:
-    """Words that may be programs: the first one, and those of a command in one word."""
-    yield words[0]
-    for word in words[1:]:
-        yield from word.split() if " " in word else (word,)
+def _said(path: str, digest: str) -> str:
+    return f"{path} ({digest})" if digest in (FOLDER, FILES) else path
 
 
-def _add_environment(interpreter: str, found: dict[str, str]) -> None:
-    """Add the virtual environment that a link to an interpreter is in."""
-    top = os.path.dirname(os.path.dirname(interpreter))
-    if os.path.exists(os.path.join(top, "pyvenv.cfg")):
-        found[top] = _fingerprint(top)
+class _Code:
+    """Collects code."""
 
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._found: dict[str, str] = {}
+        self._bytes = 0
+        self._searched = 0
+        self._unread: list[str] = []  # code whose text may mention further folders
 
-def _add_surroundings(script: str, place: Place, found: dict[str, str]) -> None:
-    """Add what interpreters load code from: the folder of a script, and packages beside it and above."""
-    folder = os.path.dirname(script)
-    if place.commands_can_write(os.path.dirname(folder)):
-        _add_tree(folder, place, found)
-    elif place.commands_can_write(folder):
-        _add_neighbours([script], folder, place, found)
-    while place.commands_can_write(folder):
-        for name in ("node_modules", "package.json"):
-            path = os.path.join(folder, name)
-            if path not in found and os.path.lexists(path):
-                found[path] = _fingerprint(path) if os.path.isdir(path) else _digest(path)
-        folder = os.path.dirname(folder)
+    def found(self) -> dict[str, str]:
+        """All of it, with the folders that it mentions."""
+        while self._unread:
+            files, self._unread = self._unread, []
+            by_top: dict[str, list[str]] = {}
+            for path in files:
+                by_top.setdefault(topmost(os.path.dirname(path), self._place), []).append(path)
+            for top, paths in by_top.items():
+                self._add_mentioned(top, paths)
+        return dict(sorted(self._found.items()))
 
+    def add(self, path: str) -> None:
+        """Add what is named, a real path or a link, and what is loaded with it."""
+        if self._found.get(path, FILES) != FILES:
+            return
+        if os.path.islink(path):
+            self._add_link(path)
+        elif os.path.isdir(path):
+            self._add_package(path) if os.path.basename(path) in PACKAGES else self._add_tree(path)
+        else:
+            self._add_file(path)
+            self._add_around(os.path.dirname(path))
+        self._add_environment(path)
 
-def _add_neighbours(scripts: Sequence[str], folder: str, place: Place, found: dict[str, str]) -> None:
-    """Add the code directly in a folder that scripts load from, packages of Python in it, and folders they mention.
+    def _add_around(self, folder: str) -> None:
+        """Add the package of a script, or the folder at the top of the project that it is in."""
+        top = topmost(folder, self._place)
+        package = folder
+        while package != top and not any(os.path.lexists(os.path.join(package, name)) for name in (*MANIFESTS, ".git")):
+            package = os.path.dirname(package)
+        if package == top and folder != top:
+            package = os.path.join(top, os.path.relpath(folder, top).split("/")[0])
+        if os.path.basename(package) in PACKAGES:
+            self._add_package(package)
+        elif package == top:  # beside everything else
+            self.add_files(top)
+        else:
+            self._add_tree(package)
+        while folder != os.path.dirname(top):
+            for name in ("node_modules", "package.json"):
+                if os.path.lexists(path := os.path.join(folder, name)) and path not in self._found:
+                    self._add_package(path) if os.path.isdir(path) else self._add_file(path)
+            folder = os.path.dirname(folder)
 
-    A script at the top of a project lies beside everything else.
-    """
-    skipped = _PASSED_OVER | _PACKAGES
-    entries = [entry for entry in sorted(os.scandir(folder), key=lambda one: one.name) if entry.name not in skipped]
-    mentioned = _mentions(scripts, entries)
-    for entry in entries:
-        if entry.is_dir():
-            if entry.name in mentioned or os.path.exists(os.path.join(entry.path, "__init__.py")):
-                _add_tree(entry.path, place, found)
-        elif _is_code(entry.name):
-            found.setdefault(entry.path, _digest(entry.path))
+    def add_files(self, folder: str) -> None:
+        """Add the code directly in a folder, and packages of Python in it."""
+        if self._found.get(folder) in (FOLDER, FILES):
+            return
+        self._found[folder] = FILES
+        for entry in _entries(folder):
+            if entry.is_symlink():
+                self._add_link(entry.path)
+            elif entry.is_file() and is_code(entry):
+                self._add_file(entry.path)
+            elif entry.is_dir() and os.path.exists(os.path.join(entry.path, "__init__.py")):
+                self._add_tree(entry.path)
 
+    def _add_tree(self, folder: str) -> None:
+        pending = [folder] if self._found.get(folder) != FOLDER else []
+        self._found.update(dict.fromkeys(pending, FOLDER))
+        while pending:
+            for entry in _entries(pending.pop()):
+                if entry.is_symlink():
+                    self._add_link(entry.path)
+                elif entry.is_dir():
+                    if entry.name in PACKAGES:
+                        self._add_package(entry.path)
+                    elif self._found.get(entry.path) != FOLDER and entry.name != ".git":
+                        pending.append(entry.path)
+                elif entry.is_file() and is_code(entry):
+                    self._add_file(entry.path)
 
-def _mentions(scripts: Sequence[str], entries: Sequence[os.DirEntry[str]]) -> set[str]:
-    """The names of entries of a folder that texts of scripts have, and the code files among these entries in turn."""
-    mentioned: set[str] = set()
-    pending = [*scripts]
-    while pending:
-        script = pending.pop()
-        if not os.path.isfile(script):
-            continue
-        with open(script, "rb") as file:
-            words = {os.fsdecode(word) for word in re.findall(rb"[\w-]+", file.read(_MAX_FILE_BYTES))}
-        for entry in entries:
-            if entry.name not in mentioned and (entry.name in words or entry.name.partition(".")[0] in words):
-                mentioned.add(entry.name)
-                pending += [entry.path] if _is_code(entry.name) else []
-    return mentioned
+    def _add_link(self, path: str) -> None:
+        if path in self._found:
+            return
+        self._found[path] = link_text(path)
+        real = os.path.realpath(path)
+        if self._place.commands_can_write(real) and os.path.exists(real) and not self._is_installed(real):
+            if os.path.isdir(real):
+                if real != topmost(real, self._place):
+                    self._add_tree(real)
+            elif not _DATA.fullmatch(real):
+                self._add_file(real)
 
-
-def _add_tree(top: str, place: Place, found: dict[str, str]) -> None:
-    """Add all code in a folder. Links to folders are followed as far as commands can write there."""
-    seen: set[str] = set()
-    pending = [top]
-    while pending:
-        folder = pending.pop()
-        if (real := os.path.realpath(folder)) in seen:
-            continue
-        seen.add(real)
+    def _add_file(self, path: str) -> None:
+        if path in self._found:
+            return
         try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except OSError:
-            continue
-        for entry in entries:
-            if entry.name in _PASSED_OVER or entry.path in found:
-                continue
-            if entry.is_dir():
-                if entry.is_symlink() and not place.commands_can_write(os.path.realpath(entry.path)):
-                    found[entry.path] = f"link to {os.readlink(entry.path)}"
-                elif entry.name in _PACKAGES:
-                    found[entry.path] = _fingerprint(entry.path)
-                else:
-                    pending.append(entry.path)
-            elif _is_code(entry.name) or (entry.is_file() and entry.stat().st_mode & stat.S_IXUSR):
-                found[entry.path] = _digest(entry.path) if len(found) < _MAX_FILES else _fingerprint(entry.path)
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError as error:
+            self._found[path] = f"unreadable: {error.errno}"
+            return
+        with open(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            self._bytes += status.st_size
+            if len(self._found) >= _MAX_FILES or self._bytes > _MAX_BYTES:
+                raise TooMuchCodeError(
+                    f"it executes code of a directory that commands can write, and with {path} this is more than"
+                    f" {_MAX_FILES:,} files or {_MAX_BYTES // 1024**2} MiB. Keep its code in a directory with a"
+                    " manifest of its own (such as package.json or pyproject.toml), or outside of the project"
+                )
+            self._found[path] = digest_of(file.read()) if stat.S_ISREG(status.st_mode) else "no file"
+        if self._searched < _MAX_TEXT_BYTES and _PROGRAM.fullmatch(path):
+            self._searched += status.st_size
+            self._unread.append(path)
+
+    def _add_package(self, folder: str) -> None:
+        """Add installed packages, and folders of the project that links in them lead to."""
+        if folder in self._found:
+            return
+        self._found[folder], links = _fingerprint(folder)
+        for link in links:
+            real = os.path.realpath(link)
+            if self._place.commands_can_write(real) and os.path.isdir(real) and not self._is_installed(real):
+                self._add_tree(real)
+
+    def _add_environment(self, path: str) -> None:
+        """Add the virtual environment that a program is in, and folders of the project that it imports from."""
+        top = os.path.dirname(os.path.dirname(path))
+        if top in self._found and self._found[top] != FOLDER:
+            return
+        if not os.path.exists(os.path.join(top, "pyvenv.cfg")) or not self._place.commands_can_write(top):
+            return
+        self._found[top], _ = _fingerprint(top)
+        packages = f"{glob.escape(top)}/lib*/python*/site-packages"
+        for file in (*glob.glob(f"{packages}/*.pth"), *glob.glob(f"{packages}/__editable__*.py")):
+            with open(file, errors="replace") as lines:
+                named = set(_PATHS.findall(lines.read(_MAX_TEXT_BYTES)))
+            for real in sorted({os.path.realpath(one) for one in named}):
+                if os.path.isdir(real) and self._place.commands_can_write(real) and not self._is_installed(real):
+                    self.add_files(real) if real == topmost(real, self._place) else self._add_tree(real)
+
+    def _is_installed(self, path: str) -> bool:
+        return not PACKAGES.isdisjoint(os.path.relpath(path, topmost(path, self._place)).split("/"))
+
+    def _add_mentioned(self, top: str, files: list[str]) -> None:
+        """Add folders with code at the top of the project that texts of code mention by name."""
+        names = {entry.name: entry for entry in _entries(top) if entry.is_dir() and entry.path not in self._found}
+        names = {name: entry for name, entry in names.items() if name not in PACKAGES and name != ".git"}
+        if not names:
+            return
+        mention = re.compile(rb"(?<![\w-])(?:%s)(?![\w-])" % b"|".join(re.escape(os.fsencode(one)) for one in names))
+        for path in files:
+            with open(path, "rb") as file:
+                for name in map(os.fsdecode, set(mention.findall(file.read(_MAX_TEXT_BYTES)))):
+                    entry = names[name]
+                    if entry.path in self._found or any(one.startswith(f"{entry.path}/") for one in self._found):
+                        continue
+                    if entry.is_symlink():
+                        self._add_link(entry.path)
+                    elif _has_code(entry.path):
+                        self._add_tree(entry.path)
 
 
-def _is_code(name: str) -> bool:
-    return name in _MANIFESTS or _CODE.fullmatch(name) is not None
-
-
-def _digest(path: str) -> str:
-    """SHA-256 of a regular file, with what a link says; of anything else, what it is."""
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        return f"unreadable: {error.errno}"
-    with open(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_FILE_BYTES:
-            return _fingerprint(path)
-        link = os.fsencode(os.readlink(path)) if os.path.islink(path) else b""
-        return hashlib.sha256(link + b"\0" + file.read()).hexdigest()
+        with os.scandir(folder) as entries:
+            found = sorted(entries, key=lambda one: one.name)
+    except OSError:
+        return
+    yield from (entry for entry in found if entry.name not in IGNORED)
 
 
-def _fingerprint(top: str) -> str:
-    """A digest of the names, sizes, times and inodes of a file or of all in a folder. Commands cannot set the ctime."""
-    found, paths = hashlib.sha256(), [top]
+def _has_code(folder: str) -> bool:
+    """Whether code lies in a folder, or in a folder of it."""
+    near = [entry for _, entry in zip(range(_MAX_LOOKED_AT), _entries(folder), strict=False)]
+    folders = [entry.path for entry in near if entry.is_dir(follow_symlinks=False)]
+    return any(_PROGRAM.fullmatch(entry.name) for entry in near) or any(
+        _PROGRAM.fullmatch(entry.name)
+        for one in folders
+        for _, entry in zip(range(_MAX_LOOKED_AT), _entries(one), strict=False)
+    )
+
+
+def _fingerprint(top: str) -> tuple[str, list[str]]:
+    """A digest of the names, sizes, times and inodes of all in a folder; and its links.
+
+    Commands cannot set the ctime.
+    """
+    found, paths, links = hashlib.sha256(), [top], list[str]()
     for folder, folders, files in os.walk(top):
         paths += (os.path.join(folder, name) for name in (*folders, *files))
     for path in sorted(paths):
@@ -295,7 +311,9 @@ def _fingerprint(top: str) -> str:
             status = os.lstat(path)
         except OSError:
             continue
+        if stat.S_ISLNK(status.st_mode):
+            links.append(path)
         if not stat.S_ISDIR(status.st_mode) and "/__pycache__/" not in path:
             facts = (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
             found.update(os.fsencode(path) + repr(facts).encode())
-    return found.hexdigest()
+    return found.hexdigest(), links

@@ -2,10 +2,12 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
-_IMPORTING = re.compile(r"-[A-Za-z]*[mc]")
+# With the name of the module or the code, if it is attached. `uv run -m` is like `python -m`.
+_IMPORTING = re.compile(r"-(?![XW])[A-Za-z]*?[mc](.*)")
+_SERVERS_OF_MODULES = re.compile(r"uvicorn|gunicorn|hypercorn|fastmcp")
 _ALONE = frozenset({"npx", "pnpx", "bunx", "uvx"})
 _WITH_WORDS = (
     ("npm", "exec"),
@@ -35,9 +37,22 @@ def package_of_runner(words: Sequence[str]) -> int | None:
 def imports_from_directory(words: Sequence[str]) -> bool:
     """Whether Python is started so that it imports modules from the current directory, before its own (`-m`, `-c`)."""
     parts = [part for word in words for part in word.split()]
-    return any(_PYTHON.fullmatch(os.path.basename(part)) for part in parts) and any(
-        _IMPORTING.fullmatch(part) for part in parts
-    )
+    names = [os.path.basename(part) for part in parts]
+    if any(map(_SERVERS_OF_MODULES.fullmatch, names)):
+        return True
+    starts = next((number for number, name in enumerate(names) if _PYTHON.fullmatch(name) or name == "uv"), None)
+    if starts is None:
+        return False
+    return any(_IMPORTING.fullmatch(part) for part in parts[starts + 1 :])
+
+
+def modules_of(words: Sequence[str]) -> Iterator[str]:
+    """Paths without endings of modules that are imported from the current directory, as far as words may name them."""
+    if imports_from_directory(words):
+        attached = [found[1] for word in words if (found := _IMPORTING.fullmatch(word)) and found[1]]
+        for name in (part for word in (*words, *attached) for part in re.findall(r"[A-Za-z_][\w.]*", word)):
+            parts = name.split(".")
+            yield from ("/".join(parts[: number + 1]) for number in range(len(parts)))
 
 
 def outside(words: Sequence[str], base: str) -> list[str]:

@@ -8,15 +8,18 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+import msgspec
+
 from kaa.host.log import LOG
 from kaa.host.private_file import unwritable
 from kaa.host.programs import host_programs
 from kaa.mcp.errors import ServerGoneError
 from kaa.mcp.parsing import cleaned
 from kaa.shell.home import Home
-from kaa.shell.mcp.code import code_of, executed_words, protected_files
+from kaa.shell.mcp.code import CodeChangedError, code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError
+from kaa.shell.mcp.named_code import executed_words
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.readable import readable_places
 from kaa.shell.mcp.rights import hindrance_by_hosts, permissions_of
@@ -24,6 +27,7 @@ from kaa.shell.mcp.runners import imports_from_directory, outside, package_of_ru
 from kaa.shell.settings import SettingsError
 from kaa.workspace.blocked import Blocked
 from kaa.workspace.commands import OwnStreams
+from kaa.workspace.places import Places
 from kaa.workspace.sandbox.program import ConfinedProgram, ProgramRights, UnconfinedError
 
 _PRIVATE_FOLDER = 0o700
@@ -147,13 +151,22 @@ async def start_program(
             | dict(line.variables),
             private=(str(place.home.path),),
             hidden=(sandbox := place.sandbox()).hidden,
-            loaded=(*sandbox.loaded, *protected_files(admitted)),
+            loaded=sandbox.loaded,
             confined=entry.sandbox,
         )
         if await asyncio.to_thread(code_of, server, place) != admitted:
-            raise ServerGoneError("code that it executes was changed meanwhile. The next use asks about it")
+            raise CodeChangedError
         hindrance = partial(hindrance_by_hosts, server, place.project)
-        return await _started(argv, rights, place, log, hindrance, unconfined=place.is_full_access())
+        copies = ExitStack()
+        try:
+            if admitted and entry.sandbox and permissions.project != "none" and not place.is_full_access():
+                rights = await asyncio.to_thread(_with_copies, rights, admitted, place, copies)
+            return await _started(
+                argv, rights, place, log, hindrance, unconfined=place.is_full_access(), ended=copies.close
+            )
+        except BaseException:
+            await asyncio.to_thread(copies.close)
+            raise
     except UnconfinedError as error:
         raise ServerGoneError(f"{error}. With --sandbox full-access it runs without one") from error
     except (VariableError, SettingsError, OSError, ValueError) as error:
@@ -177,6 +190,16 @@ def _refuse_writable(line: CommandLine, base: str, place: Place, admitted: Mappi
         )
 
 
+def _with_copies(rights: ProgramRights, code: Mapping[str, str], place: Place, copies: ExitStack) -> ProgramRights:
+    """Rights with which a program sees copies of its code, as long as `copies` is open. Blocks."""
+    from kaa.shell.mcp.copies import copy_code  # lazy: few servers execute code that commands can write
+
+    home = place.environ.get("HOME") or os.path.expanduser("~")
+    places = Places.of(place.environ, home, place.project, "servers")
+    copies.callback(places.close)
+    return msgspec.structs.replace(rights, replaced=copy_code(code, place, places.work))
+
+
 async def _started(
     argv: list[str],
     rights: ProgramRights,
@@ -185,6 +208,7 @@ async def _started(
     hindrance: Callable[[Sequence[Blocked]], str],
     *,
     unconfined: bool,
+    ended: Callable[[], None],
 ) -> ServerProcess:
     with ExitStack() as ours, ExitStack() as theirs:
 
@@ -203,6 +227,7 @@ async def _started(
             environment=place.environ,
             report=place.report,
             unconfined=unconfined,
+            ended=ended,
         )
         LOG.info("MCP server %s started in tier %s", rights.name, program.tier)
         for warning in program.warnings if rights.hosts or program.tier == "none" else ():

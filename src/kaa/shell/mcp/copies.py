@@ -1,0 +1,118 @@
+"""Private copies of the code that a server executes: commands can change what lies in the project, but not these.
+
+A mount over a single file would not do: a command that replaces the file removes the mount in all sandboxes. So the
+copies are directories, in which everything else has an empty place where it is mounted as it is.
+"""
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+
+from kaa.shell.mcp.code import (
+    FILES,
+    FOLDER,
+    IGNORED,
+    PACKAGES,
+    CodeChangedError,
+    digest_of,
+    is_code,
+    link_text,
+    topmost,
+)
+from kaa.shell.mcp.place import Place
+
+_MAX_LIVE = 2_000  # each is a mount
+
+
+class TooManyFilesError(ValueError):
+    """Beside the code there is more than can be shown; the message says what to do."""
+
+
+def copy_code(code: Mapping[str, str], place: Place, folder: str) -> tuple[tuple[str, str], ...]:
+    """Copy code, if it is still what was admitted. Blocks.
+
+    Args:
+        code: as `code_of` found it.
+        place: where the server runs.
+        folder: an empty directory that commands cannot write, for the copies.
+
+    Returns:
+        What the server is to see, as `SandboxOptions.replaced` takes it.
+
+    Raises:
+        CodeChangedError: it is not what was admitted.
+        TooManyFilesError: too much else lies in its directories.
+        OSError: something cannot be read or copied.
+    """
+    return tuple(_Copies(code, place, folder).pairs())
+
+
+class _Copies:
+    def __init__(self, code: Mapping[str, str], place: Place, folder: str) -> None:
+        self._code = code
+        self._place = place
+        self._folder = folder
+        self._directories: set[str] = set()  # with code somewhere below
+        self._live = 0
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        tops: dict[str, str] = {}
+        for path, digest in self._code.items():
+            directory = path if digest in (FOLDER, FILES) else os.path.dirname(path)
+            top = topmost(directory, self._place)
+            tops.setdefault(top, os.path.join(self._folder, str(len(tops))))
+            while directory not in self._directories and len(directory) >= len(top):
+                self._directories.add(directory)
+                directory = os.path.dirname(directory)
+        for top, copy in tops.items():
+            yield top, copy
+            yield from self._copied(top, copy, in_tree=False)
+
+    def _copied(self, directory: str, copy: str, *, in_tree: bool) -> Iterator[tuple[str, str]]:
+        os.mkdir(copy, stat.S_IMODE(os.stat(directory).st_mode) | stat.S_IRWXU)
+        in_tree = in_tree or self._code.get(directory) == FOLDER
+        is_watched = in_tree or self._code.get(directory) == FILES
+        with os.scandir(directory) as found:
+            entries = list(found)
+        for entry in entries:
+            path, target = entry.path, os.path.join(copy, entry.name)
+            if entry.name in IGNORED:
+                continue
+            if entry.is_symlink():
+                self._expect(path, link_text(path), unless=not is_watched)
+                os.symlink(os.readlink(path), target)
+            elif path in self._directories or (in_tree and entry.is_dir() and entry.name not in (*PACKAGES, ".git")):
+                yield from self._copied(path, target, in_tree=in_tree)
+            elif entry.is_dir():
+                os.mkdir(target)
+                yield self._as_it_is(path)
+            elif path in self._code:
+                self._copy_file(path, target)
+            elif entry.is_file():
+                if is_watched and is_code(entry):
+                    raise CodeChangedError(path)
+                os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC))
+                yield self._as_it_is(path)
+
+    def _as_it_is(self, path: str) -> tuple[str, str]:
+        self._live += 1
+        if self._live > _MAX_LIVE:
+            raise TooManyFilesError(
+                f"more than {_MAX_LIVE:,} files that are no code lie in the directories of its code, such as {path}."
+                " Keep its code in a directory of its own, or outside of the project"
+            )
+        return path, path
+
+    def _copy_file(self, path: str, target: str) -> None:
+        """Copy a file in one read: what is compared is what is copied."""
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+            content, mode = file.read(), os.fstat(file.fileno()).st_mode
+        self._expect(path, digest_of(content))
+        with open(target, "xb") as copied:
+            copied.write(content)
+            os.fchmod(copied.fileno(), stat.S_IMODE(mode))
+
+    def _expect(self, path: str, digest: str, *, unless: bool = False) -> None:
+        known = self._code.get(path)
+        if known != digest and not (known is None and unless):
+            raise CodeChangedError(path)

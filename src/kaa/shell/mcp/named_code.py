@@ -1,0 +1,166 @@
+"""What a command line names of code that commands can write: scripts, modules, and folders that programs execute."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from kaa.host.paths import trail
+from kaa.shell.mcp.place import CommandLine, Place
+from kaa.shell.mcp.runners import is_path, modules_of, package_of_runner
+
+_Role: TypeAlias = Literal["data", "package", "code", "script"]
+"""Of what is named: a folder is code if it has a manifest (`package`, `script`), or always (`code`); a file is code
+unless its name is one of data, or always (`script`)."""
+
+MANIFESTS = (
+    *("package.json", "pyproject.toml", "uv.toml", "setup.py", "deno.json", "deno.jsonc", "bunfig.toml", ".npmrc"),
+    *("Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", "Taskfile.yml", "Taskfile.yaml", "go.mod"),
+    *("Cargo.toml", "compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml", "mise.toml", "Pipfile"),
+    *("Gemfile", "Rakefile", "pom.xml", "build.gradle", "build.gradle.kts", "mix.exs", "composer.json"),
+    *("__main__.py", "index.js", "fastmcp.json", "flake.nix"),
+)
+"""Programs execute what these say, in the current directory or in a folder that is named."""
+
+# Programs that execute what a word or the current directory has; a folder for any other program is data.
+_INTERPRETERS = re.compile(
+    r"(?:python|pypy|perl|ruby|php|lua|node)[\d.]*|nodejs|deno|bun|tsx|ts-node|vite-node|nodemon|uv|poetry|pdm|hatch|rye"
+    r"|pipenv|npm|pnpm|yarn|bundle|rake|mvn|gradle|mix|composer|sh|bash|dash|zsh|ksh|fish|java|dotnet|Rscript|go|cargo"
+    r"|make|just|task|mise|env|nice|timeout|docker|podman|nix|fastmcp|uvicorn|gunicorn|hypercorn"
+)
+_SHELLS = re.compile(r"sh|bash|dash|zsh|ksh|fish|env|nice|timeout")
+# They run programs, or load code, from wherever one of their words says.
+_LAUNCHERS = re.compile(
+    r"nix|nix-shell|vite-node|nodemon|systemd-run|flatpak-builder|emacs|n?vim?|direnv|devbox|concurrently|xargs|find"
+    r"|parallel|watchexec|entr|sudo|doas|chroot|unshare|setsid|nohup|strace"
+)
+_BY_MANIFEST = re.compile(
+    r"uv|poetry|pdm|hatch|rye|pipenv|npm|pnpm|yarn|bun|deno|bundle|rake|mvn|gradle|mix|composer|go|cargo|make|just|task"
+    r"|mise|docker|podman|fastmcp"
+)
+# Variables with a folder that is worked on. Programs load code from folders in the others, such as PATH or GEM_HOME.
+_OF_DATA = re.compile(
+    r"(?:\w+_)?(?:ROOTS?|DATA|WORKSPACE|WORKSPACE_FOLDER|PROJECT|PROJECT_DIR|PROJECT_ROOT|REPO|REPOSITORY|REPO_PATH|DB"
+    r"|DB_PATH|DATABASE|DATABASE_URL|LOGS?|LOG_DIR|LOG_FILE|OUTPUT|OUTPUT_DIR|DOCS|DOCS_DIR|NOTES|VAULT|VAULT_PATH"
+    r"|DATA_DIR|ALLOWED_DIRECTORIES|ALLOWED_PATHS|MEMORY_FILE_PATH|DIRECTORY|PWD|TMPDIR)"
+)
+# Options with a folder that is executed.
+_OF_FOLDERS = frozenset(
+    (
+        *("--directory", "--project", "-C", "--cwd", "--prefix", "--dir", "--manifest-path", "--root"),
+        *("-r", "--require", "--import", "--import-map"),
+    )
+)
+# Options with folders that code is loaded from, whatever is in them.
+_OF_CODE = frozenset(
+    {"-cp", "-classpath", "--class-path", "--module-path", "-I", "-L", "--loader", "--experimental-loader"}
+)
+_ATTACHED = re.compile(r"-[ILr](?=[\w./~])")
+# What Node and TypeScript look for.
+_ENDINGS = ("", ".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx", "/index.js", "/index.mjs", "/index.ts")
+_DATA = re.compile(
+    r".+\.(?:db|sqlite3?|duckdb|csv|tsv|parquet|log|txt|md|rst|pdf|html?|png|jpe?g|gif|svg|lock|pid|sock|key|pem|crt)",
+    re.IGNORECASE,
+)
+_SEPARATORS = re.compile(r"[\s'\"`();,=:|&<>\[\]{}]+")
+_CHANGES_DIRECTORY = re.compile(r"\bcd\s+(?:--\s+)?([^\s;&|]+)")
+_VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)[^}]*\})")
+
+
+def named_code(line: CommandLine, place: Place) -> Iterator[str]:
+    """Links and real paths of what a command line executes, as far as commands can write it.
+
+    Args:
+        line: the command line.
+        place: where it runs.
+    """
+    base = line.base(place.project)
+    seen: set[str] = set()
+    for word, role in _candidates(line, base, place.environ):
+        path = os.path.join(base, os.path.expanduser(word))
+        if not os.path.exists(path) or (role != "script" and _DATA.fullmatch(path)):
+            continue
+        has_manifest = role in ("package", "script") and any(os.path.exists(f"{path}/{one}") for one in MANIFESTS)
+        for one in trail(path) if has_manifest or role == "code" or os.path.isfile(path) else ():
+            if one not in seen and place.commands_can_write(one):
+                seen.add(one)
+                yield one
+
+
+def executed_words(words: Sequence[str]) -> Sequence[str]:
+    """Words of a command line in which a program finds what it executes; none for programs that take data only."""
+    name = os.path.basename(words[0])
+    if _LAUNCHERS.fullmatch(name) or _SHELLS.fullmatch(name):
+        return words
+    if not _INTERPRETERS.fullmatch(name) or _is_container(words):
+        return ()
+    return [words[number] for number in sorted(_executed(words))]
+
+
+def _is_container(words: Sequence[str]) -> bool:
+    """Whether a container is started without a file that says how."""
+    return os.path.basename(words[0]) in ("docker", "podman") and "compose" not in words
+
+
+def _candidates(line: CommandLine, base: str, environ: Mapping[str, str]) -> Iterator[tuple[str, _Role]]:
+    """Words that may be paths, and what a file or folder of this name would be."""
+    words, executed = line.words, _executed(line.words)
+    runs_code, script = _runs(_INTERPRETERS, words), _first_argument(line.words)
+    variables = {**environ, **line.variables, "PWD": base}
+    for number, word in enumerate(words):
+        role: _Role = "data" if number not in executed else "script" if number == script else "package"
+        if number in executed and (_ATTACHED.match(word) or _OF_CODE.intersection(words[number - 1 : number])):
+            role = "code"
+        text = _VARIABLE.sub(lambda found: variables.get(found[1] or found[2], found[0]), word)
+        folders = ["", *(_CHANGES_DIRECTORY.findall(text) if " " in text else ())]
+        yield from ((folder, "code") for folder in folders[1:])
+        for one in filter(None, dict.fromkeys((text, _ATTACHED.sub("", text), *_SEPARATORS.split(text)))):
+            for folder in folders:
+                path = os.path.join(folder, one)
+                yield path, role
+                if runs_code and not one.startswith("-"):
+                    yield from ((path + ending, "data") for ending in _ENDINGS[1:])
+    for name, value in line.variables.items():
+        is_loaded = _OF_DATA.fullmatch(name) is None
+        parts = (value, _ATTACHED.sub("", value), *_SEPARATORS.split(value))
+        for one in filter(None, dict.fromkeys(parts)):
+            if is_path(one) or (is_loaded and not one.isdigit()):
+                yield one, "code" if is_loaded else "data"
+    for module in modules_of(words):
+        yield from ((f"{module}{end}", "data") for end in (".py", "/__init__.py", "/__main__.py"))
+    names_folder = any(word.partition("=")[0] in _OF_FOLDERS for word in words)
+    by_manifest = _runs(_BY_MANIFEST, words) and not _is_container(words)
+    if by_manifest and package_of_runner(words) is None and not names_folder:
+        yield base, "package"
+
+
+def _executed(words: Sequence[str]) -> frozenset[int]:
+    """The numbers of the words whose folders would be executed; folders of other words are data."""
+    if (package := package_of_runner(words)) is not None:
+        return frozenset(range(package + 1))
+    if not _runs(_INTERPRETERS, words):
+        return frozenset()
+    named = {number for number in range(1, len(words)) if words[number - 1] in _OF_FOLDERS | _OF_CODE}
+    named |= {
+        number
+        for number, word in enumerate(words)
+        if word.partition("=")[0] in _OF_FOLDERS or " " in word or _ATTACHED.match(word)
+    }
+    if os.path.basename(words[0]) in ("go", "nix", "fastmcp"):  # after the name of what they do
+        named |= set(range(2, min(len(words), 4)))
+    return frozenset({*range(_first_argument(words) + 1), *named})
+
+
+def _first_argument(words: Sequence[str]) -> int:
+    return next((number for number, word in enumerate(words) if number and not word.startswith("-")), 0)
+
+
+def _runs(programs: re.Pattern[str], words: Sequence[str]) -> bool:
+    return any(programs.fullmatch(os.path.basename(word)) for word in _programs(words))
+
+
+def _programs(words: Sequence[str]) -> Iterator[str]:
+    """Words that may be programs: the first one, and those of a command in one word."""
+    yield words[0]
+    for word in words[1:]:
+        yield from word.split() if " " in word else (word,)

@@ -1,0 +1,69 @@
+"""A server gets copies of its code as it was approved, and everything else as it is."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kaa.shell.home import Home
+from kaa.shell.mcp.code import CodeChangedError, code_of
+from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
+from kaa.shell.mcp.copies import copy_code
+from kaa.shell.mcp.place import Place
+from kaa.workspace.sandbox.options import SandboxOptions
+
+
+class Land:
+    """A project with a server in `tools`, and a folder for copies."""
+
+    def __init__(self, base: Path) -> None:
+        self.project, self.copies = base / "project", base / "copies"
+        for folder in (self.project / "tools/lib", self.project / "docs", self.copies):
+            folder.mkdir(parents=True)
+        (self.project / "tools/server.py").write_text("import lib.part")
+        (self.project / "tools/lib/part.py").write_text("part")
+        (self.project / "tools/notes.md").write_text("notes")
+        (self.project / "tools/link.py").symlink_to("server.py")
+        (self.project / "README.md").write_text("readme")
+        self.place = Place(Home(base / "home"), {"HOME": str(base / "home")}, str(self.project), SandboxOptions)
+
+    def code(self) -> dict[str, str]:
+        entry = ServerEntry(command="python3", args=("tools/server.py",))
+        return code_of(ConfiguredServer("one", entry, Source("/file", "user"), "digest"), self.place)
+
+
+@pytest.fixture
+def land(tmp_path: Path) -> Land:
+    return Land(tmp_path.resolve())
+
+
+def test_code_is_copied_and_the_rest_is_seen_as_it_is(land: Land) -> None:
+    pairs = dict(copy_code(land.code(), land.place, str(land.copies)))
+
+    copy = Path(pairs.pop(str(land.project)))
+    assert (copy / "tools/lib/part.py").read_text() == "part"
+    assert (copy / "tools/link.py").readlink() == Path("server.py")
+    assert pairs == {
+        str(path): str(path) for path in map(land.project.joinpath, ("docs", "README.md", "tools/notes.md"))
+    }
+    assert all((copy / Path(path).relative_to(land.project)).exists() for path in pairs)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tools: (tools / "lib/part.py").write_text("evil"),
+        lambda tools: (tools / "json.py").write_text(""),
+        lambda tools: (tools / "json").mkdir() or (tools / "json/__init__.py").write_text(""),
+        lambda tools: (tools / "link.py").unlink() or (tools / "link.py").symlink_to("notes.md"),
+        lambda tools: (tools / "more").symlink_to("/"),
+        lambda tools: (tools / "notes.md").chmod(0o700),
+        lambda tools: (tools / "lib/part.py").unlink() or (tools / "lib/part.py").symlink_to("../notes.md"),
+    ],
+)
+def test_code_that_changed_since_it_was_approved_is_not_copied(land: Land, change: Callable[[Path], object]) -> None:
+    code = land.code()
+    change(land.project / "tools")
+
+    with pytest.raises(CodeChangedError):
+        copy_code(code, land.place, str(land.copies))
