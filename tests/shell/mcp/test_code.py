@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from kaa.shell.home import Home
-from kaa.shell.mcp.code import code_of, differences
+from kaa.shell.mcp.code import TooMuchCodeError, code_of, differences
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
+from kaa.shell.mcp.named_code import executed_words
 from kaa.shell.mcp.place import Place
 from kaa.shell.mcp.runners import imports_from_directory, outside, package_of_runner
 from kaa.workspace.sandbox.options import SandboxOptions
@@ -112,6 +113,81 @@ def test_a_change_of_folders_with_code_is_known(land: Land, command: str, change
 
 
 @pytest.mark.parametrize(
+    ("command", "changed"),
+    [
+        ("python3 -mserver", "server.py"),
+        ("uv run -m server", "server.py"),
+        ("uvicorn server:app", "server.py"),
+        ("node build/index", "build/index.js"),
+        ("node -r ./hook /opt/server.js", "hook.js"),
+        ("npx tsx source/server", "source/server.ts"),
+        ("node tools/mcp/index.js", "source/lib.js"),
+        ("node top.js", "lib/x.js"),
+        ("node packages/mcp/index.js", "packages/core/index.js"),
+        ("docker compose -f compose.yaml run mcp", "compose.override.yaml"),
+        ("docker compose run mcp", ".env"),
+        ("docker compose run mcp", "ops/more.yaml"),
+        ("make mcp", "ops.mk"),
+        ("task mcp", "Taskfile.yaml"),
+        ("java -cp classes Main", "classes/Main.class"),
+        ("ruby -Ilib -rx -e run", "lib/x.rb"),
+        ("bash notes.md", "notes.md"),
+        ("sh ; -c ; cd server && exec node index.js", "server/index.js"),
+        ("sh ; -c ; exec node $PWD/hook.js", "hook.js"),
+        (".venv/bin/serve", ".venv/lib/python3/site-packages/new.pth"),
+        (".venv/bin/serve", "source/editable.py"),
+    ],
+)
+def test_further_ways_to_name_code_are_known(land: Land, command: str, changed: str) -> None:
+    for name in ("server.py", "build/index.js", "hook.js", "source/server.ts", "source/lib.js", "lib/x.js", "lib/x.rb"):
+        land.write(name, "")
+    for name in (
+        "packages/mcp/index.js",
+        "packages/core/index.js",
+        "server/index.js",
+        "classes/Main.class",
+        "notes.md",
+    ):
+        land.write(name, "")
+    for name in ("compose.yaml", "Makefile", "Taskfile.yaml", "ops/more.yaml", "packages/mcp/package.json"):
+        land.write(name, "")
+    land.write("tools/mcp/index.js", "require('../../source/lib.js')")
+    land.write("top.js", "require('./second')")
+    land.write("second.js", "require('./lib/x')")
+    land.write(".venv/pyvenv.cfg", "")
+    land.write(".venv/bin/serve", "#!/usr/bin/python3")
+    land.write(".venv/lib/python3/site-packages/it.pth", f"{land.project}/source")
+    (land.project / "node_modules/@a").mkdir(parents=True)
+    (land.project / "node_modules/@a/core").symlink_to("../../packages/core")
+    before = land.code(command)
+
+    land.write(changed, "changed")
+
+    assert land.code(command) != before
+
+
+def test_too_much_code_is_refused_with_what_to_do(land: Land, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kaa.shell.mcp.code._MAX_FILES", 2)
+
+    with pytest.raises(TooMuchCodeError, match="directory with a manifest of its own"):
+        land.code("python3 tools/server.py")
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("nix run /project", True),
+        ("systemd-run -d /project/srv", True),
+        ("java -cp /project Main", True),
+        ("docker run -v /project:/w image", False),
+        ("mcp-server-git --repository /project", False),
+    ],
+)
+def test_words_with_what_is_executed_are_told_from_data(command: str, words: bool) -> None:
+    assert ("/project" in " ".join(executed_words(command.split()))) is words
+
+
+@pytest.mark.parametrize(
     "spoil",
     [
         lambda python, _: python.unlink() or python.symlink_to("/bin/sh"),
@@ -143,7 +219,14 @@ def test_a_variable_that_names_code_counts(land: Land) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("PATH", "tools:/usr/bin"), ("PYTHONPATH", "${workspaceFolder}/tools"), ("NODE_PATH", "./tools")],
+    [
+        ("PATH", "tools:/usr/bin"),
+        ("PYTHONPATH", "${workspaceFolder}/tools"),
+        ("NODE_PATH", "./tools"),
+        ("GEM_HOME", "${workspaceFolder}/tools"),
+        ("XDG_CONFIG_HOME", "${workspaceFolder}/tools"),
+        ("JDK_JAVA_OPTIONS", "-javaagent:tools"),
+    ],
 )
 def test_a_folder_counts_that_a_variable_names_for_code(land: Land, name: str, value: str) -> None:
     before = land.code("/usr/bin/serve", env={name: value})

@@ -12,13 +12,19 @@ from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.mcp.telling import configured
 from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import Approvals
-from kaa.shell.mcp.code import code_of
+from kaa.shell.mcp.code import TooMuchCodeError, code_of
+from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.here import server_named
+from kaa.shell.mcp.config.variables import VariableError
 from kaa.shell.mcp.describing import described, described_code
 from kaa.shell.mcp.manifests import Manifests
 from kaa.shell.mcp.place import Place
 from kaa.shell.safety import SandboxFlags, sandbox_options
 from kaa.tui.sanitize import sanitize
+
+
+class CodeError(Exception):
+    """It cannot be found out what a server executes; the message says why and what to do."""
 
 
 def add_approve_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +39,7 @@ def run_approve(parsed: argparse.Namespace, home: Home) -> int:
     Raises:
         UnknownServerError: no server has this name.
         NobodyAnswersError: nobody can be asked.
+        CodeError: it cannot be found out what the server executes.
         ApprovalRecordsError: the answer cannot be kept.
         SettingsError: the user's settings have a mistake.
         TrustError: it is not known whether the project is trusted.
@@ -40,7 +47,7 @@ def run_approve(parsed: argparse.Namespace, home: Home) -> int:
     server = server_named(parsed.server, asyncio.run(configured(parsed, home)))
     approvals = Approvals(home)
     place = _place(os.path.realpath(parsed.directory), home)
-    code, accepted = code_of(server, place) if server.entry.command else {}, approvals.code(server, place.project)
+    code, accepted = _code_of(server, place), approvals.code(server, place.project)
     lines = described_code(accepted, code) if code else []
     if not approvals.is_approved(server):
         text = "\n".join((described(server, place), *lines))
@@ -59,6 +66,13 @@ def run_approve(parsed: argparse.Namespace, home: Home) -> int:
         return ExitCode.DONE
     text = "\n\n".join(f"{name} changed:\n{change}" for name, change in changes.items())
     return _asked(parsed, text, f"Use the changed tools of {server.name}?", lambda: approvals.accept(server, manifest))
+
+
+def _code_of(server: ConfiguredServer, place: Place) -> dict[str, str]:
+    try:
+        return code_of(server, place) if server.entry.command else {}
+    except (VariableError, TooMuchCodeError) as error:
+        raise CodeError(f"MCP server {server.name} cannot be approved: {error}") from error
 
 
 def _place(project: str, home: Home) -> Place:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from kaa.core.errors import ProviderError
 from kaa.frontends.confirming import NobodyAnswersError
-from kaa.frontends.mcp.approving import add_approve_arguments, run_approve
+from kaa.frontends.mcp.approving import CodeError, add_approve_arguments, run_approve
 from kaa.frontends.mcp.editing import (
     add_add_arguments,
     add_add_json_arguments,
@@ -31,6 +31,7 @@ def main(arguments: Sequence[str], directory: str) -> int:
     """Run `kaa mcp`. Returns the exit code."""
     failures = (
         ApprovalRecordsError,
+        CodeError,
         CredentialError,
         ImportedServersError,
         NobodyAnswersError,

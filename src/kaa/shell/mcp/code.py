@@ -120,6 +120,7 @@ class _Code:
     def __init__(self, place: Place) -> None:
         self._place = place
         self._found: dict[str, str] = {}
+        self._environments: set[str] = set()
         self._bytes = 0
         self._searched = 0
         self._unread: list[str] = []  # code whose text may mention further folders
@@ -243,10 +244,10 @@ class _Code:
     def _add_environment(self, path: str) -> None:
         """Add the virtual environment that a program is in, and folders of the project that it imports from."""
         top = os.path.dirname(os.path.dirname(path))
-        if top in self._found and self._found[top] != FOLDER:
+        is_environment = os.path.exists(os.path.join(top, "pyvenv.cfg")) and self._place.commands_can_write(top)
+        if top in self._environments or not is_environment:
             return
-        if not os.path.exists(os.path.join(top, "pyvenv.cfg")) or not self._place.commands_can_write(top):
-            return
+        self._environments.add(top)
         self._found[top], _ = _fingerprint(top)
         packages = f"{glob.escape(top)}/lib*/python*/site-packages"
         for file in (*glob.glob(f"{packages}/*.pth"), *glob.glob(f"{packages}/__editable__*.py")):
