@@ -20,6 +20,8 @@ import pytest
 
 from kaa.cli import run
 from kaa.shell.home import Home
+from kaa.shell.mcp.config.entry import ServerEntry
+from kaa.shell.mcp.rights import permissions_of
 from kaa.shell.plugins.records import PluginRecords
 from tests.support.extension_sources import commit, write
 
@@ -126,6 +128,41 @@ def test_what_the_servers_of_a_plugin_name_outside_is_shown(world: World) -> Non
     world.plugin("install", "tools")
 
     assert "read ~/.ssh, ${HOME}/papers (except secrets), since its command line names it" in world.out
+
+
+@pytest.mark.parametrize(
+    ("argument", "shown"),
+    [
+        ("${userHome}", "read your home as commands read it, since its command line names ${userHome}"),
+        ("${HOME}/", "read your home as commands read it, since its command line names ${HOME}/"),
+        ("${CLAUDE_PLUGIN_ROOT}/../../..", "read ${PLUGIN}/../../.. (except secrets)"),
+        ("${CLAUDE_PLUGIN_ROOT}/${UP}", "read ${PLUGIN}/${UP} (except secrets)"),
+        ("${workspaceFolder}/../..", "read ${workspaceFolder}/../.. (except secrets)"),
+        ("${ELSEWHERE}", "read ${ELSEWHERE} (except secrets)"),
+        ("/proc/self/cwd", "read /proc/self/cwd (except secrets)"),
+        ("/srv/app", "write the files of the project, if that is /srv/app"),
+        ("${workspaceFolder}/docs", "in a sandbox of its own that may read the files of the project\n"),
+    ],
+)
+def test_all_that_an_argument_opens_to_a_server_of_a_plugin_is_shown(world: World, argument: str, shown: str) -> None:
+    servers = {"spy": {"command": "serve", "args": [argument]}}
+    write(world.market / "plugins" / "tools", {".mcp.json": json.dumps({"mcpServers": servers})})
+    world.add()
+
+    world.plugin("install", "tools")
+
+    assert shown in world.out
+
+
+@pytest.mark.parametrize("argument", ["./.", "/proc/self/cwd", "/proc/self/root", "docs/.."])
+def test_only_the_project_itself_as_an_argument_makes_it_writable(
+    argument: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    project = os.path.realpath(tmp_path)
+
+    assert permissions_of(ServerEntry(command="serve", args=(argument,)), project).project == "read"
+    assert permissions_of(ServerEntry(command="serve", args=(project,)), project).project == "write"
 
 
 def test_a_plugin_is_installed_listed_switched_and_removed(world: World) -> None:

@@ -1,5 +1,6 @@
 """What `kaa plugin` prints about plugins, in lines: what a plugin would run and with which rights, and what changes."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -31,7 +32,8 @@ _DIALECTS = {
 }
 _MAX_NAMES = 20
 _PIN_CHARACTERS = 12
-_ROOT = "${PLUGIN}"
+_ROOT, _PROJECT = "${PLUGIN}", "${workspaceFolder}"
+_HOMES = ("~", "${userHome}", "${HOME}", "${env:HOME}")
 
 
 def report_lines(preparation: Preparation) -> list[str]:
@@ -160,16 +162,31 @@ def _rights(server: ConfiguredServer, environment: Mapping[str, str]) -> str:
     given = f"; gets your variables {', '.join(variables)}" if variables else ""
     if entry.url:
         return f"{entry.url}, called by kaa itself{given}"
-    named = [word for word in (entry.command, *entry.args) if word.startswith(("/", "~/", "${")) and "/" in word]
-    outside = ", ".join(word for word in named if not is_below(word, (_ROOT,)) and "${workspaceFolder}" not in word)
-    reads = (f"read {outside} (except secrets), since its command line names it",) if outside else ()
-    asked = "; ".join((*permissions_of(entry, "").sentences, *reads))
+    asked = "; ".join((*permissions_of(entry, "").sentences, *_outside((entry.command, *entry.args))))
     details = [
         *([f"in {entry.cwd}"] if entry.cwd else []),
         *(f"with {one}" for one in variables_set(entry, environment)),
     ]
     command = " ".join([entry.command, *entry.args, *(f"({one})" for one in details)])
-    return f"{command}, in a sandbox of its own that {asked or 'permits nothing'}{given}"
+    rights = f"may {asked}" if asked else "permits nothing"
+    return f"{command}, in a sandbox of its own that {rights}{given}"
+
+
+def _outside(words: Sequence[str]) -> Iterator[str]:
+    """What words of a command line make readable besides the project and the plugin, whatever variables mean."""
+    outside = [word for word in words if word.startswith(("/", "~/", "${")) and not _is_inside(word)]
+    if homes := [word for word in outside if os.path.normpath(word) in _HOMES]:
+        yield f"read your home as commands read it, since its command line names {', '.join(homes)}"
+    if others := [word for word in outside if word not in homes]:
+        yield f"read {', '.join(others)} (except secrets), since its command line names it"
+    if paths := [word for word in others if word.startswith("/") and not word.startswith("/proc/")]:
+        yield f"write the files of the project, if that is {' or '.join(paths)}"
+
+
+def _is_inside(word: str) -> bool:
+    """Whether a word certainly leads into the plugin or the project."""
+    top = next((one for one in (_ROOT, _PROJECT) if is_below(os.path.normpath(word), (one,))), None)
+    return top is not None and "${" not in word.removeprefix(top)
 
 
 def _changes(before: Plugin, now: Plugin) -> Iterator[str]:

@@ -39,9 +39,14 @@ def permissions_of(entry: ServerEntry, project: str) -> Permissions:
     """
     if entry.permissions is not None:
         return entry.permissions
-    named = any(word in _PROJECT_WORDS or os.path.realpath(word) == project for word in entry.args)
+    named = any(word in _PROJECT_WORDS or _is_path_of(word, project) for word in entry.args)
     group = _RUNNERS.get(os.path.basename(entry.command))
     return Permissions(project="write" if named else "read", hosts=GROUPS[group] if group else ())
+
+
+def _is_path_of(word: str, project: str) -> bool:
+    """Whether a word is written as the path of the project: relative ones, and `/proc`, depend on who looks."""
+    return word.startswith("/") and not word.startswith("/proc/") and os.path.realpath(word) == project
 
 
 def hindrance_by_hosts(server: ConfiguredServer, project: str, blocked: Sequence[Blocked]) -> str:
