@@ -2,18 +2,48 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from kaa.workspace.launch import LaunchedHands, launch
 from tests.end_to_end.kaa_process import Kaa
+from tests.support.patience import HANG_SECONDS
 from tests.support.program import Program
-from tests.support.warm_start import COMMAND
+from tests.support.warm_start import COMMAND, cold_hands
 
 
 @pytest.fixture
 def kaa(tmp_path: Path) -> Kaa:
     return Kaa(tmp_path)
+
+
+# In /proc/PID/status (proc_pid_status(5)).
+_STANDING = ("Name", "Umask", "PPid", "Uid", "Gid", "Groups", "Threads", "Sig", "Shd", "Cap", "NoNewPrivs", "Seccomp")
+
+
+def _properties(hands: LaunchedHands) -> dict[str, object]:
+    """What the kernel knows of hands that wait to be told their workspace."""
+    process = Path(f"/proc/{hands.process.pid}")
+    deadline = time.monotonic() + HANG_SECONDS
+    while (process / "fd/0").readlink() != Path(os.devnull):  # then they have taken their socket from there
+        assert time.monotonic() < deadline, "they do not start"
+        time.sleep(0.01)
+    lines = (line.partition(":") for line in (process / "status").read_text().splitlines())
+    return {
+        "status": {name: value for name, _, value in lines if name.startswith(_STANDING)},
+        "descriptors": sorted(str(fd.readlink()).partition(":")[0] for fd in (process / "fd").iterdir()),
+        "links": [(process / name).readlink() for name in ("exe", "cwd", "root", "ns/mnt", "ns/net")],
+        "limits": (process / "limits").read_text(),
+        "environment": (process / "environ").read_bytes(),
+        "is leader": os.getsid(hands.process.pid) == os.getpgid(hands.process.pid) == hands.process.pid,
+    }
+
+
+def _ended(hands: LaunchedHands) -> int:
+    hands.control.close()
+    return hands.process.wait()
 
 
 def _command_line(process: "subprocess.Popen[str]") -> str:
@@ -23,6 +53,26 @@ def _command_line(process: "subprocess.Popen[str]") -> str:
 @pytest.mark.skipif(sys.platform != "linux" or bool(os.environ.get("KAA_TESTS_COLD")), reason="all runs are cold")
 @pytest.mark.skipif("COVERAGE_PROCESS_CONFIG" in os.environ, reason="coverage needs cold runs")
 class TestWarm:
+    def test_forked_hands_have_the_properties_of_a_new_program(self) -> None:
+        forked = launch()
+        with cold_hands():
+            program = launch()
+
+        expected = _properties(program)
+
+        assert _properties(forked) == expected
+        assert (_ended(forked), _ended(program)) == (0, 0)
+
+    def test_the_end_of_forked_hands_is_known(self) -> None:
+        hands = launch()
+
+        with pytest.raises(subprocess.TimeoutExpired):
+            hands.process.wait(timeout=0)
+        hands.process.kill()
+
+        assert hands.process.wait() == -signal.SIGKILL
+        hands.control.close()
+
     def test_a_run_is_forked_and_a_child_of_this_process(self, kaa: Kaa) -> None:
         with kaa.running("--mode", "rpc", stdin=subprocess.PIPE) as process:
             assert "warm_server.py" in _command_line(process)

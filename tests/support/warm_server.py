@@ -10,23 +10,22 @@ import gc
 import io
 import json
 import os
-import signal
 import socket
 import sys
 import time
 from importlib import import_module
 from typing import Any, TypeAlias
 
+from kaa.workspace import launch as launch_hands
+
 Request: TypeAlias = dict[str, Any]  # any: the types of `warm_start.Start`
 
-# clone(2): the child's parent is that of the caller.
-_CLONE_PARENT = 0x8000
 _PR_SET_DUMPABLE = 4  # prctl(2)
-_CLONE_NUMBERS = {"x86_64": 56, "aarch64": 220}
 _LIMIT = 1 << 20
 
 # From beside this file, which belongs to no package here.
 _launcher: Any = import_module("launcher")  # any: what mypy knows as tests.support.launcher
+_warm_hands: Any = import_module("warm_hands")
 
 # With these comes nearly all that a run without a terminal, with one, and by rpc needs; more makes each fork slower.
 _LOADED = (
@@ -43,7 +42,6 @@ _LOADED = (
     "kaa.frontends.json_output",
     "kaa.frontends.rpc",
     "kaa.frontends.text_output",
-    "kaa.hands.confinement.layout",
     "kaa.llm.anthropic.provider",
     "kaa.llm.completions.provider",
     "kaa.llm.written_calls.provider",
@@ -69,15 +67,12 @@ def main() -> None:
     command = sys.argv[2]
     sys.path[0] = os.path.dirname(command)
     _load()
-    clone = ctypes.CDLL(None, use_errno=True).syscall
-    number = _CLONE_NUMBERS[os.uname().machine]
     while True:
         data, descriptors, _, _ = socket.recv_fds(requests, _LIMIT, 3)
         if not data:
             return
-        pid = clone(number, _CLONE_PARENT | signal.SIGCHLD, 0, 0, 0, 0)
+        pid = _warm_hands.clone_beside()
         if pid == 0:
-            ctypes.pythonapi.PyOS_AfterFork_Child()
             requests.close()
             _become(json.loads(data), command, descriptors)
             break
@@ -91,7 +86,7 @@ def main() -> None:
 
 def _load() -> None:
     """Load what a run may need. Kept out of garbage collections, which would write to all of the shared memory."""
-    for name in _LOADED:
+    for name in (*_LOADED, *_warm_hands.LOADED):
         import_module(name)
     gc.collect()
     gc.freeze()
@@ -115,6 +110,7 @@ def _become(request: Request, command: str, descriptors: list[int]) -> None:
     if launch := request["launch"]:
         _launcher.become(launch)
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)  # as after the start of a program
+    launch_hands.start_by(_warm_hands.forked_server().start)
     os.environ.clear()
     os.environ.update(request["environ"])
     time.tzset()

@@ -1,4 +1,4 @@
-"""Runs of kaa that need not load it first: `warm_server.py` has, and forks.
+"""Runs of kaa and of its hands that need not load them first: `warm_server.py` and `warm_hands.py` have, and fork.
 
 While tests run, a `KaaProcess` is forked there unless its run depends on how Python starts. Everywhere else, for
 instance in benchmarks, it is a plain process of `COMMAND`. `KAA_TESTS_COLD=1` makes all of them plain.
@@ -19,7 +19,10 @@ from typing import Any, AnyStr
 
 import msgspec
 
-from tests.support import launcher
+from kaa import hands
+from kaa.workspace import launch as launch_hands
+from tests.support import launcher, warm_hands
+from tests.support.warm_hands import HandsServer
 
 COMMAND = str(Path(sysconfig.get_path("scripts")) / "kaa")
 
@@ -71,6 +74,38 @@ class _Server:
             self._process.wait()
 
 
+@contextmanager
+def _warm_hands() -> Iterator[None]:
+    """Fork hands that this process starts from one that has loaded them."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    script = str(Path(hands.__file__).with_name("__main__.py"))
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-X", "utf8", warm_hands.__file__, str(theirs.fileno()), script],
+            pass_fds=[theirs.fileno()],
+            env={},
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+        )
+    launch_hands.start_by(HandsServer(ours).start)
+    try:
+        yield
+    finally:
+        launch_hands.start_by(None)
+        ours.close()
+        process.wait()
+
+
+@contextmanager
+def cold_hands() -> Iterator[None]:
+    """Start hands as programs in between."""
+    former = launch_hands.start_by(None)
+    try:
+        yield
+    finally:
+        launch_hands.start_by(former)
+
+
 _servers: list[_Server] = []
 
 
@@ -84,7 +119,8 @@ def warm_runs() -> Iterator[None]:
     server = _Server()
     _servers.append(server)
     try:
-        yield
+        with _warm_hands():
+            yield
     finally:
         _servers.remove(server)
         server.close()

@@ -28,8 +28,8 @@ class _Peer:
         ours, self.socket = socket.socketpair()
         # Not this socket: what the process reads of it would be missing here.
         self._end, self._alive = os.pipe()
-        process = subprocess.Popen([sys.executable, "-S", "-c", "import sys; sys.stdin.read()"], stdin=self._end)
-        self.launched = LaunchedHands(process, ours)
+        self.process = subprocess.Popen([sys.executable, "-S", "-c", "import sys; sys.stdin.read()"], stdin=self._end)
+        self.launched = LaunchedHands(self.process, ours)
         self.socket.setblocking(False)
         self._connection = wire.FrameDecoder()
         self._held: list[socket.socket] = []
@@ -155,7 +155,7 @@ def test_a_request_that_fails_ends_nothing_else(project: Path, peer: _Peer) -> N
             await first
         slot = await second
         assert slot.pid == 8
-        assert peer.launched.process.poll() is None
+        assert peer.process.poll() is None
         slot.close()
         peer.socket.close()
         await hands.close()

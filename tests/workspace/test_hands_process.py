@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from kaa.workspace.protocol import CommandRequest, FileInfo, WorkspaceUnavailabl
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.patience import HANG_SECONDS
 from tests.support.processes import Processes
+from tests.support.warm_start import cold_hands
 
 if TYPE_CHECKING:
     from tests.workspace.conftest import RunLocal
@@ -32,6 +34,13 @@ else:
     RunLocal = Any
 
 _UNCONFINED = Policy(tier="none", mode="full-access")
+
+
+@pytest.fixture(autouse=True)
+def as_programs() -> Iterator[None]:
+    """Start the hands as they are started outside of tests."""
+    with cold_hands():
+        yield
 
 
 def test_it_is_started_before_any_event_loop_and_without_waiting(project: Path) -> None:

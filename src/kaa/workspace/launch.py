@@ -4,8 +4,8 @@ import os.path
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import IO, NamedTuple, Protocol, TypeAlias
 
 _HANDS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "hands")
 _SCRIPT = os.path.join(_HANDS, "__main__.py")
@@ -13,11 +13,44 @@ _SCRIPT = os.path.join(_HANDS, "__main__.py")
 _BYTECODE = os.path.join(_HANDS, "__pycache__", f"writing.{sys.implementation.cache_tag}.pyc")
 
 
+class HandsProcess(Protocol):
+    """The part of `subprocess.Popen` that kaa needs of the hands."""
+
+    pid: int
+
+    @property
+    def stderr(self) -> IO[bytes] | None:
+        """What a wrapper says when it fails."""
+
+    def kill(self) -> None:
+        """End it."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end. Returns the exit code, or the number of a signal, negative."""
+        ...
+
+
+Start: TypeAlias = Callable[[int], HandsProcess]
+_start: Start | None = None
+
+
 class LaunchedHands(NamedTuple):
     """A fork-server that waits to be told its workspace. Closing `control` ends it."""
 
-    process: subprocess.Popen[bytes]
+    process: HandsProcess
     control: socket.socket
+
+
+def start_by(start: Start | None) -> Start | None:
+    """Start hands without a wrapper by other means than a new interpreter from now on. Returns the means until now.
+
+    Args:
+        start: starts a process, for instance by a fork, with the socket of this descriptor as its standard input. None
+            means a new interpreter.
+    """
+    global _start  # hands are started by the process, before it has any object that knows of them
+    former, _start = _start, start
+    return former
 
 
 def launch(wrap: Sequence[str] = ()) -> LaunchedHands:
@@ -32,9 +65,11 @@ def launch(wrap: Sequence[str] = ()) -> LaunchedHands:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         with theirs:
+            if _start and not wrap:
+                return LaunchedHands(_start(theirs.fileno()), ours)
             # -I and -S: nothing of the project or the user is imported. Its environment is empty because a
             # command could read it.
-            process = subprocess.Popen(
+            process: HandsProcess = subprocess.Popen(
                 [*wrap, sys.executable, "-I", "-S", "-X", "utf8", _SCRIPT],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,

@@ -82,6 +82,7 @@ def test_a_turn_that_was_killed_is_found_when_its_session_goes_on(play: Play) ->
 
     play(killed, FILES)
     play(another)
+    time.sleep(0.06)  # the time of a change is known after 50 ms (`kaa.hands.checkpoints.states`)
     play(again)
 
 
