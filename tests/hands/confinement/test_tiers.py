@@ -579,6 +579,36 @@ def test_what_kaa_runs_from_cannot_be_changed(someone: Arena, tier: Tier) -> Non
     assert f"kaa itself runs from {environment}" in " ".join(report.warnings)
 
 
+@pytest.mark.parametrize("mode", ["workspace-write", "read-only"])
+def test_a_copy_is_seen_in_the_place_of_a_directory(someone: Arena, tier: Tier, mode: str) -> None:
+    """Whatever happens to the files that were copied: replacing one would remove a mount over it."""
+    if tier == "landlock":
+        pytest.skip("needs mounts")
+    copy, live = someone.base / "copy", someone.project / "live"
+    for folder in (copy / "code", copy / "live", someone.project / "code", live):
+        folder.mkdir(parents=True)
+    (copy / "code/part").write_text("approved")
+    (someone.project / "code/part").write_text("planted")
+    (live / "data").write_text("as it is")
+    replaced = ((str(someone.project), str(copy)), (str(live), str(live)))
+
+    report = probe(
+        someone,
+        someone.policy(tier, mode=mode, replaced=replaced),
+        ("read", str(someone.project / "code/part")),
+        ("read", str(live / "data")),
+        ("write", str(live / "new")),
+        ("write", str(someone.project / "code/part")),
+        ("write", str(someone.project / "code/new")),
+        ("write", str(someone.project / "new")),
+    )
+
+    *seen, written, changed, made, beside = report.outcomes
+    assert seen == ["approved", "as it is"]
+    assert (written == "ok") is (mode == "workspace-write")
+    assert {changed, made, beside} <= _WRITE_STOPPED
+
+
 def test_skills_of_the_user_in_the_project_cannot_be_changed(someone: Arena, tier: Tier) -> None:
     skills = someone.project / "skills"
     (skills / "tidy").mkdir(parents=True)

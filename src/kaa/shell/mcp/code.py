@@ -262,21 +262,20 @@ class _Code:
 
     def _add_mentioned(self, top: str, files: list[str]) -> None:
         """Add folders with code at the top of the project that texts of code mention by name."""
-        names = {entry.name: entry for entry in _entries(top) if entry.is_dir() and entry.path not in self._found}
-        names = {name: entry for name, entry in names.items() if name not in PACKAGES and name != ".git"}
+        start = len(top.rstrip("/")) + 1
+        known = {*PACKAGES, ".git", *(path[start:].split("/")[0] for path in self._found if path.startswith(top))}
+        names = {entry.name: entry for entry in _entries(top) if entry.is_dir() and entry.name not in known}
         if not names:
             return
         mention = re.compile(rb"(?<![\w-])(?:%s)(?![\w-])" % b"|".join(re.escape(os.fsencode(one)) for one in names))
         for path in files:
             with open(path, "rb") as file:
-                for name in map(os.fsdecode, set(mention.findall(file.read(_MAX_TEXT_BYTES)))):
-                    entry = names[name]
-                    if entry.path in self._found or any(one.startswith(f"{entry.path}/") for one in self._found):
-                        continue
-                    if entry.is_symlink():
-                        self._add_link(entry.path)
-                    elif _has_code(entry.path):
-                        self._add_tree(entry.path)
+                found = {os.fsdecode(name) for name in mention.findall(file.read(_MAX_TEXT_BYTES))}
+            for entry in map(names.pop, sorted(found & names.keys())):
+                if entry.is_symlink():
+                    self._add_link(entry.path)
+                elif _has_code(entry.path):
+                    self._add_tree(entry.path)
 
 
 def _entries(folder: str) -> Iterator[os.DirEntry[str]]:

@@ -159,7 +159,7 @@ async def start_program(
         hindrance = partial(hindrance_by_hosts, server, place.project)
         copies = ExitStack()
         try:
-            if admitted and entry.sandbox and permissions.project != "none" and not place.is_full_access():
+            if admitted and entry.sandbox and permissions.project != "none":
                 rights = await asyncio.to_thread(_with_copies, rights, admitted, place, copies)
             return await _started(
                 argv, rights, place, log, hindrance, unconfined=place.is_full_access(), ended=copies.close
