@@ -49,6 +49,19 @@ def test_code_is_copied_and_the_rest_is_seen_as_it_is(land: Land) -> None:
     assert all((copy / Path(path).relative_to(land.project)).exists() for path in pairs)
 
 
+def test_a_folder_that_code_only_mentions_is_seen_as_it_is_though_its_content_is_known(land: Land) -> None:
+    source = land.project / "src"
+    source.mkdir()
+    (source / "app.py").write_text("app")
+    (land.project / "tools/server.py").write_text("import lib.part; Path('src').rglob('*.py')")
+    code = land.code()
+
+    pairs = dict(copy_code(code, land.place, str(land.copies)))
+
+    assert pairs[str(source)] == str(source)
+    assert str(source / "app.py") in code
+
+
 @pytest.mark.parametrize(
     "change",
     [

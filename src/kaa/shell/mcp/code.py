@@ -19,6 +19,8 @@ FOLDER = "all code in this folder"
 """What is said of a folder instead of a digest: it has no code but what is named besides."""
 FILES = "the code directly in this folder"
 """The same, but folders in it are not meant."""
+MENTIONED = "code in this folder"
+"""Of a folder that code only mentions: what is in it is known, but a server may also read there what people work on."""
 PACKAGES = frozenset({"node_modules", "site-packages", ".venv", "venv", "vendor", "target"})
 """Installed packages: known by the sizes and times of their files, not by their content."""
 IGNORED = frozenset({"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".cache"})
@@ -111,7 +113,7 @@ def link_text(path: str) -> str:
 
 
 def _said(path: str, digest: str) -> str:
-    return f"{path} ({digest})" if digest in (FOLDER, FILES) else path
+    return f"{path} ({digest})" if digest in (FOLDER, FILES, MENTIONED) else path
 
 
 class _Code:
@@ -183,7 +185,7 @@ class _Code:
                 self._add_tree(entry.path)
 
     def _add_tree(self, folder: str) -> None:
-        pending = [folder] if self._found.get(folder) != FOLDER else []
+        pending = [folder] if self._found.get(folder) not in (FOLDER, MENTIONED) else []
         self._found.update(dict.fromkeys(pending, FOLDER))
         while pending:
             for entry in _entries(pending.pop()):
@@ -276,6 +278,7 @@ class _Code:
                     self._add_link(entry.path)
                 elif _has_code(entry.path):
                     self._add_tree(entry.path)
+                    self._found[entry.path] = MENTIONED
 
 
 def _entries(folder: str) -> Iterator[os.DirEntry[str]]:

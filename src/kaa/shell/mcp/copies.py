@@ -8,10 +8,12 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 
+from kaa.host.paths import is_below
 from kaa.shell.mcp.code import (
     FILES,
     FOLDER,
     IGNORED,
+    MENTIONED,
     PACKAGES,
     CodeChangedError,
     digest_of,
@@ -57,7 +59,10 @@ class _Copies:
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         tops: dict[str, str] = {}
+        mentioned = [path for path, digest in self._code.items() if digest == MENTIONED]
         for path, digest in self._code.items():
+            if is_below(path, mentioned):
+                continue
             directory = path if digest in (FOLDER, FILES) else os.path.dirname(path)
             top = topmost(directory, self._place)
             tops.setdefault(top, os.path.join(self._folder, str(len(tops))))
