@@ -187,6 +187,12 @@ def test_what_a_deny_rule_may_hold_for_is_in_doubt_and_no_rule_allows_it(command
         "uv run git push",
         "nix-shell --run 'git push'",
         "ssh host 'cd x; git $1'",
+        "ed -s <<< '!git push'",
+        "vim -es <<< '!git push'",
+        "echo '.shell git push' | sqlite3",
+        "git grep -O'git push' x",
+        "git grep -nO'git push' x",
+        "rsync -ze'git push' a b:",
     ],
 )
 def test_what_may_run_a_denied_program_in_another_way_is_in_doubt(command: str) -> None:
@@ -209,6 +215,9 @@ def test_what_may_run_a_denied_program_in_another_way_is_in_doubt(command: str) 
         ("python3 scripts/push.py", "git push"),
         ("git lfs install", "git push"),
         ("git log --oneline | head", "git push"),
+        ("git for-each-repo --config=maintenance.repo fetch", "git push"),
+        ("git subtree add --prefix x o main", "git push"),
+        ("git commit -m'git push is denied' -q", "git push"),
         ("make test", "docker"),
         ("python3 docker.py", "docker"),
         ("cat docker/notes | head", "docker"),
@@ -258,6 +267,12 @@ def test_a_module_of_python_may_be_the_program_of_its_name() -> None:
         "command -p git push",
         "exec -a x git push",
         "linux64 git push",
+        "git for-each-repo --config=a push",
+        "git for-each-repo --keep-going --config a -- push origin",
+        "git -C x subtree push --prefix x o main",
+        "git send-pack origin main",
+        "hub push origin",
+        "yadm push",
     ],
 )
 def test_denied_commands_are_found_behind_others(command: str) -> None:

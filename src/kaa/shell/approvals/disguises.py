@@ -17,10 +17,11 @@ from kaa.shell.approvals.rules import Rule, RuleMatch
 # that the command writes first.
 _READERS = frozenset(
     """
-    alias ash at awk bash batch bun busybox clojure coproc crontab csh dash deno docker elixir eval expect fc fish gawk
-    gmake groovy guile ipython java jshell julia just ksh lua luajit make mawk mksh nawk node nodejs osascript parallel
-    perl php podman pwsh pypy python r rash rbash rscript ruby scala script sh source ssh su sudo tclsh tcsh tmux toybox
-    trap ts-node tsx xonsh zsh .
+    alias ash at awk bash batch bun busybox clojure coproc crontab csh dash dc deno docker duckdb ed elixir erl eval ex
+    expect fc fish ftp gawk gdb ghci gmake gnuplot groovy guile iex ipython irb java jshell julia just ksh lftp lldb lua
+    luajit m4 make mariadb mawk mksh mysql nawk node nodejs nvim octave osascript parallel perl php podman psql pwsh
+    pypy python r rash rbash red rscript ruby scala script sh source sqlite3 ssh su sudo tclsh tcsh telnet tmux toybox
+    trap ts-node tsx vi view vim xonsh zsh .
     """.split()  # noqa: SIM905 - as a list it would fill the screen
 )
 # Words of theirs name nothing that runs.
@@ -48,6 +49,7 @@ _OF_GIT = frozenset(
     verify-pack verify-tag version whatchanged worktree write-tree
     """.split()  # noqa: SIM905 - as above
 )
+_SHORT = re.compile("-[A-Za-z]{1,9}")
 # How far the words of a rule may be apart, in a list of strings or with options between them, such as `git -C x push`.
 _BETWEEN = r"(?![A-Za-z0-9])[^\n;&|]{0,60}?(?<![A-Za-z0-9_.-])"
 
@@ -85,8 +87,15 @@ def _may_run(rule: Rule, written: "re.Pattern[str]", words: Words) -> bool:
         if rule.words[0] == "git" and len(rule.words) > 1 and subcommand is not None and subcommand not in _OF_GIT:
             return True
     if name in _READERS or runs_programs(literal):
-        return any(written.search(text) for text in (*literal[1:], " ".join(literal[1:])))
+        texts = (*literal[1:], " ".join(literal[1:]), *(value for word in literal[1:] for value in _joined(word)))
+        return any(written.search(text) for text in texts)
     return name not in _SHOWING and len(rule.words) > 1 and any(_matches(rule, rest) for rest in _ends(words[1:]))
+
+
+def _joined(word: str) -> Iterator[str]:
+    """What may be the value of a short option that stands in the same word, such as `git push` in `-nOgit push`."""
+    if match := _SHORT.match(word):
+        yield from (word[index:] for index in range(2, match.end()))
 
 
 def _runs_texts(command: SimpleCommand) -> bool:

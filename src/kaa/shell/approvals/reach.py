@@ -75,6 +75,16 @@ _SPLIT_LETTER = re.compile("-[iv0]*S")
 _FIND_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
 # Global options of git that take a value in the next word (git(1)).
 _GIT_VALUES = "-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source"
+# They hand commands that they do not know to git, and what they know pushes and fetches, too.
+_LIKE_GIT = frozenset({"hub", "lab", "yadm"})
+# What subcommands do by another name: git-subtree(1) runs the other one, the rest is what the other one runs.
+_GIT_OTHERWISE = {
+    ("fetch-pack",): "fetch",
+    ("http-push",): "push",
+    ("send-pack",): "push",
+    ("subtree", "pull"): "pull",
+    ("subtree", "push"): "push",
+}
 
 # Options of ssh that take a value in the next word (ssh(1)).
 _SSH_VALUES = "-B -b -c -D -E -e -F -I -i -J -L -l -m -O -o -P -p -Q -R -S -W -w"
@@ -128,7 +138,7 @@ class _Search:
                 self.complete = False
                 break
             self.add(read(text), depth + 1)
-        for inner in (*_wrapped(name, rest), *_git_aliased(name, rest)):
+        for inner in (*_wrapped(name, rest), *_git_aliased(name, rest), *_git_otherwise(self.commands[-1])):
             if self._is_exhausted(depth):
                 self.complete = False
                 break
@@ -167,8 +177,21 @@ def _git_aliased(name: str, rest: Sequence[str | None]) -> Iterator[Words]:
             yield words
 
 
+def _git_otherwise(words: Words) -> Iterator[Words]:
+    """What a subcommand of git does that is known by another name. `words`: without options before the subcommand."""
+    if program_name(words[0] or "") != "git":
+        return
+    if words[1:2] == ("for-each-repo",):
+        yield ("git", *_behind_options(words[2:], "--config", assignments=False))
+    for subcommand, other in _GIT_OTHERWISE.items():
+        if words[1 : 1 + len(subcommand)] == subcommand:
+            yield ("git", other, *words[1 + len(subcommand) :])
+
+
 def _wrapped(name: str, rest: Sequence[str | None]) -> Iterator[Words]:
     """The commands that a wrapper would run as they stand among its words."""
+    if name in _LIKE_GIT:
+        yield ("git", *rest)
     if name in ("find", "fd", "fdfind"):
         for index, word in enumerate(rest):
             if word in _FIND_ACTIONS and rest[index + 1 :]:
