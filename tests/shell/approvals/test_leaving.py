@@ -43,6 +43,14 @@ def objection(command: str, exposed: str | None = None) -> str | None:
         "ssh -p 22 -i key host ls -la /srv",
         "scp /usr/share/notes.txt host:notes.txt",
         "rsync -avz dist/ host:/srv/www/",
+        "scp host:x/notes.txt .",
+        "rsync -vz host:x/notes.txt .",
+        "aws s3 sync dist s3://b --delete --acl public-read",
+        "aws s3 cp --recursive s3://a s3://b",
+        "aws s3 cp s3://b/notes.txt notes.txt",
+        "gsutil cp gs://b/notes.txt .",
+        "gsutil rsync -r dist gs://b",
+        "gh release download v1 -O notes.txt",
         "cat /usr/canary; ls -l /etc",
         "kubectl -n prod get pods",
         "kubectl --namespace=prod --context c logs x",
@@ -227,6 +235,20 @@ def test_clients_may_not_run_or_obey_what_their_words_do_not_show(command: str) 
         "git clone git@example.com:x/y.git ../canary",
         "git commit -S -F ~/.ssh/key",
         "git stash drop",
+        "scp -r host:x .",
+        "scp -Cpr host:x dist",
+        "scp 'host:x/*' .",
+        "rsync -a host:x/ .",
+        "rsync --archive rsync://host/x .",
+        "aws s3 sync s3://b .",
+        "aws s3 sync --exclude dist s3://b .",
+        "aws --profile x s3 cp s3://b . --recursive",
+        "gsutil cp -r gs://b .",
+        "gsutil rsync gs://b .",
+        "gh run download 1",
+        "gh -R o/r run download 1 -D dist",
+        "gh release download v1",
+        "glab ci artifact main build",
         "scp host:x .envrc",
         "scp host:dir/.envrc .",
         "rsync -a host:x .git/hooks/",
@@ -309,3 +331,46 @@ def test_what_leads_out_of_the_project_may_not(tmp_path: Path) -> None:
     assert not offered("git push backup HEAD")
     assert not offered("git push b2")
     assert offered("git push origin main")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "scp -r {} host:x",
+        "scp -r ./{}/.. host:x",
+        "aws s3 sync {} s3://b",
+        "gsutil cp -r {} gs://b",
+        "gh api x -F f=@{}",
+    ],
+)
+@pytest.mark.parametrize("target", ["/etc", "other"])
+def test_a_directory_with_links_to_other_places_is_not_sent(tmp_path: Path, command: str, target: str) -> None:
+    (tmp_path / "dist" / "a").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "dist" / "a" / "b").write_text("b")
+    (tmp_path / "dist" / "python").symlink_to("/usr/bin/python3")
+    (tmp_path / "dist" / "c").symlink_to("a/b")
+    call = examine(ToolCall("1", "bash", {"command": command.format("dist/a")}), "command", CONFINED)
+    before = objection_to_leaving(call, str(tmp_path), None)
+
+    (tmp_path / "dist" / "a" / "x").symlink_to("/etc" if target == "/etc" else tmp_path / "other")
+    after = objection_to_leaving(call, str(tmp_path), None)
+
+    assert before is None
+    assert after is not None
+    assert "which would be sent" in after
+
+
+def test_a_directory_with_too_many_files_is_not_sent_recursively(tmp_path: Path) -> None:
+    for number in range(4200):
+        (tmp_path / str(number)).touch()
+    call = examine(ToolCall("1", "bash", {"command": "scp -r . host:x"}), "command", CONFINED)
+
+    assert "too many files" in str(objection_to_leaving(call, str(tmp_path), None))
+
+
+def test_rsync_may_send_links(tmp_path: Path) -> None:
+    (tmp_path / "x").symlink_to("/etc")
+    call = examine(ToolCall("1", "bash", {"command": "rsync -a . host:x"}), "command", CONFINED)
+
+    assert objection_to_leaving(call, str(tmp_path), None) is None

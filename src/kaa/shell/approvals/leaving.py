@@ -14,6 +14,7 @@ from kaa.shell.approvals.grammar import SimpleCommand, Words
 from kaa.shell.approvals.places import absolute
 from kaa.shell.approvals.programs import program_name
 from kaa.shell.approvals.reach import behind_options_of_ssh
+from kaa.shell.approvals.transfers import objection_to_transfer
 from kaa.workspace.blocked import Blocked
 
 # They only look or tell, whatever their arguments are (POSIX, GNU coreutils 9, procps).
@@ -191,7 +192,7 @@ def _hidden(command: SimpleCommand, root: str, *, moves: bool) -> str | None:
         return f"other programs execute {executed}"
     if place := _place_elsewhere(name, words, root):
         return f"kaa cannot judge what {program} does with {place}, outside the project"
-    return None
+    return objection_to_transfer(name, here(name, words), root)
 
 
 def _place_elsewhere(name: str, words: Sequence[str], root: str) -> str | None:
