@@ -399,6 +399,9 @@ def _enter_worktree(name: str) -> int | None:
     if isinstance(entered, int):
         return entered
     os.chdir(entered)
+    if os.getcwd() != entered:
+        sys.stderr.write("kaa: the directory in the worktree was replaced by a link: start kaa again\n")
+        return _USAGE_ERROR
     os.environ["PWD"] = entered
     return None
 

@@ -69,3 +69,18 @@ def test_what_the_guard_moves_away_and_a_command_brings_back_is_not_copied(
 
     assert asyncio.run(scene()) == (f"{path} (it changed while the worktree was created)",)
     assert list(directory.iterdir()) == []
+
+
+def test_what_the_guard_moves_away_when_it_is_asked_is_not_copied(folders: tuple[Path, Path]) -> None:
+    project, directory = folders
+    (project / ".envrc").write_text("canary")
+    (project / ".mcp.json").write_text("{}")
+
+    async def inspect() -> None:
+        (project / ".envrc").rename(project / ".envrc.kaa-blocked")
+
+    paths = (".envrc", ".mcp.json")
+    [told] = asyncio.run(put_back(paths, str(project), str(directory), frozenset(), inspect))
+
+    assert told.startswith(".envrc (")
+    assert [path.name for path in directory.iterdir()] == [".mcp.json"]

@@ -7,7 +7,7 @@ from kaa.ext.agents import AgentError
 from kaa.shell.home import Home
 from kaa.shell.settings import SettingsError
 from kaa.shell.worktrees.registry import WorktreeError
-from kaa.shell.worktrees.working import Worktrees
+from kaa.shell.worktrees.working import Worktrees, check_place
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import Workspace
 
@@ -43,10 +43,12 @@ async def isolated(
     """
     if not isinstance(workspace, LocalWorkspace) or workspace.is_narrowed or workspace.sandbox.mode == "read-only":
         raise AgentError("The agent was not run: it would work in a worktree, and nothing can be written here.")
-    worktrees = Worktrees(workspace.root, home, environ, workspace.sandbox.options.hidden)
+    sandbox = workspace.sandbox
+    worktrees = Worktrees(workspace.root, home, environ, sandbox.options.hidden, sandbox.inspect)
     try:
         worktree, _, left_out = await worktrees.enter(name)
         own = workspace.relocated(worktrees.place, worktree.directory, worktrees.directory_in(worktree))
+        check_place(own.root)
     except (WorktreeError, SettingsError, OSError) as error:
         raise AgentError(f"The agent was not run: it has no worktree: {error}") from error
     for one in left_out:

@@ -11,7 +11,7 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterator, Sequence, Set
 from typing import TypeAlias
 
 from kaa.workspace.removal import remove_tree
@@ -26,7 +26,13 @@ _SETTLED_SECONDS = 1.0  # the guard moves a name away some milliseconds after it
 _Trail: TypeAlias = tuple[tuple[int, int, int], ...]
 
 
-async def put_back(paths: Sequence[str], project: str, directory: str, hidden: Set[str]) -> tuple[str, ...]:
+async def put_back(
+    paths: Sequence[str],
+    project: str,
+    directory: str,
+    hidden: Set[str],
+    inspect: Callable[[], Awaitable[None]] | None = None,
+) -> tuple[str, ...]:
     """Copy files of the project that a worktree does not have into it, and remove what the guard kept of them there.
 
     Args:
@@ -34,6 +40,7 @@ async def put_back(paths: Sequence[str], project: str, directory: str, hidden: S
         project: the directory that has them.
         directory: of the worktree, which is new.
         hidden: those that commands may not read.
+        inspect: has the project's guard move away what it did not get to yet; None if no command of ours runs there.
 
     Returns:
         The files that are not copied, each with the reason.
@@ -42,6 +49,8 @@ async def put_back(paths: Sequence[str], project: str, directory: str, hidden: S
     trails = {path: _trail(project, path) for path in absent}
     youngest = max((changed for trail in trails.values() for _, _, changed in trail), default=0)
     await asyncio.sleep(max(0.0, min(_SETTLED_SECONDS, _SETTLED_SECONDS - (time.time() - youngest / 1e9))))
+    if absent and inspect is not None:  # a guard of very many directories needs longer than that
+        await inspect()
     left_out = []
     for path in absent:
         if path in hidden:

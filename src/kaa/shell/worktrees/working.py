@@ -1,7 +1,7 @@
 """Creates, compares, merges and removes worktrees."""
 
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -69,6 +69,7 @@ class Worktrees:
         home: the user's folder.
         environ: the user's environment variables.
         hidden: what git may not read besides what the settings hide in the project, as `SandboxOptions` has it.
+        inspect: has the project's guard move away what commands have planted so far; None if none of ours run.
 
     Attributes:
         registry: knows them.
@@ -77,7 +78,12 @@ class Worktrees:
     """
 
     def __init__(
-        self, directory: str, home: Home, environ: Mapping[str, str], hidden: Sequence[str] | None = None
+        self,
+        directory: str,
+        home: Home,
+        environ: Mapping[str, str],
+        hidden: Sequence[str] | None = None,
+        inspect: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.place = inside = project_of(directory, environ)
         worktree = copied_to(inside, environ)
@@ -85,6 +91,7 @@ class Worktrees:
         self.registry = WorktreeRegistry(environ, self.project)
         self._directory = os.path.realpath(directory)
         self._hidden = hidden
+        self._inspect = inspect
         self._home = home
         self._environ = environ
 
@@ -108,19 +115,19 @@ class Worktrees:
     def directory_in(self, worktree: Worktree) -> str:
         """Return the directory in a worktree that corresponds to the one in which kaa was started. It is created.
 
+        No link leads to it; `check_place` tells whether that is still so.
+
         Raises:
             WorktreeError: there is something else, such as a link that a command made.
             OSError: it cannot be created.
         """
-        directory = worktree.directory
+        directory = os.path.realpath(worktree.directory)
         for name in Path(os.path.relpath(self._directory, self.place)).parts:
             directory = os.path.join(directory, name)
             with suppress(FileExistsError):
                 os.mkdir(directory)
             if os.path.islink(directory) or not os.path.isdir(directory):
-                raise WorktreeError(
-                    f"{directory} is not a directory of its own: remove it, or start kaa in the project"
-                )
+                raise _not_own(directory)
         return directory
 
     async def difference(self, worktree: Worktree, *options: str) -> str:
@@ -252,7 +259,7 @@ class Worktrees:
                     *await states.missing(worktree.directory, worktree.base),
                 }
                 hidden = frozenset(path for path in wanted if states.hides(os.path.join(self.place, path)))
-            left_out = await put_back(sorted(wanted), self.place, worktree.directory, hidden)
+            left_out = await put_back(sorted(wanted), self.place, worktree.directory, hidden, self._inspect)
         except BaseException:
             _remove(begun.directory)
             if begun.store:
@@ -354,3 +361,17 @@ def _make(folder: Path) -> None:
         raise WorktreeError(f"{folder} exists already: choose another name, or remove it") from error
     except OSError as error:
         raise WorktreeError(f"{folder} cannot be created: {error.strerror}") from error
+
+
+def check_place(directory: str) -> None:
+    """Check that what `Worktrees.directory_in` gave is still a directory of the worktree.
+
+    Raises:
+        WorktreeError: a command has put a link there meanwhile.
+    """
+    if os.path.realpath(directory) != directory:
+        raise _not_own(directory)
+
+
+def _not_own(directory: str) -> WorktreeError:
+    return WorktreeError(f"{directory} is not a directory of its own: remove it, or start kaa in the project")

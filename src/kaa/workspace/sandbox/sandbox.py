@@ -320,6 +320,15 @@ class Sandbox:
             finally:
                 await self._end_watch()
 
+    async def inspect(self) -> None:
+        """Have the guard move away now what commands have planted so far.
+
+        Raises:
+            GuardLostError: it does not answer.
+        """
+        if self._watch is not None:
+            await self._watch.inspect()
+
     def dot_entries(self) -> "DotEntries":
         """What commands see of the home's dot entries, and what they do not."""
         from kaa.workspace.sandbox.dot_entries import dot_entries  # lazy: only who wonders asks

@@ -176,6 +176,16 @@ class GuardWatch:
                 async with self._turn:
                     await self._ask("check")
 
+    async def inspect(self) -> None:
+        """Have defused what was planted so far, whoever still runs.
+
+        Raises:
+            GuardLostError: it does not answer.
+        """
+        if self._signs is not None and not self._closed:  # otherwise nothing was ever run
+            async with self._turn:
+                await self._ask("check")
+
     async def retire(self) -> None:
         """Let the guard go when everybody has the answer that they wait for."""
         async with self._turn:
