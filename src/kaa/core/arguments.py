@@ -17,7 +17,14 @@ class ArgumentError(Exception):
 
 def schema_of(arguments: type[msgspec.Struct]) -> dict[str, Json]:
     """The JSON Schema of a struct, inlined, without titles and docstrings, as compact as models need it."""
-    return schema_of_type(arguments)
+    schema: dict[str, Json] = msgspec.json.decode(_encoded_schema_of(arguments))
+    return schema
+
+
+@lru_cache(maxsize=256)
+def _encoded_schema_of(arguments: type[msgspec.Struct]) -> bytes:
+    """The same, encoded; each conversation of a process needs those of all tools."""
+    return msgspec.json.encode(schema_of_type(arguments))
 
 
 def schema_of_type(hint: object) -> dict[str, Json]:
