@@ -61,9 +61,9 @@ def _state(worktrees: Worktrees, worktree: Worktree) -> str:
         return "missing: its directory is gone"
     facts = [f"since {worktree.created[:16].replace('T', ' ')} UTC"]
     try:
-        summary = _run(worktrees.difference(worktree, "--shortstat")).strip() or "no changes"
-        facts.append(summary)
-        if summary != "no changes" and _run(worktrees.is_clean(worktree)):
+        standing = _run(worktrees.standing(worktree))
+        facts.append(standing.summary or "no changes")
+        if standing.summary and standing.is_merged:
             facts.append("merged")
     except WorktreeError as error:
         facts.append(f"cannot be compared: {' '.join(str(error).split())}")

@@ -59,7 +59,7 @@ async def isolated(
     finally:
         await own.close()
         place.worktree = name
-        with suppress(WorktreeError):  # then it stays, and `kaa worktrees` lists it
-            if await worktrees.is_clean(worktree):
+        if worktree.exists:
+            with suppress(WorktreeError):  # it has changes or is in use: it stays, and `kaa worktrees` lists it
                 await worktrees.drop(worktree, force=False)
                 place.worktree = ""

@@ -47,6 +47,23 @@ class Merge(NamedTuple):
     theirs: str
 
 
+class Standing(NamedTuple):
+    """What changed in a worktree since it began.
+
+    Attributes:
+        summary: a line with the number of files and lines; empty if nothing changed.
+        is_merged: whether all of it was merged.
+    """
+
+    summary: str
+    is_merged: bool
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing is lost with the worktree."""
+        return self.is_merged or not self.summary
+
+
 class Entered(NamedTuple):
     """A worktree to work in.
 
@@ -139,16 +156,16 @@ class Worktrees:
         async with self._states(worktree) as states:
             return await states.diff(worktree.base, await states.snapshot(worktree.directory, worktree.base), *options)
 
-    async def is_clean(self, worktree: Worktree) -> bool:
-        """Whether everything that changed in a worktree was merged.
+    async def standing(self, worktree: Worktree) -> Standing:
+        """How a worktree compares with what it began as.
 
         Raises:
             WorktreeError: it cannot be compared.
         """
         async with self._states(worktree) as states:
             tree = await states.snapshot(worktree.directory, worktree.base)
-            merged = worktree.merged is not None and worktree.merged.theirs == tree
-            return merged or not await states.diff(worktree.base, tree, "--name-only")
+            summary = await states.diff(worktree.base, tree, "--shortstat")
+        return Standing(summary.strip(), worktree.merged is not None and worktree.merged.theirs == tree)
 
     async def foresee(self, worktree: Worktree, *, undo: bool = False) -> Merge:
         """What merging a worktree into the place would do. Nothing is changed.
@@ -219,7 +236,7 @@ class Worktrees:
         if worktree.exists:
             if users := users_of(worktree.directory):
                 raise WorktreeError(f"the worktree {worktree.name} is in use by process {', '.join(map(str, users))}")
-            if not force and not await self.is_clean(worktree):
+            if not force and not (await self.standing(worktree)).is_clean:
                 raise WorktreeError(
                     f"the worktree {worktree.name} has changes that are not merged: `kaa worktrees diff"
                     f" {worktree.name}` shows them, --force drops them"
