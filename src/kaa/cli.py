@@ -79,17 +79,8 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, width=max(40, width) - 2)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="kaa",
-        description="A coding agent for the terminal.",
-        epilog=_EPILOG,
-        formatter_class=_HelpFormatter,
-        allow_abbrev=False,
-        add_help=False,
-    )
-    parser.add_argument("messages", nargs="*", metavar="message", help="what to do; @path adds a file or an image")
-
+def _add_mode(parser: argparse.ArgumentParser) -> None:
+    """Add what says how kaa works and what it writes."""
     mode = parser.add_argument_group("mode")
     mode.add_argument("-p", "--print", action="store_true", help="work on the messages, print the answer, exit")
     mode.add_argument(
@@ -104,11 +95,28 @@ def _parser() -> argparse.ArgumentParser:
         type=_given,
         help="plan only, read-only, and write the plan to FILE; see `kaa plan run`",
     )
+    mode.add_argument(
+        "--patch", metavar="FILE", type=_given, help="with -p: write what was changed to FILE, for `git apply`"
+    )
     mode.add_argument("--plain", action="store_true", help="line by line, without drawing: for screen readers")
     mode.add_argument("--fullscreen", action="store_true", help="begin on the full screen")
     mode.add_argument("--verbose", action="store_true", help="show what tools print")
     mode.add_argument("-v", "--version", action="version", version=f"kaa {__version__}")
     mode.add_argument("-h", "--help", action="help", help="show this help")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="kaa",
+        description="A coding agent for the terminal.",
+        epilog=_EPILOG,
+        formatter_class=_HelpFormatter,
+        allow_abbrev=False,
+        add_help=False,
+    )
+    parser.add_argument("messages", nargs="*", metavar="message", help="what to do; @path adds a file or an image")
+
+    _add_mode(parser)
 
     model = parser.add_argument_group("model")
     model.add_argument(
@@ -512,6 +520,21 @@ def _run_option(parsed: argparse.Namespace, arguments: Sequence[str]) -> int | N
     return export_command.main(parsed.export, target, _directory(), parsed.session_dir)
 
 
+def _check_together(parsed: argparse.Namespace, command: Sequence[str]) -> None:
+    """Check arguments that make sense only with some others.
+
+    Raises:
+        _UsageError: two do not go together.
+    """
+    if parsed.name and (parsed.no_session or parsed.view):
+        other = "--no-session" if parsed.no_session else "--view"
+        raise _UsageError(f"argument -n/--name: not allowed with argument {other}")
+    if parsed.person_answers and command != ["mcp", "serve"] and parsed.mode != "rpc":
+        raise _UsageError("argument --person-answers: only with --mode rpc and kaa mcp serve")
+    if parsed.patch and not parsed.print and parsed.mode != "json":
+        raise _UsageError("argument --patch: only with -p and --mode json")
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run kaa. Returns the exit code, as documented in `kaa.frontends.exit_codes`."""
     _open_closed_streams()
@@ -528,11 +551,7 @@ def run(arguments: Sequence[str]) -> int:
     is_plain = command not in _LIKE_A_CONVERSATION  # `kaa` itself, not a command with the same options
     try:
         parsed = _parsed_command(arguments)
-        if parsed.name and (parsed.no_session or parsed.view):
-            other = "--no-session" if parsed.no_session else "--view"
-            raise _UsageError(f"argument -n/--name: not allowed with argument {other}")
-        if parsed.person_answers and command != ["mcp", "serve"] and parsed.mode != "rpc":
-            raise _UsageError("argument --person-answers: only with --mode rpc and kaa mcp serve")
+        _check_together(parsed, command)
     except _UsageError as error:
         return _refuse(str(error), arguments)
     if command == ["agents", "start"]:

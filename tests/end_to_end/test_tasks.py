@@ -4,6 +4,8 @@ import base64
 import itertools
 import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -61,6 +63,23 @@ def test_reads_edits_checks_answers_and_remembers(kaa: Kaa, wire: Wire) -> None:
         ("assistant", "Fixed: 2 + 3 is 5."),
         ("user", "what did I ask?"),
     ]
+
+
+def test_what_a_run_changed_is_written_as_a_patch_that_git_applies(kaa: Kaa, tmp_path: Path) -> None:
+    (kaa.project / "add.sh").write_text("echo $(($1 - $2))\n")
+    copy = shutil.copytree(kaa.project, tmp_path / "copy")
+    made = call("bash", command="mkdir sub; printf 'x\\0' >sub/binary; chmod +x add.sh")
+    with ModelServer([*_fix_a_bug()[:2], made, say("Done.")]) as server:
+        kaa.use(server, "openai-completions")
+
+        done = kaa.run("-p", "--patch", str(tmp_path / "fix.patch"), "fix it")
+
+    assert done.code == 0, done.err
+    subprocess.run(["git", "apply", str(tmp_path / "fix.patch")], cwd=copy, check=True)
+    for name in ("add.sh", "sub/binary"):
+        ours, theirs = kaa.project / name, copy / name
+        assert ours.read_bytes() == theirs.read_bytes()
+        assert os.access(ours, os.X_OK) == os.access(theirs, os.X_OK)
 
 
 def test_prefix_of_every_request_is_sent_again_byte_for_byte(kaa: Kaa) -> None:
@@ -219,6 +238,7 @@ def test_without_any_model_one_screen_says_how_to_get_going(kaa: Kaa) -> None:
         (["-p", "@missing.txt", "read this"], "@missing.txt does not exist"),
         (["-p", "@.", "read this"], "@. is a directory"),
         (["-c", "--no-session"], "not allowed with"),
+        (["--patch", "x", "go"], "argument --patch: only with -p and --mode json"),
         (["--replay", "missing.jsonl", "-p", "hi"], "there is no recording missing.jsonl"),
     ],
 )

@@ -1,8 +1,8 @@
-"""/diff: what the session changed, as text."""
+"""/diff: what the session changed, as text: a line for each file, and a patch."""
 
 import asyncio
 
-from kaa.builtin.file_differences import ShownDifference, shown, table
+from kaa.builtin.file_differences import shown, table
 from kaa.ext.api import CommandAction, CommandContext, Reply
 from kaa.ext.errors import CommandError
 
@@ -24,10 +24,12 @@ async def diff(arguments: str, context: CommandContext) -> CommandAction:
     differences = [one for one in changes.files if not wanted or f"{one.path}/".startswith(f"{wanted}/")]
     if wanted and not differences:
         raise CommandError(f"this session has not changed {wanted}; /diff lists the files it changed")
-    files = await asyncio.to_thread(lambda: [shown(one) for one in differences])
+    from kaa.builtin.git_patch import git_patch  # lazy: the terminal shows changes in another way
+
+    files = await asyncio.to_thread(lambda: [shown(one, most_lines=None) for one in differences])
+    patch = await asyncio.to_thread(git_patch, differences)
     lines = table(files) if files else [NOTHING_CHANGED]
-    return Reply("\n".join([*lines, *changes.gaps, *(line for file in files for line in _written(file))]))
-
-
-def _written(file: ShownDifference) -> list[str]:
-    return ["", f"--- {file.path}: {file.summary}", *([file.diff] if file.diff else [])]
+    left_out = [f"not in the patch: {one}" for one in patch.left_out]
+    return Reply(
+        "\n".join([*lines, *changes.gaps, *left_out, *(["", patch.text.removesuffix("\n")] if patch.text else [])])
+    )

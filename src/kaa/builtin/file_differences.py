@@ -10,7 +10,7 @@ from kaa.builtin.amounts import counted
 from kaa.workspace.checkpoints.contract import FileDifference, Origin
 
 # Above this product of lengths, comparing takes too long: then all of the old text goes and all of the new one comes.
-_MAX_COMPARED = 4_000_000
+MAX_COMPARED = 4_000_000
 _MAX_LINES = 5_000
 _DOUBTS: dict[Origin, str] = {
     "call": "",
@@ -35,8 +35,13 @@ class ShownDifference(msgspec.Struct, frozen=True):
     remark: str = ""
 
 
-def shown(difference: FileDifference) -> ShownDifference:
-    """A file that changed, compared. Blocking: takes a while for long files."""
+def shown(difference: FileDifference, *, most_lines: int | None = _MAX_LINES) -> ShownDifference:
+    """A file that changed, compared. Blocking: takes a while for long files.
+
+    Args:
+        difference: of the file.
+        most_lines: of the diff; None for all.
+    """
     before, after = difference.before or b"", difference.after or b""
     had, has = (mode is not None for mode in difference.modes)
     is_new, is_gone = difference.before is None and not had, difference.after is None and not has
@@ -47,10 +52,10 @@ def shown(difference: FileDifference) -> ShownDifference:
         return ShownDifference(path, f"{verb}, binary", remark=remark)
     lines = list(_unified(_lines(before), _lines(after)))
     added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
-    if len(lines) > _MAX_LINES:
-        remark = "; ".join(filter(None, (remark, f"only the first {counted(_MAX_LINES, 'line')} are shown")))
+    if most_lines is not None and len(lines) > most_lines:
+        remark = "; ".join(filter(None, (remark, f"only the first {counted(most_lines, 'line')} are shown")))
     figures = f"+{added} -{removed}" if lines or verb != "changed" else _modes(difference)
-    return ShownDifference(path, f"{verb} {figures}", "\n".join(lines[:_MAX_LINES]), remark)
+    return ShownDifference(path, f"{verb} {figures}", "\n".join(lines[:most_lines]), remark)
 
 
 def table(files: Sequence[ShownDifference]) -> list[str]:
@@ -72,7 +77,7 @@ def _lines(content: bytes) -> list[str]:
 def _unified(old: list[str], new: list[str]) -> Iterable[str]:
     if old == new:
         return ()
-    if len(old) * len(new) > _MAX_COMPARED:
+    if len(old) * len(new) > MAX_COMPARED:
         head = f"@@ -1,{len(old)} +1,{len(new)} @@"
         return [head, *(f"-{line}" for line in old), *(f"+{line}" for line in new)]
     return islice(difflib.unified_diff(old, new, lineterm=""), 2, None)  # without the names of files

@@ -42,6 +42,7 @@ class CommandLine:
         sandbox: what was chosen for the project in that directory.
         as_json: whether events are printed instead of the answer.
         verbose: whether to show what tools print.
+        patch: the file that gets what the session changed; None for none.
         person_answers: a person answers the questions of the program that drives kaa.
     """
 
@@ -52,6 +53,7 @@ class CommandLine:
         self.sandbox = sandbox_flags(arguments)
         self.as_json: bool = arguments.mode == "json"
         self.verbose: bool = arguments.verbose
+        self.patch: str | None = arguments.patch
         self.person_answers: bool = arguments.person_answers
 
     def host_options(self) -> HostOptions:

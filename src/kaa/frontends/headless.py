@@ -14,7 +14,7 @@ import msgspec
 
 from kaa.core.events import AgentEnd, Event
 from kaa.core.messages import UserMessage
-from kaa.ext.errors import ExtensionFailedError
+from kaa.ext.errors import CommandError, ExtensionFailedError
 from kaa.frontends.command_line import CommandLine, UsageError
 from kaa.frontends.delivery import OutputError
 from kaa.frontends.exit_codes import ExitCode, of_reason
@@ -122,6 +122,8 @@ async def _converse(command_line: CommandLine, workspace: LocalWorkspace, output
                 hosted = await host.switch(hosted, options.going_to(ended.choice), workspace)
                 await _begin(hosted, output, ends)
                 output.reply(ended.text)
+            if command_line.patch is not None and not await _wrote(command_line.patch, hosted.conversation, output):
+                return ended or ExitCode.FAILED
             return ended
         except asyncio.CancelledError:
             if all(end.reason != "aborted" for end in ends):  # no run was under way that would have said it
@@ -193,6 +195,23 @@ async def _begin(hosted: HostedConversation, output: Output, ends: list[AgentEnd
     output.begin(hosted.conversation)
     hosted.conversation.subscribe(lambda event: ends.append(event) if isinstance(event, AgentEnd) else None)
     await hosted.begin()
+
+
+async def _wrote(patch: str, conversation: Conversation, output: Output) -> bool:
+    """Write what the session changed into a file; False if that failed, which was said."""
+    from kaa.builtin.git_patch import git_patch  # lazy: few runs want one
+    from kaa.session.export.request import ExportError
+
+    try:
+        changes = await conversation.navigation.changes()
+        written = await asyncio.to_thread(git_patch, changes.files)
+        await conversation.exporting.write_text(patch, written.text, force=True)
+    except (CommandError, ExportError) as error:
+        output.failure(f"the patch was not written: {error}")
+        return False
+    for gap in (*changes.gaps, *written.left_out):
+        output.notice(HostNotice(f"not in {patch}: {gap}"))
+    return True
 
 
 async def _submit_all(messages: list[UserMessage], work: WorkQueue, output: Output) -> ExitCode | SessionToOpen:

@@ -153,7 +153,9 @@ def test_the_session_tells_what_it_changed_without_what_was_undone(scene: Scene)
     assert nothing == CommandReply("this session has changed no files")
     assert isinstance(both, CommandReply)
     assert both.text.splitlines()[:3] == ["a.txt  changed +1 -0", "c.txt  created +1 -0", "2 files"]
-    assert one == CommandReply("a.txt  changed +1 -0\n1 file\n\n--- a.txt: changed +1 -0\n@@ -1 +1,2 @@\n one\n+two")
+    assert isinstance(one, CommandReply)
+    assert one.text.startswith("a.txt  changed +1 -0\n1 file\n\ndiff --git a/a.txt b/a.txt\nindex ")
+    assert one.text.endswith("--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,2 @@\n one\n+two")
     assert isinstance(absent, CommandReply)
     assert absent.refused
     assert "has not changed c.txt" in absent.text
