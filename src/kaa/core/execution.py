@@ -201,7 +201,8 @@ class ToolExecutor:
     def _refused(self, call: ToolCall, result: ToolResult, refusal: Refuse) -> ToolResult:
         if refusal.denied:
             self.denials.append(f"{call.name}: {refusal.reason}")
-        text = TextContent(f"{refusal.reason} {refusal.advice}".rstrip())
+        reason = refusal.reason if refusal.appended is None else refusal.appended
+        text = TextContent(f"{reason} {refusal.advice}".strip())
         return ToolResult((*result.content, text), result.details, is_error=True)
 
     def _record(self, call: ToolCall, run: _Run, result: ToolResult) -> ToolResultMessage:

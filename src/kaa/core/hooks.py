@@ -45,11 +45,13 @@ class Refuse(msgspec.Struct, frozen=True):
     Attributes:
         advice: more for the model, which people are not shown.
         denied: the run counts as not permitted.
+        appended: what is appended instead of the reason, where the result says a part of it already.
     """
 
     reason: str
     advice: str = ""
     denied: bool = True
+    appended: str | None = None
 
 
 class ReplaceMessages(msgspec.Struct, frozen=True):

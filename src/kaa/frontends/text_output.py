@@ -148,7 +148,9 @@ class TextOutput:
     def _tell_result(self, end: ToolExecutionEnd) -> None:
         """Say why a call failed, or what the sandbox stopped in one that ended well."""
         if end.is_error:
-            text, name = _shorten(_last_line(_unframed(end))), end.tool_name
+            blocked = [line for line in end.result.text.splitlines() if line.startswith(_BLOCKED)]
+            why = blocked[-1].removeprefix(_BLOCKED) if blocked else _last_line(_unframed(end))
+            text, name = _shorten(why), end.tool_name
             self.progress(f"  {text}" if text.startswith(f"{name} ") else f"  {name} failed: {text}")
             return
         for line in end.result.text.splitlines():

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -382,10 +382,12 @@ class LocalWorkspace:
             spill_lines=command.spill_lines,
             on_output=on_output,
         )
-        carrier = Carrier(self._listener) if command.carries_findings else None
-        refused_before = self.sandbox.network.mark()
+        network = self.sandbox.network
+        refused = partial(network.blocked_since, network.mark())
+        words = " ".join(command.argv)
+        carrier = Carrier(self._listener, words=words, hosts=refused) if command.carries_findings else None
         started = time.monotonic()
-        async with self.sandbox.network.used_by(self._questions):
+        async with network.used_by(self._questions):
             try:
                 async with self.sandbox.guarded(carrier):
                     policy = self.sandbox.policy
@@ -403,11 +405,11 @@ class LocalWorkspace:
             failed = ending.exit_code != 0
             if failed and self._questions is not None:  # an answer may still help whoever runs it again
                 await self._questions.settle()
-            hosts = self.sandbox.network.blocked_since(refused_before)
+            hosts = refused() if carrier is None else carrier.take_hosts(output.tail)
         services = self._services(command.argv, output.tail, ending.failed_connections)
         direct = tuple(one for one in services if one.kind == "direct")
         told = (*services, *self._told_by(command, output.tail, (*hosts, *direct), policy, failed=failed))
-        words = tuple(one for one in told if failed and one.kind != "placeholder")
+        said = tuple(one for one in told if failed and one.kind != "placeholder")
         found = () if carrier is None else carrier.found
         return CommandResult(
             exit_code=ending.exit_code,
@@ -420,9 +422,9 @@ class LocalWorkspace:
             timed_out=ending.timed_out,
             leftovers=ending.leftovers,
             duration=time.monotonic() - started,
-            blocked=tuple(dict.fromkeys((*found, *(hosts if failed else ()), *words))),
+            blocked=tuple(dict.fromkeys((*found, *(hosts if failed else ()), *said))),
             # Many programs ask for updates that nobody needs, or clear away empty directories.
-            missed=tuple(one for one in (*(() if failed else hosts), *told) if one not in words),
+            missed=tuple(one for one in (*(() if failed else hosts), *told) if one not in said),
             told_user=() if carrier is None else self._listener.take_for_model(),
             outside=self._found_outside(f"{command.argv[-1]}\n{output.tail.decode('utf-8', 'replace')}"),
         )

@@ -21,6 +21,37 @@ from tests.support.elsewhere import folder_elsewhere
 _SECONDS = 60.0  # longer than anything here takes, on a busy machine too
 
 
+def test_of_calls_at_the_same_time_those_that_name_it_get_a_finding() -> None:
+    listener, found = Listener(), Findings()
+    maker, other = Carrier(listener, words="sh -c touch .envrc"), Carrier(listener, words="sh -c make")
+    envrc, unnamed = Blocked("protected", "/project/.envrc"), Blocked("protected", "/project/.vscode")
+
+    with found.carried(maker), found.carried(other):
+        found.deliver([envrc, unnamed])
+
+    assert maker.found == [envrc, unnamed]
+    assert other.found == [unnamed]
+
+
+def test_a_host_is_told_by_the_call_that_names_it_and_by_all_if_none_does() -> None:
+    hosts: list[Blocked] = []
+    listener, found = Listener(), Findings()
+    asking, other, late = (
+        Carrier(listener, words=words, hosts=lambda: hosts) for words in ("curl a.example", "make", "curl b.example")
+    )
+    named, unnamed = Blocked("network", "a.example:443"), Blocked("network", "c.example:443")
+
+    with found.carried(other):
+        with found.carried(asking):
+            hosts += [named, unnamed]
+        assert asking.take_hosts(b"") == (named, unnamed)
+    assert other.take_hosts(b"") == (unnamed,)
+
+    with found.carried(late):
+        pass
+    assert late.take_hosts(b"cannot reach a.example") == (named, unnamed)  # nobody was beside it
+
+
 @pytest.fixture
 def folder() -> Iterator[Path]:
     with folder_elsewhere() as folder:

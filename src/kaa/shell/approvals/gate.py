@@ -165,6 +165,14 @@ class Gate:
 
     async def after(self, call: ToolCall, result: ToolResult) -> ToolResult | RunAgain | Refuse | None:
         """Offer to lift what blocked a call; the hook after tools."""
+        verdict = await self._after(call, result)
+        if not isinstance(verdict, Refuse) or not (blocked := sentences(blocked_in(result.details).blocked)):
+            return verdict
+        text = "".join(part.text for part in result.content if isinstance(part, TextContent))
+        rest = verdict.reason.removeprefix(" ".join(blocked)).lstrip()
+        return msgspec.structs.replace(verdict, appended=rest) if all(one in text for one in blocked) else verdict
+
+    async def _after(self, call: ToolCall, result: ToolResult) -> ToolResult | RunAgain | Refuse | None:
         details = blocked_in(result.details)
         blocked = details.blocked
         refusal = self._hosts.refusals.pop(call.id, None)

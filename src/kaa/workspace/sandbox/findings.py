@@ -1,14 +1,15 @@
 """To whom a finding of the guard belongs: to the calls that run when it comes to light, or else to conversations.
 
-The guard sees what changed, not who changed it. A call that runs in the foreground is answered soon, so its result
-carries what is found meanwhile. What comes to light while only background processes of a conversation run is told to
-this conversation at once, and its model learns it with the next result, as information. All conversations are told what
-comes to light between calls, or beside kaa's own questions.
+The guard sees what changed, not who changed it, and the proxy not who connects. Of calls that run at the same time,
+those get a finding whose words name it; if none does, all of them. A call that runs in the foreground is answered soon,
+so its result carries what is found meanwhile. What comes to light while only background processes of a conversation run
+is told to this conversation at once, and its model learns it with the next result, as information. All conversations
+are told what comes to light between calls, or beside kaa's own questions.
 """
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from kaa.hands.below import is_below
@@ -65,15 +66,56 @@ class Carrier:
     Args:
         listener: the conversation of the call.
         path: absolute path of the only file that it writes; None: it may write anything.
+        words: of its command.
+        hosts: says which hosts were blocked since it began.
 
     Attributes:
         found: what was found so far, each once.
+        beside: the calls that ran at the same time.
+        is_running: it has not ended.
     """
 
-    def __init__(self, listener: Listener, path: str | None = None) -> None:
+    def __init__(
+        self,
+        listener: Listener,
+        path: str | None = None,
+        *,
+        words: str = "",
+        hosts: Callable[[], Sequence[Blocked]] = tuple,
+    ) -> None:
         self.listener = listener
         self.path = path
         self.found: list[Blocked] = []
+        self.beside: list[Carrier] = []
+        self.is_running = False
+        self._words = words
+        self._hosts = hosts
+        self._told: set[Blocked] = set()
+
+    def take_hosts(self, output: bytes) -> tuple[Blocked, ...]:
+        """Return the hosts that were blocked while the call ran, without those that only the words of others name.
+
+        Args:
+            output: of its command, which may name some, too.
+        """
+        hosts = self._hosts()
+        own = tuple(
+            one
+            for one in hosts
+            if self.names(one) or _name(one).encode() in output or not any(other._tells(one) for other in self.beside)
+        )
+        self._told.update(own)
+        self.beside = []
+        return own
+
+    def names(self, blocked: Blocked) -> bool:
+        """True if the words of the call name what was blocked."""
+        name = _name(blocked)
+        return name != "" and name in self._words
+
+    def _tells(self, host: Blocked) -> bool:
+        """True if the call names a blocked host, and its result says it, or will."""
+        return self.names(host) and (host in self._told or (self.is_running and host in self._hosts()))
 
     def takes(self, blocked: Blocked) -> bool:
         """Whether the call may have caused this."""
@@ -81,6 +123,11 @@ class Carrier:
             return True
         real = os.path.realpath(self.path)  # a link may have led there
         return bool(blocked.what) and (is_below(blocked.what, real) or is_below(real, blocked.what))
+
+
+def _name(blocked: Blocked) -> str:
+    """What commands call it: the last part of a path, or a host without its port."""
+    return blocked.what.rpartition(":")[0] if blocked.kind == "network" else os.path.basename(blocked.what)
 
 
 class Findings:
@@ -117,10 +164,15 @@ class Findings:
         if carrier is None:
             yield
             return
+        for other in self._carriers:
+            other.beside.append(carrier)
+            carrier.beside.append(other)
         self._carriers.append(carrier)
+        carrier.is_running = True
         try:
             yield
         finally:
+            carrier.is_running = False
             self._carriers.remove(carrier)
 
     @contextlib.contextmanager
@@ -135,7 +187,9 @@ class Findings:
     def deliver(self, found: Iterable[Blocked]) -> None:
         """Give what was found to the calls that may have caused it, and tell the conversations that may have."""
         for blocked in found:
-            carriers = [carrier for carrier in self._carriers if carrier.takes(blocked)]
+            possible = [carrier for carrier in self._carriers if carrier.takes(blocked)]
+            is_named = any(carrier.names(blocked) for carrier in possible)
+            carriers = [one for one in possible if not is_named or one.path is not None or one.names(blocked)]
             for carrier in carriers:
                 if blocked not in carrier.found:
                     carrier.found.append(blocked)
