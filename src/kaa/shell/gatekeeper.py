@@ -34,6 +34,8 @@ _AUTO_EXPLAINED: Final = (
     "Commands and edits run without questions in the sandbox; kaa asks before one leaves it or destroys what /undo"
     " cannot restore (/approvals changes it)."
 )
+# For the model, instead of what it should do where a refusal keeps it from its task.
+_PLANNING: Final = "You plan now: what has to be changed belongs into a step of the plan."
 
 
 class Gatekeeper:
@@ -163,14 +165,14 @@ class Gatekeeper:
         """The last hook before tools."""
         verdict = await self.load().before(call)
         if isinstance(verdict, Block) and self.plans:
-            return msgspec.structs.replace(verdict, denied=False)
+            return msgspec.structs.replace(verdict, denied=False, advice=_PLANNING)
         return verdict
 
     async def after(self, call: ToolCall, result: ToolResult) -> ToolResult | RunAgain | Refuse | None:
         """The first hook after tools."""
         verdict = await self.load().after(call, result)
         if isinstance(verdict, Refuse) and self.plans:
-            return msgspec.structs.replace(verdict, denied=False)
+            return msgspec.structs.replace(verdict, denied=False, advice=_PLANNING)
         return verdict
 
 

@@ -74,7 +74,9 @@ def test_states_are_marked_and_read_again() -> None:
     ("line", "checks"),
     [
         ("- Check: `a | b` shows `c`", ("a | b",)),
-        ("- **Check**: make", ()),
+        ("- **Check**: make", ("make",)),
+        ("-Check : make", ("make",)),
+        ("- Check: `a` and `b`, then `c` succeed", ("a", "b", "c")),
         ("- Check: none", ()),
         ("* Checks: make test", ("make test",)),
         ("- Check: a\n- Check: b", ("a", "b")),
@@ -83,6 +85,12 @@ def test_states_are_marked_and_read_again() -> None:
 )
 def test_checks(line: str, checks: tuple[str, ...]) -> None:
     assert parse(f"# G\n\n## S\n\n{line}").steps[0].checks == checks
+
+
+@pytest.mark.parametrize("value", ["``", "**", "`make test", "`a` and `b", "\n\nmake test"])
+def test_a_broken_check_is_an_error_and_not_none(value: str) -> None:
+    with pytest.raises(PlanError, match=r"Step 1: its `Check:`"):
+        parse(f"# G\n\n## S\n\n- Check: {value}\n")
 
 
 def test_headings_in_code_are_none() -> None:

@@ -27,7 +27,13 @@ MOST_STEPS: Final = 50
 _MOST_CHARACTERS = 60_000
 _GOAL = re.compile(r"# +(?:plan *(?::|-|\u2013|\u2014) *)?(\S.*)", re.IGNORECASE)
 _TITLE = re.compile(r"## +(?:step +)?(?:\d+ *[.:)] *)?(\S.*)", re.IGNORECASE)
-_FIELD = re.compile(r"(?:[-*] +)?\*{0,2}(files?|checks?|expect(?:ed)?|status):\*{0,2} *(.*)", re.IGNORECASE)
+# The bold type may end before the colon or behind it.
+_FIELD = re.compile(
+    r"(?:[-*+] *)?[*_]{0,2}(files?|checks?|expect(?:ed)?|status)[*_]{0,2} *:[*_]{0,2} *(.*)", re.IGNORECASE
+)
+_SPAN = re.compile(r"(`+)(.+?)\1(?!`)")
+# Between commands of one line; behind anything else stands what is said of them.
+_MORE = re.compile(r"\s*(?:,|;|&&|\+|,? *and|,? *then)\s*(?=`)", re.IGNORECASE)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _STATES = get_args(StepState)
 
@@ -173,7 +179,7 @@ def _step(lines: Sequence[tuple[str, bool]]) -> Step:
             files += _paths(value)
         elif name.startswith("check"):
             if value:
-                checks.append(_bare(value))
+                checks += _commands(value)
             else:
                 fenced = []
     if fenced is not None:
@@ -208,11 +214,25 @@ def _is_nothing(value: str) -> bool:
     return value.strip().strip("`*_.()").lower() in ("none", "-", "n/a", "")
 
 
-def _bare(value: str) -> str:
-    """A command without the backticks around it, and without what is said of it behind them."""
-    if value.startswith("`") and (found := re.match(r"(`+)(.+?)\1(?!`)", value)):
-        return found[2].strip()
-    return value
+def _commands(value: str) -> list[str]:
+    """The commands of a line, without the backticks around them, and without what is said of them behind these.
+
+    Raises:
+        PlanError: there is none, although the line does not say so, or it is not complete.
+    """
+    if not value.strip("`*_.() "):
+        raise PlanError("its `Check:` has no command. Write `Check: none` if no command can show that it is done.")
+    if not value.startswith("`"):
+        return [value]
+    commands: list[str] = []
+    place = 0
+    while found := _SPAN.match(value, place):
+        commands.append(found[2].strip())
+        more = _MORE.match(value, found.end())
+        if more is None:
+            return commands
+        place = more.end()
+    raise PlanError(f"its `Check:` is not complete, because a backtick is not closed: {value}")
 
 
 def _covers(pattern: str, path: str) -> bool:

@@ -168,7 +168,9 @@ def _file_call(call: ToolCall, risk: Risk, confines: Confines, target: Target | 
         writable = confines.writable
         free = bool(paths) and all(is_free_to_write(one, writable) for one in paths)
         if not free or any(is_protected(name, writable) for name in names):
-            outside = "it writes what the sandbox protects, or where it lets nothing be written"
+            is_read_only = confines.mode == "read-only"
+            what = "what the sandbox protects, or where it lets nothing be written"
+            outside = f"it writes {'in the project, and the mode is read-only' if is_read_only else what}"
     return JudgedCall(
         id=call.id,
         tool=call.name,

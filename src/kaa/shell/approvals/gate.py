@@ -495,7 +495,8 @@ class Gate:
                 self._tell_of_undo(call, verdict)
                 return verdict
             if not self._can_ask:
-                return Denied(wording.unanswerable(call, verdict, switchable=self._switchable))
+                is_read_only = self._sandbox.mode == "read-only"
+                return Denied(wording.unanswerable(call, verdict, switchable=self._switchable, read_only=is_read_only))
             if verdict.only_connects:
                 return await self._ask_to_connect(call, verdict)
             foreseen = next((need.reason for need in verdict.needs if need.escalation == OUTSIDE), verdict.exposed)

@@ -29,16 +29,25 @@ def still_forbidden(rule: Rule) -> str:
     return f"This cannot be allowed: the rule {rule.text!r} forbids it."
 
 
-def unanswerable(call: JudgedCall, doubt: Doubtful, *, switchable: bool) -> str:
-    """Somebody would have to be asked, and nobody can be. `switchable`: a user is there, who can end read-only."""
+def unanswerable(call: JudgedCall, doubt: Doubtful, *, switchable: bool, read_only: bool) -> str:
+    """Somebody would have to be asked, and nobody can be.
+
+    Args:
+        call: the call.
+        doubt: about it.
+        switchable: a user is there, who can end read-only.
+        read_only: nothing is to be changed, so that nothing is advised that lets files be written.
+    """
     why = "; ".join(doubt.reasons)
     if switchable:
         return f"{call.tool} was not run: {why}. {READ_ONLY}"
+    if read_only and call.risk == "write":
+        return f"{call.tool} was not run: {why}."
     ways: list[str] = []
     if doubt.suggestion is not None:
         wide = call.server.rule if call.server is not None else ""
         ways.append(_keep(doubt.suggestion, f", or {wide!r} for all tools of its server," if wide else ""))
-    if call.outside is not None and call.risk != "outside":
+    if call.outside is not None and call.risk != "outside" and not read_only:
         ways.append("choose --sandbox full-access")
     return f"{call.tool} was not run: {why}. {_nobody(ways)}"
 
