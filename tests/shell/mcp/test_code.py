@@ -166,6 +166,15 @@ def test_further_ways_to_name_code_are_known(land: Land, command: str, changed: 
     assert land.code(command) != before
 
 
+def test_a_pipe_among_the_code_is_not_waited_for(land: Land) -> None:
+    land.write(".venv/pyvenv.cfg", "")
+    land.write(".venv/bin/serve", "")
+    land.write(".venv/lib/python3/site-packages/one.py", "")
+    os.mkfifo(land.project / ".venv/lib/python3/site-packages/it.pth")
+
+    assert str(land.project / ".venv") in land.code(".venv/bin/serve")
+
+
 def test_too_much_code_is_refused_with_what_to_do(land: Land, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kaa.shell.mcp.code._MAX_FILES", 2)
 

@@ -8,7 +8,7 @@ import pytest
 from kaa.shell.home import Home
 from kaa.shell.mcp.code import CodeChangedError, code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
-from kaa.shell.mcp.copies import copy_code
+from kaa.shell.mcp.copies import TooManyFilesError, copy_code
 from kaa.shell.mcp.place import Place
 from kaa.workspace.sandbox.options import SandboxOptions
 
@@ -80,3 +80,12 @@ def test_code_that_changed_since_it_was_approved_is_not_copied(land: Land, chang
 
     with pytest.raises(CodeChangedError):
         copy_code(code, land.place, str(land.copies))
+
+
+def test_too_many_files_beside_the_code_are_refused_with_what_to_do(
+    land: Land, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kaa.shell.mcp.copies._MAX_LIVE", 2)
+
+    with pytest.raises(TooManyFilesError, match="Keep its code in a directory of its own"):
+        copy_code(land.code(), land.place, str(land.copies))

@@ -25,6 +25,8 @@ PACKAGES = frozenset({"node_modules", "site-packages", ".venv", "venv", "vendor"
 """Installed packages: known by the sizes and times of their files, not by their content."""
 IGNORED = frozenset({"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".cache"})
 """What tools write for themselves: no server gets to see it beside its code."""
+MAX_BYTES = 512 * 1024 * 1024
+"""Of code that a server executes."""
 
 # What a server reads or writes, and loads no code from.
 _DATA = re.compile(
@@ -35,9 +37,8 @@ _DATA = re.compile(
 _PROGRAM = re.compile(
     r".+\.(?:py[cdw]?|[cm]?jsx?|[cm]?tsx?|so|node|wasm|sh|bash|pl|pm|rb|php|lua|jar|class|go|rs|json|exs?)"
 )
-_PATHS = re.compile(r"/[^'\"\n:]+")
+_PATHS = re.compile(rb"/[^'\"\n:]+")
 _MAX_FILES = 20_000
-_MAX_BYTES = 512 * 1024 * 1024
 _MAX_TEXT_BYTES = 8 * 1024 * 1024  # of code that is searched for names of folders
 _MAX_LOOKED_AT = 200  # entries of a folder, to see whether it has code
 _MAX_DIFFERENCES = 10
@@ -222,10 +223,10 @@ class _Code:
         with open(descriptor, "rb") as file:
             status = os.fstat(descriptor)
             self._bytes += status.st_size
-            if len(self._found) >= _MAX_FILES or self._bytes > _MAX_BYTES:
+            if len(self._found) >= _MAX_FILES or self._bytes > MAX_BYTES:
                 raise TooMuchCodeError(
                     f"it executes code of a directory that commands can write, and with {path} this is more than"
-                    f" {_MAX_FILES:,} files or {_MAX_BYTES // 1024**2} MiB. Keep its code in a directory with a"
+                    f" {_MAX_FILES:,} files or {MAX_BYTES // 1024**2} MiB. Keep its code in a directory with a"
                     " manifest of its own (such as package.json or pyproject.toml), or outside of the project"
                 )
             self._found[path] = digest_of(file.read()) if stat.S_ISREG(status.st_mode) else "no file"
@@ -253,9 +254,7 @@ class _Code:
         self._found[top], _ = _fingerprint(top)
         packages = f"{glob.escape(top)}/lib*/python*/site-packages"
         for file in (*glob.glob(f"{packages}/*.pth"), *glob.glob(f"{packages}/__editable__*.py")):
-            with open(file, errors="replace") as lines:
-                named = set(_PATHS.findall(lines.read(_MAX_TEXT_BYTES)))
-            for real in sorted({os.path.realpath(one) for one in named}):
+            for real in sorted({os.path.realpath(os.fsdecode(one)) for one in _PATHS.findall(_text_of(file))}):
                 if os.path.isdir(real) and self._place.commands_can_write(real) and not self._is_installed(real):
                     self.add_files(real) if real == topmost(real, self._place) else self._add_tree(real)
 
@@ -271,8 +270,7 @@ class _Code:
             return
         mention = re.compile(rb"(?<![\w-])(?:%s)(?![\w-])" % b"|".join(re.escape(os.fsencode(one)) for one in names))
         for path in files:
-            with open(path, "rb") as file:
-                found = {os.fsdecode(name) for name in mention.findall(file.read(_MAX_TEXT_BYTES))}
+            found = {os.fsdecode(name) for name in mention.findall(_text_of(path))}
             for entry in map(names.pop, sorted(found & names.keys())):
                 if entry.is_symlink():
                     self._add_link(entry.path)
@@ -288,6 +286,12 @@ def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
     except OSError:
         return
     yield from (entry for entry in found if entry.name not in IGNORED)
+
+
+def _text_of(path: str) -> bytes:
+    """The beginning of a file. What a command has put in its place is not waited for: a FIFO has none."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        return file.read(_MAX_TEXT_BYTES) or b""
 
 
 def _has_code(folder: str) -> bool:

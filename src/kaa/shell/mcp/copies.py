@@ -13,6 +13,7 @@ from kaa.shell.mcp.code import (
     FILES,
     FOLDER,
     IGNORED,
+    MAX_BYTES,
     MENTIONED,
     PACKAGES,
     CodeChangedError,
@@ -111,7 +112,7 @@ class _Copies:
     def _copy_file(self, path: str, target: str) -> None:
         """Copy a file in one read: what is compared is what is copied."""
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
-            content, mode = file.read(), os.fstat(file.fileno()).st_mode
+            content, mode = file.read(MAX_BYTES) or b"", os.fstat(file.fileno()).st_mode
         self._expect(path, digest_of(content))
         with open(target, "xb") as copied:
             copied.write(content)
