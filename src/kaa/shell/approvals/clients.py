@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kaa.hands.protected import is_protected
+from kaa.shell.approvals.remotes import objection_to_repositories
 
 # git(1) and the pages of these subcommands, 2.51; long options without their values. Not --recurse-submodules of fetch:
 # commands may have written the configuration of a submodule.
@@ -34,7 +35,7 @@ _GIT = {
 }
 _SUBMODULES = frozenset({"add", "init", "status", "sync", "update"})  # `foreach` runs what it is given
 _BEFORE_SUBCOMMANDS = frozenset({"--no-pager", "-P"})
-# Their first operand may be a repository, if these options have no value in the next word.
+# Their first operand is a repository. These options have a value in the next word.
 _TO_REPOSITORIES = {
     "clone": r"-[bjo]|--(?:branch|depth|filter|jobs|origin)",
     "fetch": r"-j|--(?:depth|jobs)",
@@ -43,9 +44,6 @@ _TO_REPOSITORIES = {
     "push": r"-o|--push-option",
 }
 _ADDING_REMOTES = frozenset({"add", "set-url"})
-# gitremote-helpers(7): for every other scheme, and for `x::y`, git runs the program git-remote-x.
-_SCHEME = re.compile(r"(?P<scheme>[^/:]*)(?:::|://)")
-_SCHEMES_OF_GIT = frozenset({"git", "http", "https", "ssh"})
 
 
 class _Client(NamedTuple):
@@ -155,12 +153,7 @@ def _of_git(words: Sequence[str], root: str) -> str | None:
     operands = [word for word in words[1:] if not word.startswith("-")]
     if subcommand == "submodule" and (not operands or operands[0] not in _SUBMODULES):
         return " ".join(("submodule", *operands[:1]))
-    for repository in _repositories(subcommand, words[1:], operands):
-        if _is_local(repository, root):
-            return f"{repository}, a repository with hooks of its own"
-        if (scheme := _SCHEME.match(repository)) and scheme[0] not in {f"{one}://" for one in _SCHEMES_OF_GIT}:
-            return f"{repository}, for which it runs git-remote-{scheme['scheme']}"
-    return None
+    return objection_to_repositories(subcommand, _repositories(subcommand, words[1:], operands), root)
 
 
 def _repositories(subcommand: str, words: Sequence[str], operands: Sequence[str]) -> Sequence[str]:
@@ -175,18 +168,14 @@ def _repositories(subcommand: str, words: Sequence[str], operands: Sequence[str]
         return operands[2:] if operands and operands[0] in _ADDING_REMOTES else ()
     if subcommand == "submodule":
         return [word for word in operands[1:] if "::" in word]  # git itself refuses hooks and helpers of others here
-    valued = _TO_REPOSITORIES.get(subcommand)
-    if valued is None:
+    if (valued := _TO_REPOSITORIES.get(subcommand)) is None:
         return ()
-    return operands[: 1 + sum(re.fullmatch(valued, word) is not None for word in words)]
-
-
-def _is_local(repository: str, root: str) -> bool:
-    """Whether git takes a word for a path: no host is before its first slash, or there is such a directory."""
-    is_path = "/" in repository and ":" not in repository.partition("/")[0]
-    path = os.path.join(root, repository)
-    is_there = any(os.path.lexists(f"{path}{ending}") for ending in ("", ".git", ".bundle"))
-    return is_path or is_there or repository.startswith((".", "~", "file:"))
+    is_value = False
+    for word in words:
+        if not is_value and not word.startswith("-"):
+            return (word,)
+        is_value = not is_value and re.fullmatch(valued, word) is not None
+    return ()
 
 
 def is_executed(word: str, root: str) -> bool:

@@ -26,6 +26,11 @@ _LOOKING = frozenset(
 )
 # Of these, those that print what is in the files that they name: outside, a link leads to whatever is hidden.
 _PRINTING = frozenset("cat cut egrep fgrep grep head nl tail tr wc".split())  # noqa: SIM905
+# Options with which these read further files, or whole directories; long ones can be shortened.
+_READING_MORE = {
+    **dict.fromkeys(("egrep", "fgrep", "grep"), re.compile(r"-[A-Za-z0-9]*[dfrR].*|--[defr].*")),
+    "wc": re.compile("--f.*"),
+}
 # They add nothing to what the program behind them does.
 _TIMING = frozenset({"nice", "timeout"})
 # Hooks that run with these: githooks(5).
@@ -45,6 +50,7 @@ _SAFE_OPTIONS = {
 _DELETING = frozenset({"--delete", "--delete-after", "--delete-before", "--delete-during", "--delete-excluded"})
 # The last word of these is where they write.
 _COPYING = frozenset({"rsync", "scp"})
+_NOTHING = re.compile("(?!)")
 _VALUE = re.compile("[=@]")
 _REMOTE = re.compile(r"[^/:]+:.*")
 _ELSEWHERE = re.compile(r"(?:-[^=]*=)?(?:[^\s=]*=)*@?(?:fileb?:)?(?P<path>[/~].*|\.\.|\.\./.*|.*/\.\.(?:/.*)?)")
@@ -73,6 +79,9 @@ def objection_to_leaving(call: JudgedCall, root: str, exposed: str | None) -> st
     if exposed is not None:
         return exposed
     moves = any(words[0] == "cd" and not _is_project(words[1:], root) for words in call.reach.commands)
+    reading = (words[0] for words in call.reach.commands if program_name(words[0] or "") in _PRINTING)
+    if moves and (program := next(reading, None)):
+        return f"kaa cannot see which files {program} reads in another directory"
     for command in call.reach.simple:
         if reason := _hidden(command, root, moves=moves):
             return reason
@@ -184,8 +193,8 @@ def _hidden(command: SimpleCommand, root: str, *, moves: bool) -> str | None:
         if len(remote) < 2:
             return "kaa cannot see what would run at the host"
         words = words[: len(words) - len(remote)]
-    if name == "git" and (moves or "-C" in words):
-        return "git works in another directory, whose configuration it obeys"
+    if reason := _works_elsewhere(name, words, moves=moves):
+        return reason
     if unknown := _unknown(name, words, root):
         return f"kaa cannot judge what {program} runs or obeys with {unknown}"
     if name in _COPYING and (executed := next((word for word in words if is_executed(word, root)), None)):
@@ -193,6 +202,12 @@ def _hidden(command: SimpleCommand, root: str, *, moves: bool) -> str | None:
     if place := _place_elsewhere(name, words, root):
         return f"kaa cannot judge what {program} does with {place}, outside the project"
     return objection_to_transfer(name, here(name, words), root)
+
+
+def _works_elsewhere(name: str, words: Sequence[str], *, moves: bool) -> str | None:
+    if name == "git" and (moves or "-C" in words):
+        return "git works in another directory, whose configuration it obeys"
+    return f"kaa cannot see which files {name} uses in another directory" if moves and name != "ssh" else None
 
 
 def _place_elsewhere(name: str, words: Sequence[str], root: str) -> str | None:
@@ -245,7 +260,10 @@ def _is_judged(words: Words, root: str) -> bool:
     if "/" in program:  # a program of this name, but which one?
         return False
     if name in _PRINTING:
-        return all(word is not None and _is_what_it_says(word, root) for word in words[1:])
+        reads_more = _READING_MORE.get(name, _NOTHING)
+        return all(
+            word is not None and _is_what_it_says(word, root) and not reads_more.fullmatch(word) for word in words[1:]
+        )
     if name in _LOOKING or name in _TIMING:
         return True
     if name in _SAFE_OPTIONS:
