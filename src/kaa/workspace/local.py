@@ -594,7 +594,7 @@ class LocalWorkspace:
         denied = self.sandbox.denials().of_write(absolute)
         if denied is not None and denied.kind != "write":
             raise BlockedError(denied, path)  # a name that does not exist yet: the kernel could not tell
-        carrier = Carrier(self._listener, absolute)
+        carrier = Carrier(self._listener, absolute, content=data)
         try:
             async with self.sandbox.guarded(carrier):
                 frame = await self._files.call(path, request, data)

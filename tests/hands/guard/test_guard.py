@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from kaa.hands import guard, wire
+from kaa.hands.digest import new_digest
 from kaa.hands.executed_names import CHOICES
 from kaa.hands.guard import service, watcher
 from kaa.hands.guard.judged import JUDGES
@@ -54,7 +55,7 @@ class Brain:
         self._root = root
         assert self.check() == {}  # whatever is there at the start is in order
 
-    def ask(self, op: str, **fields: str) -> dict[str, Any]:
+    def ask(self, op: str, **fields: object) -> dict[str, Any]:
         self._connection.send({"op": op, **fields})
         frame = self._connection.receive()
         assert frame is not None
@@ -998,7 +999,11 @@ def test_a_file_that_is_written_by_another_name_is_noticed(project: Path, start:
     assert config.read_text() == ""
 
 
-def test_what_is_expected_stays_until_it_is_accepted(project: Path, start: Callable[..., Brain]) -> None:
+def _written(content: str) -> dict[str, object]:
+    return {"path": ".vscode/settings.json", "digest": new_digest(content.encode()).hexdigest(), "size": len(content)}
+
+
+def test_what_kaa_writes_stays(project: Path, start: Callable[..., Brain]) -> None:
     brain = start()
 
     brain.ask("expect", path=".vscode/settings.json")
@@ -1006,12 +1011,42 @@ def test_what_is_expected_stays_until_it_is_accepted(project: Path, start: Calla
     (project / ".vscode" / "settings.json").write_text("approved")
     (project / ".envrc").touch()
     assert list(brain.check()) == [".envrc"]
-    brain.ask("accept", path=".vscode/settings.json")
+    brain.ask("written", **_written("approved"))
     assert brain.check() == {}
 
     (project / ".vscode" / "settings.json").write_text("evil")
     assert list(brain.check()) == [".vscode/settings.json"]
     assert (project / ".vscode" / "settings.json").read_text() == "approved"
+
+
+@pytest.mark.parametrize("content", ["evil", "x" * 200_000])
+def test_what_a_command_makes_of_it_meanwhile_does_not(
+    project: Path, start: Callable[..., Brain], content: str
+) -> None:
+    brain = start()
+
+    brain.ask("expect", path=".vscode/settings.json")
+    (project / ".vscode").mkdir()
+    (project / ".vscode" / "settings.json").write_text("approved")
+    assert brain.check() == {}
+    (project / ".vscode" / "settings.json").write_text(content)
+    (project / ".vscode" / "tasks.json").write_text("evil")
+    found = [finding["path"] for finding in brain.ask("written", **_written("approved"))["findings"]]
+
+    assert sorted(os.path.basename(path) for path in found) == ["settings.json", "tasks.json"]
+    assert [path.name for path in (project / ".vscode").iterdir() if ".kaa-blocked" not in path.name] == []
+
+
+def test_a_long_file_that_kaa_writes_stays(project: Path, start: Callable[..., Brain]) -> None:
+    brain, content = start(), b"x" * 200_000
+    digest = new_digest(content[: 128 * 1024 + 1]).hexdigest()
+
+    brain.ask("expect", path=".envrc")
+    (project / ".envrc").write_bytes(content)
+    brain.ask("written", path=".envrc", digest=digest, size=len(content))
+
+    assert brain.check() == {}
+    assert (project / ".envrc").exists()
 
 
 def test_between_commands_the_user_may_do_anything(project: Path, start: Callable[..., Brain]) -> None:

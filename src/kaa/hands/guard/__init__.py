@@ -38,8 +38,11 @@ keeps something that has to be moved away, "scans": whether it cannot watch all 
     {"op": "succeed"}              after a guard that died while commands ran: what that did not know comes from them.
                                    The body is that of its last answer that had one
     {"op": "retry"}                the mounts that came while a command could write are gone: move away what is stuck
-    {"op": "expect", "path": ...}  kaa itself, or the user, may change this from now on
-    {"op": "accept", "path": ...}  no longer; it stays as it is now
+    {"op": "expect", "path": ...}  kaa itself is going to write this file, or, at a root, the user may change anything
+    {"op": "accept", "path": ...}  no longer; at a root, it stays as it is now
+    {"op": "written", "path": ..., "digest": ..., "size": ...}
+                                   kaa has written the file: what has this digest (of its first 128 KiB and one byte)
+                                   and size stays; anything else that was made there meanwhile does not
 
 If what the guard takes for harmless has changed, the answer has it as its body, which the brain keeps for a successor.
 When the brain is gone, killed perhaps, the guard stays until the last command has ended, and looks once more.

@@ -48,6 +48,20 @@ class Plain(NamedTuple):
         return not is_directory and os.path.islink(os.path.join(self.path, name))
 
 
+class WrittenFile(NamedTuple):
+    """A file that kaa wrote.
+
+    Attributes:
+        path: absolute, without links.
+        digest: of the beginning of its content, `MAX_CONTENT_BYTES` and one more.
+        size: of all of it, in bytes.
+    """
+
+    path: str
+    digest: str
+    size: int
+
+
 class GuardedItem(NamedTuple):
     """One file, link or directory.
 
@@ -72,6 +86,17 @@ class GuardedItem(NamedTuple):
     def has_other_names(self) -> bool:
         """Whether it is, or was, a file with a hard link: what holds the one name does not hold the other."""
         return _OTHER_NAMES in self.dangers
+
+    @property
+    def is_directory(self) -> bool:
+        """Whether it is a directory, as far as such a one is dangerous."""
+        return self.dangers <= {_DIRECTORY} and self.content is None
+
+    def has(self, written: WrittenFile) -> bool:
+        """Whether it is this file. Of a long one, only the beginning and the size are known."""
+        if self.content is not None:
+            return new_digest(self.content).hexdigest() == written.digest
+        return {written.digest, _size(written.size)} <= self.dangers
 
     def after(self, former: "GuardedItem") -> "GuardedItem":
         """The same as a harmless change of another one.
@@ -198,6 +223,10 @@ def protected_items(directory: int, name: str, watch: Watch) -> Items:
     return items
 
 
+def _size(size: int) -> str:
+    return f"{size} bytes"
+
+
 def whatever(content: bytes) -> frozenset[str]:
     """The danger of a file of which every change matters."""
     return frozenset({new_digest(content).hexdigest()})
@@ -216,7 +245,7 @@ def file_item(
     """
     content = os.pread(found.descriptor, max_bytes + 1, 0)
     is_whole = len(content) <= max_bytes
-    dangers = judge(content) if is_whole else whatever(content) | {f"{found.status.st_size} bytes"}
+    dangers = judge(content) if is_whole else whatever(content) | {_size(found.status.st_size)}
     if found.status.st_nlink > 1:  # what is harmless now can be written by its other name
         dangers |= {_OTHER_NAMES}
     kept = content if len(content) <= MAX_CONTENT_BYTES else None

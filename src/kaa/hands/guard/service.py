@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from kaa.hands.confinement import repositories
 from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.confinement.named import named_paths
-from kaa.hands.fields import text
+from kaa.hands.fields import integer, text
+from kaa.hands.guard.items import WrittenFile
 from kaa.hands.guard.subjects import Known
 from kaa.hands.guard.watcher import Guard
 from kaa.hands.inotify import Inotify
@@ -199,6 +200,9 @@ def _answer(frame: Frame, guard: Guard, settings: HandsSettings) -> Header:
             guard.expect(settings.absolute(text(frame.header, "path")))
         case "accept":
             guard.accept(settings.absolute(text(frame.header, "path")))
+        case "written":
+            path = settings.absolute(text(frame.header, "path"))
+            guard.accept(path, WrittenFile(path, text(frame.header, "digest"), integer(frame.header, "size")))
         case "retry":
             guard.retry()
         case "succeed":

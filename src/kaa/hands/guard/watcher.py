@@ -7,7 +7,7 @@ from kaa.hands.below import RootDirectory, is_below, open_below
 from kaa.hands.guard.baseline import Baseline, harmful_paths
 from kaa.hands.guard.directories import GuardedDirectories
 from kaa.hands.guard.held import TrustedMounts
-from kaa.hands.guard.items import Items, have_content, is_kept_name
+from kaa.hands.guard.items import Items, WrittenFile, have_content, is_kept_name
 from kaa.hands.guard.judging import Judge
 from kaa.hands.guard.quarantine import FindingLog, GuardFinding, MountedError, move_away, put_back
 from kaa.hands.guard.repository import UNWANTED_REPOSITORY
@@ -54,6 +54,9 @@ class Guard:
         # What this guard moved away, and its directory. The guard of another kaa may give it another name.
         self._kept: set[tuple[str, tuple[int, int] | None]] = set()
         self._expected: list[str] = []
+        # Looked at when what kaa writes there is written; until then nobody knows whose it is.
+        self._deferred: set[Subject] = set()
+        self._written: WrittenFile | None = None  # what has just been written
         self._look_at_start()
 
     @property
@@ -67,19 +70,27 @@ class Guard:
         return not any(path in self._expected for path in self._root_paths)
 
     def expect(self, path: str) -> None:
-        """Take what happens at this absolute path, below and above it, as intended until it is accepted."""
+        """Defer what happens at this absolute path, below and above it, until it is accepted; at a root, take it in."""
         if path not in self._expected:  # the brain repeats itself when it was interrupted
             self._expected.append(path)
 
-    def accept(self, path: str) -> None:
-        """End the expectation of a path; everything that happened so far has been taken in.
+    def accept(self, path: str, written: WrittenFile | None = None) -> None:
+        """End the expectation of a path: only what kaa wrote there stays. That of a root took everything in.
 
-        That of a root ends what happens while nothing of kaa's runs.
+        Args:
+            path: as it was expected.
+            written: what kaa wrote; None if that is nothing.
         """
-        if path in self._expected:
-            if path in self._root_paths:
-                self._mounts.renew()
-            self._expected.remove(path)
+        if path not in self._expected:
+            return
+        if path in self._root_paths:
+            self._mounts.renew()
+        self._expected.remove(path)
+        deferred, self._deferred = self._deferred, set()
+        self._written = written
+        for subject in deferred:
+            self._inspect(subject)
+        self._written = None
 
     def take_known(self) -> Known | None:
         """What a successor needs to know; None if that is what it was the last time."""
@@ -173,6 +184,11 @@ class Guard:
             if self._is_expected(subject):
                 self._baseline.replace(subject, items)
                 return
+            if self._is_deferred(subject):
+                self._deferred.add(subject)
+                return
+            if self._written is not None:
+                self._accept_written(subject, items, self._written)
             before = self._baseline.of(subject)
             harmful = [path for path in harmful_paths(before, items) if not self._is_kept(subject, path)]
             harmless = {
@@ -191,7 +207,20 @@ class Guard:
     def _is_expected(self, subject: Subject) -> bool:
         if subject in self._directories.elsewhere:
             return not self.minds
+        return any(is_below(subject.path, path) for path in self._expected if path in self._root_paths)
+
+    def _is_deferred(self, subject: Subject) -> bool:
+        if subject in self._directories.elsewhere:
+            return False
         return any(is_below(subject.path, path) or is_below(path, subject.path) for path in self._expected)
+
+    def _accept_written(self, subject: Subject, items: Items, written: WrittenFile) -> None:
+        """Accept the file that kaa wrote, if it is still what kaa wrote, and the directories it had to make."""
+        for path, item in items.items():
+            absolute = os.path.join(subject.path, path).rstrip("/")
+            is_above = item.is_directory and is_below(written.path, absolute)
+            if is_above or (absolute == written.path and item.has(written)):
+                self._baseline.accept(subject, path, item)
 
     def _remove(self, subject: Subject, directory: int, path: str, before: Items, items: Items, released: bool) -> None:
         """Move one item of a subject away and put back what was there before."""

@@ -66,6 +66,7 @@ class Carrier:
     Args:
         listener: the conversation of the call.
         path: absolute path of the only file that it writes; None: it may write anything.
+        content: what it writes there.
         words: of its command.
         hosts: says which hosts were blocked since it began.
 
@@ -80,11 +81,13 @@ class Carrier:
         listener: Listener,
         path: str | None = None,
         *,
+        content: bytes = b"",
         words: str = "",
         hosts: Callable[[], Sequence[Blocked]] = tuple,
     ) -> None:
         self.listener = listener
         self.path = path
+        self.content = content
         self.found: list[Blocked] = []
         self.beside: list[Carrier] = []
         self.is_running = False

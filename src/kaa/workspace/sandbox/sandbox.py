@@ -310,7 +310,7 @@ class Sandbox:
         if not self.confined and self._options.mode != "full-access":
             raise BlockedError(Blocked("outside", "Running commands and writing files"), self._root)
         if not self.confined:
-            async with self._permitted_beside(None if carrier is None else carrier.path):
+            async with self._permitted_beside(carrier):
                 yield
             return
         await self._begin_watch()
@@ -542,7 +542,9 @@ class Sandbox:
         for stop in self._stops:
             stop()
 
-    def _permitted_beside(self, path: str | None) -> contextlib.AbstractAsyncContextManager[None]:
-        """While the user's yes is carried out: the guard of the other sandbox may see this path written."""
+    def _permitted_beside(self, carrier: Carrier | None) -> contextlib.AbstractAsyncContextManager[None]:
+        """While the user's yes is carried out: the guard of the other sandbox may see this file written."""
         watch = None if self._beside is None else self._beside._watch
-        return contextlib.nullcontext() if watch is None or path is None else watch.permitting(path)
+        if watch is None or carrier is None or carrier.path is None:
+            return contextlib.nullcontext()
+        return watch.permitting(carrier.path, carrier.content)

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import os
 import select
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -192,8 +192,13 @@ class GuardWatch:
             self.close()
 
     @contextlib.asynccontextmanager
-    async def permitting(self, path: str) -> AsyncIterator[None]:
-        """The user permitted that this absolute path is written meanwhile."""
+    async def permitting(self, path: str, content: bytes) -> AsyncIterator[None]:
+        """The user permitted that a file is written meanwhile: what has another content then is none of theirs.
+
+        Args:
+            path: of the file, absolute.
+            content: what is written.
+        """
         if self._signs is None:  # nothing was ever run, so it minds nothing
             yield
             return
@@ -203,9 +208,13 @@ class GuardWatch:
         try:
             yield
         finally:
+            from kaa.hands.digest import new_digest  # lazy, both: few files are written outside
+            from kaa.hands.guard.items import MAX_CONTENT_BYTES
+
+            written = {"digest": new_digest(content[: MAX_CONTENT_BYTES + 1]).hexdigest(), "size": len(content)}
             with contextlib.suppress(GuardLostError):
                 async with self._turn:
-                    await self._ask("accept", path)
+                    await self._ask("written", path, facts=written)
 
     def close(self) -> None:
         """Let the guard go."""
@@ -278,11 +287,13 @@ class GuardWatch:
     def _should_mind(self) -> bool:
         return self.running > 0
 
-    async def _ask(self, operation: str, path: str | None = None, body: bytes = b"") -> None:
+    async def _ask(
+        self, operation: str, path: str | None = None, body: bytes = b"", facts: Mapping[str, object] | None = None
+    ) -> None:
         """Ask, in one's turn, and take in the answers to this and to all questions before it."""
         self._stale = self._stale or self._gives_signs()
         try:
-            await self._exchange(operation, path, body)
+            await self._exchange(operation, path, body, facts)
             if self._stuck:
                 for hands in self._held():
                     await hands.release()
@@ -293,9 +304,11 @@ class GuardWatch:
         except WorkspaceUnavailableError as error:
             raise GuardLostError(str(error)) from error
 
-    async def _exchange(self, operation: str, path: str | None = None, body: bytes = b"") -> None:
+    async def _exchange(
+        self, operation: str, path: str | None = None, body: bytes = b"", facts: Mapping[str, object] | None = None
+    ) -> None:
         self._answers_due += 1
-        await self._slot.channel.send({"op": operation, "path": path or self._root}, body)
+        await self._slot.channel.send({"op": operation, "path": path or self._root, **(facts or {})}, body)
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 while self._answers_due:
