@@ -10,9 +10,10 @@ import pytest
 from kaa.core.messages import AssistantMessage, UserMessage
 from kaa.llm.models.registry import NoModelError
 from kaa.session.entries import MessageEntry
-from kaa.session.errors import SessionReadOnlyError, SessionViewedError, SessionWriteError
+from kaa.session.errors import SessionError, SessionReadOnlyError, SessionViewedError, SessionWriteError
 from kaa.session.naming import folder_name
 from kaa.shell.conversation import Conversation
+from kaa.shell.home import Home
 from kaa.shell.navigating import NavigationTarget, Restore
 from kaa.shell.options import (
     CloneSession,
@@ -25,6 +26,7 @@ from kaa.shell.options import (
     UnkeptSession,
     ViewSession,
 )
+from kaa.shell.session_choice import open_session
 from kaa.workspace.checkpoints.contract import RestorePlan
 from kaa.workspace.protocol import CommandRequest, CommandResult
 from tests.support.model_server import say
@@ -223,3 +225,25 @@ def test_a_session_that_cannot_be_written_says_how_to_look_at_it(stage: Stage) -
 
     with pytest.raises(SessionReadOnlyError, match="kaa --view ID"):
         play(stage, ResumeSession("sour"))
+
+
+@pytest.mark.parametrize("folder", ["sessions", "sessions/mine", "./a/../sessions"])
+def test_no_link_of_the_project_leads_to_the_folder_of_sessions(tmp_path: Path, folder: str) -> None:
+    project, outside = tmp_path / "project", tmp_path / "outside"
+    project.mkdir()
+    (outside / "mine").mkdir(parents=True)
+    (project / "sessions").symlink_to(outside)
+
+    with pytest.raises(SessionError, match="sessions on the way to the sessions is a link"):
+        open_session(NewSession(), str(project), Home(tmp_path / "home"), project / folder, {})
+
+    assert [*outside.rglob("*")] == [outside / "mine"]
+
+
+def test_a_link_outside_the_project_may_lead_to_the_folder_of_sessions(tmp_path: Path) -> None:
+    project, linked = tmp_path / "project", tmp_path / "linked"
+    (project / "sessions").mkdir(parents=True)
+    linked.symlink_to(project / "sessions")
+
+    for folder in (project / "sessions", linked):
+        assert open_session(NewSession(), str(project), Home(tmp_path / "home"), folder, {}).path is not None

@@ -1,9 +1,11 @@
 """The session a conversation goes on in: the user's choice, made into an open store."""
 
 import contextlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from kaa.session.errors import SessionError
 from kaa.session.file.file_store import FileStore, agents_folder
 from kaa.session.library.finding import SessionLibrary, pi_sessions
 from kaa.session.store import MemoryStore, SessionStore
@@ -34,10 +36,16 @@ def open_session(
         environ: the user's environment, which may say where pi's sessions are.
 
     Raises:
-        SessionError: it cannot be found, read or written, or somebody else has it.
+        SessionError: it cannot be found, read or written, or somebody else has it; or a link in the project leads to
+            the folder.
     """
     if isinstance(choice, UnkeptSession):
         return MemoryStore(cwd)
+    if folder is not None and (link := _link_in_project(folder, cwd)) is not None:
+        raise SessionError(
+            f"{link} on the way to the sessions is a link, which a command of the model may have made: name the place"
+            " it leads to, or a folder outside the project"
+        )
     library = SessionLibrary(cwd, home.sessions, folder, others=(pi_sessions(environ),))
     match choice:
         case NewSession(session_id=session_id, parent=parent):
@@ -58,6 +66,13 @@ def open_session(
             return library.fork_path(library.resolve(query), entry_id, inclusive=False)
         case CloneSession(query=query):
             return library.fork_path(library.resolve(query))
+
+
+def _link_in_project(folder: Path, project: str) -> Path | None:
+    """The first link below the project that leads to a folder."""
+    path = Path(os.path.abspath(os.path.join(project, folder)))
+    way = [at for at in (path, *path.parents) if at.is_relative_to(project) and at != Path(project)]
+    return next((at for at in reversed(way) if at.is_symlink()), None)
 
 
 def discard_copy(choice: SessionChoice, store: SessionStore) -> None:
