@@ -79,10 +79,10 @@ def enter(program: Program, text: str) -> None:
 
 
 def answer(program: Program, letter: str) -> None:
-    """Answer a question, as soon as it can be."""
+    """Answer a question, as soon as it can be; with Enter, because a letter alone waits for others."""
     # On low screens the other letters stand behind the selected answer.
     program.wait_for(re.compile(rf"\({letter}\)|\([a-z]\)  .*{letter}"))
-    program.press(letter)
+    program.press(letter, "enter")
 
 
 def read_question(program: Program) -> None:

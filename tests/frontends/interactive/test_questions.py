@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from kaa.ext.questions import AllowOnce, Answer, Approval, Confirmation
+from kaa.ext.questions import AllowOnce, Answer, Approval, Confirmation, Deny, Trust, TrustDecision
 from kaa.frontends.interactive.attention import Attention
 from kaa.frontends.interactive.questions import QuestionDialogs
 from kaa.frontends.interactive.selectors.lists import ListDialogs
 from kaa.frontends.interactive.shortcuts import Shortcuts
 from kaa.tui.components.select_list import SelectItem
-from kaa.tui.events import Key
+from kaa.tui.events import Event, Key, Paste
 from tests.frontends.interactive.offscreen import Seated, seated
 
 
@@ -31,8 +31,12 @@ def type_something(seat: Seated) -> None:
     seat.main_view.typed_at = time.monotonic()
 
 
-def press(seat: Seated, letter: str) -> None:
-    """Type a letter, wherever it goes."""
+def press(seat: Seated, *keys: str) -> None:
+    """Press keys, wherever they go."""
+    take(seat, *(Key(key, key if len(key) == 1 else "") for key in keys))
+
+
+def take(seat: Seated, *events: Event) -> None:
     Shortcuts(
         seat.main_view,
         {},
@@ -41,7 +45,7 @@ def press(seat: Seated, letter: str) -> None:
         on_told=lambda: None,
         on_image=lambda _: None,
         on_viewer_key=lambda _: None,
-    ).take([Key(letter, letter)])
+    ).take(events)
 
 
 def run_until(seat: Seated, wanted: str) -> None:
@@ -159,3 +163,103 @@ def test_the_working_line_says_what_is_waited_for(seat: Seated) -> None:
 
     assert "Waiting for your answer" in waiting
     assert "Running bash" in seat.dock
+
+
+def asked(seat: Seated, question: Approval | Trust) -> list[Answer]:
+    """Ask, and wait until the question can be answered. Returns the answers to come."""
+    answers: list[Answer] = []
+    QuestionDialogs(seat.main_view, Attention(seat.main_view, seat.terminal)).ask(question, answers.append)
+    run_until(seat, "(n)")
+    return answers
+
+
+def run_until_answered(seat: Seated, answers: list[Answer]) -> None:
+    """Let the loop go on until there is an answer."""
+
+    def look() -> None:
+        if answers:
+            seat.reactor.stop()
+        else:
+            seat.reactor.call_later(0.01, look)
+
+    look()
+    seat.reactor.run()
+
+
+def test_a_letter_that_stands_alone_answers(seat: Seated) -> None:
+    answers = asked(seat, Trust("Trust it?", "/project", ("AGENTS.md",)))
+
+    press(seat, "o")
+    run_until_answered(seat, answers)
+
+    assert answers == [TrustDecision("yes")]
+    assert seat.main_view.editor.is_empty
+
+
+def test_a_letter_and_enter_answer_at_once(seat: Seated) -> None:
+    answers = asked(seat, request())
+
+    press(seat, "y", "enter")
+
+    assert answers == [AllowOnce()]
+
+
+@pytest.mark.parametrize("text", ["/export o", "only this", "yes, do it", "nod"])
+def test_the_letters_of_a_message_do_not_answer(seat: Seated, text: str) -> None:
+    answers = asked(seat, Trust("Trust it?", "/project", ("AGENTS.md",)))
+
+    press(seat, *text)
+
+    assert seat.main_view.editor.text == text
+    assert "keys continue your message, Down selects an answer" in seat.dock
+    press(seat, "enter")
+    assert answers == []
+
+
+def test_a_paste_does_not_answer(seat: Seated) -> None:
+    answers = asked(seat, request())
+
+    take(seat, Paste("y"), Paste("y"))
+
+    assert answers == []
+    assert seat.main_view.editor.text == "yy"
+
+
+def test_a_letter_before_a_paste_is_text(seat: Seated) -> None:
+    answers = asked(seat, request())
+
+    take(seat, Key("y", "y"), Paste("es"))
+
+    assert answers == []
+    assert seat.main_view.editor.text == "yes"
+
+
+def test_a_question_does_not_take_the_keys_of_a_message_that_was_begun_before(seat: Seated) -> None:
+    seat.main_view.editor.insert("and th")
+    answers = asked(seat, request())
+
+    press(seat, "e", "y", "backspace", "n")
+
+    assert answers == []
+    assert seat.main_view.editor.text == "and then"
+    assert "keys continue your message" in seat.dock
+
+
+@pytest.mark.parametrize(("keys", "answer"), [(("down", "up", "enter"), AllowOnce()), (("down", "y"), AllowOnce())])
+def test_after_an_arrow_the_question_takes_all_keys(seat: Seated, keys: tuple[str, ...], answer: Answer) -> None:
+    seat.main_view.editor.insert("and th")
+    answers = asked(seat, request())
+
+    press(seat, *keys)
+
+    assert answers == [answer]
+    assert seat.main_view.editor.text == "and th"
+
+
+def test_esc_says_no_also_while_a_message_is_written(seat: Seated) -> None:
+    seat.main_view.editor.insert("and th")
+    answers = asked(seat, request())
+
+    press(seat, "escape")
+
+    assert answers == [Deny()]

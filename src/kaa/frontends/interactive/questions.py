@@ -2,6 +2,7 @@
 
 A question never takes a key that was not meant for it. It is asked when nobody has typed for a moment, and can be
 answered a moment later, when its answers appear; what is typed until then goes on into the editor, and puts them off.
+From then on `LoneLetters` tells answers from text.
 """
 
 import os
@@ -30,6 +31,7 @@ from kaa.frontends.interactive.dialogs.question import QuestionDialog
 from kaa.frontends.interactive.dialogs.simple_questions import ChoiceDialog, ConfirmationDialog, TextDialog
 from kaa.frontends.interactive.dialogs.trust import TrustDialog
 from kaa.frontends.interactive.external_editor import chosen_editor, edited_in
+from kaa.frontends.interactive.lone_letters import LoneLetters
 from kaa.frontends.interactive.main_view import MainView
 
 # Between two words people pause for less.
@@ -71,6 +73,7 @@ class QuestionDialogs:
             self._open(dialog)
             self._offer(dialog)
             return
+        dialog.keys = LoneLetters(self._main_view, dialog)
         self._main_view.working.show_instead(_WAITING)
         call = _call(question)
         self._attention.call(call)

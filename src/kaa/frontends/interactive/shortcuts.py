@@ -65,8 +65,7 @@ class Shortcuts:
             self._on_viewer_key(key)
             return
         dialog = self._main_view.dock.dialog
-        if dialog is not None and dialog.takes_keys:
-            dialog.key(key)
+        if dialog is not None and dialog.take(key):
             return
         if self._is_for_text(key):
             self._main_view.editor.key(key)

@@ -72,6 +72,10 @@ class DialogChoices(Display):
                 return self._take_by_letter(key)
         return True
 
+    def has(self, key: Key) -> bool:
+        """Whether a key is the letter of an answer."""
+        return self._by_letter(key) is not None
+
     def take(self, words: str) -> bool:
         """Give the answer that a line of text names: by its letter, or by the word it begins with.
 
@@ -94,11 +98,14 @@ class DialogChoices(Display):
         return 0 if self._is_short else self._selected, 0
 
     def _take_by_letter(self, key: Input) -> bool:
-        pressed = key.text.lower() if isinstance(key, Key) and key.action != "release" else ""
-        chosen = next((choice for choice in self._choices if pressed and choice.letter == pressed), None)
+        chosen = self._by_letter(key)
         if chosen is not None:
             chosen.take()
         return chosen is not None
+
+    def _by_letter(self, key: Input) -> DialogChoice | None:
+        pressed = key.text.lower() if isinstance(key, Key) and key.action != "release" else ""
+        return next((choice for choice in self._choices if pressed and choice.letter == pressed), None)
 
     def _select(self, index: int) -> None:
         self._selected = index % len(self._choices)

@@ -57,6 +57,7 @@ class DialogFrame:
         self._body = body
         self._control = control
         self._hint = hint
+        self._note = ""
         self._token = token
         self._scroll = 0
         self._shown = 0  # lines of the body
@@ -83,6 +84,11 @@ class DialogFrame:
     def exchange(self, control: Component, hint: str = "") -> None:
         """Let something else take the keys from now on."""
         self._control, self._hint, self._painted_for = control, hint, ()
+
+    def note(self, text: str) -> None:
+        """Say this in the lower border instead of the hint; nothing if it is empty."""
+        if text != self._note:
+            self._note, self._painted_for = text, ()
 
     def tell(self, body: Body) -> None:
         """Let something else be read from now on, from its beginning."""
@@ -115,6 +121,12 @@ class DialogFrame:
         self._seen = len(body)
         title = paint(self._title, BOLD)
         return [title, *body, *([title] if len(body) + len(asked) + 2 > self._context.size.rows else []), *asked]
+
+    def take(self, key: Input) -> bool:
+        """Take a key that was pressed while this dialog is open. Returns False if it is for what is behind it."""
+        if self.takes_keys:
+            self.key(key)
+        return self.takes_keys
 
     def key(self, key: Input) -> bool:
         """The control takes it first; what it leaves scrolls the body."""
@@ -183,7 +195,8 @@ class DialogFrame:
                 (glyphs.horizontal * (width - 5 - cells(title)) + glyphs.top_right, border),
             ]
         )
-        hint = clip(f" {_whole_parts(self._hint, width - 6)} ", max(0, width - 4)) if self._hint else ""
+        said = self._note or self._hint
+        hint = clip(f" {_whole_parts(said, width - 6)} ", max(0, width - 4)) if said else ""
         bottom = paint_spans(
             [
                 (glyphs.bottom_left + glyphs.horizontal, border),
