@@ -22,6 +22,7 @@ from kaa.shell.checkpoints.permission import limits_of
 from kaa.shell.home import Home
 from kaa.shell.logs import log_choice
 from kaa.shell.safety import SandboxFlags, sandbox_options
+from kaa.shell.secrets_of_builds import secrets_of_builds
 from kaa.shell.settings import CheckpointSettings, SettingsError, load_user_settings
 from kaa.tui.sanitize import sanitize
 from kaa.workspace.checkpoints.store import DiskUse
@@ -87,7 +88,8 @@ async def _report(workspace: LocalWorkspace, home: Home, settings: CheckpointSet
     else:
         checkpoints = _checkpoint_lines(uses, home, settings, problem)
         dot_entries = _dot_entry_lines(workspace.sandbox.dot_entries())
-        lines = [*_lines(status, workspace.root), *dot_entries, *_image_lines(), *_code_lines(), *checkpoints]
+        secrets = await asyncio.to_thread(lambda: [*_secret_lines(workspace)])
+        lines = [*_lines(status, workspace.root), *dot_entries, *secrets, *_image_lines(), *_code_lines(), *checkpoints]
         lines.append(f"log: {log or 'off; KAA_LOG=~/.kaa/agent/kaa.log writes one'}")
         lines += [f"warning: nothing is logged: {log_problem}"] if log_problem else []
         deliver(sys.stdout, sanitize("\n".join(lines)) + "\n")
@@ -119,6 +121,19 @@ def _dot_entry_lines(entries: DotEntries) -> Iterator[str]:
             yield f"  named by your git configuration or linked to from ~/.local/bin: {', '.join(entries.needed)}"
         yield f"  hidden: {', '.join(_shortened(entries.hidden))}"
         yield '  "!~/NAME" in sandbox.hidden of settings.json shows one'
+
+
+def _secret_lines(workspace: LocalWorkspace) -> Iterator[str]:
+    """Which files with secrets commands read because builds need them."""
+    denials = workspace.sandbox.denials()
+    found = [*secrets_of_builds(os.path.expanduser("~"), lambda path: denials.of_read(path) is None)]
+    if found and workspace.sandbox.confined:
+        yield f"warning: commands can read what looks like a secret in {', '.join(found)}"
+        yield f"  if your builds do not need it, settings.json hides it: {_hiding(found)}"
+
+
+def _hiding(paths: Sequence[str]) -> str:
+    return encoded({"sandbox": {"hidden": [*paths]}}).decode()
 
 
 def _shortened(names: Sequence[str]) -> Iterator[str]:
