@@ -1,7 +1,11 @@
 """Syntax errors that an edit makes: of every language that is parsed, only new ones, and whatever a file contains."""
 
+import asyncio
 import sys
 from typing import TYPE_CHECKING
+
+from kaa.core.tool import text_result
+from tests.support.toolbox import text_of
 
 if TYPE_CHECKING:
     from tests.builtin.diagnostics.conftest import AtDesk, Desk
@@ -118,5 +122,25 @@ def test_a_check_that_takes_too_long_does_not_hold_up_the_edit(at_desk: "AtDesk"
     async def scene(desk: "Desk") -> None:
         desk.seconds = 0.0
         assert await desk.edit("a.py", "(\n") == []
+
+    at_desk(scene)
+
+
+def test_what_a_check_finds_too_late_is_in_the_next_result_while_it_holds(at_desk: "AtDesk") -> None:
+    async def next_result(desk: "Desk") -> str:
+        """The first result with errors of calls that edit nothing."""
+        while (result := await desk.checks.with_late(text_result("Read."), desk.workspace)) is None:
+            await asyncio.sleep(0.01)
+        return text_of(result)
+
+    async def scene(desk: "Desk") -> None:
+        desk.seconds = 0.0
+        assert await desk.edit("a.json", "(") == []
+        assert (await next_result(desk)).startswith("Read.\n\n[new error] a.json:1:1: ")
+
+        assert await desk.edit("a.json", "[(") == []
+        (desk.root / "a.json").write_text("[]")
+        assert await desk.edit("b.json", "(") == []
+        assert "a.json" not in await next_result(desk)
 
     at_desk(scene)

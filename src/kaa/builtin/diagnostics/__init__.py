@@ -92,9 +92,12 @@ async def _before(call: ToolCall, context: ConversationContext) -> None:
 
 
 async def _after(call: ToolCall, result: ToolResult, context: ConversationContext) -> ToolResult | None:
-    if call.name not in _EDIT_TOOLS or context.features.diagnostics == "off":
-        return None
     features = context.features
+    if features.diagnostics == "off":
+        return None
+    if call.name not in _EDIT_TOOLS:
+        checks = context.state(Watch, Watch).checks
+        return None if checks is None else await checks.with_late(result, context.workspace, caller=context.caller)
     is_full, seconds = features.diagnostics == "full", features.diagnostics_wait_ms / 1000
     return await _checks(context).after(
         call, result, context.workspace, caller=context.caller, is_full=is_full, seconds=seconds

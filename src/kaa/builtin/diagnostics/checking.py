@@ -1,7 +1,7 @@
 """Checks files after they were edited: within a second, and without a word where nothing can be said."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
@@ -24,6 +24,9 @@ from kaa.workspace.protocol import Workspace
 # Calls that were not permitted have no end.
 _MOST_WAITING = 64
 _KAA = "kaa"
+# Checks that nobody waits for any more, on a busy machine.
+_MOST_LATE = 16
+_LATEST_SECONDS = 30.0
 
 ResultT = TypeVar("ResultT")
 
@@ -45,6 +48,7 @@ class Checks:
         self._confined: WeakKeyDictionary[Workspace, Workspace] = WeakKeyDictionary()
         self._pools: WeakKeyDictionary[Workspace, ServerPool] = WeakKeyDictionary()
         self._at_work: set[asyncio.Task[Any]] = set()
+        self._late: dict[str, list[tuple[Edit, list[Problem]]]] = {}  # by caller
 
     async def before(self, call: ToolCall, workspace: Workspace, *, caller: str = "", is_full: bool) -> None:
         """Remember what is in the files that a call is about to change.
@@ -79,7 +83,7 @@ class Checks:
         is_full: bool,
         seconds: float,
     ) -> ToolResult | None:
-        """The result with the errors that the call made; None if there are none.
+        """The result with the errors that the call made, or an earlier one for which they came too late; None for none.
 
         Args:
             call: the call.
@@ -90,11 +94,34 @@ class Checks:
             seconds: how long the result waits for them.
         """
         before = self._before.pop((caller, call.id), None)
-        if before is None or result.is_error:
-            return None
+        made = None
+        if before is not None and not result.is_error:
+            made = await self._checked(before, result, workspace, caller=caller, is_full=is_full, seconds=seconds)
+        return await self.with_late(made or result, workspace, caller=caller) or made
+
+    async def with_late(self, result: ToolResult, workspace: Workspace, *, caller: str = "") -> ToolResult | None:
+        """The result of any call with the errors of edits that came too late for theirs, if they still hold."""
+        problems = [
+            problem
+            for edit, found in self._late.pop(caller, ())
+            if (now := await content_of(edit.path, workspace)) is not None and now[1] == edit.after
+            for problem in found
+        ]
+        return _with_problems(result, _most_telling((), (problems,))) if problems else None
+
+    async def _checked(
+        self,
+        before: Mapping[str, tuple[str, bytes] | None],
+        result: ToolResult,
+        workspace: Workspace,
+        *,
+        caller: str,
+        is_full: bool,
+        seconds: float,
+    ) -> ToolResult | None:
         edits = [edit for path, was in before.items() if (edit := await _edit(path, was, workspace))]
         served = edits if is_full and _is_served(workspace, caller) else []
-        problems = await self._problems(edits, edits if is_full else [], served, workspace, seconds)
+        problems = await self._problems(edits, edits if is_full else [], served, workspace, caller, seconds)
         return _with_problems(result, problems) if problems else None
 
     def pool(self, workspace: Workspace) -> ServerPool:
@@ -136,9 +163,10 @@ class Checks:
         linted: Sequence[Edit],
         served: Sequence[Edit],
         workspace: Workspace,
+        caller: str,
         seconds: float,
     ) -> list[Problem]:
-        """What the checks find in time; the model gets what servers find later with its next edit."""
+        """What the checks find in time; the model gets the rest later: of servers with its next edit."""
         confined = partial(self._confined_from, workspace)
         parsing = [self._begin(syntax_problems(edit, workspace, confined)) for edit in parsed]
         linting = [self._begin(ruff_problems(edit, workspace, confined)) for edit in linted]
@@ -151,11 +179,27 @@ class Checks:
         try:
             await asyncio.wait(tasks, timeout=seconds)
         finally:
-            for check in (*parsing, *linting):
-                check.cancel()
+            for edit, check in (*zip(parsed, parsing, strict=True), *zip(linted, linting, strict=True)):
+                self._keep_late(edit, check, "" if caller == _KAA else caller)
             for serve, found, (_, server) in zip(serving, findings, pairs, strict=True):
                 serve.add_done_callback(partial(_not_told, server, found, len(found)))
         return _most_telling([*map(_found, parsing)], [*findings, *map(_found, linting)])
+
+    def _keep_late(self, edit: Edit, check: asyncio.Task[list[Problem]], caller: str) -> None:
+        """Let a check go on for a while, for the next result of the one who made the edit."""
+        if check.done():
+            return
+        if len(self._at_work) > _MOST_LATE:
+            check.cancel()
+            return
+        asyncio.get_running_loop().call_later(_LATEST_SECONDS, check.cancel)
+        check.add_done_callback(partial(self._came_late, edit, caller))
+
+    def _came_late(self, edit: Edit, caller: str, check: asyncio.Task[list[Problem]]) -> None:
+        if found := _found(check):
+            late = self._late.setdefault(caller, [])
+            late.append((edit, found))
+            del late[:-_MOST_LATE]
 
     def _begin(self, work: Coroutine[None, None, ResultT]) -> asyncio.Task[ResultT]:
         """Begin work that may go on when nobody waits for it any more. `close` ends it."""
