@@ -1,6 +1,7 @@
 """`/plan`: a plan is made where nothing can be changed, and executed step by step until each check succeeds."""
 
 import fcntl
+import json
 import os
 import time
 from collections.abc import Iterator
@@ -118,6 +119,10 @@ def test_a_step_that_fails_returns_to_the_planner(kaa: Kaa, server: ModelServer)
     assert "Step 2 of the plan failed: Write the name" in finished.err
     assert "no world" in finished.err
     assert len(server.requests) == 5  # the same result three times is enough
+    entries = [json.loads(line) for line in kaa.session_text.splitlines()]
+    checks = [one["data"]["commands"] for one in entries if one.get("customType") == "kaa.builtin.plan:checks"]
+    assert [[command["result"] for command in commands] for commands in checks] == [["passed"], *[["failed"]] * 3]
+    assert "no world" in checks[-1][0]["missing"]
 
     revised = PLAN.replace("- Expect: success", "- Status: done").replace("name.txt", "hello.txt")
     server.begin([say(revised)])

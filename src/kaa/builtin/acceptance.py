@@ -3,12 +3,13 @@
 import re
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Literal
 
 import msgspec
 
-from kaa.core.messages import TextContent
+from kaa.core.messages import Json, TextContent
 from kaa.core.tool import ToolError, ToolResult
 from kaa.ext.api import ConversationContext
 from kaa.ext.errors import CommandError
@@ -16,6 +17,7 @@ from kaa.ext.errors import CommandError
 _MOST_OUTPUT_CHARACTERS = 4_000
 _SECONDS = 600
 _MOST_CHECKS = 8
+_KIND = "checks"  # of the session's entries
 # What differs although nothing has changed: how long something took, and where in memory it was.
 _VOLATILE = re.compile(r"\d+[.:]\d+[\d.:]*|\b\d+ ?(?:ns|us|µs|ms|s|sec|seconds?|min|minutes?)\b|0x[0-9a-f]+")
 
@@ -96,10 +98,16 @@ def checks_in(options: Sequence[tuple[str, str]]) -> tuple[str, ...]:
 
 
 async def run_checks(commands: tuple[str, ...], context: ConversationContext) -> Checked:
-    """Run commands, with the sandbox and the approvals of the model's own."""
+    """Run commands, with the sandbox and the approvals of the model's own. The session keeps what they say."""
     if "bash" not in context.active_tools:
         return Checked("The commands cannot be run: the tool bash is switched off.", failed=True)
     ran = [await run_check(command, context) for command in commands]
+    kept: list[Json] = [
+        {"command": one.command, "result": one.result, "seconds": one.seconds, "missing": one.missing} for one in ran
+    ]
+    if kept:
+        with suppress(CommandError):  # the session cannot be written: whoever writes next says it
+            context.session.append({"commands": kept}, _KIND)
     missing = "\n\n".join(one.missing for one in ran if one.missing)
     return Checked(missing, any(one.result not in ("passed", "failed") for one in ran))
 
