@@ -2,15 +2,20 @@
 
 from pathlib import Path
 
+import pytest
+
 from kaa.core.events import MessageEnd, MessageStart, MessageUpdate, TextDelta, ToolExecutionStart, ToolExecutionUpdate
 from kaa.core.messages import ToolCall
 from kaa.llm import scripted
 from kaa.session.context import ModelRef, SessionContext, build_context
+from kaa.session.entries import Custom
+from kaa.session.errors import SessionWriteError
 from kaa.session.file.file_store import FileStore, journal_path
 from kaa.session.library.finding import SessionLibrary
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import MemoryStore
 from tests.support.agents import Scene, run, say
+from tests.support.full_disk import files_limited_to
 from tests.support.sessions import opened, prompt, record_all, reply, result, running, streamed, texts
 
 
@@ -187,3 +192,57 @@ def test_a_switch_while_a_reply_is_written_is_the_last_word(tmp_path: Path) -> N
 
     assert build_context(store).model == ModelRef("fake", "other")
     run(recorder.close())
+
+
+class TestAFullDisk:
+    def test_a_reply_that_could_not_be_written_is_written_before_what_follows(self, tmp_path: Path) -> None:
+        store, recorder = begin(tmp_path)
+        record_all(recorder, [*prompt("go" * 1000), *streamed("the ", "answer")])
+
+        with files_limited_to(store.path.stat().st_size), pytest.raises(SessionWriteError):
+            recorder.record(MessageEnd(reply("the answer")))
+        recorder.note(Custom(custom_type="a", data=None))
+        record_all(recorder, prompt("more"))
+
+        assert texts(store)[1:] == ["the answer", "more"]
+        run(recorder.close())
+        assert not journal_path(store.path).exists()
+
+    def test_a_reply_that_the_journal_could_not_take_is_kept_as_far_as_it_was_shown(self, tmp_path: Path) -> None:
+        store, recorder = begin(tmp_path)
+        record_all(recorder, [*prompt("go"), *streamed("shown")])
+
+        with files_limited_to(journal_path(store.path).stat().st_size), pytest.raises(SessionWriteError):
+            recorder.record(MessageUpdate(TextDelta(0, "not shown")))
+        caught_up = recorder.catch_up()
+
+        assert caught_up is not None
+        assert caught_up.messages == build_context(store).messages
+        assert texts(store) == ["go", "shown"]
+        assert recorder.catch_up() is None
+        run(recorder.close())
+
+    def test_results_of_tools_are_written_in_order_and_once(self, tmp_path: Path) -> None:
+        store, recorder = begin(tmp_path)
+        record_all(recorder, [*prompt("go" * 1000), *running("a"), ToolExecutionStart("b", "bash", {})])
+        recorder.record(ToolExecutionUpdate("b", "bash", "half"))
+
+        with files_limited_to(store.path.stat().st_size), pytest.raises(SessionWriteError):
+            recorder.record(MessageEnd(result("a", "done")))
+        recorder.catch_up()
+
+        assert texts(store)[2] == "done"
+        assert texts(store)[3].startswith("half\n")
+        assert len(texts(store)) == 4
+        run(recorder.close())
+
+    def test_closing_writes_what_is_owed(self, tmp_path: Path) -> None:
+        store, recorder = begin(tmp_path)
+        record_all(recorder, prompt("go" * 1000))
+        with files_limited_to(store.path.stat().st_size), pytest.raises(SessionWriteError):
+            recorder.record(MessageEnd(reply("the answer")))
+
+        run(recorder.close())
+
+        with opened(store.path) as again:
+            assert texts(again)[1:] == ["the answer"]

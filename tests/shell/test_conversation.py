@@ -1,16 +1,19 @@
 import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
 
 import msgspec
 import pytest
 
-from kaa.core.events import AgentEnd, Event
+from kaa.core.events import AgentEnd, Event, MessageEnd, MessageUpdate, TextDelta, TextEnd
 from kaa.core.messages import Json, user_message
 from kaa.ext.errors import RegistrationError
 from kaa.llm.models.registry import NoModelError
-from kaa.session.errors import SessionBusyError
+from kaa.session.errors import SessionBusyError, SessionWriteError
 from kaa.shell.conversation import CommandReply, Conversation, SubmitOutcome
 from kaa.shell.options import ContinueSession, ConversationOptions, HostOptions, ResumeSession, UnkeptSession
 from kaa.shell.settings import SettingsError
+from tests.support.full_disk import files_limited_to
 from tests.support.model_script import Answer, Call, Fault
 from tests.support.model_server import say
 from tests.support.stage import Stage
@@ -89,6 +92,45 @@ def test_two_conversations_do_not_write_one_session(stage: Stage) -> None:
         options = ConversationOptions(model="m", session=ResumeSession(conversation.session_id))
         with pytest.raises(SessionBusyError):
             await asyncio.to_thread(stage.play, ask, options)
+
+    stage.play(scene)
+
+
+@pytest.mark.parametrize("at", [MessageUpdate, MessageEnd])
+def test_a_full_disk_loses_nothing_and_stops_work_until_there_is_space(stage: Stage, at: type[Event]) -> None:
+    stage.server.begin([say("the first answer"), say("the second")])
+
+    async def scene(conversation: Conversation) -> None:
+        disk = AsyncExitStack()
+        shown: list[str] = []
+
+        def fill(event: Event) -> None:
+            match event:
+                case MessageUpdate(TextDelta(delta=delta)):
+                    shown.append(delta)
+                    if at is MessageUpdate:
+                        disk.enter_context(files_limited_to(1))
+                case MessageUpdate(TextEnd()) if at is MessageEnd:
+                    disk.enter_context(files_limited_to(1))
+                case _:
+                    pass
+
+        unsubscribe = conversation.subscribe(fill)
+        async with disk:
+            with pytest.raises(SessionWriteError):
+                await ask(conversation)
+            asked = len(stage.server.requests)
+            with pytest.raises(SessionWriteError):
+                await ask(conversation, "too early")
+            assert len(stage.server.requests) == asked
+        unsubscribe()
+        await ask(conversation, "again")
+
+        contents = [message["content"] for message in sent(stage)["messages"]][1:]
+        assert shown
+        assert contents == ["hello", "".join(shown), "again"]
+        assert conversation.session_path is not None
+        assert "".join(shown) in Path(conversation.session_path).read_text()
 
     stage.play(scene)
 

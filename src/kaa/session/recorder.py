@@ -26,7 +26,7 @@ from kaa.session.entries import (
     SessionInfo,
     ThinkingLevelChange,
 )
-from kaa.session.errors import SessionViewedError
+from kaa.session.errors import SessionViewedError, SessionWriteError
 from kaa.session.file.journal import ReplyBegun, ToolBegun
 from kaa.session.naming import new_entry_id
 from kaa.session.store import SessionStore
@@ -37,6 +37,8 @@ class SessionRecorder:
 
     Changes of model and thinking level wait for the next message and are written with it, so that a session
     begins with the first prompt and cycling through models leaves one entry.
+
+    Messages that a full disk kept from the session are written before anything else, once there is space.
 
     Args:
         store: the session.
@@ -53,6 +55,8 @@ class SessionRecorder:
         self._name: str | None = None  # one that waits
         self._reply_id: str | None = None
         self._tool_ids: dict[str, str] = {}
+        self._owed: list[Entry] = []  # messages that could not be written
+        self._is_behind = False
 
     def require_writable(self) -> None:
         """Make sure that the session can record what is about to be done.
@@ -62,12 +66,38 @@ class SessionRecorder:
         """
         self._store.require_writable()
 
+    def catch_up(self) -> SessionContext | None:
+        """Write what was shown and could not be written. Nothing may be under way.
+
+        Returns:
+            The context with it; None if nothing was missing.
+
+        Raises:
+            SessionWriteError: the session still cannot be written.
+            SessionReadError: it cannot be read.
+        """
+        if not self._is_behind:
+            return None
+        self._write_owed()
+        self._is_behind = False
+        context = build_context(self._store)
+        self._recorded_model, self._recorded_level = context.model, context.thinking_level
+        return context
+
     def record(self, event: Event) -> None:
         """Note one event; what it shows is safe from kills when this returns.
 
         Raises:
-            SessionWriteError: the session cannot be written; it holds everything up to the event before.
+            SessionWriteError: the session cannot be written; it holds everything up to the event before. `catch_up`
+                writes the message of this event.
         """
+        try:
+            self._record(event)
+        except SessionWriteError:
+            self._is_behind = True
+            raise
+
+    def _record(self, event: Event) -> None:
         match event:
             case MessageUpdate(change):
                 self._store.journal.reply_grew(change)
@@ -90,6 +120,7 @@ class SessionRecorder:
         Raises:
             SessionWriteError: the session cannot be written.
         """
+        self._write_owed()
         self._append(*self._changes(), MessageEntry(message=execution))
 
     def note(self, draft: Entry) -> str:
@@ -98,7 +129,7 @@ class SessionRecorder:
         Raises:
             SessionWriteError: the session cannot be written.
         """
-        (entry_id,) = self._store.append(draft)
+        entry_id = self._write(draft)[-1]
         self._store.request_sync()
         return entry_id
 
@@ -108,7 +139,7 @@ class SessionRecorder:
         Raises:
             SessionWriteError: the session cannot be written; it has none of them.
         """
-        self._store.append(*drafts)
+        self._write(*drafts)
         self._store.request_sync()
 
     def custom(self, custom_type: str, data: Json) -> None:
@@ -117,7 +148,7 @@ class SessionRecorder:
         Raises:
             SessionWriteError: the session cannot be written.
         """
-        self._store.append(Custom(custom_type=custom_type, data=data))
+        self._write(Custom(custom_type=custom_type, data=data))
         self._store.request_sync()
 
     def go(self, target_id: str | None, *drafts: Entry) -> SessionContext:
@@ -134,10 +165,12 @@ class SessionRecorder:
             SessionWriteError: the session cannot be written.
             SessionReadError: it cannot be read.
         """
+        self._write_owed()
         self._store.append(Leaf(target_id=target_id), *drafts)
         self._store.request_sync()
         context = build_context(self._store)
         self._recorded_model, self._recorded_level = context.model, context.thinking_level
+        self._is_behind = False
         return context
 
     @property
@@ -164,6 +197,7 @@ class SessionRecorder:
             SessionWriteError: the disk failed.
         """
         try:
+            self._write_owed()
             if len(self._store.tree) and (changes := self._changes()):
                 with suppress(SessionViewedError):  # what is only looked at stays as it is
                     self._store.append(*changes)
@@ -174,19 +208,44 @@ class SessionRecorder:
     def _record_message(self, message: Message) -> None:
         promised = self._promised(message)
         entry = _entry(promised, message)
-        if isinstance(message, AssistantMessage):
-            # A change came while it was written: it is for what follows, and a reply says itself who wrote it.
-            self._append(entry, *self._changes())
-        else:
-            self._append(*self._changes(), entry)
+        try:
+            if isinstance(message, AssistantMessage):
+                # A change came while it was written: it is for what follows, and a reply says itself who wrote it.
+                self._append(entry, *self._changes())
+            else:
+                self._append(*self._changes(), entry)
+        except SessionWriteError:
+            self._owed.append(entry)
+            raise
         if promised:
             self._store.journal.settle(promised)
 
     def _append(self, *drafts: Entry) -> None:
         """Add entries, the changes that waited among them."""
-        self._store.append(*drafts)
+        self._write(*drafts)
         self._recorded_model, self._recorded_level, self._name = self._model, self._level, None
         self._store.request_sync()
+
+    def _write(self, *drafts: Entry) -> tuple[str, ...]:
+        """Add entries behind the messages that are owed. Returns the ids of all."""
+        ids = self._store.append(*self._owed, *drafts)
+        for written in ids[: len(self._owed)]:
+            self._store.journal.settle(written)
+        self._owed.clear()
+        return ids
+
+    def _write_owed(self) -> None:
+        """Add the messages that are owed, and as much as was shown of others. Nothing may be under way."""
+        if not self._is_behind:
+            return
+        if self._owed:
+            self._write()
+        if unfinished := self._store.journal.owed(self._store.tree):
+            self._store.append(*unfinished)
+        self._store.journal.give_up()
+        self._store.request_sync()
+        self._reply_id = None
+        self._tool_ids.clear()
 
     def _promised(self, message: Message) -> str:
         """The entry id that the journal knows this message by; empty if it does not know it."""

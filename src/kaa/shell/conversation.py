@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -28,7 +28,7 @@ from kaa.ext.hooks import (
 from kaa.ext.invocation import Invocation, invocation_in, needless_arguments, unknown_command
 from kaa.ext.registry import Registry
 from kaa.ext.session_services import SandboxPorts
-from kaa.session.errors import SessionError
+from kaa.session.errors import SessionError, SessionWriteError
 from kaa.session.file.file_store import FileStore
 from kaa.session.transcript import Transcript
 from kaa.session.tree import Node
@@ -450,6 +450,9 @@ class Conversation:
             await self._session.follow_extensions()
             await self._registry.session.settled()
         if called is not None:
+            if not self._agent.is_running:
+                with suppress(SessionWriteError):  # commands can still help
+                    self._catch_up()
             answer = await self._run_called(called)
             if not isinstance(answer, Submit):
                 return answer
@@ -464,8 +467,15 @@ class Conversation:
                 return await self._say(message)
         return await self._say(message)
 
+    def _catch_up(self) -> None:
+        """Write what a full disk kept from the session, before the conversation goes on."""
+        if (context := self._session.recorder.catch_up()) is not None:
+            self._agent.replace_history(context.messages)
+
     async def _say(self, message: UserMessage) -> AgentEnd:
         self._session.recorder.require_writable()
+        if not self._agent.is_running:
+            self._catch_up()
         if message.note is None:
             message = await self._registry.run.user_message(message)
         return await self._agent.run(message)

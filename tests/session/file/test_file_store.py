@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import resource
 import stat
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from kaa.session.library.finding import SessionLibrary
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import MemoryStore, SessionStore, new_header, read_entry
 from tests.support.agents import run, say
+from tests.support.full_disk import files_limited_to
 from tests.support.sessions import HEADER, opened, prompt, record_all, reply, streamed, texts, user_entry, write_session
 
 
@@ -379,7 +379,7 @@ def test_a_full_disk_leaves_whole_lines_only(tmp_path: Path) -> None:
     store.append(MessageEntry(message=say("one")))
     before = path.read_bytes()
 
-    with _files_limited_to(len(before) + 100), pytest.raises(SessionWriteError):
+    with files_limited_to(len(before) + 100), pytest.raises(SessionWriteError):
         store.append(MessageEntry(message=say("x" * 1000)))
 
     assert path.read_bytes() == before
@@ -391,27 +391,13 @@ def test_a_full_disk_leaves_whole_lines_only(tmp_path: Path) -> None:
 def test_a_full_disk_at_the_first_prompt_leaves_no_file(tmp_path: Path) -> None:
     store = begin(tmp_path / "s.jsonl")
 
-    with _files_limited_to(50), pytest.raises(SessionWriteError):
+    with files_limited_to(50), pytest.raises(SessionWriteError):
         store.append(MessageEntry(message=say("hello")))
 
     assert list(tmp_path.iterdir()) == []
     store.append(MessageEntry(message=say("hello")))
     assert texts(store) == ["hello"]
     run(store.close())
-
-
-class _files_limited_to:  # noqa: N801 - reads as a statement
-    """A real short write: beyond the limit the kernel refuses (EFBIG) and Python ignores SIGXFSZ."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._before = resource.getrlimit(resource.RLIMIT_FSIZE)
-
-    def __enter__(self) -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (self._size, self._before[1]))
-
-    def __exit__(self, *_: object) -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, self._before)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ system call before a frontend shows it, and emptied when everything in it has be
 
 import os
 from collections import deque
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -13,6 +14,7 @@ import msgspec
 
 from kaa.core.events import AssistantMessageEvent, ToolExecutionUpdate
 from kaa.core.messages import AssistantMessage
+from kaa.session.entries import MessageEntry
 from kaa.session.errors import SessionWriteError
 from kaa.session.file.append_file import PRIVATE_FILE, write_whole
 from kaa.session.file.jsonl import UNREADABLE, encode_line
@@ -61,6 +63,13 @@ class ReplyJournal:
 
     def settle(self, entry_id: str) -> None:
         """What was begun with this id is an entry now."""
+
+    def owed(self, known: Container[str]) -> Sequence[MessageEntry]:
+        """Return entries of what a broken run has begun and not ended. `known`: ids of the session's entries."""
+        return ()
+
+    def give_up(self) -> None:
+        """Forget what is under way: it is an entry now, or nothing of it was shown."""
 
     def close(self) -> None:
         """No more notes will come."""
@@ -159,6 +168,24 @@ class FileJournal(ReplyJournal):
                 break
         if self._reply is None and not self._tools:
             self._clear()
+
+    def owed(self, known: Container[str]) -> Sequence[MessageEntry]:
+        """Return what the next opening would recover.
+
+        Raises:
+            SessionReadError: the journal cannot be read.
+        """
+        if self._reply is None and not self._tools:
+            return ()
+        from kaa.session.file.recovery import recover_entries  # lazy: few disks are full
+
+        return recover_entries(self._path, known)
+
+    def give_up(self) -> None:
+        """Empty the journal."""
+        self._reply = None
+        self._tools.clear()
+        self._clear()
 
     def close(self) -> None:
         """Remove the file, unless something is still under way: then the next open recovers it."""
