@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kaa.core.messages import Json
 from kaa.mcp import messages
 from kaa.mcp.client import McpClient
+from kaa.mcp.connection import ErrorResponse, Response
 from kaa.mcp.contents import CallResult
 from kaa.mcp.errors import McpError
 from kaa.mcp.manifest import PromptInfo
@@ -96,7 +97,7 @@ def test_any_line_is_messages_or_malformed(line: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "nested", [b"[" * 200_000, b'{"a":' * 200_000, b'{"jsonrpc":"2.0","id":1,"result":' + b"[" * 100_000]
+    "nested", [b"[" * 200_000, b'{"a":' * 200_000, b'{"jsonrpc":"2.0","id":"1","result":' + b"[" * 100_000]
 )
 def test_a_line_of_endless_levels_is_malformed(nested: bytes) -> None:
     with pytest.raises(messages.MalformedMessageError):
@@ -143,3 +144,50 @@ async def test_a_malformed_tool_is_left_out_with_the_reason(fields: dict[str, Js
 
     assert [tool.name for tool in client.manifest.tools] == ["good"]
     assert why in client.manifest.left_out[0]
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (b'"a \\ud800 b"', "a \ufffd b"),
+        (b'"a \\ud83d\\ude00 \\ud83d"', "a \U0001f600 \ufffd"),
+        (b'"a \xff b"', "a \ufffd b"),
+        (b'"two\nlines"', "two\nlines"),
+        (b"NaN", None),
+        (b"-Infinity", None),
+    ],
+)
+def test_text_that_is_not_unicode_and_numbers_that_are_none_are_read(written: bytes, read: Json) -> None:
+    (answer,) = messages.decode(b'{"jsonrpc":"2.0","id":1,"result":{"text":' + written + b"}}")
+
+    assert answer == Response(1, {"text": read})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","te',
+        b'{"result":{"content":[}},"jsonrpc":"2.0","id":7}',
+        b'{"jsonrpc":"2.0","id":7,"result":' + b"[" * 100_000,
+        b'{"jsonrpc":"2.0","id":7,"result":5}',
+    ],
+)
+def test_an_answer_that_cannot_be_read_ends_its_request(line: bytes) -> None:
+    (answer,) = messages.decode(line)
+
+    assert isinstance(answer, ErrorResponse)
+    assert answer.id == 7
+    assert "cannot be read" in answer.message
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","method":"notifications/message","params":{"id":7,"result":',
+        b'{"result":{"rows":[{"id":7}',
+        b'log: {"jsonrpc":"2.0","id":7,"result":{}}',
+    ],
+)
+def test_broken_lines_that_only_mention_an_id_end_nothing(line: bytes) -> None:
+    with pytest.raises(messages.MalformedMessageError):
+        messages.decode(line)

@@ -1,7 +1,13 @@
-"""JSON-RPC 2.0 messages as bytes, and back. What is no message raises, whatever it is."""
+"""JSON-RPC 2.0 messages as bytes, and back. What is no message raises, whatever it is.
+
+An answer that cannot be read is an error for its request, which would wait in vain otherwise.
+"""
+
+import re
 
 import msgspec
 
+from kaa.core.lenient_json import decode_lenient
 from kaa.core.messages import Json
 from kaa.mcp import codes
 from kaa.mcp.connection import ErrorResponse, Message, Notification, Request, RequestId, Response
@@ -9,6 +15,11 @@ from kaa.mcp.connection import ErrorResponse, Message, Notification, Request, Re
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
 _MAX_ERROR_CHARACTERS = 4_000
+# How answers begin or end, as the SDKs write them; requests of kaa have whole numbers as ids.
+_HEAD = re.compile(rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*,\s*"(?:result|error)"\s*:')
+_BODY_FIRST = re.compile(rb'\s*\{\s*"(?:result|error)"\s*:')
+_TAIL = re.compile(rb'[}\]"el\d]\s*,\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*\}\s*\Z')
+_TAIL_BYTES = 200
 
 
 class MalformedMessageError(ValueError):
@@ -37,9 +48,12 @@ def decode(data: bytes) -> tuple[Message, ...]:
         MalformedMessageError: it is not JSON, or not a message.
     """
     try:
-        value = msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise MalformedMessageError(f"{_start(data)} is not JSON ({error})") from error
+        value = decode_lenient(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        problem = f"{_start(data)} is not JSON ({error})"
+        if (id_ := _answered(data)) is not None:
+            return (_unreadable(id_, problem),)
+        raise MalformedMessageError(problem) from error
     if isinstance(value, list) and value:
         return tuple(_message(one) for one in value)
     return (_message(value),)
@@ -60,9 +74,21 @@ def _message(value: Json) -> Message:
         return _error(error, id_ if is_id else None)
     if "result" in value and is_id:
         if not isinstance(result := value["result"], dict):
-            raise MalformedMessageError(f"the result of request {id_!r} is not an object")
+            return _unreadable(id_, f"the result {_start(msgspec.json.encode(result))} is not an object")
         return Response(id_, result)
     raise MalformedMessageError(f"{_start(msgspec.json.encode(value))} has neither method, result nor error")
+
+
+def _answered(data: bytes) -> int | None:
+    """Return the id of the request that broken JSON answers, if its first or last bytes say so."""
+    found = _HEAD.match(data)
+    if found is None and _BODY_FIRST.match(data):
+        found = _TAIL.search(data[-_TAIL_BYTES:])
+    return None if found is None else int(found[1])
+
+
+def _unreadable(id_: RequestId, problem: str) -> ErrorResponse:
+    return ErrorResponse(id_, codes.INTERNAL_ERROR, f"the server's answer cannot be read: {problem}")
 
 
 def _error(error: dict[str, Json], id_: RequestId | None) -> ErrorResponse:
