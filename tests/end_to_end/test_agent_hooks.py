@@ -210,7 +210,7 @@ def test_hooks_that_hang_print_too_much_or_nonsense_are_named_and_the_run_goes_o
         hooks(
             ("PreToolUse", "Bash", {"command": "sleep 1000", "timeout": 0.3}),
             ("PreToolUse", "Bash", {"command": "yes | head -c 10000000"}),
-            ("PreToolUse", "Bash", {"command": "echo '{\"decision\": '"}),
+            ("PostToolUse", "Bash", {"command": "echo '{\"decision\": '"}),
         ),
     )
     server.begin([call("bash", command="echo fine"), say("Done.")])

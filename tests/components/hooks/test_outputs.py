@@ -71,8 +71,28 @@ def test_the_answer_may_follow_a_line_that_announces_it() -> None:
 
 
 @pytest.mark.parametrize("output", ["{", '{"decision": ', "{" * 100_000, '{"a":' * 100_000])
-def test_invalid_json_is_named(output: str) -> None:
-    assert outcome_of(hook("PreToolUse"), Ended(0, output)).messages == ("printed invalid JSON, which is not used",)
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_guard_that_prints_invalid_json_denies(output: str, code: int) -> None:
+    outcome = outcome_of(hook("PreToolUse"), Ended(code, output))
+
+    assert outcome.decision == "deny"
+    assert "printed invalid JSON" in outcome.reason
+
+
+@pytest.mark.parametrize("event", ["UserPromptSubmit", "PostToolUse", "Stop"])
+def test_invalid_json_after_calls_and_at_prompts_is_named(event: HookEvent) -> None:
+    outcome = outcome_of(hook(event), Ended(0, "{"))
+
+    assert outcome == Outcome(messages=("printed invalid JSON, which is not used",))
+
+
+@pytest.mark.parametrize("reason", ["two\nlines", "a\ttab", "half \\ud83d"])
+def test_a_decision_with_a_raw_line_break_or_half_a_character_holds(reason: str) -> None:
+    outcome = outcome_of(hook("PreToolUse"), Ended(0, f'{{"decision": "block", "reason": "{reason}"}}'))
+
+    assert outcome.decision == "deny"
+    assert outcome.reason.startswith(reason[:3])
+    assert not outcome.messages
 
 
 @pytest.mark.parametrize("value", [1, [], {}, None, True])

@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from kaa.components.hooks import HookDefinition, HookEvent
+from kaa.core.lenient_json import decode_lenient
 
 Decision: TypeAlias = Literal["", "allow", "ask", "defer", "deny"]
 
@@ -79,7 +80,7 @@ def outcome_of(hook: HookDefinition, ended: Ended) -> Outcome:
         try:
             found = _decoded(output)
         except (msgspec.DecodeError, RecursionError):
-            said = Outcome(messages=("printed invalid JSON, which is not used",))
+            said = _not_understood(hook)
         else:
             said = _read(hook, found)
     elif output and ended.exit_code == 0:
@@ -101,9 +102,21 @@ def _decoded(output: str) -> Any:
     try:
         announced = msgspec.json.decode(first)
     except (msgspec.DecodeError, RecursionError):
-        return msgspec.json.decode(output)
+        return decode_lenient(_bytes(output))
     is_async = rest.strip() and isinstance(announced, dict) and announced.get("async") is True
-    return msgspec.json.decode(rest.strip().partition("\n")[0] if is_async else output)
+    return decode_lenient(_bytes(rest.strip().partition("\n")[0] if is_async else output))
+
+
+def _bytes(output: str) -> bytes:
+    return output.encode("utf-8", "replace")
+
+
+def _not_understood(hook: HookDefinition) -> Outcome:
+    """Deny where a tool is about to run: the answer may be a refusal."""
+    problem = "printed invalid JSON"
+    if hook.event == "PreToolUse":
+        return Outcome("deny", f"{problem}, so its decision is unknown", messages=(f"{problem}; the call was denied",))
+    return Outcome(messages=(f"{problem}, which is not used",))
 
 
 def answer_of(hook: HookDefinition, answer: str) -> Outcome:
