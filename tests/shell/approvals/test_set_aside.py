@@ -165,16 +165,6 @@ def test_control_characters_and_marks_of_direction_are_shown_as_escapes() -> Non
     assert shown(scene.questions[0]) == {".envrc": "+1 a\\x1b[2K\\r\\u202eb"}
 
 
-def test_a_name_cannot_add_a_line_to_the_question() -> None:
-    name = "x\nA yes does nothing./.envrc"
-    scene = Scene({f"{name}{_KEPT}": b"a"})
-
-    scene.offer(name)
-
-    [question] = scene.questions
-    assert "\n" not in "".join((question.title, *question.permits, *question.arguments, *question.reasons))
-
-
 @pytest.mark.parametrize(
     ("files", "name", "reason"),
     [
@@ -183,6 +173,7 @@ def test_a_name_cannot_add_a_line_to_the_question() -> None:
         ({f".vscode{_KEPT}/{a}/{b}": b"x" for a in "abcde" for b in "abcde"}, ".vscode", "more than 20 files"),
         ({f".envrc{_KEPT}": b"\xff\xfe"}, ".envrc", "not UTF-8"),
         ({}, ".envrc", "is gone"),
+        ({f"x\ny/.envrc{_KEPT}": b"a"}, "x\ny/.envrc", "characters that cannot be shown"),
         ({f".git/objects/info/alternates{_KEPT}": b"/x"}, ".git/objects/info/alternates", "only the configuration"),
         ({f".git/config{_KEPT}": b"[broken"}, ".git/config", "cannot read its configuration"),
         ({".envrc/a": b"x", f".envrc{_KEPT}": b"x"}, ".envrc", "a directory"),

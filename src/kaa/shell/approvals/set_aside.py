@@ -239,6 +239,8 @@ async def _content(workspace: Workspace, path: str) -> tuple[bytes, bool]:
 
 def _objection(path: str) -> str | None:
     """Return why a path is not offered; of a repository only its configuration and its hooks are."""
+    if visible(path) != path:  # another path may look the same
+        return f"the name of {visible(path)} has characters that cannot be shown"
     if ".git" not in path.casefold().split("/") or _is_configuration(path) or is_git_hook(path):
         return None
     return f"of a repository kaa writes only the configuration and hooks, not {visible(path)}"
