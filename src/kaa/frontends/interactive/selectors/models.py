@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kaa.builtin.choice_commands import model_facts
+from kaa.builtin.choosing import model_facts
 from kaa.core.provider import Model
 from kaa.frontends.interactive.engine import Engine
 from kaa.frontends.interactive.selectors.lists import words_first
