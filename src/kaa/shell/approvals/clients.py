@@ -75,10 +75,11 @@ _KUBERNETES = _Client(
 )
 _CLIENTS = {
     "aws": _Client(
-        # Not: sessions with a program of their own, and what changes the configuration of this machine.
+        # Not: sessions with a program of their own, what changes the configuration of this machine, and what sends
+        # the files that a template names.
         re.compile(
-            r"configure list|(?!configure|cli-dev|ssm|ec2-instance-connect|codeartifact|ecs execute|emr |eks update)"
-            r"[a-z0-9-]+ [a-z0-9-]+.*"
+            r"configure list|(?!configure|cli-dev|cloudformation (?:package|deploy)|ssm|ec2-instance-connect"
+            r"|codeartifact|ecs execute|emr |eks update)[a-z0-9-]+ [a-z0-9-]+.*"
         ),
         before=re.compile("output|profile|region"),
     ),
@@ -201,6 +202,8 @@ def _of_client(client: _Client, words: Sequence[str], root: str) -> str | None:
     for word in filter(_IS_OPTION.match, words[first_option:]):
         option = _OPTION.fullmatch(word)
         if option is None or client.refused.fullmatch(option["name"]):
+            return word
+        if not word.startswith("--") and any(map(client.refused.fullmatch, option["name"])):  # joined, as in `-Rk`
             return word
     if executed := next((word for word in words if is_executed(word, root)), None):
         return f"{executed}, which other programs execute"
