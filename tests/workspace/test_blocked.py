@@ -29,3 +29,10 @@ def test_a_directory_is_proposed_only_where_it_can_be_added() -> None:
 
 def test_names_of_all_languages_stay_as_they_are() -> None:
     assert "größe 界 é" in Blocked("protected", "größe 界 é").text
+
+
+def test_a_name_at_a_private_address_says_what_allows_it() -> None:
+    text = Blocked("private", "pypi.org:443").text
+
+    assert "an address that is not public" in text
+    assert "--net pypi.org" in text

@@ -23,6 +23,7 @@ BlockedKind: TypeAlias = Literal[
     "socket",
     "process",
     "late",
+    "private",
     "unanswered",
     "outside",
     "placeholder",
@@ -73,11 +74,11 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     Attributes:
         kind: `write` outside the project or, in a `read-only` session, in it; `read` of a secret; writes below `.git`,
             to a `protected` name, to a `placeholder` for one that does not exist, or to what `kaa` runs from; the
-            `network`, also where the answer about a host came too `late`, or the question was `unanswered` when the
-            command ended; `direct` past the proxy; a `port` or a `socket` at which a program of the user's machine
-            listens, one of its processes (`process`); or whatever else would have to happen `outside` the sandbox. The
-            guard's own: something that stayed where it is (`unmoved`), `more` than it lists, and `flood` and
-            `unchecked` about all that runs.
+            `network`, also where the answer about a host came too `late`, the question was `unanswered` when the
+            command ended, or the address of the host is `private`; `direct` past the proxy; a `port` or a `socket` at
+            which a program of the user's machine listens, one of its processes (`process`); or whatever else would
+            have to happen `outside` the sandbox. The guard's own: something that stayed where it is (`unmoved`),
+            `more` than it lists, and `flood` and `unchecked` about all that runs.
         what: the path, the host and the port, the port or the number of the process; empty if it is not known.
         kept_as: where it was moved to when it could not be prevented.
     """
@@ -128,7 +129,18 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
 
         It does not bring back what the guard moved away, which may have been there before the command.
         """
-        never = ("git", "unmoved", "more", "flood", "unchecked", "placeholder", "network", "late", "unanswered")
+        never = (
+            "git",
+            "unmoved",
+            "more",
+            "flood",
+            "unchecked",
+            "placeholder",
+            "network",
+            "late",
+            "private",
+            "unanswered",
+        )
         return self.kind not in never and not self.kept_as
 
     @property
@@ -154,7 +166,7 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
                     " empty directory in its place while it runs. The tools write and edit ask the user about its"
                     " files.)"
                 )
-            case "network" | "late" | "unanswered":
+            case "network" | "late" | "private" | "unanswered":
                 return self._network_reason
             case "outside":
                 return f"{self.what or 'This'} cannot be done inside the sandbox."
@@ -172,6 +184,11 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
             return (
                 f"{access} was blocked: the program did not wait for the user's answer. It is allowed now: run the"
                 " command again if it needs it."
+            )
+        if self.kind == "private":
+            return (
+                f"{access} is blocked: the name leads to an address that is not public. No yes to a question allows"
+                f" that, but the exact name does. {remedy}"
             )
         if self.kind == "unanswered":
             return f"{access} was blocked: the command ended before the user answered. {remedy}"

@@ -169,7 +169,7 @@ def test_what_was_blocked_and_allowed_since_a_mark_is_known() -> None:
                 await here.ask(b"GET http://example.com/ HTTP/1.1\r\n\r\n")
             await here.ask(b"CONNECT github.com:22 HTTP/1.1\r\n\r\n")
 
-            assert [(str(where), rule) for where, rule, _ in here.gate.blocked_since(mark)] == [
+            assert [(str(one.destination), one.rule) for one in here.gate.blocked_since(mark)] == [
                 ("pypi.org:443", "pypi.org"),
                 ("github.com:22", "github.com:22"),
             ]

@@ -92,6 +92,7 @@ def test_a_private_address_needs_the_exact_name() -> None:
             answer = await here.ask(request)
 
             assert b"private network" in refused
+            assert [refusal.private for refusal in here.gate.blocked_since(0)] == [True]
             assert answer.endswith(b"\r\n\r\nhi")
             assert here.internet.connected == [("10.0.0.5", 80)]
 

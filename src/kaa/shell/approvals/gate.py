@@ -180,7 +180,7 @@ class Gate:
         if not blocked:
             return self._count_as_denied(details.blocked_earlier)
         escalations = escalations_for(blocked, self._sandbox.objection if self._may_add(call.name) else None)
-        if self._sandbox.is_narrowed and (escalations or any(one.kind == "network" for one in blocked)):
+        if self._sandbox.is_narrowed and (escalations or any(one.kind in ("network", "private") for one in blocked)):
             return Refuse(wording.narrowed("; ".join(sentences(blocked))), wording.ADVICE)
         if not escalations:
             if any(one.kept_as for one in blocked) and (ended := await self._offer_set_aside(call, result, blocked)):

@@ -223,7 +223,7 @@ class NetworkGate:
             raise DestinationRefusedError(destination, verdict, self._state.mode)
 
     def _note(self, refusal: DestinationRefusedError) -> None:
-        self._journal.block(refusal.destination, refusal.rule)
+        self._journal.block(refusal.destination, refusal.rule, private=refusal.is_private)
 
 
 class _Visit:

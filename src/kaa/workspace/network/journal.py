@@ -15,11 +15,13 @@ class BlockedDestination(NamedTuple):
     Attributes:
         destination: what it asked for.
         rule: the rule that would allow it, as the user writes it; None if none can.
+        private: its name is permitted, but not its address, which is not public.
         waited: nobody said no: the command waited for an answer, and ended or gave up before there was one.
     """
 
     destination: Destination
     rule: str | None
+    private: bool = False
     waited: bool = False
 
 
@@ -38,9 +40,9 @@ class NetworkJournal:
         """The present, for `blocked_since` and `allowed_since`."""
         return self._clock
 
-    def block(self, destination: Destination, rule: str | None) -> None:
+    def block(self, destination: Destination, rule: str | None, *, private: bool = False) -> None:
         """Note that a command was kept from a destination."""
-        _put_last(self._blocked, destination, (self._tick(), BlockedDestination(destination, rule)))
+        _put_last(self._blocked, destination, (self._tick(), BlockedDestination(destination, rule, private)))
 
     def hold(self, destination: Destination, rule: str) -> None:
         """Note that a command waits for an answer about a destination: it is blocked until there is one."""

@@ -13,10 +13,12 @@ class DestinationRefusedError(Exception):
     Attributes:
         destination: what a command asked for.
         rule: the rule that would allow it, as the user writes it; None if none can.
+        is_private: its name is permitted, but not its address.
     """
 
     def __init__(self, destination: Destination, verdict: HostVerdict, mode: NetworkMode) -> None:
         self.destination = destination
+        self.is_private = verdict is HostVerdict.PRIVATE and not destination.is_address
         self.rule = None if verdict is HostVerdict.FORBIDDEN else str(NetworkRule.exactly(destination))
         refusal = f"network access to {destination} is not allowed"
         remedy = f"Ask the user to allow {self.rule}; the option for it is --net {self.rule}."

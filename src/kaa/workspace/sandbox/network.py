@@ -161,7 +161,7 @@ class Network:
         what, calls = str(refusal.destination), self._running_calls()
         rule = NetworkRule.exactly(refusal.destination)
         if not refusal.waited or calls.has_refused(rule):
-            return Blocked("network", what)
+            return Blocked("private" if refusal.private else "network", what)
         return Blocked("late" if self.allows(str(rule)) or calls.permits(rule) else "unanswered", what)
 
     def _take_waiting(self) -> list[socket.socket]:
