@@ -173,6 +173,7 @@ def test_control_characters_and_marks_of_direction_are_shown_as_escapes() -> Non
         ({f".vscode{_KEPT}/{a}/{b}": b"x" for a in "abcde" for b in "abcde"}, ".vscode", "more than 20 files"),
         ({f".envrc{_KEPT}": b"\xff\xfe"}, ".envrc", "not UTF-8"),
         ({}, ".envrc", "is gone"),
+        ({f".git/hooks/x.kaa-blocked{_KEPT}": b"a"}, ".git/hooks/x.kaa-blocked", "moved away before"),
         ({f"x\ny/.envrc{_KEPT}": b"a"}, "x\ny/.envrc", "characters that cannot be shown"),
         ({f".git/objects/info/alternates{_KEPT}": b"/x"}, ".git/objects/info/alternates", "only the configuration"),
         ({f".git/config{_KEPT}": b"[broken"}, ".git/config", "cannot read its configuration"),

@@ -20,6 +20,7 @@ from kaa.ext.questions import Approval
 from kaa.hands.below import is_below
 from kaa.hands.digest import new_digest
 from kaa.hands.git_config import ConfigEntry, ConfigSyntaxError, entries
+from kaa.hands.guard.items import is_kept_name
 from kaa.shell.approvals.calls import JudgedCall, examine
 from kaa.shell.approvals.judgement import Denied
 from kaa.shell.boundary import SandboxControl
@@ -241,6 +242,8 @@ def _objection(path: str) -> str | None:
     """Return why a path is not offered; of a repository only its configuration and its hooks are."""
     if visible(path) != path:  # another path may look the same
         return f"the name of {visible(path)} has characters that cannot be shown"
+    if is_kept_name(posixpath.basename(path)):
+        return f"{path} was moved away before. {_BY_TOOL}"
     if ".git" not in path.casefold().split("/") or _is_configuration(path) or is_git_hook(path):
         return None
     return f"of a repository kaa writes only the configuration and hooks, not {visible(path)}"
