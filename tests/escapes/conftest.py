@@ -46,21 +46,23 @@ def judge(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Judge:
     shared = own if worker_id == "master" else own.parent
 
     def verdict(person: Person, attempt: Attempt, sandboxed: bool, tier: str = "") -> Verdict:
+        group = re.sub(r"\W+", "-", attempt.group)
         label = re.sub(r"\W+", "-", f"{person.name} {attempt.group} {tier} {'inside' if sandboxed else 'outside'}")
-        return _once(shared / f"escapes {label}.json", attempt.group, person, sandboxed, tier)[attempt.name]
+        # Some places are the same for every person and tier, such as /etc: one after another.
+        with (shared / f"escapes of {group}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return _once(shared / f"escapes {label}.json", attempt.group, person, sandboxed, tier)[attempt.name]
 
     return verdict
 
 
 def _once(path: Path, group: str, person: Person, sandboxed: bool, tier: str) -> dict[str, Verdict]:
-    """The verdicts of a group, made by whichever process of pytest comes first."""
-    with path.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if path.exists():
-            return msgspec.json.decode(path.read_bytes(), type=dict[str, Verdict])
-        possible = [
-            each for each in in_group(group, person) if not lacks(each.needs) and (sandboxed or person == prover(each))
-        ]
-        verdicts = attempted(person, possible, sandboxed=sandboxed, tier=tier)
-        path.write_bytes(msgspec.json.encode(verdicts))
-        return verdicts
+    """The verdicts of a group, made by whichever process of pytest comes first. The caller holds the group's lock."""
+    if path.exists():
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Verdict])
+    possible = [
+        each for each in in_group(group, person) if not lacks(each.needs) and (sandboxed or person == prover(each))
+    ]
+    verdicts = attempted(person, possible, sandboxed=sandboxed, tier=tier)
+    path.write_bytes(msgspec.json.encode(verdicts))
+    return verdicts
