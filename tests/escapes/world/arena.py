@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.escapes.world.people import Person
+from tests.support.elsewhere import in_memory
 
 _ATTEMPTS = Path(__file__).resolve().parents[1] / "attempts"
 
@@ -81,7 +82,7 @@ class Arena:
 @contextmanager
 def arena(person: Person) -> Iterator[Arena]:
     """A fresh arena."""
-    top = _fresh(".kaa-escapes", _place()).resolve()
+    top = _fresh(".escapes", _place()).resolve()
     top.chmod(0o755)
     new = Arena(person, top)
     try:
@@ -97,7 +98,9 @@ def arena(person: Person) -> Iterator[Arena]:
 @functools.cache
 def _template() -> Arena:
     """An arena to copy: git takes longer to make one."""
-    template = Arena(Person("nobody", -1), _fresh("kaa-escapes-template", Path(tempfile.gettempdir())))
+    template = Arena(
+        Person("nobody", -1), _fresh("kaa-escapes-template", next(iter(in_memory()), Path(tempfile.gettempdir())))
+    )
     atexit.register(template.remove)
     shutil.copytree(_ATTEMPTS, template.attempts, ignore=shutil.ignore_patterns("__pycache__"))
     compileall.compile_dir(template.attempts, quiet=2)
@@ -110,7 +113,7 @@ def _place() -> Path:
 
     Not one for temporary files: of those they have their own, where nothing of the host's could be harmed anyway.
     """
-    for place in (Path("/home"), Path("/srv"), Path("/opt"), Path.home()):
+    for place in (*in_memory(), Path("/home"), Path("/srv"), Path("/opt"), Path.home()):
         if os.access(place, os.W_OK) and place.stat().st_mode & stat.S_IXOTH:
             return place
     if os.access(Path.home(), os.W_OK):

@@ -206,10 +206,10 @@ class HostName(Canary):
 
 
 class Disk(Canary):
-    """The disk below the file system that the arena is on: what identifies it counts as the secret."""
+    """The disk that people's homes are on: what identifies it counts as the secret."""
 
     def prepare(self) -> None:
-        disk = disk_of(self.arena.top)
+        disk = disk_of(Path("/home"))
         assert disk is not None
         self._disk = disk
         with open(disk.path, "rb") as file:

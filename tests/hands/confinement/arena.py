@@ -16,6 +16,7 @@ import pytest
 
 import kaa
 from kaa.hands.policy import Policy, Tier
+from tests.support.elsewhere import in_memory
 
 _PROBE = Path(__file__).with_name("probe.py")
 _PARENT_OF_KAA = Path(kaa.__file__).parent.parent
@@ -206,7 +207,7 @@ def _reachable_by_all(path: Path) -> bool:
 
 def _place() -> Path | None:
     """A directory that everybody can reach and that slots see as it is."""
-    for place in (Path.home(), Path("/var/lib"), Path("/opt"), Path.cwd()):
+    for place in (*in_memory(), Path.home(), Path("/var/lib"), Path("/opt"), Path.cwd()):
         replaced = any(place.is_relative_to(other) for other in _REPLACED)
         if not replaced and os.access(place, os.W_OK) and _reachable_by_all(place / "x"):
             return place
