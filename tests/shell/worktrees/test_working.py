@@ -134,7 +134,21 @@ def test_a_worktree_is_dropped_only_if_nothing_is_lost(repository: World) -> Non
     assert not directory.exists()
     assert repository.git("branch", "--list", "kaa/*") == ""
     assert repository.git("worktree", "list").count("\n") == 1
+    assert [*(repository.project / ".git/worktrees").glob("*")] == []
     assert repository.worktrees().registry.all() == ()
+
+
+def test_dropping_leaves_worktrees_of_the_user_as_they_are(repository: World) -> None:
+    theirs = repository.project.parent / "theirs"
+    repository.git("worktree", "add", "-q", str(theirs))
+    repository.enter()
+    theirs.rename(theirs.with_name("on a disk that is not mounted"))
+    kept = repository.project / ".git/worktrees/theirs"
+    before = {path.name: path.read_bytes() for path in kept.iterdir() if path.is_file()}
+
+    assert repository.drop(force=True) == ""
+
+    assert {path.name: path.read_bytes() for path in kept.iterdir() if path.is_file()} == before
 
 
 def test_commits_stay_on_their_branch(repository: World) -> None:

@@ -99,7 +99,6 @@ test "$(git write-tree)" = "$2" || { echo "files of the project changed meanwhil
 git read-tree -m -u "$2" "$3" || { git read-tree --reset -u "$2"; exit 1; }
 """
 _DROP = """\
-git worktree prune
 git update-ref -d "refs/kaa/worktrees/$1" || :
 tip=$(git rev-parse --verify --quiet "refs/heads/$2") || exit 0
 if test "$tip" = "$3"; then git update-ref -d "refs/heads/$2"; else echo "$tip"; fi
@@ -209,7 +208,7 @@ class States:
         await self._run(_APPLY, directory, before, after, known)
 
     async def drop(self, name: str, branch: str, start: str) -> str:
-        """Forget a worktree whose directory is gone. Returns the commit of its branch if the branch stays.
+        """Forget the states of a worktree. Returns the commit of its branch if the branch stays.
 
         Args:
             name: of the worktree.

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +27,8 @@ from kaa.shell.worktrees.states import States
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.removal import remove_tree
 from kaa.workspace.sandbox.relocation import hidden_by_all, relocated_hidden
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Merge(NamedTuple):
@@ -248,7 +250,8 @@ class Worktrees:
         if worktree.store:
             _remove(worktree.store)
         else:
-            async with self._states(worktree) as states, self.registry.changing_git():
+            async with self.registry.changing_git(), self._states(worktree) as states:
+                _forget_in_git(worktree)
                 commit = await states.drop(worktree.name, worktree.branch, worktree.start)
             if commit:
                 stays = f"its branch {worktree.branch} stays, because it has commits of its own"
@@ -364,6 +367,32 @@ def _remove(directory: str) -> None:
             remove_tree(os.path.basename(directory), parent)
         finally:
             os.close(parent)
+
+
+def _forget_in_git(worktree: Worktree) -> None:
+    """Remove what the repository keeps of a worktree that is gone, as `git worktree prune` would.
+
+    In a sandbox git cannot: of `.git/worktrees/NAME` it would remove half, and half of those of the user's own
+    worktrees whose disk is not mounted.
+    """
+    named = f"{worktree.directory}/.git\n".encode()
+    with suppress(OSError), ExitStack() as opened:
+        folder = None
+        for part in (worktree.git_directory, "worktrees"):
+            folder = os.open(part, _DIRECTORY, dir_fd=folder)
+            opened.callback(os.close, folder)
+        for name in os.listdir(folder):
+            with suppress(OSError):
+                if _beginning(f"{name}/gitdir", folder, len(named) + 1) == named:
+                    remove_tree(name, folder)
+
+
+def _beginning(path: str, folder: int | None, size: int) -> bytes:
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        return os.read(file, size)
+    finally:
+        os.close(file)
 
 
 def _is_repository(directory: str) -> bool:
