@@ -113,6 +113,7 @@ def _able(probe: str, project: Path, home: Path, environ: dict[str, str]) -> tup
             await host.close()
 
     def told(server: ModelServer, number: int) -> set[str]:
+        assert number < len(server.requests), said_in(server.requests[-1])
         lines = said_in(server.requests[number])[-1][1].splitlines()
         return {line.removeprefix("can: ") for line in lines if line.startswith("can: ")}
 
