@@ -5,6 +5,19 @@
 #
 #     scripts/all_tests.sh PYTHON [OPTION...]
 set -euo pipefail
+
+if [ "$1" = --in-memory ]; then  # where no other process sees what is mounted
+  shift
+  mount -t tmpfs -o mode=755 tests "$KAA_TESTS_MEMORY"
+  for temporary in /tmp /var/tmp; do  # kaa shows commands what lies there: the less, the faster
+    case "$PWD/ $(readlink -f "$1")" in
+      "$temporary"/* | *" $temporary"/*) ;;
+      *) mount -t tmpfs -o mode=1777 tests "$temporary" ;;
+    esac
+  done
+  exec "$@"
+fi
+
 python=$1
 shift
 
@@ -18,8 +31,7 @@ if [ -w /dev/shm ] && [ "$(df --output=avail /dev/shm 2>/dev/null | tail -n 1)" 
     KAA_TESTS_MEMORY=$(mktemp -d /home/.kaa-XXXX)
     export KAA_TESTS_MEMORY
     trap 'rm -rf "$folder"; rmdir "$KAA_TESTS_MEMORY"' EXIT
-    in_memory=(unshare --mount --propagation private sh -c
-      'mount -t tmpfs -o mode=755 tests "$KAA_TESTS_MEMORY" && exec "$@"' sh)
+    in_memory=(unshare --mount --propagation private "$0" --in-memory)
   fi
 fi
 
