@@ -1,5 +1,6 @@
 """Files of other agents begin with fields that are YAML, or nearly; whatever they say, reading goes on."""
 
+import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
@@ -74,3 +75,13 @@ def test_names_are_lists_or_texts() -> None:
     assert text_of(["a"]) == ""
     assert is_true("True")
     assert not is_true("maybe")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["@babel users: call it", "`make` runs: this", "%s formats", "{file} checks", "{file}", "#1 for tests"],
+)
+def test_a_description_may_begin_like_something_of_yaml(text: str) -> None:
+    document = document_in(f"---\nname: a\ndescription: {text}\n---\nText.")
+
+    assert text_of(document.fields["description"]) == text

@@ -11,8 +11,10 @@ _FENCE = re.compile(r"---[ \t]*")
 _END = re.compile(r"^(?:---|\.\.\.)[ \t]*$", re.MULTILINE)
 # A field of one line whose value YAML may misread: `description: Use when: …` is an error there.
 _FIELD = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):[ \t]+(\S.*)")
-# How values begin that are not plain text.
-_NOT_PLAIN = ("'", '"', "[", "{", "|", ">", "&", "!", "%", "@", "`")
+# What is no plain text: what is quoted, a list, a mapping, and what stands in the lines below.
+_NOT_PLAIN = re.compile(r"""["'|>\[].*|\{.*\}""")
+# YAML takes `#1 tool` for a comment, and `{file} checks` for an error or, alone, for a mapping.
+_DESCRIPTION = re.compile(r"^description:[ \t]+([#{].*?)[ \t]*$", re.MULTILINE)
 # Not a list of YAML: `argument-hint: [file] [format]`.
 _HINTS = re.compile(r"\[[^][]*\].*\S")
 
@@ -49,7 +51,10 @@ def fields_in(head: str) -> Fields:
     from kaa.host.plain_yaml import yaml_fields  # lazy: slow to import, and what was read before is kept
 
     try:
-        return Fields(yaml_fields(head))
+        values = yaml_fields(head)
+        if not text_of(values.get("description")) and (found := _DESCRIPTION.search(head)):
+            values["description"] = found[1]
+        return Fields(values)
     except ValueError as error:
         return Fields(_lines(head), f"the fields at its beginning are not valid YAML ({error})")
 
@@ -106,7 +111,7 @@ def _lines(head: str) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for line in head.splitlines():
         found = _FIELD.fullmatch(line.rstrip())
-        if found and (not found[2].startswith(_NOT_PLAIN) or _HINTS.match(found[2])):
+        if found and (not _NOT_PLAIN.fullmatch(found[2]) or _HINTS.match(found[2])):
             fields.setdefault(found[1], found[2])
         elif found and len(found[2]) > 1 and found[2][0] == found[2][-1] and found[2][0] in "'\"":
             fields.setdefault(found[1], found[2][1:-1])

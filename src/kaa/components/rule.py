@@ -1,20 +1,25 @@
-"""Rules: Markdown files with instructions for all files or for some, as Claude Code and Cursor have them.
+"""Rules: Markdown files with instructions for all files or for some, as several agents have them.
 
-Sources, November 2026: `.claude/rules` in the documentation of Claude Code (field `paths`), and "Rules" in that of
-Cursor (fields `description`, `globs`, `alwaysApply`).
+Sources, November 2026: `.claude/rules` in the documentation of Claude Code (field `paths`, which Cline has too),
+"Rules" in that of Cursor (fields `description`, `globs`, `alwaysApply`), and "path-specific instructions" in that of
+GitHub Copilot (field `applyTo`).
 """
 
 import fnmatch
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
 from kaa.components.frontmatter import Document, is_true, text_of
 
-RuleDialect: TypeAlias = Literal["claude", "cursor"]
+RuleDialect: TypeAlias = Literal["claude", "cursor", "copilot"]
+
+_FIELDS: Final[Mapping[RuleDialect, str]] = {"claude": "paths", "cursor": "globs", "copilot": "applyTo"}
+"""Which field has the globs."""
+
 
 _MAX_GLOBS = 64
 _MAX_CHARACTERS = 512  # of a glob
@@ -22,6 +27,11 @@ _MAX_ALTERNATIVES = 64  # of the braces in a glob
 _MAX_PARTS = 32  # of a path in a glob
 _BETWEEN = re.compile(r"(?:[^\s,{]|\{[^{}]*\}?)+")
 _BRACES = re.compile(r"\{([^{}]*)\}")
+_FOR_ALL_FILES: Final[Mapping[RuleDialect, Sequence[Sequence[str]]]] = {
+    "claude": ([],),
+    "cursor": (),
+    "copilot": (["**"], ["**/*"]),
+}
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -45,11 +55,10 @@ class Rule(msgspec.Struct, frozen=True):
 def rule_in(document: Document, dialect: RuleDialect) -> Rule:
     """The rule that a file describes. A rule for some files whose globs are all invalid is for none."""
     fields = document.fields
-    # The fields of Cursor are not meant as YAML: `globs: *.ts` would be an alias.
+    # Globs are not meant as YAML everywhere: `globs: *.ts` would be an alias.
     notes = [document.problem] if document.problem and dialect == "claude" else []
-    field = "paths" if dialect == "claude" else "globs"
     globs: list[str] = []
-    named = _globs_of(fields.get(field))
+    named = _globs_of(fields.get(_FIELDS[dialect]))
     for glob in named[:_MAX_GLOBS]:
         try:
             globs += _alternatives(glob, anywhere=dialect == "cursor")
@@ -57,7 +66,7 @@ def rule_in(document: Document, dialect: RuleDialect) -> Rule:
             notes.append(f"the glob {glob[:80]!r} is ignored, because {error}")
     if len(named) > _MAX_GLOBS:
         notes.append(f"only the first {_MAX_GLOBS} of its globs are used")
-    always = not named if dialect == "claude" else is_true(fields.get("alwaysApply"))
+    always = is_true(fields.get("alwaysApply")) or named in _FOR_ALL_FILES[dialect]
     description = text_of(fields.get("description"))
     return Rule(document.body, description, () if always else tuple(globs), always, tuple(notes))
 

@@ -16,7 +16,7 @@ from kaa.core.messages import AssistantMessage, Message, TextContent, ToolCall, 
 from kaa.core.tool import ToolResult
 from kaa.ext.api import ContextFile
 from kaa.shell.project_files import MAX_UNTRUSTED_BYTES, Texts
-from kaa.shell.trust.instructions import CONTEXT_NAMES, LOCAL_NAME
+from kaa.shell.trust.instructions import CONTEXT_NAMES, LOCAL_NAME, text_in
 from kaa.shell.trust.nested import is_foreign
 from kaa.workspace.protocol import Workspace
 
@@ -78,7 +78,8 @@ class NestedInstructions:
         """Read the files of folders, in one request; which links they are is asked for those that exist."""
         names = (*CONTEXT_NAMES, LOCAL_NAME)
         paths = [posixpath.join(folder, name) for folder in folders for name in names]
-        found = await self._workspace.read_existing(paths, MAX_UNTRUSTED_BYTES + 1)
+        read = await self._workspace.read_existing(paths, MAX_UNTRUSTED_BYTES + 1)
+        found = {path: text for path, data in read.items() if (text := text_in(data, MAX_UNTRUSTED_BYTES)).strip()}
         known = {file.text.strip() for file in self._files() if not file.paths}
         for folder in folders:
             used = [path for name in CONTEXT_NAMES if (path := posixpath.join(folder, name)) in found][:1]

@@ -17,7 +17,7 @@ from kaa.host.regular_files import read_regular
 from kaa.shell.components import USER_INSTRUCTIONS, ForeignAgent, FoundFile, enabled_plugins
 from kaa.shell.home import PROJECT_FOLDER, Home, expanded
 from kaa.shell.trust.configuration import SERVER_FILES, ProjectConfiguration
-from kaa.shell.trust.instructions import CONTEXT_NAMES, MAX_INSTRUCTION_BYTES, InstructionFile
+from kaa.shell.trust.instructions import CONTEXT_NAMES, MAX_INSTRUCTION_BYTES, InstructionFile, text_in
 from kaa.shell.trust.verdict import TrustVerdict
 from kaa.tui.invisible import replace_invisible
 
@@ -227,7 +227,7 @@ async def _of_user(home: Home, agents: Sequence[ForeignAgent], texts: Texts) -> 
     foreign = [path for agent, path in USER_INSTRUCTIONS.items() if agent in agents]
     found = [(path, _own(path, texts)) for path in map(expanded, foreign)]
     own = ((home.path / name, _own(home.path / name, texts)) for name in CONTEXT_NAMES)
-    found += [(path, text) for path, text in own if text is not None][:1]
+    found += [(path, text) for path, text in own if text is not None and text.strip()][:1]
     if (plugins := enabled_plugins(home, texts.notices.append)) is not None:
         found += [(path, texts.read(str(path), data, MAX_INSTRUCTION_BYTES)) for path, data in plugins.instructions()]
     return [ContextFile(str(path), await _with_imports(path, text, texts)) for path, text in found if text is not None]
@@ -249,7 +249,8 @@ async def _with_imports(path: Path, text: str, texts: Texts) -> str:
 def _own(file: Path, texts: Texts) -> str | None:
     """A file of the user's own folder, which is kaa's to read, or None."""
     try:
-        return _decode(read_regular(file))
+        data = read_regular(file)
+        return _decode(text_in(data, len(data)))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -17,7 +17,7 @@ def rule_file(file: InstructionFile, text: str, trusted: bool, notices: list[str
         trusted: whether it instructs.
         notices: gets what is not understood of it, in sentences.
     """
-    rule = rule_in(document_in(text), "cursor" if file.rule == "cursor" else "claude")
+    rule = rule_in(document_in(text), file.rule or "claude")
     notices += [f"{file.path}: {note}" for note in rule.notes]
     whole = ContextFile(file.path, rule.text, trusted)
     if not rule.text:

@@ -100,6 +100,16 @@ def test_links_that_lead_round_in_circles_are_followed_once(tmp_path: Path) -> N
     assert len(listed) == 1
 
 
+def test_a_loop_of_links_hides_nothing_but_itself(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "SKILL.md").write_text("a skill")
+    (tmp_path / "loop").symlink_to("pool")
+    (tmp_path / "pool").symlink_to("loop")
+
+    for inside in (False, True):
+        assert [file.name for file in own(tmp_path, inside=inside).files] == ["one"]
+
+
 def test_folders_behind_links_out_of_a_project_are_named_and_not_listed(tmp_path: Path) -> None:
     (tmp_path / "home" / "secret").mkdir(parents=True)
     (tmp_path / "home" / "secret" / "SKILL.md").write_text("x")

@@ -52,13 +52,16 @@ class TestNames:
             "GEMINI_md": "gemini",
             ".claude__CLAUDE_md": "folder",
             ".github__copilot-instructions_md": "copilot",
+            ".cursorrules": "cursor",
+            ".windsurfrules": "windsurf",
+            ".clinerules": "cline",
         }
         seen = []
         while files:
             seen += texts(home, **files)
             files.pop(next(iter(files)))
 
-        assert seen == ["agents", "claude", "gemini", "folder", "copilot"]
+        assert seen == ["agents", "claude", "gemini", "folder", "copilot", "cursor", "windsurf", "cline"]
 
     def test_local_notes_come_in_addition(self, home: Home) -> None:
         assert texts(home, CLAUDE_md="claude", **{"CLAUDE.local_md": "mine"}) == ["claude", "mine"]
@@ -72,6 +75,32 @@ class TestNames:
         found = run(project_files(home, configuration, judge("stored", configuration, home), context=True))
 
         assert [(file.path, file.trusted) for file in found.context_files] == [(f"{ROOT}/AGENTS.md", True)]
+
+    def test_an_empty_file_hides_no_other(self, home: Home) -> None:
+        assert texts(home, **{"AGENTS.override_md": "", "AGENTS_md": " \n", "CLAUDE_md": "claude"}) == ["claude"]
+
+    def test_a_file_in_utf_16_is_read_as_text(self, home: Home) -> None:
+        for encoding in ("utf-16-le", "utf-16-be"):
+            files = {f"{ROOT}/AGENTS.md": ("\ufeff" + "Tabs für ä. " * 2_000).encode(encoding)}
+            configuration = run(survey(MemoryWorkspace(files, root=ROOT), home))
+
+            [file] = run(
+                project_files(home, configuration, judge("yes", configuration, home), context=True)
+            ).context_files
+
+            assert file.text.lstrip("\ufeff").startswith("Tabs für ä. Tabs")
+            assert file.text.endswith("[kaa: the rest is left out]")
+
+    def test_a_file_with_other_words_that_is_passed_over_is_named(self, home: Home) -> None:
+        def notices(**files: str) -> tuple[str, ...]:
+            return used(home, {f"project/{name.replace('_', '.')}": text for name, text in files.items()}).notices
+
+        assert notices(AGENTS_md="agents", CLAUDE_md="claude") == (
+            f"{ROOT}/CLAUDE.md is not used, because AGENTS.md is: a line @CLAUDE.md there adds it",
+        )
+        assert notices(AGENTS_md="same", CLAUDE_md="same\n") == ()
+        assert notices(AGENTS_md="agents", CLAUDE_md="See AGENTS.md.") == ()
+        assert notices(AGENTS_md="agents\n@CLAUDE.md\n", CLAUDE_md="claude") == ()
 
     def test_a_binary_file_is_named_and_left_out(self, home: Home) -> None:
         found = used(home, {"project/AGENTS.md": "\0" * 100})
@@ -101,6 +130,27 @@ class TestRules:
             ContextFile(f"{ROOT}/.claude/rules/all.md", "All."),
             ContextFile(f"{ROOT}/.claude/rules/web/api.md", "Validate.", paths=("src/api/**/*.ts",)),
             ContextFile(f"{ROOT}/.cursor/rules/test.mdc", "Mock nothing.", paths=("**/*.spec.ts",)),
+        )
+
+    def test_those_of_copilot_and_cline_are_read(self, home: Home) -> None:
+        copilot, cline = "project/.github/instructions", "project/.clinerules"
+        found = used(
+            home,
+            {
+                f"{copilot}/all.instructions.md": '---\napplyTo: "**"\n---\nAll.',
+                f"{copilot}/web.instructions.md": '---\napplyTo: "src/**/*.ts, src/**/*.tsx"\n---\nWeb.',
+                f"{copilot}/manual.instructions.md": "Only when named.",
+                f"{copilot}/notes.md": "no rule",
+                f"{cline}/tabs.md": "Tabs.",
+            },
+        )
+
+        assert found.context_files == (
+            ContextFile(f"{ROOT}/.clinerules/tabs.md", "Tabs."),
+            ContextFile(f"{ROOT}/.github/instructions/all.instructions.md", "All."),
+            ContextFile(
+                f"{ROOT}/.github/instructions/web.instructions.md", "Web.", paths=("src/**/*.ts", "src/**/*.tsx")
+            ),
         )
 
     def test_rules_above_the_project_count_as_far_as_the_repository_goes(self, home: Home) -> None:

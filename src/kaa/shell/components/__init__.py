@@ -21,7 +21,7 @@ ForeignAgent: TypeAlias = Literal["claude", "codex", "cursor", "droid", "gemini"
 
 FOREIGN_AGENTS: Final[tuple[ForeignAgent, ...]] = get_args(ForeignAgent)
 
-Agent: TypeAlias = Literal["kaa", "agents"] | ForeignAgent
+Agent: TypeAlias = Literal["kaa", "agents", "cline", "copilot"] | ForeignAgent
 """Whose format a file has. `agents`: what all agents share."""
 
 Kind: TypeAlias = Literal["skill", "command", "agent", "rule", "hook", "language server", "instructions", "MCP server"]
@@ -113,7 +113,12 @@ PROJECT_PLACES: Final = (
 )
 """The places of a project."""
 
-RULE_PLACES: Final = (Place(".claude/rules", "rule", "claude"), Place(".cursor/rules", "rule", "cursor"))
+RULE_PLACES: Final = (
+    Place(".claude/rules", "rule", "claude"),
+    Place(".cursor/rules", "rule", "cursor"),
+    Place(".clinerules", "rule", "cline"),
+    Place(".github/instructions", "rule", "copilot"),
+)
 """Where a project has rules, which are instructions and no components."""
 
 HOOK_PLACES: Final = (

@@ -28,7 +28,12 @@ _MOST_NAMED = 3
 
 _SKILL_FILE = "SKILL.md"
 _LEFT_OUT = frozenset({"node_modules", "__pycache__"})
-_SUFFIXES = {("command", "gemini"): ".toml", ("rule", "cursor"): ".mdc", ("agent", "codex"): ".toml"}
+_SUFFIXES = {
+    ("command", "gemini"): ".toml",
+    ("rule", "cursor"): ".mdc",
+    ("rule", "copilot"): ".instructions.md",
+    ("agent", "codex"): ".toml",
+}
 
 
 class Tree(Protocol):
@@ -53,7 +58,7 @@ class UserTree:
     async def list(self, path: str) -> list[DirEntry]:
         """See `Workspace`."""
         with os.scandir(path) as entries:
-            return [DirEntry(entry.name, "directory" if entry.is_dir() else "file") for entry in entries]
+            return [DirEntry(entry.name, "directory" if _is_directory(entry) else "file") for entry in entries]
 
     async def stat(self, path: str) -> FileInfo | None:
         """See `Workspace`."""
@@ -72,6 +77,13 @@ class UserTree:
             with suppress(OSError):
                 found[path] = read_regular(path)[:max_bytes]
         return found
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a loop of links, for instance
+        return False
 
 
 async def find(tree: Tree, places: Sequence[Place], inside: str | None) -> Found:

@@ -193,7 +193,7 @@ async def survey(workspace: Workspace, home: Home, nested: Sequence[str] = ()) -
     components = await _components(workspace, places, base.real_path) if places else Found()
     others = [place for place in above if place.kind != "rule"]
     components = _joined(components, await _components_above(workspace, others, repository))
-    rule_places = [place for place in RULE_PLACES if place.folder.split("/")[0] in names]
+    rule_places = [place for place in RULE_PLACES if await _is_there(workspace, place, names)]
     rules_above = [place for place in above if place.kind == "rule"]
     if rule_places or rules_above:
         from kaa.shell.trust.rules import rules_in  # lazy: many projects have none
@@ -241,6 +241,12 @@ async def _nested(
     from kaa.shell.trust.nested import nested_instructions  # lazy: few projects have such files
 
     return await nested_instructions(workspace, names, repository)
+
+
+async def _is_there(workspace: Workspace, place: Place, names: Set[str]) -> bool:
+    """Whether a project has a place. Its first folder says so, but for `.github`, which most projects have."""
+    first = place.folder.split("/")[0]
+    return first in names and (first != ".github" or await workspace.stat(place.folder) is not None)
 
 
 async def _components(workspace: Workspace, places: Sequence[Place], root: str) -> Found:

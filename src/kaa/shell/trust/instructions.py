@@ -3,10 +3,11 @@
 All of them are read in one round trip, once: what the user is shown is what is hashed and what the model gets.
 """
 
+import codecs
 import os
 import posixpath
 import stat
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -17,8 +18,17 @@ from kaa.workspace.protocol import Workspace
 # The first of these that a folder has is used, as in pi; AGENTS.override.md is of Codex, GEMINI.md of Gemini CLI.
 CONTEXT_NAMES = ("AGENTS.override.md", "AGENTS.md", "AGENTS.MD", "CLAUDE.md", "CLAUDE.MD", "GEMINI.md")
 
-# Further names in the project's own directory, after those.
-_NAMES_IN_FOLDERS = (".claude/CLAUDE.md", ".github/copilot-instructions.md")
+# Further names in the project's own directory, after those; the last three are of Cursor, Windsurf and Cline.
+_NAMES_IN_PROJECT = (
+    ".claude/CLAUDE.md",
+    ".github/copilot-instructions.md",
+    ".cursorrules",
+    ".windsurfrules",
+    ".clinerules",
+)
+
+# It is there to replace another one.
+_OVERRIDE = CONTEXT_NAMES[0]
 
 # What a folder has in addition: the user's own notes on the project, in Claude Code.
 LOCAL_NAME = "CLAUDE.local.md"
@@ -34,7 +44,7 @@ _REPOSITORY = (".git", ".git/HEAD")
 Standing: TypeAlias = Literal["project", "above", "link", "stranger"]
 
 # The format of a rule; empty for a file without fields.
-RuleFormat: TypeAlias = Literal["", "claude", "cursor"]
+RuleFormat: TypeAlias = Literal["", "claude", "cursor", "copilot"]
 
 
 class InstructionFile(msgspec.Struct, frozen=True):
@@ -75,12 +85,14 @@ async def find_instructions(workspace: Workspace) -> FoundInstructions:
     folders = [*map(str, reversed(root.parents)), str(root)]
     names = (*CONTEXT_NAMES, LOCAL_NAME, *_REPOSITORY)
     paths = [posixpath.join(folder, name) for folder in folders for name in names]
-    paths += [posixpath.join(workspace.root, name) for name in _NAMES_IN_FOLDERS]
-    found = await workspace.read_existing(paths, MAX_INSTRUCTION_BYTES + 1)
-    repository = _repository(folders, found)
+    paths += [posixpath.join(workspace.root, name) for name in _NAMES_IN_PROJECT]
+    read = await workspace.read_existing(paths, MAX_INSTRUCTION_BYTES + 1)
+    repository = _repository(folders, read)
+    found = {path: text for path, data in read.items() if (text := text_in(data)).strip()}
     files: list[InstructionFile] = []
     for folder in folders:
-        for path in _used(folder, workspace.root, found):
+        used, passed_over = _used(folder, workspace.root, found)
+        for path in used:
             problem = stranger_above(path) if folder != workspace.root else None
             standing: Standing = "project" if len(folder) >= len(repository) else "above"
             if problem is not None:
@@ -88,16 +100,40 @@ async def find_instructions(workspace: Workspace) -> FoundInstructions:
             elif await leads_out(workspace, path, folder):
                 standing = "link"
             name = posixpath.relpath(path, workspace.root)
-            files.append(InstructionFile(path, name, found[path], standing, problem or ""))
+            notices = passed_over if standing == "project" and path == used[0] else ()
+            files.append(InstructionFile(path, name, found[path], standing, problem or "", notices=notices))
     return FoundInstructions(await with_imported(workspace, files, repository), repository)
 
 
-def _used(folder: str, root: str, found: Collection[str]) -> list[str]:
-    """The files of a folder that are used."""
-    names = (*CONTEXT_NAMES, *_NAMES_IN_FOLDERS) if folder == root else CONTEXT_NAMES
-    paths = [path for name in names if (path := posixpath.join(folder, name)) in found][:1]
+def text_in(data: bytes, limit: int = MAX_INSTRUCTION_BYTES) -> bytes:
+    """The content of a file, as UTF-8 if it begins as one in UTF-16 does. `limit`: what is longer has been cut."""
+    if not data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data
+    text = data[:limit].decode("utf-16", "replace").encode(errors="replace")
+    return text + b"\n[kaa: the rest is left out]" if len(data) > limit else text
+
+
+def _used(folder: str, root: str, found: Mapping[str, bytes]) -> tuple[list[str], tuple[str, ...]]:
+    """The files of a folder that are used, and sentences about those that say something else and are not."""
+    names = (*CONTEXT_NAMES, *_NAMES_IN_PROJECT) if folder == root else CONTEXT_NAMES
+    paths = [path for name in names if (path := posixpath.join(folder, name)) in found]
     local = posixpath.join(folder, LOCAL_NAME)
-    return [*paths, local] if local in found else paths
+    more = [local] if local in found else []
+    return [*paths[:1], *more], tuple(_passed_over(paths, found))
+
+
+def _passed_over(paths: Sequence[str], found: Mapping[str, bytes]) -> Iterator[str]:
+    """What to say about all but the first: nothing about one that says the same, or if one names the other."""
+    if not paths or posixpath.basename(paths[0]) == _OVERRIDE:
+        return
+    first = posixpath.basename(paths[0])
+    told = {found[paths[0]].strip()}
+    for path in paths[1:]:
+        name, text = posixpath.basename(path), found[path].strip()
+        if text not in told and name.encode() not in found[paths[0]] and first.encode() not in text:
+            line = f"@{posixpath.relpath(path, posixpath.dirname(paths[0]))}"
+            yield f"{path} is not used, because {first} is: a line {line} there adds it"
+        told.add(text)
 
 
 async def with_imported(
@@ -114,7 +150,8 @@ async def with_imported(
         if file.standing == "project" and b"@" in file.data:
             more = await with_imports(workspace, file.path, file.data, inside, MAX_INSTRUCTION_BYTES + 1, given)
             own = None if more.data == file.data else len(file.data)
-            whole.append(msgspec.structs.replace(file, data=more.data, own_bytes=own, notices=more.notices))
+            notices = (*file.notices, *more.notices)
+            whole.append(msgspec.structs.replace(file, data=more.data, own_bytes=own, notices=notices))
         else:
             whole.append(file)
     return tuple(whole)

@@ -13,6 +13,7 @@ from kaa.shell.trust.instructions import (
     MAX_INSTRUCTION_BYTES,
     InstructionFile,
     leads_out,
+    text_in,
     with_imported,
 )
 from kaa.workspace.protocol import Workspace
@@ -62,9 +63,10 @@ async def nested_instructions(
     paths = {posixpath.join(workspace.root, name): name for name in wanted}
     found = await workspace.read_existing([*paths], MAX_INSTRUCTION_BYTES + 1) if paths else {}
     files: list[InstructionFile] = []
-    for path, name in paths.items():
-        if path in found and b"\0" not in found[path] and not await leads_out(workspace, path, posixpath.dirname(path)):
-            files.append(InstructionFile(path, name, found[path], "project"))
+    for path, data in found.items():
+        text = text_in(data)
+        if b"\0" not in text and not await leads_out(workspace, path, posixpath.dirname(path)):
+            files.append(InstructionFile(path, paths[path], text, "project"))
     return await with_imported(workspace, files, repository)
 
 

@@ -1,4 +1,4 @@
-"""Makes instructions, which can be trusted as others, of the rules in `.claude/rules` and `.cursor/rules`."""
+"""Makes instructions, which can be trusted as others, of the rules that projects have for several agents."""
 
 import posixpath
 
@@ -34,7 +34,8 @@ def rules_in(found: Found, root: str) -> FoundRules:
             data = file.data[: MAX_INSTRUCTION_BYTES + 1]
             above = posixpath.normpath(posixpath.join(root, file.place.folder, "..", ".."))
             way = "" if above == posixpath.normpath(root) else posixpath.relpath(root, above)
-            rule: RuleFormat = "cursor" if file.place.agent == "cursor" else "claude"
+            agent = file.place.agent
+            rule: RuleFormat = agent if agent in ("cursor", "copilot") else "claude"
             files.append(InstructionFile(path, file.path, data, "project", rule=rule, way=way))
     if len(files) > _MAX_RULES:
         notices.append(f"{len(files)} rules were found: only the first {_MAX_RULES} are used")
