@@ -426,3 +426,26 @@ def test_half_a_character_switches_off_no_hooks(kaa: Kaa, server: ModelServer) -
     kaa.run("-p", "go")
 
     assert "A hook refused bash: no" in results(server)[0]
+
+
+@pytest.mark.usefixtures("mounts")
+def test_a_hook_whose_log_the_sandbox_blocks_refuses_nothing(kaa: Kaa, server: ModelServer) -> None:
+    """A shell exits with 2, as a hook that refuses does, where it cannot open a file."""
+    log = kaa.home.parent / "log-of-the-user"
+    lines = {
+        "logs": f"cat >> {log}",
+        "logs in the folder of its agent": "cat >> .claude/hooks.log",
+        "refuses": f"echo x >> {log}; echo no >&2; exit 2",
+    }
+    (kaa.project / "a.txt").write_text("text of a\n")
+    for name, line in lines.items():
+        write(kaa.project / ".claude/settings.json", hooks(("PreToolUse", "*", {"command": line})))
+        trust(kaa.project, kaa.home)
+        server.begin([call("read", path="a.txt"), say("Done.")])
+
+        done = kaa.run("-p", "go", "--trust")
+
+        is_refused = name == "refuses"
+        assert ("text of a" in results(server)[0]) is not is_refused, (name, results(server))
+        assert ("was stopped by the sandbox, and refuses nothing: Writing" in done.err) is not is_refused, done.err
+    assert not log.exists()

@@ -1,11 +1,13 @@
 """Runs the command of a hook: input on stdin, stdout and stderr apart and bounded, within a time limit."""
 
-from collections.abc import Mapping
+import posixpath
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kaa.components.hooks import HookDefinition
 from kaa.components.hooks.outputs import Ended
 from kaa.ext.api import CommandRequest
+from kaa.workspace.blocked import Blocked
 from kaa.workspace.protocol import Workspace
 
 MAX_OUTPUT: Final = 1024 * 1024
@@ -42,6 +44,7 @@ kill "$late"
 echo "$code $(wc -c <"$d/out") $(wc -c <"$d/err")"
 cat "$d/out" "$d/err"
 """
+_WAY_OUT = 'A hook in the sandbox can log to $TMPDIR; "sandbox": false in an entry of yours gives it your rights.'
 _SHELLS = {"bash": "bash", "zsh": "zsh"}
 
 
@@ -89,5 +92,16 @@ async def run_command(
     text = rest.decode("utf-8", "replace")
     if len(rest) == output + errors:
         text, said = rest[:output].decode("utf-8", "replace"), rest[output:].decode("utf-8", "replace")
+        if code == _REFUSES and (blocked := _only_blocked(said, (*result.blocked, *result.missed), workspace.root)):
+            reason = blocked.notice.partition(" (")[0]
+            return Ended(None, text, said, f"was stopped by the sandbox, and refuses nothing: {reason} {_WAY_OUT}")
         return Ended(code, text, said)
     return Ended(code, text)
+
+
+def _only_blocked(errors: str, blocked: Sequence[Blocked], root: str) -> Blocked | None:
+    """What the sandbox stopped, if a hook says nothing but that: a shell exits with 2 where it cannot open a file."""
+    names = [(name, one) for one in blocked if one.what for name in (one.what, posixpath.relpath(one.what, root))]
+    lines = [line for line in errors.splitlines() if line.strip()]
+    named = [next((one for name, one in names if name in line), None) for line in lines]
+    return named[0] if named and None not in named else None
