@@ -377,17 +377,17 @@ def _forget_in_git(worktree: Worktree) -> None:
     """
     named = f"{worktree.directory}/.git\n".encode()
     with suppress(OSError), ExitStack() as opened:
-        folder = None
-        for part in (worktree.git_directory, "worktrees"):
-            folder = os.open(part, _DIRECTORY, dir_fd=folder)
-            opened.callback(os.close, folder)
-        for name in os.listdir(folder):
+        repository = os.open(worktree.git_directory, _DIRECTORY)
+        opened.callback(os.close, repository)
+        entries = os.open("worktrees", _DIRECTORY, dir_fd=repository)
+        opened.callback(os.close, entries)
+        for name in os.listdir(entries):
             with suppress(OSError):
-                if _beginning(f"{name}/gitdir", folder, len(named) + 1) == named:
-                    remove_tree(name, folder)
+                if _beginning(f"{name}/gitdir", entries, len(named) + 1) == named:
+                    remove_tree(name, entries)
 
 
-def _beginning(path: str, folder: int | None, size: int) -> bytes:
+def _beginning(path: str, folder: int, size: int) -> bytes:
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     try:
         return os.read(file, size)
