@@ -108,7 +108,7 @@ class TestWhileItIsHeld:
         (question,) = stage.person.questions
         assert question.escalations == (Escalation("network", "example.com"),)
         assert (question.only_connects, question.was_run, question.call_id) == (True, False, "c0")
-        assert question.reasons == ("the command is running: its connection waits for your answer",)
+        assert question.reasons == ("the command is running, and connects after your answer unless it gives up before",)
 
     def test_other_commands_that_may_be_meant_are_mentioned(self) -> None:
         stage = Stage(AllowOnce(), policy="auto")

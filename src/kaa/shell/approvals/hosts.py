@@ -31,7 +31,7 @@ from kaa.workspace.network.allow_list import NetworkRule
 from kaa.workspace.network.asking import HostAnswer, HostAsker, covers
 from kaa.workspace.network.registries import companions
 
-_HELD = "the command is running: its connection waits for your answer"
+_HELD = "the command is running, and connects after your answer unless it gives up before"
 _OTHERS = "other commands are running too, and may be those that connect"
 
 
