@@ -634,6 +634,16 @@ class TestBefore:
         assert problem in (stage.person.questions[1].problem or "")
         assert (stage.ran, end.reason) == ([], "denied")
 
+    @pytest.mark.parametrize(("rule", "is_told"), [("bash: git push", True), ("outside bash: git pushsh env", False)])
+    def test_outside_is_asked_for_only_where_a_rule_lacks_it(self, rule: str, is_told: bool) -> None:
+        stage = Stage(AllowForSession(rule), Deny(), policy="auto")
+
+        stage.commands("git push")
+
+        problem = stage.person.questions[1].problem or ""
+        assert f"{rule!r} does not allow this call" in problem
+        assert ("'outside' must stand before each rule" in problem) == is_told
+
     def test_a_rule_with_a_mistake_is_there_to_be_mended(self) -> None:
         stage = Stage(AllowAlways("bash: npm tset"), Deny())
 

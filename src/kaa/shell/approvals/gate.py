@@ -652,7 +652,8 @@ class Gate:
         rules = [parse_rule(line) for line in text.splitlines() if line.strip()]
         granted = permission(call, [*self._memory.rules.allow, *rules], self._sandbox.root)
         if granted is None or (outside and not granted.outside):
-            needed = ", which has to leave the sandbox: 'outside' must stand before each rule" if outside else ""
+            lacks = outside and not all(rule.outside for rule in rules)
+            needed = ", which has to leave the sandbox: 'outside' must stand before each rule" if lacks else ""
             raise RuleError(f"{text.strip()!r} does not allow this call{needed}")
         return rules
 
