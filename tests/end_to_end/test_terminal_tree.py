@@ -10,7 +10,7 @@ from tests.support.model_server import Answer, Tokens, call, say
 from tests.support.program import Program
 
 _WINDOW = 32_000
-_WRITING = (call("write", path="a.txt", content="new\n"), say("Written."))
+_WRITING = (call("read", path="a.txt"), call("write", path="a.txt", content="new\n"), say("Written."))
 
 
 def talk(program: Program, *exchanges: tuple[str, str]) -> None:

@@ -16,7 +16,9 @@ from tests.support.model_script import Answer, Call, say
 from tests.support.stage import Stage
 
 AGAIN = ConversationOptions(model="m", session=ContinueSession())
-WRITE = Answer(calls=(Call("write", '{"path": "notes.txt", "content": "forget it\\n"}'),))
+WRITE = Answer(
+    calls=(Call("edit", '{"path": "notes.txt", "edits": [{"oldText": "remember the milk", "newText": "forget it"}]}'),)
+)
 
 
 def told(stage: Stage) -> list[str]:

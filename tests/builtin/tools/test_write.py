@@ -1,10 +1,29 @@
 """The write tool."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 
+import pytest
+
+from kaa.core.messages import Json
+from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.memory import MemoryWorkspace
 from tests.support.agents import run
 from tests.support.toolbox import Toolbox
+
+
+def with_tools(root: Path, work: Callable[[Toolbox], Awaitable[None]]) -> None:
+    """Use the tools on real files."""
+
+    async def scenario() -> None:
+        workspace = LocalWorkspace.start(str(root))
+        try:
+            await work(Toolbox(workspace))
+        finally:
+            await workspace.close()
+
+    run(scenario())
 
 
 def test_a_new_file_is_created_with_its_directories_and_reported_in_bytes() -> None:
@@ -16,15 +35,18 @@ def test_a_new_file_is_created_with_its_directories_and_reported_in_bytes() -> N
     assert workspace.files == {"/project/a/b/c.txt": "é\r\n".encode()}
 
 
-def test_an_existing_file_is_overwritten() -> None:
+def test_a_file_that_was_read_is_overwritten() -> None:
     workspace = MemoryWorkspace({"a": b"old"})
+    tools = Toolbox(workspace)
 
-    assert run(Toolbox(workspace).text("write", path="a", content="")) == "Overwrote a (0 bytes)."
+    run(tools.text("read", path="a"))
+
+    assert run(tools.text("write", path="a", content="")) == "Overwrote a (0 bytes)."
     assert workspace.files == {"/project/a": b""}
 
 
 def test_a_mention_of_an_existing_file_overwrites_it() -> None:
-    workspace = MemoryWorkspace({"a": b"old"})
+    workspace = MemoryWorkspace({"a": b""})
 
     run(Toolbox(workspace).text("write", path="@a", content="new"))
 
@@ -73,3 +95,75 @@ def test_writes_and_edits_of_one_file_at_the_same_time_are_all_done() -> None:
     run(scenario())
 
     assert workspace.files == {"/project/a": b"<1> <2> <3> <4> <5> <6> <7> <8> <9>\n"}
+
+
+def test_a_file_that_was_not_read_is_refused_once_with_its_beginning() -> None:
+    workspace = MemoryWorkspace({"a": b"mine\n"})
+    tools = Toolbox(workspace)
+
+    refusal = run(tools.failure("write", path="a", content="new"))
+
+    assert "a was not written" in refusal
+    assert "\nmine\n" in refusal
+    assert workspace.files == {"/project/a": b"mine\n"}
+    assert run(tools.text("write", path="a", content="new")) == "Overwrote a (3 bytes)."
+
+
+@pytest.mark.parametrize("before", ["read", "write", "edit"])
+def test_what_the_user_saved_is_not_replaced_but_shown(before: str, tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    changes: dict[str, dict[str, Json]] = {
+        "edit": {"edits": [{"oldText": "one", "newText": "1"}]},
+        "write": {"content": "1\n"},
+    }
+
+    async def scenario(tools: Toolbox) -> None:
+        if before != "write":
+            file.write_text("one\ntwo\n")
+            await tools.text("read", path="a")
+        if before != "read":
+            await tools.text(before, path="a", **changes[before])
+        file.write_text(file.read_text() + "of the user\n")
+
+        assert "+of the user" in await tools.failure("write", path="a", content="x\n")
+        assert file.read_text().endswith("of the user\n")
+        assert await tools.text("write", path="a", content="x\nof the user\n") == "Overwrote a (14 bytes)."
+
+    with_tools(tmp_path, scenario)
+
+
+def test_an_edit_does_not_hide_what_the_user_saved_elsewhere_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+
+    async def scenario(tools: Toolbox) -> None:
+        await tools.text("write", path="a", content="one\ntwo\n")
+        file.write_text("one\ntwo\nof the user\n")
+        await tools.text("edit", path="a", edits=[{"oldText": "one", "newText": "1"}])
+
+        assert "+of the user" in await tools.failure("write", path="a", content="1\n2\n")
+
+    with_tools(tmp_path, scenario)
+
+
+def test_files_that_commands_made_or_changed_are_overwritten(tmp_path: Path) -> None:
+    async def scenario(tools: Toolbox) -> None:
+        await tools.text("write", path="a", content="one\n")
+        await tools.text("bash", command="echo two > a; echo new > b")
+
+        assert await tools.text("write", path="a", content="") == "Overwrote a (0 bytes)."
+        assert await tools.text("write", path="b", content="") == "Overwrote b (0 bytes)."
+
+    with_tools(tmp_path, scenario)
+
+
+def test_a_patch_does_not_add_a_file_over_one_that_the_model_never_saw(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_text("mine\n")
+    patch = "*** Begin Patch\n*** Add File: a\n+new\n*** End Patch"
+
+    async def scenario(tools: Toolbox) -> None:
+        assert "mine" in await tools.failure("apply_patch", input=patch)
+
+    with_tools(tmp_path, scenario)
+
+    assert file.read_text() == "mine\n"

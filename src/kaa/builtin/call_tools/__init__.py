@@ -128,6 +128,10 @@ class _Run:
             raise ToolError(f"There is no tool {name!r} for programs. await find_tools(words) finds those there are.")
         arguments = msgspec.json.encode(frame.arguments).decode()
         context.update(f"{name} {arguments[:_SHOWN_CHARACTERS]}\n")
+        if name == "write":
+            from kaa.builtin.seen_files import check_write  # lazy: few programs write
+
+            await check_write(frame.arguments, context)
         result = await context.call_tool(name, frame.arguments)
         self._denials += result.denials
         texts = [

@@ -46,6 +46,7 @@ async def apply_patch(patch: str, context: ToolContext) -> ToolResult:
     try:
         changes = parse_patch(patch)
         _check_paths(changes)
+        await _check_unseen(changes, context)
         steps = [step for change in changes for step in await _steps(change, context)]
     except EditError as error:
         raise ToolError(f"Nothing was changed: {error}") from error
@@ -76,6 +77,17 @@ def _check_paths(changes: Sequence[FileChange]) -> None:
             if path in seen and not is_replaced:
                 raise EditError(f"two sections of the patch are about {path}. Merge them into one.")
             seen[path] = change
+
+
+async def _check_unseen(changes: Sequence[FileChange], context: ToolContext) -> None:
+    """Refuse to add a file where there is one that the model neither saw nor deletes."""
+    deleted = {change.path for change in changes if isinstance(change, DeleteFile)}
+    added = [change for change in changes if isinstance(change, AddFile) and change.path not in deleted]
+    if added:
+        from kaa.builtin.seen_files import check_write  # lazy: many turns call no tool
+
+        for change in added:
+            await check_write({"path": change.path, "content": change.content}, context)
 
 
 async def _steps(change: FileChange, context: ToolContext) -> Sequence[_Step | _Removal]:

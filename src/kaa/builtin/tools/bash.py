@@ -120,9 +120,12 @@ def _check(arguments: BashArguments) -> None:
 
 async def _run(context: ToolContext, command: CommandRequest) -> CommandResult:
     """Run a command to its end with its output on the screen."""
+    from kaa.builtin.seen_files import seen_files  # lazy: many turns call no tool
+
     live = StreamedOutput(context.update)
     try:
-        return await context.workspace.run(command, live.feed)
+        with seen_files(context).command():
+            return await context.workspace.run(command, live.feed)
     finally:
         live.close()
 

@@ -14,7 +14,7 @@ from kaa.builtin.truncate import format_size
 from kaa.core.messages import Json
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
 from kaa.ext.context import ToolContext
-from kaa.workspace.protocol import ContentChangedError, FileDigest, Workspace
+from kaa.workspace.protocol import ContentChangedError, FileDigest
 
 if TYPE_CHECKING:
     from kaa.builtin.diff import EditDiff
@@ -64,7 +64,7 @@ def edit_tool(locks: FileLocks) -> TypedTool[_EditCall, ToolContext]:
             raise ToolError(f"{file.path} is larger than {most}. Change it by a command: sed, perl or python3.")
         try:
             async with locks.hold(file.info.real_path):
-                diff = await _edit_file(workspace, file, arguments.edits)
+                diff = await _edit_file(context, file, arguments.edits)
         except EditError as error:
             raise ToolError(f"{file.path} was not changed. {error}") from error
         except OSError as error:
@@ -77,8 +77,11 @@ def edit_tool(locks: FileLocks) -> TypedTool[_EditCall, ToolContext]:
     return TypedTool("edit", _DESCRIPTION, _EditCall, edit, prepare=normalize_edit_arguments, shown=EditArguments)
 
 
-async def _edit_file(workspace: Workspace, file: Located, replacements: tuple[Replacement, ...]) -> "EditDiff":
+async def _edit_file(context: ToolContext, file: Located, replacements: tuple[Replacement, ...]) -> "EditDiff":
     """Read, edit and write back, once more if someone else changed the file in between."""
+    from kaa.builtin.seen_files import seen_files  # lazy: many turns call no tool
+
+    workspace = context.workspace
     for _ in range(_ATTEMPTS):
         content = await workspace.read(file.path)
         if content.digest is None:
@@ -88,9 +91,10 @@ async def _edit_file(workspace: Workspace, file: Located, replacements: tuple[Re
         else:
             data, diff = _edited(content.data, replacements)
         try:
-            await workspace.write(file.path, data, FileDigest(content.digest))
+            written = await workspace.write(file.path, data, FileDigest(content.digest))
         except ContentChangedError:
             continue
+        seen_files(context).note_edit(file.info, content.data, written, data, context)
         return diff
     raise EditError("Another program keeps changing the file. Read it again, then retry.")
 

@@ -49,23 +49,32 @@ async def _read_call(arguments: ReadArguments, context: ToolContext) -> ToolResu
         raise ToolError("limit must be at least 1.")
     file = await locate_file(workspace, arguments.path)
     try:
-        return await _read(workspace, file, first, min(arguments.limit or MAX_LINES, MAX_LINES))
+        result, whole = await _read(workspace, file, first, min(arguments.limit or MAX_LINES, MAX_LINES))
     except OSError as error:
         raise await explained(workspace, arguments.path, error) from error
+    from kaa.builtin.seen_files import seen_files  # lazy: many turns call no tool
+
+    seen_files(context).note(file.info, whole, context)
+    return result
 
 
-async def _read(workspace: Workspace, file: Located, first: int, limit: int) -> ToolResult:
+async def _read(workspace: Workspace, file: Located, first: int, limit: int) -> tuple[ToolResult, bytes | None]:
+    """Return the result, and the bytes of the file if all of them are in it."""
     sample = (await workspace.read(file.path, 0, _SAMPLE_BYTES)).data
     mime_type = image_type(sample)
     if mime_type is not None:
-        return await _read_image(workspace, file, mime_type)
+        return await _read_image(workspace, file, mime_type), None
     if is_binary(sample):
-        return _binary(file)
-    if detect_encoding(sample).codec.startswith("utf-16"):
+        return _binary(file), None
+    is_wide = detect_encoding(sample).codec.startswith("utf-16")
+    if is_wide:
         lines = await _wide_lines(workspace, file, first, limit)
     else:
         lines = await workspace.read_lines(file.path, first, limit, MAX_BYTES)
-    return _binary(file) if is_binary(lines.data) else _text(file, lines, first, limit)
+    if is_binary(lines.data):
+        return _binary(file), None
+    is_whole = first == 1 and lines.end_of_file and not is_wide
+    return _text(file, lines, first, limit), lines.data if is_whole else None
 
 
 async def _wide_lines(workspace: Workspace, file: Located, first: int, limit: int) -> LineSlice:

@@ -39,8 +39,14 @@ def write_tool(locks: FileLocks) -> TypedTool[_WriteCall, ToolContext]:
         try:
             real_path = await future_path(workspace, path) if present is None else present.info.real_path
             async with locks.hold(real_path):
+                from kaa.builtin.seen_files import seen_files  # lazy: many turns call no tool
+
+                seen = seen_files(context)
+                if present is not None and context.model_calls:
+                    await seen.check(path, await workspace.stat(path) or present.info, data, context)
                 executable = is_git_hook(real_path) and data.startswith(b"#!")
                 written = await workspace.write(path, data, executable=executable)
+                seen.note(written, data, context)
         except OSError as error:
             raise await explained(workspace, path, error) from error
         done = f"{'Created' if present is None else 'Overwrote'} {path} ({len(data)} bytes)."

@@ -1,0 +1,155 @@
+"""Which content of files a model has seen, so that `write` replaces nothing that somebody else saved meanwhile."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+from kaa.builtin.file_paths import locate
+from kaa.core.messages import Json
+from kaa.core.tool import ToolError
+from kaa.ext.context import ToolContext
+from kaa.workspace.protocol import FileInfo
+
+_MAX_KEPT_BYTES = 256 * 1024  # of one file
+_MAX_KEPT_FILES = 64
+_MAX_COMMANDS = 1000
+_CLOCK_STEP_NS = 20_000_000  # the kernel's clock of files lags behind: CONFIG_HZ=100 has steps of 10 ms
+_SHOWN_LINES = 200
+_BEGINNING_LINES = 40
+_BEGINNING_BYTES = 4096
+
+_Key: TypeAlias = tuple[str, str]  # who saw which real path
+
+
+class _Command:
+    """When a command ran, in Unix time."""
+
+    def __init__(self) -> None:
+        self.start_ns = time.time_ns() - _CLOCK_STEP_NS
+        self.end_ns: int | None = None
+
+    def ran_at(self, moment_ns: int) -> bool:
+        """Return True if the command ran at this moment."""
+        return self.start_ns <= moment_ns and (self.end_ns is None or moment_ns <= self.end_ns)
+
+
+class SeenFiles:
+    """The files of one conversation. Its agents have seen what they read, not what the conversation's model did."""
+
+    def __init__(self) -> None:
+        self._stamps: dict[_Key, tuple[int, int]] = {}
+        self._contents: OrderedDict[_Key, bytes] = OrderedDict()  # whole ones, to show later what is different
+        self._commands: list[_Command] = []
+
+    @contextmanager
+    def command(self) -> Iterator[None]:
+        """Attribute to the models what changes while a command runs."""
+        running = _Command()
+        self._commands.append(running)
+        del self._commands[:-_MAX_COMMANDS]
+        try:
+            yield
+        finally:
+            running.end_ns = time.time_ns()
+
+    def note(self, info: FileInfo, content: bytes | None, context: ToolContext) -> None:
+        """Remember that the model knows the file as it is now. `content`: all of it, if that was shown."""
+        key = _key(info, context)
+        self._stamps[key] = _stamp(info)
+        self._contents.pop(key, None)
+        if content is not None and len(content) <= _MAX_KEPT_BYTES:
+            self._contents[key] = content
+            if len(self._contents) > _MAX_KEPT_FILES:
+                self._contents.popitem(last=False)
+
+    def note_edit(self, before: FileInfo, old: bytes, after: FileInfo, new: bytes, context: ToolContext) -> None:
+        """Remember an edit. It tells the model nothing of the rest of a file that it did not know before."""
+        if self._contents.get(_key(before, context)) == old or self._knows(before, context):
+            self.note(after, new, context)
+
+    def _knows(self, info: FileInfo, context: ToolContext) -> bool:
+        """Return True if the model saw this state of the file, or a command made it."""
+        if self._stamps.get(_key(info, context)) == _stamp(info):
+            return True
+        return any(command.ran_at(info.modified_ns) for command in reversed(self._commands))
+
+    async def check(self, path: str, info: FileInfo, new: bytes, context: ToolContext) -> None:
+        """Refuse once to replace content that the model has not seen, and show it.
+
+        Args:
+            path: as the workspace takes it.
+            info: the file as it is.
+            new: what is to be its content.
+            context: of the call.
+
+        Raises:
+            ToolError: has what the model did not see; it may replace this from now on.
+        """
+        if info.kind != "file" or not info.size or self._knows(info, context):
+            return
+        key = _key(info, context)
+        was_seen, seen = key in self._stamps, self._contents.get(key)
+        present = await context.workspace.read(path, 0, _MAX_KEPT_BYTES + 1)
+        whole = present.data if len(present.data) <= _MAX_KEPT_BYTES else None
+        if whole is not None and whole in (new, seen):
+            return
+        self.note(info, whole, context)
+        if not was_seen:
+            raise ToolError(
+                f"{path} was not written: it has content that you have not read since this conversation was opened. "
+                f"It begins:\n\n{_beginning(present.data)}\n\n"
+                "Change it with edit, or repeat this call to replace all of it."
+            )
+        raise ToolError(
+            f"{path} was not written: somebody else changed it since you last read or wrote it.\n\n"
+            f"{_difference(path, seen, present.data)}\n\n"
+            "Keep these changes: use edit, or repeat this call with content that includes them."
+        )
+
+
+def seen_files(context: ToolContext) -> SeenFiles:
+    """Return those of the conversation."""
+    return context.state(SeenFiles, SeenFiles)
+
+
+async def check_write(arguments: dict[str, Json], context: ToolContext) -> None:
+    """Refuse a call of `write` that a model makes by another tool, as `SeenFiles.check` does."""
+    path, content = arguments.get("path"), arguments.get("content")
+    if not isinstance(path, str) or not isinstance(content, str):
+        return  # write says what is wrong
+    found = await locate(context.workspace, path)
+    if found is not None:
+        await seen_files(context).check(found.path, found.info, content.encode("utf-8", "replace"), context)
+
+
+def _stamp(info: FileInfo) -> tuple[int, int]:
+    return (info.modified_ns, info.size)
+
+
+def _key(info: FileInfo, context: ToolContext) -> _Key:
+    return (context.caller if context.model_calls else "", info.real_path)
+
+
+def _difference(path: str, before: bytes | None, after: bytes) -> str:
+    if before is None or len(after) > _MAX_KEPT_BYTES:
+        return f"What is different is not known. It begins now:\n\n{_beginning(after)}"
+    # Lazy: few files are changed by two at once.
+    from kaa.builtin.encoding import display_text
+    from kaa.builtin.file_differences import shown
+    from kaa.workspace.checkpoints.contract import FileDifference
+
+    old, new = display_text(before).encode(), display_text(after).encode()
+    found = shown(FileDifference(path, old, new), most_lines=_SHOWN_LINES)
+    return f"{found.diff or found.summary}{f' ({found.remark})' if found.remark else ''}"
+
+
+def _beginning(data: bytes) -> str:
+    from kaa.builtin.encoding import display_text, is_binary  # lazy, as above
+
+    if is_binary(data[:_BEGINNING_BYTES]):
+        return "[binary content]"
+    lines = display_text(data[:_BEGINNING_BYTES]).splitlines()
+    more = len(data) > _BEGINNING_BYTES or len(lines) > _BEGINNING_LINES
+    return "\n".join([*lines[:_BEGINNING_LINES], *(["[More follows.]"] if more else [])])
