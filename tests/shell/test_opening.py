@@ -18,10 +18,13 @@ from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.protocol import Workspace
 from kaa.workspace.sandbox.options import SandboxOptions
+from tests.support.agent_sessions import begun, ended, told, write_agent
 from tests.support.agents import run
 from tests.support.hosts import conversing
 from tests.support.model_script import Refusal, call, say
 from tests.support.person import AnswerT, Person
+from tests.support.rich_session import reply, text, user
+from tests.support.sessions import write_session
 from tests.support.stage import Stage
 
 
@@ -134,3 +137,30 @@ def test_a_step_of_closing_that_fails_skips_no_other(
         assert any("spans could not be sent" in text for text in told), told
 
     run(scenario())
+
+
+def test_the_model_is_told_once_of_agents_in_the_background_that_a_kill_stopped(stage: Stage, tmp_path: Path) -> None:
+    session = write_session(
+        tmp_path / "s.jsonl",
+        user("u", None, "Look around."),
+        begun("b1", "u", "killed-aaaaaa", "", "Find the door."),
+        begun("b2", "b1", "waited-bbbbbb", "call-1", "Find the key."),
+        begun("b3", "b2", "done-cccccc", "", "Find the lock."),
+        ended("e3", "b3", "done-cccccc"),
+        reply("z", "e3", text("They look.")),
+    )
+    write_agent(session, "killed-aaaaaa", told("k", "Find the door."))
+    stage.server.begin([say("I see."), say("Still.")])
+    again = ConversationOptions(model="m", session=ResumeSession(str(session)))
+
+    async def ask(conversation: Conversation) -> None:
+        await conversation.submit("and now?")
+
+    stage.play(ask, again)
+    stage.play(ask, again)
+
+    for request in stage.server.requests:
+        said = str(request.json["messages"])
+        assert said.count("[agent killed-aaaaaa] It was stopped") == 1
+        assert "waited-bbbbbb" not in said
+        assert "done-cccccc" not in said
