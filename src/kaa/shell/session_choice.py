@@ -49,8 +49,7 @@ def open_session(
     library = SessionLibrary(cwd, home.sessions, folder, others=(pi_sessions(environ),))
     match choice:
         case NewSession(session_id=session_id, parent=parent):
-            known = library.with_id(session_id) if session_id is not None else None
-            return library.create(session_id, parent) if known is None else FileStore.open(known)
+            return library.create(None, parent) if session_id is None else library.open_or_create(session_id, parent)
         case ContinueSession():
             recent = library.most_recent()
             return library.create() if recent is None else FileStore.open(recent)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kaa.session.entries import MessageEntry
-from kaa.session.errors import SessionNotFoundError
+from kaa.session.errors import SessionBusyError, SessionNotFoundError
 from kaa.session.file.file_store import FileStore
 from kaa.session.library.finding import SessionLibrary, pi_sessions
 from kaa.session.naming import folder_name
@@ -179,6 +179,41 @@ def test_a_session_can_have_an_id_of_the_users_and_is_found_by_it(root: Path) ->
     assert library.with_id("nightly.build-7") == store.path
     assert library.with_id("nightly") is None
     assert SessionLibrary("/other", root).with_id("nightly.build-7") is None
+
+
+def test_a_session_of_one_id_is_begun_once_at_a_time(root: Path) -> None:
+    library = SessionLibrary("/home/u/p", root)
+    first = library.open_or_create("nightly")
+
+    with pytest.raises(SessionBusyError, match="already open"):
+        library.open_or_create("nightly")
+    run(SessionLibrary("/other", root).open_or_create("nightly").close())
+    first.append(MessageEntry(message=say("hi")))
+    with pytest.raises(SessionBusyError):
+        library.open_or_create("nightly")
+    run(first.close())
+    again = library.open_or_create("nightly")
+
+    assert again.path == first.path
+    assert len(again.tree) == 1
+    assert [path.name for path in first.path.parent.iterdir()] == [first.path.name]
+    run(again.close())
+
+
+def test_an_id_is_free_again_when_nothing_was_said_or_its_process_was_killed(root: Path) -> None:
+    library = SessionLibrary("/home/u/p", root)
+    run(library.open_or_create("nightly").close())
+    folder = root / folder_name("/home/u/p")
+    unused = library.open_or_create("nightly")
+    [claim] = folder.iterdir()
+    run(unused.close())
+    claim.touch()  # what a kill leaves
+
+    store = library.open_or_create("nightly")
+    store.append(MessageEntry(message=say("hi")))
+    run(store.close())
+
+    assert list(folder.iterdir()) == [store.path]
 
 
 def test_sessions_of_other_programs_are_found_by_id_last_and_are_never_the_most_recent(

@@ -6,6 +6,7 @@ line feed with the next append and stays where it is, as a line that readers pas
 
 import asyncio
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
@@ -30,10 +31,12 @@ class FileStore:
         path: where the session is, or will be after the first append.
         tree: all entries and the leaf.
         journal: what is under way and not yet an entry.
+        has_begun: called once when the session has its file, or is closed without one.
     """
 
     def __init__(self, path: Path, header: SessionHeader) -> None:
         self.path = path
+        self.has_begun: Callable[[], object] | None = None
         self.header = header
         self.tree = SessionTree()
         self._file: AppendFile | None = None
@@ -125,6 +128,7 @@ class FileStore:
             self._file = AppendFile.create(self.path, self._unwritten + data)
             offset = len(self._unwritten)
             self._unwritten = b""
+            self._begun()
         elif self._tail_is_open:
             offset = self._file.append(b"\n" + data) + 1
             self._tail_is_open = False
@@ -149,6 +153,7 @@ class FileStore:
     async def close(self) -> None:
         """Wait until the disk has what was to be flushed, and release the lock."""
         self.journal.close()
+        self._begun()
         if self._file is not None:
             await asyncio.to_thread(self._file.close)
 
@@ -159,8 +164,14 @@ class FileStore:
             SessionWriteError: the disk failed.
         """
         self.journal.close()
+        self._begun()
         if self._file is not None:
             self._file.close()
+
+    def _begun(self) -> None:
+        if self.has_begun is not None:
+            self.has_begun()
+            self.has_begun = None
 
 
 def journal_path(session: Path) -> Path:

@@ -57,6 +57,24 @@ class SessionLibrary:
         """The session of this project that has exactly this id; of several, the one written last."""
         return next((path for path, header in self._newest_first() if header.id == session_id), None)
 
+    def open_or_create(self, session_id: str, parent: str | None = None) -> FileStore:
+        """The session of this project that has exactly this id, or a new one.
+
+        Raises:
+            SessionBusyError: another process has it, or is about to begin it.
+            SessionError: it cannot be read or written.
+        """
+        from kaa.session.library.claim import SessionClaim  # lazy: few sessions have an id of the user's
+
+        store = self.create(session_id, parent)
+        claim = SessionClaim.take(store.path, self._cwd, session_id)
+        known = self.with_id(session_id)  # not before: another process may have begun it until now
+        if known is None:
+            store.has_begun = claim.release
+            return store
+        claim.release()
+        return FileStore.open(known)
+
     def fork(self, source: Path) -> FileStore:
         """Go on in a copy of a session with all its branches, made for this project. See `copy_everything`.
 
