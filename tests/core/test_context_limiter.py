@@ -32,7 +32,7 @@ class Limiter:
     def can_make_room(self) -> bool:
         return self._rescues > 0
 
-    async def make_room(self, window: int | None) -> bool:
+    async def make_room(self, error: ContextOverflowError) -> bool:
         if not self._rescues:
             return False
         self._rescues -= 1

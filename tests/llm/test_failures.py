@@ -14,6 +14,7 @@ from kaa.core.errors import (
     ProviderError,
     QuotaError,
     RateLimitError,
+    RequestTooLargeError,
 )
 from kaa.core.messages import Json
 from kaa.llm.failures import failure_of_event, failure_of_response
@@ -63,7 +64,10 @@ def _openai(message: str, **rest: Json) -> Json:
         (400, _openai("the request exceeds the available context size"), ContextOverflowError),
         (400, _openai("The input token count (12) exceeds the maximum number of tokens"), ContextOverflowError),
         (500, _openai("context size has been exceeded"), ContextOverflowError),
-        (413, b"<html><title>413 Request Entity Too Large</title></html>", ContextOverflowError),
+        (413, b"<html><title>413 Request Entity Too Large</title></html>", RequestTooLargeError),
+        (413, {"type": "error", "error": {"type": "request_too_large", "message": "x"}}, RequestTooLargeError),
+        (400, _openai("messages.2.content.1: image exceeds 5 MB maximum"), RequestTooLargeError),
+        (400, _openai("Could not process image", type="invalid_request_error"), RequestTooLargeError),
         (413, _openai("Limit 6000 tokens per minute (TPM)", code="rate_limit_exceeded"), RateLimitError),
     ],
 )

@@ -55,6 +55,10 @@ class ContextOverflowError(BadRequestError):
         self.window = window
 
 
+class RequestTooLargeError(ContextOverflowError):
+    """The request has more bytes, or larger images, than the server takes (413), however few tokens they are."""
+
+
 class RateLimitError(ProviderError):
     """Too many requests or tokens (429). Permanent if the account is out of credit."""
 

@@ -128,7 +128,7 @@ class ModelCaller:
                 pass
             except ContextOverflowError as error:
                 broken = attempt.fail(error) if attempt.was_shown else None
-                if not await self._context_limiter.make_room(error.window):
+                if not await self._context_limiter.make_room(error):
                     return broken or attempt.fail(error)
             except ProviderError as error:
                 failures += 1

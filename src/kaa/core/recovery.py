@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from kaa.core.errors import BadRequestError, ModelNotFoundError, ProviderError
+from kaa.core.errors import BadRequestError, ContextOverflowError, ModelNotFoundError, ProviderError
 
 
 class ContextLimiter(Protocol):
@@ -17,11 +17,11 @@ class ContextLimiter(Protocol):
         """Whether it would try, should the conversation turn out to be too long now."""
         ...
 
-    async def make_room(self, window: int | None) -> bool:
-        """The conversation was too long for the model.
+    async def make_room(self, error: ContextOverflowError) -> bool:
+        """The conversation was too long for the model, or too large for its server.
 
         Args:
-            window: of the model, in tokens, as its server said with the refusal; None if it did not.
+            error: the refusal.
 
         Returns:
             Whether the request is worth another try.
@@ -37,7 +37,7 @@ class NoContextLimiter:
     async def before_request(self) -> None:
         """There is nothing to do."""
 
-    async def make_room(self, window: int | None) -> bool:
+    async def make_room(self, error: ContextOverflowError) -> bool:
         """Never possible."""
         return False
 

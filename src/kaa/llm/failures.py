@@ -16,6 +16,7 @@ from kaa.core.errors import (
     ProviderError,
     QuotaError,
     RateLimitError,
+    RequestTooLargeError,
 )
 from kaa.core.messages import Json
 from kaa.llm.http.rate_limits import moment_in_words, wait_asked_for
@@ -33,7 +34,12 @@ _OVERFLOW: Final = (
     r"maximum context length|context[ _]length|context window|context size|prompt is too long|prompt too long"
     r"|input is too long|input length and .?max_tokens.? exceed|input token count .{0,40}exceeds"
     r"|maximum prompt length|reduce the length of the messages|exceeded model token limit|exceed_context_size"
-    r"|request_too_large|too many tokens in (?:the )?(?:prompt|request)"
+    r"|too many tokens in (?:the )?(?:prompt|request)"
+)
+# Anthropic, OpenAI and Gemini refuse images that are too large, or that they cannot read, with a 400.
+_IMAGE_REFUSED: Final = (
+    r"\bimage\b.{0,80}\b(?:exceeds?|too (?:large|big|many)|unsupported|not valid|invalid)\b|invalid_image|image_parse"
+    r"|image_too_large|(?:could not|unable to|failed to) (?:process|decode|read|parse) .{0,20}\bimage"
 )
 _PER_MINUTE: Final = r"per minute|per day|\bTPM\b|\bTPD\b|rate.?limit"
 _NO_CREDIT: Final = r"credit balance|insufficient.{0,10}(?:balance|credit|funds)|exceeded your current quota|billing"
@@ -61,6 +67,7 @@ _BY_NAME: Final[dict[str, type[ProviderError]]] = {
     "billing_hard_limit_reached": QuotaError,
     "context_length_exceeded": ContextOverflowError,
     "exceed_context_size_error": ContextOverflowError,
+    "request_too_large": RequestTooLargeError,
     "rate_limit_error": RateLimitError,
     "rate_limit_exceeded": RateLimitError,
     "too_many_requests": RateLimitError,
@@ -108,6 +115,8 @@ def failure_of_event(error: Json, peer: Peer) -> ProviderError:
     """
     detail, names = _describe(error)
     kind = _kind_of_names(names)
+    if kind in (None, BadRequestError) and _is_about_images(detail, names):
+        kind = RequestTooLargeError
     if kind in (None, BadRequestError) and _is_overflow(detail, names):
         kind = ContextOverflowError
     if kind is None and any(name.isdigit() and 400 <= int(name) < 600 for name in names):
@@ -160,12 +169,14 @@ def _kind_of_status(status: int, detail: str, names: frozenset[str]) -> type[Pro
     if status == 429 or named is RateLimitError:
         return RateLimitError
     # llama.cpp once said so with a 500.
+    if named is RequestTooLargeError or (status == 400 and _is_about_images(detail, names)):
+        return RequestTooLargeError
     if status in (400, 413, 422, 500) and _is_overflow(detail, names):
         return ContextOverflowError
     if status in (401, 403) or (status == 400 and named is AuthError):  # Google's answer to a wrong key is 400
         return AuthError
     if status == 413:
-        return ContextOverflowError
+        return RequestTooLargeError
     if status in (408, 409, 425) or status >= 500:
         return OverloadedError
     if (
@@ -182,6 +193,7 @@ def _kind_of_names(names: frozenset[str]) -> type[ProviderError] | None:
     kinds = {_BY_NAME[name] for name in names if name in _BY_NAME}
     order = (
         QuotaError,
+        RequestTooLargeError,
         ContextOverflowError,
         RateLimitError,
         AuthError,
@@ -197,6 +209,10 @@ def _is_overflow(detail: str, names: frozenset[str]) -> bool:
         return True
     found = re.search(_OVERFLOW, f"{detail} {' '.join(names)}", re.IGNORECASE)
     return found is not None and not re.search(_PER_MINUTE, detail, re.IGNORECASE)
+
+
+def _is_about_images(detail: str, names: frozenset[str]) -> bool:
+    return re.search(_IMAGE_REFUSED, f"{detail} {' '.join(names)}", re.IGNORECASE) is not None
 
 
 def _named_window(said: str) -> int | None:
@@ -221,6 +237,8 @@ def _advice(kind: type[ProviderError], peer: Peer) -> str:
         return (
             "Condense it with /compact, go back to an earlier message, or choose a model with a larger context window."
         )
+    if kind is RequestTooLargeError:
+        return "Send fewer or smaller images and texts, condense it with /compact, or go back to an earlier message."
     if kind is OverloadedError:
         return "Try again later, or choose another model."
     return f"Check the name of the model, '{peer.model}', and its settings in models.json."
@@ -231,6 +249,7 @@ def _sentence(kind: type[ProviderError], peer: Peer, detail: str, hint: str) -> 
         AuthError: f"{peer.host} refused the API key" + (f" or does not let it use {peer.model}" if peer.model else ""),
         QuotaError: f"{peer.host} refused the request for lack of credit",
         RateLimitError: f"{peer.host} had too many requests or tokens of this account",
+        RequestTooLargeError: f"{peer.host} does not take a request or an image of this size",
         ContextOverflowError: f"the conversation is larger than the context window of {peer.model}",
         OverloadedError: f"{peer.host} failed or is overloaded",
         ModelNotFoundError: f"{peer.host} has nothing at the address"

@@ -333,7 +333,9 @@ class AgentRuns:
         built = build_agent(spec, hooks, notify=origin.notify, asker=guard.registry.context.asker)
         agent, recorder, link = built.agent, spec.recorder, spec.models.link
         summarizer = Summarizer(agent, link, built.models, store, origin.settings)
-        Compacting(agent, store, recorder, summarizer, guard.registry, lambda: origin.settings().compaction)
+        Compacting(
+            agent, store, recorder, summarizer, guard.registry, lambda: origin.settings().compaction, origin.notify
+        )
         return agent
 
     def _guard(self, author: str, workspace: Workspace, runner: "AgentRuns", asker: Asker) -> _Guard:

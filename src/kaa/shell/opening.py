@@ -522,7 +522,7 @@ def _session_parts(
         built.accounting,
         built.budgeting,
         naming,
-        Compacting(agent, store, recorder, summarizer, registry, lambda: reloading.settings.compaction),
+        Compacting(agent, store, recorder, summarizer, registry, lambda: reloading.settings.compaction, at.notify),
         exporting,
         checkpoints,
         navigation,

@@ -1,6 +1,7 @@
 """Condensing conversations, by themselves and on request, and taking that back."""
 
 import asyncio
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 from kaa.core.events import AgentEnd, CompactionEnd, CompactionStart, Event, WorkStart
-from kaa.core.messages import user_message
+from kaa.core.messages import ImageContent, user_message
 from kaa.ext.errors import CommandError
 from kaa.session.entries import Entry
 from kaa.session.errors import SessionWriteError
@@ -66,6 +67,52 @@ async def outcome(conversation: Conversation, *texts: str) -> tuple[AgentEnd, Ea
         end = await conversation.submit(text)
     assert isinstance(end, AgentEnd)
     return end, ear
+
+
+class TestImages:
+    """Some servers refuse requests for their bytes, or for an image in them."""
+
+    @pytest.mark.parametrize(
+        "refusal",
+        [
+            Refusal(413),
+            Refusal(400, body='{"error": {"message": "messages.0: image exceeds 5 MB maximum", "type": "invalid"}}'),
+        ],
+    )
+    def test_the_oldest_images_are_left_out_until_the_server_takes_the_request(
+        self, stage: Stage, refusal: Refusal
+    ) -> None:
+        model = {"id": "m", "input": ["text", "image"]}
+        provider = {"baseUrl": f"{stage.server.url}/v1", "api": "openai-completions", "apiKey": "k", "models": [model]}
+        (stage.home / "models.json").write_text(json.dumps({"providers": {"acme": provider}}))
+        stage.environ = {}
+        stage.server.begin([say("one"), refusal, refusal, say("two"), say("three")])
+
+        async def scene(conversation: Conversation) -> None:
+            images = tuple(
+                ImageContent(base64.b64encode(name).decode(), "image/png") for name in (b"old", b"mid", b"new")
+            )
+            await conversation.submit(user_message("look", images[:2]))
+            for text in ("and this?", "still?"):
+                end = await conversation.submit(user_message(text, images[2:] if text != "still?" else ()))
+                assert isinstance(end, AgentEnd)
+                assert end.reason == "done"
+
+        stage.play(scene, ConversationOptions(model="acme/m"))
+
+        sent = [json.dumps(request["messages"]) for request in asked(stage)]
+        kept = [[name for name in ("b2xk", "bWlk", "bmV3") if name in request] for request in sent]
+        assert kept == [["b2xk", "bWlk"], ["b2xk", "bWlk", "bmV3"], ["bmV3"], [], []]
+        assert sent[-1].count("image left out") == 3
+        assert [notice for notice in stage.notices if "will not be sent" in notice] != []
+
+    def test_a_request_that_is_too_large_without_images_is_condensed(self, stage: Stage) -> None:
+        stage.server.begin([READ, Refusal(413), say("the milk is to be remembered"), say("done")])
+
+        end, ear = stage.play(lambda c: outcome(c, "what is in the notes?"))
+
+        assert end.reason == "done"
+        assert [compaction.reason for compaction in ear.ends] == ["overflow"]
 
 
 class TestByItself:

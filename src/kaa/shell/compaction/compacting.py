@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kaa.core.agent import Agent, AgentBusyError
+from kaa.core.errors import ContextOverflowError, RequestTooLargeError
 from kaa.core.events import CompactionEnd, CompactionReason, CompactionStart
 from kaa.core.messages import Message
 from kaa.core.usage import ContextMeter, context_parts, estimate
@@ -40,6 +41,7 @@ class Compacting:
         summarizer: asks for summaries.
         registry: has the compactors of extensions, and what they want carried over.
         settings: gives those in force.
+        notify: told, in a sentence, what the model does not see any more.
     """
 
     def __init__(
@@ -50,11 +52,13 @@ class Compacting:
         summarizer: Summarizer,
         registry: Registry,
         settings: Callable[[], CompactionSettings],
+        notify: Callable[[str], None],
     ) -> None:
         self._agent = agent
         self._store = store
         self._recorder = recorder
         self._settings = settings
+        self._notify = notify
         self._overhead = context_parts(agent.system_prompt, agent.tool_schemas, ()).total
         self._summarizer = summarizer
         self._registry = registry
@@ -83,14 +87,28 @@ class Compacting:
         """Whether an overflow would be met with a compaction."""
         return self._settings().enabled and self._guard.allows_overflow
 
-    async def make_room(self, window: int | None) -> bool:
+    async def make_room(self, error: ContextOverflowError) -> bool:
         """The conversation was too long. Returns whether it is shorter now."""
+        if isinstance(error, RequestTooLargeError) and self._leave_out_images(error):
+            return True
+        window = error.window
         if window is not None and window < self._agent.model.context_window:
             self._narrow(window)
         if not self.can_make_room:
             return False
         self._guard.overflowed()
         return await self._automatic("overflow")
+
+    def _leave_out_images(self, error: RequestTooLargeError) -> bool:
+        """Leave out the oldest images. Returns False if there are none."""
+        from kaa.shell.compaction.images import without_oldest_images  # lazy: few servers refuse images
+
+        messages, count = without_oldest_images(self._agent.messages)
+        if count:
+            self._agent.condense(messages)
+            images = "the oldest image" if count == 1 else f"the {count} oldest images"
+            self._notify(f"{images} of the conversation will not be sent to the model any more: {error}")
+        return count > 0
 
     def _narrow(self, window: int) -> None:
         assumed = self._agent.model.context_window
