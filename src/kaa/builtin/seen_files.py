@@ -80,7 +80,7 @@ class SeenFiles:
 
         Args:
             path: as the workspace takes it.
-            info: the file as it is.
+            info: the file as it was a moment ago.
             new: what is to be its content.
             context: of the call.
 
@@ -88,6 +88,9 @@ class SeenFiles:
             ToolError: has what the model did not see; it may replace this from now on.
         """
         if info.kind != "file" or not info.size or self._knows(info, context):
+            return
+        info = await context.workspace.stat(path) or info  # a call of the same reply may have written it meanwhile
+        if self._knows(info, context):
             return
         key = _key(info, context)
         was_seen, seen = key in self._stamps, self._contents.get(key)

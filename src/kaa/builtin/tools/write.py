@@ -43,7 +43,7 @@ def write_tool(locks: FileLocks) -> TypedTool[_WriteCall, ToolContext]:
 
                 seen = seen_files(context)
                 if present is not None and context.model_calls:
-                    await seen.check(path, await workspace.stat(path) or present.info, data, context)
+                    await seen.check(path, present.info, data, context)
                 executable = is_git_hook(real_path) and data.startswith(b"#!")
                 written = await workspace.write(path, data, executable=executable)
                 seen.note(written, data, context)
