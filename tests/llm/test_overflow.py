@@ -5,9 +5,9 @@ import json
 import pytest
 
 from kaa.core.errors import ContextOverflowError
-from kaa.llm.failures import failure_of_event, failure_of_response
 from kaa.llm.http.transport import Headers
 from kaa.llm.overflow import named_window
+from kaa.llm.server_errors import failure_of_event, failure_of_response
 from kaa.llm.wire import Peer
 
 PEER = Peer("p", "m", "127.0.0.1")

@@ -10,7 +10,7 @@ import msgspec
 from kaa.core.messages import Json, StopReason, Usage
 from kaa.core.provider import BlockEnd, CallChunkStart, ReplyInfo, StreamDone, ThinkingChunk
 from kaa.llm import reply_json
-from kaa.llm.failures import ended_early, failure_of_event, malformed, refused_answer
+from kaa.llm.failures import ended_early, malformed, refused_answer
 from kaa.llm.http.streaming import ReplyParser
 from kaa.llm.reported_cost import ReportedCost
 from kaa.llm.wire import Peer
@@ -131,6 +131,8 @@ class MessageParser(ReplyParser):
         """See `ReplyParser`."""
         event = self._decode(_EVENTS, body)
         if event.error or event.type == "error":
+            from kaa.llm.server_errors import failure_of_event  # lazy: few requests fail
+
             raise failure_of_event(reply_json.decode_any(body), self._peer)
         message = self._decode(_MESSAGES, body)
         if message.stop_reason is None and not message.content:
@@ -173,6 +175,8 @@ class MessageParser(ReplyParser):
                 self.finished = True
             case _:
                 if event.error or kind == "error":
+                    from kaa.llm.server_errors import failure_of_event  # lazy: few requests fail
+
                     raise failure_of_event(reply_json.decode_any(data), self._peer)
                 # `ping`, and events that are still to be invented.
 

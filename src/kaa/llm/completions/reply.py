@@ -11,7 +11,7 @@ from kaa.core.messages import Json, StopReason, Usage
 from kaa.core.provider import BlockEnd, CallChunkStart, StreamDone, TextChunk, ThinkingChunk
 from kaa.llm import reply_json
 from kaa.llm.completions.reasoning_details import ReasoningDetails
-from kaa.llm.failures import ended_early, failure_of_event, malformed, refused_answer
+from kaa.llm.failures import ended_early, malformed, refused_answer
 from kaa.llm.http.streaming import ReplyParser
 from kaa.llm.reported_cost import ReportedCost
 from kaa.llm.wire import Peer
@@ -156,6 +156,8 @@ class CompletionParser(ReplyParser):
     def _take(self, data: bytes, kind: str = "") -> None:
         chunk = self._decode(_DECODER, data)
         if chunk.error or kind == "error" or chunk.object == "error":
+            from kaa.llm.server_errors import failure_of_event  # lazy: few requests fail
+
             raise failure_of_event(reply_json.decode_any(data), self._peer)
         self._report(chunk.id, chunk.model, _usage(chunk.usage) if chunk.usage else None)
         for choice in chunk.choices or ():
@@ -172,6 +174,8 @@ class CompletionParser(ReplyParser):
         if reason == "content_filter":
             raise refused_answer("its content filter stopped it", self._peer)
         if reason in _BROKEN_OFF:
+            from kaa.llm.server_errors import failure_of_event  # lazy: few requests fail
+
             raise failure_of_event(f"the answer was broken off: {reason}", self._peer)
         self._finish_reason = reason
 

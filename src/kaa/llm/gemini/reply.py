@@ -11,7 +11,7 @@ import msgspec
 from kaa.core.messages import Json, StopReason, Usage
 from kaa.core.provider import BlockEnd, CallChunkStart, StreamDone, TextChunk, ThinkingChunk
 from kaa.llm import reply_json
-from kaa.llm.failures import broken_off, ended_early, failure_of_event, malformed, refused_answer
+from kaa.llm.failures import broken_off, ended_early, malformed, refused_answer
 from kaa.llm.http.streaming import ReplyParser
 from kaa.llm.wire import Peer
 
@@ -144,6 +144,8 @@ class GeminiParser(ReplyParser):
         chunks = self._decode(_CHUNKS, data) if data.startswith(b"[") else (self._decode(_CHUNK, data),)
         for chunk in chunks:
             if chunk.error:
+                from kaa.llm.server_errors import failure_of_event  # lazy: few requests fail
+
                 raise failure_of_event({"error": chunk.error}, self._peer)
             self._inform(chunk)
             if chunk.prompt_feedback is not None:
@@ -209,6 +211,8 @@ class GeminiParser(ReplyParser):
         if reason in _WITHHELD:
             raise refused_answer(f"{_WITHHELD[reason]}, {reason}{said}", self._peer)
         if reason in _REFUSED:
+            from kaa.llm.server_errors import failure_of_event  # lazy: few requests fail
+
             raise failure_of_event({"status": _REFUSED[reason], "message": f"{reason}{said}"}, self._peer)
         if reason in _BROKEN_OFF:
             raise broken_off(f"{_BROKEN_OFF[reason]}, {reason}{said}", self._peer)

@@ -12,7 +12,7 @@ from kaa.core.messages import Usage
 from kaa.core.provider import ReplyInfo, StreamEvent
 from kaa.llm import reply_json
 from kaa.llm.deltas import DeltaBuffer
-from kaa.llm.failures import failure_of_response, malformed
+from kaa.llm.failures import malformed
 from kaa.llm.http.sse import SseDecoder, SseEvent
 from kaa.llm.http.transport import HttpRequest, HttpResponse, Transport
 from kaa.llm.wire import Peer
@@ -106,6 +106,8 @@ async def stream_reply(
     """
     async with transport.send(request) as response:
         if response.status != 200:
+            from kaa.llm.server_errors import failure_of_response  # lazy: few requests fail
+
             raise failure_of_response(response.status, response.headers, await _beginning(response), peer)
         try:
             body = response.chunks()

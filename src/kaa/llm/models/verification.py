@@ -21,11 +21,11 @@ from kaa.core.errors import (
 from kaa.core.messages import UserMessage
 from kaa.core.provider import Request
 from kaa.llm.auth.errors import LoginError
-from kaa.llm.failures import failure_of_response
 from kaa.llm.http.transport import Transport
 from kaa.llm.models.adapters import create_provider
 from kaa.llm.models.model_list import has_list, list_request
 from kaa.llm.models.resolved import ResolvedModel
+from kaa.llm.server_errors import failure_of_response
 from kaa.llm.wire import Endpoint, peer_of
 
 KeyState = Literal["works", "refused", "expired", "unreachable", "unverified"]

@@ -11,7 +11,7 @@ import msgspec
 from kaa.core.messages import Json, StopReason
 from kaa.core.provider import BlockEnd, CallChunkStart, StreamDone
 from kaa.llm import reply_json
-from kaa.llm.failures import ended_early, failure_of_event, malformed, refused_answer
+from kaa.llm.failures import ended_early, malformed, refused_answer
 from kaa.llm.http.streaming import ReplyParser
 from kaa.llm.responses.events import EVENTS, ITEMS, RESPONSES, OutputItem, ResponsesEvent, ResponseState, arguments_text
 from kaa.llm.responses.items import ItemKind, OpenItem, OpenItems, kind_of
@@ -52,6 +52,8 @@ class ResponseParser(ReplyParser):
         """See `ReplyParser`."""
         response = self._decode(RESPONSES, body)
         if response.error:
+            from kaa.llm.server_errors import failure_of_event  # lazy: few requests fail
+
             raise failure_of_event(reply_json.decode_any(body), self._peer)
         if response.status is None and not response.output:
             raise malformed("something other than a model's answer", body, self._peer)
@@ -86,6 +88,8 @@ class ResponseParser(ReplyParser):
         elif kind in _ENDINGS:
             self._conclude(event.response or ResponseState(), kind)
         elif event.error or kind == "error":
+            from kaa.llm.server_errors import failure_of_event  # lazy: few requests fail
+
             raise failure_of_event(reply_json.decode_any(data), self._peer)
         elif event.response is not None:
             self._inform(event.response)
@@ -189,6 +193,8 @@ class ResponseParser(ReplyParser):
         self._inform(response)
         status = response.status or kind.rpartition(".")[2]
         if response.error or status in ("failed", "cancelled"):
+            from kaa.llm.server_errors import failure_of_event  # lazy: few requests fail
+
             raise failure_of_event(response.error or f"the answer was broken off: {status}", self._peer)
         if not kind and status in ("in_progress", "queued"):
             return  # which is no end

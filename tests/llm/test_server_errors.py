@@ -17,8 +17,8 @@ from kaa.core.errors import (
     RequestTooLargeError,
 )
 from kaa.core.messages import Json
-from kaa.llm.failures import failure_of_event, failure_of_response
 from kaa.llm.http.transport import Headers
+from kaa.llm.server_errors import failure_of_event, failure_of_response
 from kaa.llm.wire import Peer
 
 _KEY = "k3y-that-must-stay-secret"
