@@ -306,6 +306,18 @@ class TestCode:
         assert self.planted(kaa) == []
         assert "json.py" in said  # it sees the project
 
+    def test_a_package_runner_can_keep_what_it_installs(self, kaa: Kaa, model: ModelServer) -> None:
+        """`uvx`, `pipx` and others make folders in the home before anything else."""
+        programs = kaa.home.parent / "programs"
+        programs.mkdir()
+        words = " ".join(f"'{word}'" for word in (sys.executable, *entry(kaa)["args"]))
+        folders = '"$UV_TOOL_DIR" "$UV_CACHE_DIR" "$PIPX_HOME" "$PIPX_MAN_DIR" "$DENO_DIR" "$YARN_GLOBAL_FOLDER"'
+        (programs / "uvx").write_text(f"#!/bin/sh\nset -eu\nmkdir -p {folders}\nexec {words}\n")
+        (programs / "uvx").chmod(0o755)
+        write(kaa.home / "mcp.json", own={"command": str(programs / "uvx"), "args": ["server"]})
+
+        assert "hello" in use(kaa, model, "own", text="hello")
+
     def test_a_package_runner_takes_nothing_of_the_project(self, kaa: Kaa, model: ModelServer) -> None:
         """The runner is like npx: it prefers a program in `node_modules/.bin` where it starts, or above."""
         programs = kaa.home.parent / "programs"

@@ -37,8 +37,25 @@ _NODE_VERSION = re.compile(r"Node\.js v[\d.]+")
 _ERROR = re.compile(r"(?:Uncaught )?\w*Error\b.*: .+")
 _PYTHON = re.compile(r"python3?[\d.]*")
 _IGNORES_VARIABLES = re.compile(r"-[A-Za-z]*[EI][A-Za-z]*")
-# Where package runners keep what they fetched.
-_CACHES = ("npm_config_cache", "UV_CACHE_DIR", "XDG_CACHE_HOME", "PIP_CACHE_DIR", "BUN_INSTALL_CACHE_DIR")
+# Where package runners keep what they fetched, below the server's own folder. Their usual places cannot be written.
+_CACHES = {
+    "XDG_CACHE_HOME": "cache",
+    "npm_config_cache": "cache",
+    "UV_CACHE_DIR": "cache",
+    "PIP_CACHE_DIR": "cache",
+    "BUN_INSTALL_CACHE_DIR": "cache",
+    "DENO_DIR": "cache/deno",
+    "YARN_CACHE_FOLDER": "cache/yarn",
+    "YARN_GLOBAL_FOLDER": "cache/yarn",
+    "pnpm_config_store_dir": "cache/pnpm",
+    "GOCACHE": "cache/go-build",
+    "GOMODCACHE": "cache/go-mod",
+    "UV_TOOL_DIR": "cache/uv-tools",
+    "UV_TOOL_BIN_DIR": "cache/bin",
+    "PIPX_HOME": "cache/pipx",
+    "PIPX_BIN_DIR": "cache/bin",
+    "PIPX_MAN_DIR": "cache/man",
+}
 
 
 class ServerProcess:
@@ -147,7 +164,7 @@ async def start_program(
             access=permissions.project,
             hosts=permissions.hosts,
             variables={"PYTHONPYCACHEPREFIX": compiled}
-            | {name: str(Path(data) / "cache") for name in _CACHES}
+            | {name: str(Path(data) / folder) for name, folder in _CACHES.items()}
             | dict(line.variables),
             private=(str(place.home.path),),
             hidden=(sandbox := place.sandbox()).hidden,
