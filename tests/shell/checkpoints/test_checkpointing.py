@@ -262,6 +262,43 @@ def test_files_in_other_writable_directories_are_covered(scene: Scene, tier: str
     assert [(path.name, path.read_text()) for path in notes.iterdir()] == [("n", "one\n")]
 
 
+def test_files_in_a_directory_that_is_not_added_any_more_are_kept_and_named(
+    scene: Scene, tier: str, tmp_path: Path
+) -> None:
+    if tier == "none":
+        pytest.skip("nothing confines commands on this machine: kaa doctor says why")
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "n").write_text("one\n")
+
+    async def note(conversation: Conversation) -> None:
+        await conversation.submit("note it")
+
+    script = [bash(f"echo two > {notes}/n; echo x > {notes}/m"), say("Done.")]
+    scene.play(script, note, sandbox=SandboxOptions(writable=(str(notes),)))
+    said = scene.play([], undone, session=ContinueSession())
+
+    assert sorted(said) == [
+        f"kept {notes}/{name}: its folder may not be written by this kaa: add it with --add-dir" for name in "mn"
+    ]
+    assert (notes / "n").read_text() == "two\n"
+
+
+def test_a_file_that_the_user_deleted_is_not_created_again(scene: Scene) -> None:
+    async def act(conversation: Conversation) -> list[str]:
+        await conversation.submit("make it")
+        (scene.project / "made").unlink()
+        await undone(conversation)
+        said = (await conversation.navigation.redo()).splitlines()
+        assert not (scene.project / "made").exists()
+        return said
+
+    said = scene.play([bash("echo x > made; echo y > other"), say("Done.")], act)
+
+    assert "created other" in said
+    assert any("made" in line and "deleted by someone else" in line for line in said)
+
+
 def test_going_back_without_the_files_is_known_when_they_follow(scene: Scene) -> None:
     async def act(conversation: Conversation) -> list[str]:
         await conversation.submit("one")

@@ -22,7 +22,7 @@ Requests, each with an `id` that its answers repeat. Answers may come in between
     {"id", "changes": number}, body: {"changes": [[path, before, after], ...], "uncovered": {rule: count}}
     {"id", "announce": {"files", "bytes"}}          to begin, where that is at least announce_bytes, unless it is 0
     {"id", "noted": what the path is called here, or ""}
-    {"id", "states": [...]}
+    {"id", "states": [...], "outside": [path, ...]}  the paths in no directory that may be written: they may be there
     {"id", "kept", "generated": [directory, ...]}    to keeps: would be, but for directories that programs make again
     {"id"}                                          to hold
     {"id", "results": [null, "" or a text, ...], "remarks": [text, ...]}

@@ -68,6 +68,10 @@ class Roots:
             return ""
         return next((start for start in self.starts if start and _is_in(path, start)), "/")
 
+    def is_outside(self, path: str) -> bool:
+        """Whether a path is in none of these directories."""
+        return self.start_of(path) not in self._roots
+
     def name_of(self, path: str) -> str | None:
         """What a real path is called here; None if it is in none of these, or is one."""
         for start, root in self._roots.items():

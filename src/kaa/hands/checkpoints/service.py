@@ -122,8 +122,9 @@ class _Service:
             case "collect":
                 self._send_changes(self._tracker.collect())
             case "look":
-                states = self._tracker.states(texts(frame.header, "paths"))
-                self._send({"states": [row_of(state) for state in states]})
+                paths = texts(frame.header, "paths")
+                states = [row_of(state) for state in self._tracker.states(paths)]
+                self._send({"states": states, "outside": [*filter(self._tracker.roots.is_outside, paths)]})
             case "keeps":
                 given = texts(frame.header, "patterns")
                 patterns = [path if path.startswith("/") else f"./{path}" for path in given]

@@ -24,6 +24,7 @@ from kaa.workspace.checkpoints.contract import (
     RestoreResult,
 )
 
+_DELETED = "deleted by someone else"
 _MANY_PATHS = 1_000  # fewer are put back before anybody reads of it
 
 
@@ -43,6 +44,8 @@ class FileTravel:
         self._recorder = recorder
         self._turns = turns
         self._entries = CheckpointEntries(store)
+        self._deleted: set[str] = set()  # by our restores
+        self._deleted_by_others: set[str] = set()  # before a restore would have deleted them
 
     async def preview(self, target_entry_id: str | None) -> RestorePlan:
         """What would happen to files if they were made what they were after an entry. Touches nothing.
@@ -65,7 +68,8 @@ class FileTravel:
             plan = await self._turns.required().preview(undo, redo)
         except MissingCheckpointError as error:
             raise CommandError(str(error)) from error
-        return msgspec.structs.replace(plan, gaps=gaps)
+        others = {step.path for step in plan.steps if step.action == "create"} & self._deleted_by_others
+        return msgspec.structs.replace(plan.leaving_out(sorted(others), _DELETED), gaps=gaps)
 
     async def since_start(self) -> SessionChanges:
         """What the session did to files on the way from its first entry to where it is.
@@ -95,12 +99,17 @@ class FileTravel:
             CommandError: checkpoints are off, or a content is no longer kept.
             OSError: the project cannot be touched.
         """
+        self._deleted_by_others |= {path for path in plan.gone if path not in self._deleted}
         if plan.is_empty:
             return RestoreResult()
         try:
-            return await self._turns.required().restore(plan, self._tell_progress)
+            result = await self._turns.required().restore(plan, self._tell_progress)
         except MissingCheckpointError as error:
             raise CommandError(str(error)) from error
+        deleted = {step.path for step in result.done if step.action == "delete"}
+        self._deleted |= deleted
+        self._deleted_by_others -= deleted
+        return result
 
     async def rewind(self, plan: RestorePlan, entry_id: str | None) -> RestoreResult:
         """Carry out a plan without the conversation, and note where files are now.
@@ -117,7 +126,7 @@ class FileTravel:
             SessionWriteError: the session can no longer be written.
         """
         if plan.is_empty:
-            return RestoreResult()
+            return await self.restore(plan)
         checkpoints = self._turns.required()
         undo, redo = self._entries.way(self._leaf_id, entry_id)
         try:

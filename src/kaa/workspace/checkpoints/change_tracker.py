@@ -118,15 +118,17 @@ class ChangeTracker:
         return await self._read(answer)
 
     async def states(self, paths: Sequence[str]) -> dict[str, FileState | None]:
-        """What is at some paths now. Raises as `looked` does."""
+        """What is at some paths now, but for those that cannot be looked at. Raises as `looked` does."""
         link = await self.looked()
         found: dict[str, FileState | None] = {}
         for start in range(0, len(paths), _LOOK_AT_ONCE):
             part = paths[start : start + _LOOK_AT_ONCE]
-            rows = parse((await link.ask({"op": "look", "paths": part})).header, States).states
-            if len(rows) != len(part):
+            seen = parse((await link.ask({"op": "look", "paths": part})).header, States)
+            if len(seen.states) != len(part):
                 raise WorkspaceUnavailableError("The process for checkpoints sent what cannot be understood.")
-            found.update(zip(part, map(state_of, rows), strict=True))
+            found |= {
+                path: state_of(row) for path, row in zip(part, seen.states, strict=True) if path not in seen.outside
+            }
         return found
 
     async def close(self) -> None:

@@ -137,6 +137,7 @@ class RestorePlan(msgspec.Struct, frozen=True):
         uncovered: sentences that say what checkpoints of this project leave out, by which rule.
         gaps: sentences that say of which turns no checkpoint was taken, and why: their changes stay.
         moves: what is carried out, directories too.
+        gone: what would have to be deleted, and is not there already.
     """
 
     steps: tuple[FileStep, ...] = ()
@@ -144,6 +145,7 @@ class RestorePlan(msgspec.Struct, frozen=True):
     uncovered: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
     moves: tuple[FileMove, ...] = ()
+    gone: tuple[str, ...] = ()
 
     @property
     def uncertain(self) -> tuple[str, ...]:

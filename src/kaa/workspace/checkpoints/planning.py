@@ -23,6 +23,7 @@ from kaa.workspace.checkpoints.contract import (
 )
 
 _NOT_KEPT = "its content was not kept, as it is too large or no regular file"
+_OUTSIDE = "its folder may not be written by this kaa: add it with --add-dir"
 _BETWEEN = "changed by someone else in between"
 # Line by line comparison takes the product of both lengths; above this, lines are only counted.
 _MAX_COMPARED = 4_000_000
@@ -62,17 +63,23 @@ class Way:
         """What there is to do.
 
         Args:
-            now: what is at each path of `moves`.
+            now: what is at each path of `moves`; without those that cannot be looked at.
             content: gives that of a file or symlink.
             uncovered: for people, as `RestorePlan` has it.
 
         Raises:
             MissingCheckpointError: `content` does.
         """
-        moves, conflicts = [], []
+        moves, conflicts, gone = [], [], []
         for move in self.moves:
+            if move.path not in now:
+                if not comes_or_goes_as_directory(move.expected, move.target):
+                    conflicts.append(FileConflict(move.path, _OUTSIDE))
+                continue
             state = now[move.path]
             if is_same(state, move.target):
+                if state is None:
+                    gone.append(move.path)
                 continue
             if move.path not in self.broken and (_is_halfway(move, state) or _is_reduced(state, move)):
                 moves.append(FileMove(move.path, state, move.target))  # a restore was killed there, or left it so
@@ -87,14 +94,14 @@ class Way:
             for move in moves
             if not comes_or_goes_as_directory(move.expected, move.target)
         )
-        return RestorePlan(steps, tuple(conflicts), tuple(uncovered), moves=tuple(moves))
+        return RestorePlan(steps, tuple(conflicts), tuple(uncovered), moves=tuple(moves), gone=tuple(gone))
 
     def differences(
         self, now: Mapping[str, FileState | None], content: Callable[[FileState], bytes]
     ) -> tuple[FileDifference, ...]:
         """What the way makes of files; `now` and `content` as for `plan`."""
         return tuple(
-            self._difference(move, now[move.path], content)
+            self._difference(move, now, content)
             for move in self.moves
             if not comes_or_goes_as_directory(move.expected, move.target)
         )
@@ -116,10 +123,13 @@ class Way:
         self._moves[path] = FileMove(path, known.expected if known is not None else start, end)
 
     def _difference(
-        self, move: FileMove, now: FileState | None, content: Callable[[FileState], bytes]
+        self, move: FileMove, states: Mapping[str, FileState | None], content: Callable[[FileState], bytes]
     ) -> FileDifference:
         remarks = [self.broken.get(move.path, "")]
-        if not is_same(now, move.target) and not (_is_other(now) or _is_other(move.target)):
+        now = states.get(move.path)
+        if move.path not in states:
+            remarks.append(_OUTSIDE)
+        elif not is_same(now, move.target) and not (_is_other(now) or _is_other(move.target)):
             remarks.append(f"{'deleted' if now is None else 'changed'} since by someone else")
         contents: list[bytes | None] = []
         for state in (move.expected, move.target):

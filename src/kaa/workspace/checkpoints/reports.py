@@ -44,9 +44,10 @@ class Noted(msgspec.Struct, frozen=True):
 
 
 class States(msgspec.Struct, frozen=True):
-    """The header of an answer to `look`."""
+    """The header of an answer to `look`. `outside`: the paths that cannot be looked at."""
 
     states: tuple[StateRow | None, ...]
+    outside: frozenset[str] = frozenset()
 
 
 class Restored(msgspec.Struct, frozen=True):
