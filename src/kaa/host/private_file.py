@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from kaa.host import regular_files
+
 _PRIVATE_FILE = 0o600
 _PRIVATE_FOLDER = 0o700
 _OF_OTHERS = 0o077
@@ -77,7 +79,7 @@ class PrivateFile:
         except OSError as error:
             raise self._not_written(error) from error
         try:
-            fcntl.flock(folder, fcntl.LOCK_EX)
+            regular_files.lock(folder, fcntl.LOCK_EX)
             self._clear_away()
             yield self.read()
             os.fsync(folder)

@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from kaa.host import regular_files
+
 _PRIVATE_FOLDER = 0o700
 _PRIVATE_SOCKET = 0o600
 _OF_OTHERS = 0o077
@@ -189,7 +191,7 @@ class PrivateSockets:
                     " if nobody else put something there, run  chmod 700  on it; otherwise remove it"
                 )
             if exclusively:
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                regular_files.lock(descriptor, fcntl.LOCK_EX)
             yield descriptor
         finally:
             os.close(descriptor)

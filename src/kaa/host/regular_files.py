@@ -1,8 +1,15 @@
-"""Opens files of kaa's own home only if they are regular files: a named pipe would make kaa wait for its writer."""
+"""Opens and locks files of kaa's own home, whatever it lies on.
+
+A named pipe would make kaa wait for its writer. Some file systems have no locks: what only saves work goes on there.
+"""
 
 import errno
+import fcntl
 import os
 import stat
+from typing import Final
+
+_NO_LOCKS: Final = frozenset({errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
 
 
 def regular(path: str, flags: int) -> int:
@@ -41,6 +48,26 @@ def read_regular(path: "str | os.PathLike[str]") -> bytes:
     """
     with open(path, "rb", opener=regular) as file:
         return file.read()
+
+
+def lock(descriptor: int, how: int) -> bool:
+    """Lock an open file as flock(2) does. Returns False if its file system has no locks.
+
+    Args:
+        descriptor: of the file.
+        how: `fcntl.LOCK_SH` or `fcntl.LOCK_EX`, and `fcntl.LOCK_NB` to not wait.
+
+    Raises:
+        BlockingIOError: somebody else has the lock, with `LOCK_NB`.
+        OSError: the system failed.
+    """
+    try:
+        fcntl.flock(descriptor, how)
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        return False
+    return True
 
 
 def _refused(what: str, path: str) -> OSError:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kaa.core.messages import Json
+from kaa.host import regular_files
 from kaa.host.regular_files import read_regular
 from kaa.llm.jsonc import JsoncError
 from kaa.shell.settings import SettingsError
@@ -76,7 +77,7 @@ def _locked(folder: Path) -> Iterator[None]:
     """Keep other kaas from changing what is in a folder; afterwards the disk has what was done."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        regular_files.lock(descriptor, fcntl.LOCK_EX)
         yield
         os.fsync(descriptor)
     finally:

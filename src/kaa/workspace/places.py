@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
+from kaa.host import regular_files
+
 _MODE = 0o700
 _COMMANDS, _KERNEL = "commands", "kernel"  # who uses a temporary directory
 _MAX_NAME_CHARACTERS = 200  # file systems allow 255 bytes
@@ -192,7 +194,7 @@ def _locked(path: str, parent: int | None = None) -> int:
     """A descriptor that keeps others from sweeping the directory as long as it is open."""
     descriptor = _opened(path, parent)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        regular_files.lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(descriptor)
         raise
@@ -236,8 +238,9 @@ def _is_kept(name: str, directory: int) -> bool:
 def _sweep(directory: int) -> None:
     for name in [name for name in os.listdir(directory) if not _is_kept(name, directory)][:_SWEPT_AT_ONCE]:
         with contextlib.suppress(OSError):  # in use, or swept by another kaa
-            lock = _locked(name, directory)
+            lock = _opened(name, directory)
             try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # without locks, nobody knows whether it is in use
                 _remove(name, directory)
             finally:
                 os.close(lock)

@@ -1,16 +1,19 @@
 """Finding sessions."""
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
 from kaa.session.entries import MessageEntry
-from kaa.session.errors import SessionBusyError, SessionNotFoundError
+from kaa.session.errors import SessionBusyError, SessionError, SessionNotFoundError
 from kaa.session.file.file_store import FileStore
 from kaa.session.library.finding import SessionLibrary, pi_sessions
 from kaa.session.naming import folder_name
+from tests.support.agent_sessions import begun, told, write_agent
 from tests.support.agents import run, say
+from tests.support.full_disk import files_limited_to
 from tests.support.sessions import HEADER, user_entry, write_session
 
 
@@ -228,3 +231,15 @@ def test_sessions_of_other_programs_are_found_by_id_last_and_are_never_the_most_
     ours = stored(root / folder_name("/other"), "01a1-ours", "/other")
     assert library.resolve("01a1") == ours
     assert library.resolve("01a1-p") == theirs
+
+
+def test_a_copy_whose_agents_cannot_be_copied_does_not_stay(root: Path) -> None:
+    source = stored(root / folder_name("/home/u/p"), "source", "/home/u/p")
+    write_agent(source, "scout-aaaaaa", told("k", "Look." * 200))
+    with source.open("a") as file:
+        file.write(json.dumps(begun("b", "a", "scout-aaaaaa", "", "Look.")) + "\n")
+
+    with files_limited_to(source.stat().st_size + 400), pytest.raises(SessionError):
+        SessionLibrary("/home/u/p", root).fork(source)
+
+    assert SessionLibrary("/home/u/p", root).most_recent() == source

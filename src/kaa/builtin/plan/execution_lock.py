@@ -4,6 +4,7 @@ import fcntl
 import os
 
 from kaa.ext.errors import CommandError
+from kaa.host import regular_files
 
 
 class ExecutionLock:
@@ -22,8 +23,8 @@ class ExecutionLock:
         except OSError as error:
             raise CommandError(f"{path} cannot be opened: {error.strerror}") from error
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+            regular_files.lock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
             os.close(self._descriptor)
             raise CommandError(f"another kaa executes {path} already; wait until it is done, or stop it") from error
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from kaa.host import regular_files
 from kaa.host.private_file import PrivateFile, PrivateFileError
 from kaa.llm.former_names import by_current_name
 
@@ -70,7 +71,7 @@ class AuthFile:
         except OSError as error:
             raise PrivateFileError(f"{lock} cannot be written ({error.strerror})") from error
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            regular_files.lock(descriptor, fcntl.LOCK_EX)
             yield
         finally:
             os.close(descriptor)

@@ -15,6 +15,7 @@ from kaa.session.export.selection import ExportSelection
 from kaa.session.export.source import SnapshotFile
 from kaa.session.file.append_file import PRIVATE_FILE, create_private_folders
 from kaa.session.file.jsonl import encode_line
+from kaa.session.file.new_name import give_new_name
 from kaa.session.naming import new_session_id
 
 _ALL = ExportSelection(all_branches=True)
@@ -60,7 +61,7 @@ def _write(target: Path, lines: Iterable[bytes]) -> None:
             with open(descriptor, "wb") as file:
                 file.writelines(lines)
             with contextlib.suppress(FileExistsError):
-                os.link(unfinished, target)  # unlike a rename, never replaces what is there
+                give_new_name(unfinished, target)
         finally:
             unfinished.unlink(missing_ok=True)
     except OSError as error:

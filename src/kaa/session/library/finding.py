@@ -81,14 +81,12 @@ class SessionLibrary:
         Raises:
             SessionError: the source cannot be read, or the copy cannot be written.
         """
-        from kaa.session.library.agents import copy_agents  # lazy, both: few sessions are copies
-        from kaa.session.library.copying import copy_everything
+        from kaa.session.library.copying import copy_everything  # lazy: few sessions are copies
 
         header = new_header(self._cwd, str(source.absolute()))
         path = self._path(header)
         copy_everything(source, header, path)
-        copy_agents(source, path)
-        return FileStore.open(path)
+        return _opened_copy(source, path)
 
     def fork_path(self, source: Path, entry_id: str | None = None, *, inclusive: bool = True) -> FileStore:
         """Go on in a copy of what leads to an entry, made for this project. See `copy_path`.
@@ -96,16 +94,14 @@ class SessionLibrary:
         Raises:
             SessionError: the source cannot be read or has no such entry, or the copy cannot be written.
         """
-        from kaa.session.library.agents import copy_agents  # lazy, as above
-        from kaa.session.library.copying import copy_path
+        from kaa.session.library.copying import copy_path  # lazy, as above
 
         header = new_header(self._cwd, str(source.absolute()))
         path = self._path(header)
         is_copied = copy_path(source, header, path, entry_id, inclusive=inclusive)
         if not is_copied:
             return FileStore.create(path, header)
-        copy_agents(source, path)
-        return FileStore.open(path)
+        return _opened_copy(source, path)
 
     def most_recent(self) -> Path | None:
         """The session of this project that was written last; None if there is none."""
@@ -160,6 +156,19 @@ class SessionLibrary:
         if not header.cwd:
             return not self._is_shared
         return is_same_directory(header.cwd, self._cwd)
+
+
+def _opened_copy(source: Path, copy: Path) -> FileStore:
+    """Copy the agents, too, and open the copy. What fails leaves nothing that `most_recent` would go on with."""
+    from kaa.session.library.agents import copy_agents  # lazy: few sessions are copies
+
+    try:
+        copy_agents(source, copy)
+        return FileStore.open(copy)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            copy.unlink(missing_ok=True)
+        raise
 
 
 def _session_files(folder: Path) -> list[_File]:

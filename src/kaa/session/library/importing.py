@@ -13,6 +13,7 @@ from kaa.session.errors import SessionWriteError
 from kaa.session.export.source import SnapshotFile
 from kaa.session.file.append_file import PRIVATE_FILE, create_private_folders
 from kaa.session.file.jsonl import encode_line
+from kaa.session.file.new_name import give_new_name
 from kaa.session.library.agents import copy_agents
 from kaa.session.naming import file_name, is_session_id, iso_timestamp, new_session_id, unix_milliseconds
 
@@ -84,7 +85,7 @@ def import_session(source: Path, folder_of: Callable[[str], Path], cwd: str) -> 
                 header = msgspec.structs.replace(header, id=new_session_id())
                 path = _place(folder, header)
                 _copy(snapshot, header, copy)
-            os.link(copy, path)  # unlike a rename, never replaces what is there
+            give_new_name(copy, path)
         except OSError as error:
             raise SessionWriteError.because(path, error) from error
         finally:

@@ -12,12 +12,12 @@ from kaa.session.entries import SessionHeader
 from kaa.session.errors import RestoreError
 from kaa.session.file.append_file import create_private_folders
 from kaa.session.file.file_store import HEADER_BYTES, find_header
+from kaa.session.file.new_name import give_new_name
 from kaa.session.library.trash import Trash, companions, trash_for
 from kaa.session.naming import folder_name
 
 _SUFFIX = ".jsonl"
 _LONGEST_NOTE_BYTES = 64 * 1024
-_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EXDEV, errno.EMLINK, errno.ENOSYS}
 
 
 class Trashed(NamedTuple):
@@ -133,18 +133,11 @@ def _belonging(trashed: Trashed, beside: Path) -> Path | None:
 def _move(path: Path, target: Path) -> None:
     """Move a file, and never replace another one."""
     try:
-        os.link(path, target, follow_symlinks=False)
-    except OSError as error:
-        if _is_same(path, target):
-            path.unlink()  # moved before, but for this
-            return
-        if error.errno not in _NO_LINKS:
+        give_new_name(path, target)
+    except OSError:
+        if not _is_same(path, target):
             raise
-        if os.path.lexists(target):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from error
-        path.rename(target)
-    else:
-        path.unlink()
+        path.unlink()  # moved before, but for this
 
 
 def _is_same(path: Path, target: Path) -> bool:

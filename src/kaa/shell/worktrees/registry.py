@@ -1,7 +1,6 @@
 """The worktrees of a project: where they are, and what is known of each."""
 
 import asyncio
-import errno
 import fcntl
 import hashlib
 import os
@@ -11,6 +10,8 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import msgspec
+
+from kaa.host import regular_files
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 _NOT_IN_FOLDERS = re.compile(r"[^A-Za-z0-9._-]+")
@@ -171,12 +172,9 @@ class WorktreeRegistry:
 def _is_locked(descriptor: int) -> bool:
     """Lock an open folder; False if somebody else has it. A file system without locks locks nothing."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        regular_files.lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError as error:
-        if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS):
-            raise
     return True
 
 

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from kaa.host import regular_files
 from kaa.host.regular_files import regular
 from kaa.workspace.checkpoints.contract import StateRow
 from kaa.workspace.checkpoints.packs import write_all
@@ -72,7 +73,7 @@ class Manifests:
         self.own = f"{_prefix(root)}{os.urandom(8).hex()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         self._descriptor = os.open(self._path(self.own), flags, _MODE)
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        regular_files.lock(self._descriptor, fcntl.LOCK_EX)
         try:
             write_all(self._descriptor, known, self._path(self.own))
         except OSError:

@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from kaa.host import regular_files
 from kaa.host.regular_files import regular
 from kaa.workspace.checkpoints.contract import ChangeSet, CheckpointLimits, FileState, MissingCheckpointError
 from kaa.workspace.checkpoints.manifests import Manifests
@@ -77,7 +78,7 @@ class Store:
             os.makedirs(path, _MODE, exist_ok=True)
         os.chmod(folder, _MODE)
         self._lock = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
-        fcntl.flock(self._lock, fcntl.LOCK_SH)
+        regular_files.lock(self._lock, fcntl.LOCK_SH)
         self._restore = -1
         self._restore_token = ""
         self.packs = Packs(os.path.join(folder, "packs"))
@@ -160,7 +161,7 @@ class Store:
         """
         path = self._path("restores", token)
         self._restore = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE_MODE)
-        fcntl.flock(self._restore, fcntl.LOCK_EX)
+        regular_files.lock(self._restore, fcntl.LOCK_EX)
         self._restore_token = token
         note = msgspec.to_builtins(_Restore(session_id, directories))
         try:
@@ -228,7 +229,9 @@ class Store:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            fcntl.flock(self._lock, fcntl.LOCK_SH)  # flock(2): one that is asked for in vain takes the other away
+            regular_files.lock(
+                self._lock, fcntl.LOCK_SH
+            )  # flock(2): one that is asked for in vain takes the other away
             return 0
         try:
             return self._prune(oldest_allowed, limit if size <= limit else round(limit * _LEFT_OF_LIMIT))
