@@ -34,6 +34,7 @@ BlockedKind: TypeAlias = Literal[
 ]
 
 _OUTSIDE = "(Allow it outside the sandbox, or do it yourself.)"
+_BY_TOOL = "(The tools write and edit ask the user about it.)"
 
 _IN_TMP = {
     "write": "Writing to {what} is blocked: it belongs to the user. Use another name, in $TMPDIR.",
@@ -91,7 +92,8 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     def text(self) -> str:
         """What was blocked, and what would allow it: for the model and the user."""
         if not self.kept_as:
-            return visible(f"{self._reason} {_OUTSIDE}" if self.kind == "protected" else self._reason)
+            way = "" if self.kind != "protected" else f" {_BY_TOOL if self.what else _OUTSIDE}"
+            return visible(f"{self._reason}{way}")
         return visible(
             f"{self._reason} It was moved to {self.kept_as}. ({self.way_back} puts it back, outside the sandbox.)"
         )

@@ -53,7 +53,7 @@ def test_a_blocked_write_is_told_although_the_command_ended_well(kaa: Kaa, comma
 
     assert lines == [
         f"[sandbox] Writing {kaa.project}/.envrc is blocked: other programs execute or obey it."
-        " (Allow it outside the sandbox, or do it yourself.)"
+        " (The tools write and edit ask the user about it.)"
     ]
     assert finished.code == 0  # information: the command itself ended well
     assert (kaa.project / ".envrc").read_text() == "canary\n"
@@ -97,7 +97,7 @@ def test_git_s_configuration_stays_as_it_was_and_the_model_learns_why(kaa: Kaa) 
 
     assert line == (
         f"[sandbox] Writing {kaa.project}/.git/config is blocked: git executes what its configuration and hooks say."
-        " (Allow it outside the sandbox, or do it yourself.)"
+        " (The tools write and edit ask the user about it.)"
     )
     assert finished.code == 0
     assert (kaa.project / ".git" / "config").read_bytes() == before

@@ -1222,6 +1222,18 @@ class TestAfter:
         assert (stage.person.questions, stage.ran) == ([], [("./release.sh", None)])
         assert end.reason == "denied"
 
+    def test_of_a_protected_file_that_exists_the_model_learns_which_tool_asks(self) -> None:
+        stage = Stage(policy="auto")
+        hook = f"{ROOT}/.git/hooks/pre-commit"
+        stage.blocks = lambda _c, _p: [{"kind": "protected", "what": hook}]
+
+        end = stage.commands("printf x > .git/hooks/pre-commit")
+
+        assert results(end)[0].text == (
+            "ran\nUse write or edit for this file now: the user is asked, and sees the content."
+        )
+        assert end.denials == (f"bash: only the tools write and edit may change this, after a question: {hook}",)
+
     def test_no_command_is_offered_to_reach_other_processes(self) -> None:
         stage = Stage(policy="auto")
         stage.blocks = lambda _c, _p: [{"kind": "process", "what": "7"}]

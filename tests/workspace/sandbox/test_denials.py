@@ -208,7 +208,7 @@ def test_git_s_configuration_is_named_from_a_subdirectory_and_says_what_can_be_d
 
     assert blocked == Blocked("protected", str(tmp_path / ".git" / "config"))
     assert "git executes what its configuration and hooks say" in blocked.text
-    assert "outside the sandbox, or do it yourself" in blocked.text
+    assert "The tools write and edit ask the user" in blocked.text
 
 
 @pytest.mark.parametrize(

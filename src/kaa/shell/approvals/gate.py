@@ -166,7 +166,9 @@ class Gate:
     async def after(self, call: ToolCall, result: ToolResult) -> ToolResult | RunAgain | Refuse | None:
         """Offer to lift what blocked a call; the hook after tools."""
         verdict = await self._after(call, result)
-        if not isinstance(verdict, Refuse) or not (blocked := sentences(blocked_in(result.details).blocked)):
+        if not isinstance(verdict, Refuse) or verdict.appended is not None:
+            return verdict
+        if not (blocked := sentences(blocked_in(result.details).blocked)):
             return verdict
         text = "".join(part.text for part in result.content if isinstance(part, TextContent))
         rest = verdict.reason.removeprefix(" ".join(blocked)).lstrip()
@@ -195,7 +197,8 @@ class Gate:
         if examined.risk == "command":
             objection, escalations = self._offered(examined, blocked, escalations, had)
             if not escalations:
-                return Refuse(wording.not_offered(objection, blocked), wording.ADVICE)
+                refused = Refuse(wording.not_offered(objection, blocked), wording.ADVICE)
+                return wording.only_by_tool(blocked) or refused
         async with self._questions.turn() as is_stopped:
             if is_stopped:
                 return Refuse(wording.stopped())

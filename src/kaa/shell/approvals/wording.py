@@ -4,11 +4,12 @@ import shlex
 from collections.abc import Sequence
 
 from kaa.builtin.file_paths import is_git_hook
+from kaa.core.hooks import Refuse
 from kaa.ext.escalations import OUTSIDE, Escalation
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.judgement import Doubtful
 from kaa.shell.approvals.rules import Rule
-from kaa.workspace.blocked import Blocked, sentences
+from kaa.workspace.blocked import Blocked, sentences, visible
 
 ADVICE = "Do not try to get there another way; if the task needs it, say so in your answer."
 READ_ONLY = "The mode is read-only: Shift+Tab or /approvals changes it."
@@ -106,9 +107,20 @@ def narrowed(reason: str) -> str:
 def not_offered(objection: str, blocked: Sequence[Blocked] = ()) -> str:
     """A command is not offered to run outside the sandbox. `objection`: why, a sentence without a full stop."""
     way = "The user can type it behind `!`, which runs it with their rights."
-    if any(one.kind == "protected" and one.what for one in blocked):
-        way += " The tools write and edit ask the user about one file, and show its content."
     return " ".join([*sentences(blocked), f"kaa does not offer to run this outside the sandbox: {objection}. {way}"])
+
+
+def only_by_tool(blocked: Sequence[Blocked]) -> Refuse | None:
+    """A command tried to write existing protected files, and nothing else was blocked; None if that is not so.
+
+    The result of the command says what is blocked and why. Its reason for people begins with the way that is open,
+    because notices are cut at the end of a line.
+    """
+    if not all(one.kind == "protected" and one.what and not one.kept_as for one in blocked):
+        return None
+    paths = ", ".join(dict.fromkeys(visible(one.what) for one in blocked))
+    reason = f"only the tools write and edit may change this, after a question: {paths}"
+    return Refuse(reason, appended="Use write or edit for this file now: the user is asked, and sees the content.")
 
 
 def not_together(reason: str, objection: str) -> str:
