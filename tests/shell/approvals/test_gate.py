@@ -1304,7 +1304,7 @@ class TestAfter:
             ("ls '/tmp/a b'", "/tmp/a"),
             ("ls $TMPDIR/x", "$TMPDIR/x"),
             ("ls ${TMPDIR}/x", "${TMPDIR}/x"),
-            ("ls /tmpfile ./tmp/x build/tmp/x ../tmp $TMPDIRS", None),
+            ("ls /tmpfile ./tmp/x build/tmp/x ../tmp '$TMPDIRS'", None),
         ],
     )
     def test_temporary_files_are_not_the_same_outside(self, command: str, warned: str | None) -> None:

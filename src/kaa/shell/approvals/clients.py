@@ -54,12 +54,16 @@ class _Client(NamedTuple):
         refused: options with which it runs or obeys something else, without their dashes.
         before: options that only select what it works with, and may stand before the subcommand; each has a value.
         remote: subcommands behind whose `--` is what runs elsewhere.
+        telling: begins like all words of a call that prints credentials.
+        flags: letters of options without a value, which may be joined.
     """
 
     subcommands: "re.Pattern[str]"
     refused: "re.Pattern[str]" = re.compile("(?!)")
     before: "re.Pattern[str]" = re.compile("(?!)")
     remote: frozenset[str] = frozenset()
+    telling: "re.Pattern[str]" = re.compile("(?!)")
+    flags: str = ""
 
 
 _KUBERNETES = _Client(
@@ -67,28 +71,48 @@ _KUBERNETES = _Client(
         r"(?:annotate|api-resources|api-versions|apply|auth can-i|cluster-info|cordon|create|delete|describe|drain"
         r"|events|exec|explain|get|label|logs|patch|rollout|scale|set|taint|top|uncordon|version|wait)(?: .*)?"
     ),
-    # Another configuration, an editor, kustomize and its plugins, which can be programs.
-    re.compile("kubeconf.*|edit|enable-.*|exec-.*|k|kustomize"),
+    # Another configuration, an editor, kustomize and its plugins, which can be programs; and where the credentials of
+    # the user's configuration go.
+    re.compile(
+        "kubeconf.*|edit|enable-.*|exec-.*|k|kustomize|s|server|certificate-.*|insecure-.*|proxy-url|tls-server-name"
+        "|token|raw"
+    ),
     # Names in the user's own configuration, which commands cannot write.
     re.compile("n|namespace|context|cluster"),
     frozenset({"exec"}),
+    re.compile(r"get .*\bsecrets?\b|create .*\btoken\b"),
+    "AFRfhiqtw",  # `f` has a value, which is then the next word
 )
 _CLIENTS = {
     "aws": _Client(
-        # Not: sessions with a program of their own, what changes the configuration of this machine, and what sends
-        # the files that a template names.
+        # What lists and shows, and copies of s3. Not: what ssm starts here, and credentials.
         re.compile(
-            r"configure list|(?!configure|cli-dev|cloudformation (?:package|deploy)|ssm|ec2-instance-connect"
-            r"|codeartifact|ecs execute|emr |eks update)[a-z0-9-]+ [a-z0-9-]+.*"
+            r"configure list|s3 (?:cp|ls|sync)(?: .*)?|logs tail(?: .*)?|dynamodb (?:query|scan)"
+            r"|(?!ssm )[a-z0-9-]+ (?:wait [a-z0-9-]+|(?:batch-get|describe|get|head|list|lookup|search)-[a-z0-9-]+)"
+            r"(?: .*)?"
         ),
-        before=re.compile("output|profile|region"),
+        re.compile("endpoint.*|no-v.*|ca-.*|cli-.*"),
+        re.compile("output|profile|region"),
+        telling=re.compile(
+            r"(?!sts get-access-key-info)[a-z0-9-]+ (?:batch-)?get-[a-z0-9-]*"
+            r"(?:access|api-key|authorization|credential|login|password|secret|token)"
+        ),
     ),
-    "az": _Client(re.compile(r"(?:[a-z0-9-]+ )+(?:list|show)(?: .*)?")),
-    "doctl": _Client(re.compile(r"(?:[a-z0-9-]+ )+(?:list|get)(?: .*)?"), before=re.compile("context")),
+    "az": _Client(
+        re.compile(r"(?:[a-z0-9-]+ )+(?:list|show)(?: .*)?"),
+        telling=re.compile(".*(?:appsettings|connection-string|credential|key|password|secret|token)"),
+    ),
+    "doctl": _Client(
+        re.compile(r"(?:[a-z0-9-]+ )+(?:list|get)(?: .*)?"),
+        re.compile("access-token|api-url|config|c|t|u"),
+        re.compile("context"),
+        telling=re.compile("(?:databases?|db|dbs) "),
+    ),
     "gcloud": _Client(
         re.compile(r"(?:[a-z0-9-]+ )+(?:describe|list|read)(?: .*)?"),
-        re.compile("flags-file"),
+        re.compile("flags-.*|log-.*|access-.*"),
         re.compile("account|configuration|format|project"),
+        telling=re.compile("auth (?!list)"),
     ),
     "gh": _Client(
         # `gist edit` starts an editor.
@@ -97,18 +121,21 @@ _CLIENTS = {
             r"|search|secret|variable|workflow) [a-z-]+)(?: .*)?"
         ),
         # An editor or a browser, the hooks of a push, and submodules with configurations of their own.
-        re.compile("editor|e|web|w|push|recurse-submodules"),
+        re.compile("editor|e|web|w|push|recurse-submodules|insecure-storage"),
         re.compile("R|repo"),
+        telling=re.compile(r"auth (?:.* )?-(?:[a-z]*t|-show-t[a-z]*)(?:[ =]|$)"),
+        flags="adfh",
     ),
     "glab": _Client(
         re.compile(r"(?:api|auth status|(?:ci|issue|label|mr|release|repo|variable) [a-z-]+)(?: .*)?"),
         re.compile("web|w"),
         re.compile("R|repo"),
+        telling=re.compile(r"auth (?:.* )?-(?:[a-z]*t|-show-t[a-z]*)(?:[ =]|$)|variable (?:export|get|list)"),
     ),
-    "gsutil": _Client(re.compile(r"(?:cat|cp|du|ls|rsync|stat)(?: .*)?")),
+    "gsutil": _Client(re.compile(r"(?:cat|cp|du|ls|rsync|stat)(?: .*)?"), flags="LPRahlnrs"),
     "kubectl": _KUBERNETES,
     "oc": _KUBERNETES,
-    "twine": _Client(re.compile(r"(?:check|upload)(?: .*)?"), re.compile("config-file")),
+    "twine": _Client(re.compile(r"(?:check|upload)(?: .*)?"), re.compile("con.*|repository-.*|cert|client-.*")),
 }
 _OPTION = re.compile(r"--?(?P<name>[A-Za-z][\w-]*)(?P<value>=.*)?", re.DOTALL)
 _IS_OPTION = re.compile(r"--?[^\W_]|--\Z")  # not `- `, with which a message may begin
@@ -203,11 +230,21 @@ def _of_client(client: _Client, words: Sequence[str], root: str) -> str | None:
         option = _OPTION.fullmatch(word)
         if option is None or client.refused.fullmatch(option["name"]):
             return word
-        if not word.startswith("--") and any(map(client.refused.fullmatch, option["name"])):  # joined, as in `-Rk`
+        name = option["name"]
+        if not word.startswith("--") and len(name) > 1 and not _is_joined(name, client):
             return word
+    if client.telling.match(" ".join(words)):
+        return f"{subcommand}, which may print credentials"
     if executed := next((word for word in words if is_executed(word, root)), None):
         return f"{executed}, which other programs execute"
     return next(filter(_FILE_OF_VALUE.search, words), None)
+
+
+def _is_joined(letters: str, client: _Client) -> bool:
+    """Whether a short word is options without a value, or one with a number, such as `-L10`."""
+    if letters[1:].isdigit():
+        return client.refused.fullmatch(letters[0]) is None
+    return set(letters) <= set(client.flags)
 
 
 def _behind(before: "re.Pattern[str]", words: Sequence[str]) -> Sequence[str]:

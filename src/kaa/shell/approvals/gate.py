@@ -322,7 +322,9 @@ class Gate:
         if any(one.kind == "process" for one in blocked):
             return "it would reach other processes of this machine"
         exposed = self._exposed(call) or self._runs_writable(call, files_named, files_described)
-        return objection_to_leaving(call, self._sandbox.root, exposed)
+        return objection_to_leaving(
+            call, self._sandbox.root, exposed, lambda path: self._sandbox.permits(Escalation("read", path))
+        )
 
     def _loss_outside(self, call: JudgedCall) -> str | None:
         """What a command may destroy outside the project, in a sentence; None if nothing."""

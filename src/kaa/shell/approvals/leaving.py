@@ -6,7 +6,7 @@ that deleted files of the system. All other commands get the one host or path th
 
 import os.path
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.clients import here, is_client, is_executed, obscurity
@@ -31,6 +31,13 @@ _READING_MORE = {
     **dict.fromkeys(("egrep", "fgrep", "grep"), re.compile(r"-[A-Za-z0-9]*[dfrR].*|--[defr].*")),
     "wc": re.compile("--f.*"),
 }
+# What these hold is known anyway; other variables may hold credentials.
+_HARMLESS_VARIABLE = re.compile(r"\$(?:\?|(?:HOME|PWD|TMPDIR)\b|\{(?:HOME|PWD|TMPDIR)\})")
+# Of ps, what prints the environments of all processes: a cluster of BSD options with `e`, also behind a dash together
+# with `u` or `x`, and the column.
+_ENVIRONMENTS = re.compile(r"[A-Za-z]*e[A-Za-z]*|-(?=\w*e)\w*[ux]\w*|.*environ.*")
+# Processes, their environments and memory, under any name.
+_PROCESSES = ("/proc", "/dev")
 # They add nothing to what the program behind them does.
 _TIMING = frozenset({"nice", "timeout"})
 # Hooks that run with these: githooks(5).
@@ -63,13 +70,16 @@ _OVERWRITES = re.compile(r"[0-9&]*>(?!>)")
 _OVERWRITING = frozenset("cp install ln mv rsync tee".split())  # noqa: SIM905
 
 
-def objection_to_leaving(call: JudgedCall, root: str, exposed: str | None) -> str | None:
+def objection_to_leaving(
+    call: JudgedCall, root: str, exposed: str | None, is_readable: Callable[[str], bool] = lambda _path: True
+) -> str | None:
     """Return why a command is not offered to run outside, a sentence without a full stop; None if it may be.
 
     Args:
         call: a call of a tool that runs commands.
         root: the project.
         exposed: which program or file that it runs commands can write, in a sentence; None if none.
+        is_readable: whether commands in the sandbox can read what is at a path.
     """
     if call.reach is None or not call.reach.complete:
         return "kaa cannot see all that it would run"
@@ -85,7 +95,7 @@ def objection_to_leaving(call: JudgedCall, root: str, exposed: str | None) -> st
     for command in call.reach.simple:
         if reason := _hidden(command, root, moves=moves):
             return reason
-    unknown = next((words for words in call.reach.commands if not _is_judged(words, root)), None)
+    unknown = next((words for words in call.reach.commands if not _is_judged(words, root, is_readable)), None)
     return None if unknown is None else f"kaa cannot judge what {' '.join(filter(None, unknown[:2]))} does"
 
 
@@ -184,7 +194,9 @@ def _hidden(command: SimpleCommand, root: str, *, moves: bool) -> str | None:
         return None
     program, name = command.words[0], program_name(command.words[0])
     if not is_client(name) and name not in _SAFE_OPTIONS:
-        return None
+        computed = None in command.words and _HARMLESS_VARIABLE.sub("", command.text)
+        hides = computed and any(sign in computed for sign in "$`…")
+        return f"kaa cannot see what {program} would print of the environment" if hides else None
     if None in command.words:
         return "kaa cannot see all that it would run"
     words = [word for word in command.words[1:] if word is not None]
@@ -254,7 +266,13 @@ def _is_what_it_says(word: str, root: str) -> bool:
     return os.path.realpath(path) == os.path.normpath(path) and not _is_below(path, [root])
 
 
-def _is_judged(words: Words, root: str) -> bool:
+def _is_readable(word: str, is_readable: Callable[[str], bool]) -> bool:
+    """Whether a word is no path, or one that commands can read without leaving the sandbox."""
+    path = os.path.normpath(os.path.expanduser(word))
+    return not os.path.isabs(path) or (not _is_below(path, _PROCESSES) and is_readable(path))
+
+
+def _is_judged(words: Words, root: str, is_readable: Callable[[str], bool]) -> bool:
     program = words[0] or ""
     name = program_name(program)
     if "/" in program:  # a program of this name, but which one?
@@ -262,8 +280,14 @@ def _is_judged(words: Words, root: str) -> bool:
     if name in _PRINTING:
         reads_more = _READING_MORE.get(name, _NOTHING)
         return all(
-            word is not None and _is_what_it_says(word, root) and not reads_more.fullmatch(word) for word in words[1:]
+            word is not None
+            and _is_what_it_says(word, root)
+            and _is_readable(word, is_readable)
+            and not reads_more.fullmatch(word)
+            for word in words[1:]
         )
+    if name == "ps" and any(word is None or _ENVIRONMENTS.fullmatch(word) for word in words[1:]):
+        return False
     if name in _LOOKING or name in _TIMING:
         return True
     if name in _SAFE_OPTIONS:
