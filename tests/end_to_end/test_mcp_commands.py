@@ -95,6 +95,18 @@ class TestApproving:
         assert after.code == 0, after.out
         assert "ours works: scripted 1, revision 2025-11-25" in after.out
 
+    def test_a_server_can_be_approved_before_the_project_is_trusted(self, kaa: Kaa) -> None:
+        (kaa.project / ".mcp.json").write_text('{"mcpServers": {"ours": {"command": "ours"}}}')
+
+        approved = kaa.run("mcp", "approve", "ours", "--yes")
+        untrusted = kaa.run("mcp", "list")
+        trust(kaa.project, kaa.home)
+
+        assert (approved.code, approved.out.splitlines()[-1]) == (0, "Approved ours.")
+        assert "it is not trusted" in approved.err
+        assert "ours" not in untrusted.out
+        assert "ours: configured" in kaa.run("mcp", "list").out
+
     def test_nobody_to_ask_approves_nothing(self, kaa: Kaa) -> None:
         kaa.run("mcp", "add", "--project", "ours", "--", "ours")
         trust(kaa.project, kaa.home)

@@ -44,7 +44,7 @@ def run_approve(parsed: argparse.Namespace, home: Home) -> int:
         SettingsError: the user's settings have a mistake.
         TrustError: it is not known whether the project is trusted.
     """
-    server = server_named(parsed.server, asyncio.run(configured(parsed, home)))
+    server = server_named(parsed.server, asyncio.run(configured(parsed, home, untrusted=True)))
     approvals = Approvals(home)
     place = _place(os.path.realpath(parsed.directory), home)
     code, accepted = _code_of(server, place), approvals.code(server, place.project)

@@ -11,14 +11,16 @@ from kaa.shell.mcp.config.reading import Configured
 from kaa.tui.sanitize import sanitize
 
 
-async def configured(parsed: argparse.Namespace, home: Home) -> Configured:
-    """The servers that are configured in the directory that the command has. What is wrong is told.
+async def configured(parsed: argparse.Namespace, home: Home, *, untrusted: bool = False) -> Configured:
+    """The servers that are configured in the directory that the command has, as `configured_here` finds them.
+
+    What is wrong is told.
 
     Raises:
         SettingsError: the user's settings have a mistake.
         TrustError: earlier decisions about the project cannot be read.
     """
-    found = await configured_here(parsed.directory, home, os.environ)
+    found = await configured_here(parsed.directory, home, os.environ, untrusted=untrusted)
     for notice in found.notices:
         tell(notice)
     return found

@@ -15,13 +15,16 @@ class UnknownServerError(Exception):
     """No server has the name that was given."""
 
 
-async def configured_here(directory: str, home: Home, environ: Mapping[str, str]) -> Configured:
+async def configured_here(
+    directory: str, home: Home, environ: Mapping[str, str], *, untrusted: bool = False
+) -> Configured:
     """All servers that are configured for a directory: the user's, and the project's if the user trusts it.
 
     Args:
         directory: absolute.
         home: the user's folder.
         environ: the user's environment variables.
+        untrusted: the project's in any case. None of them starts before the user trusts it.
 
     Raises:
         SettingsError: the user's settings have a mistake.
@@ -34,7 +37,8 @@ async def configured_here(directory: str, home: Home, environ: Mapping[str, str]
     finally:
         await workspace.close()
     verdict = judge("stored", project, home)
-    here = configured(home, project.root, server_files(project, verdict))
+    seen = judge("yes", project, home) if untrusted and project.problem is None else verdict
+    here = configured(home, project.root, server_files(project, seen))
     remedy = "Start kaa in this directory: /trust shows it and asks" if verdict.remedy else ""
     notices = [". ".join(filter(None, (verdict.unused, remedy)))] if verdict.unused else []
     return Configured(here.servers, (*notices, *here.notices))
