@@ -127,6 +127,10 @@ class SandboxControl(Confines, Protocol):
         """
         ...
 
+    def watched(self) -> Workspace:
+        """As `unconfined` for everything, for a command of the model: the guard moves away what others execute."""
+        ...
+
     def unconfined(self, target: Target | None) -> Workspace:
         """The workspace of one call outside the sandbox.
 

@@ -155,6 +155,10 @@ class Contained:
         unconfined = self._workspace.unconfined()
         return unconfined if target is None else PermittedWorkspace(unconfined, target)
 
+    def watched(self) -> Workspace:
+        """The project without a sandbox, with the guard."""
+        return self._workspace.watched()
+
     def exposed_program(self, name: str) -> str | None:
         """See `SandboxControl`."""
         return self._workspace.exposed_program(name)
@@ -281,6 +285,10 @@ class NoSandbox:
     def unconfined(self, target: Target | None) -> Workspace:
         """The same workspace, or only `target` in it."""
         return self._workspace if target is None else PermittedWorkspace(self._workspace, target)
+
+    def watched(self) -> Workspace:
+        """The same workspace."""
+        return self._workspace
 
     def exposed_program(self, name: str) -> str | None:
         """There are no programs."""

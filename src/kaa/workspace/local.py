@@ -130,6 +130,7 @@ class LocalWorkspace:
         self._chosen = sandbox.options
         self._listener = sandbox.findings.last
         self._questions: HostQuestions | None = None
+        self._watched_by: Sandbox | None = None
         self._commands_environment: tuple[Mapping[str, str], dict[str, str]] | None = None  # made of the first part
         self.sandbox = sandbox
 
@@ -248,6 +249,15 @@ class LocalWorkspace:
         if self.is_narrowed:
             raise PermissionError("a narrowed workspace has no outside")
         return self._outside.unconfined
+
+    def watched(self) -> "LocalWorkspace":
+        """The same, for commands of the model: what they write, the guard treats as what commands in the sandbox write.
+
+        A client can bring files whose names nobody has seen before the yes.
+        """
+        view = copy(self.unconfined())
+        view._watched_by = self.sandbox if self.sandbox.confined else None
+        return view
 
     def unattended(self) -> "LocalWorkspace":
         """The same, for commands that nobody is asked about: they find programs outside what commands can write."""
@@ -389,7 +399,7 @@ class LocalWorkspace:
         started = time.monotonic()
         async with network.used_by(self._questions):
             try:
-                async with self.sandbox.guarded(carrier):
+                async with (self._watched_by or self.sandbox).guarded(carrier):
                     policy = self.sandbox.policy
                     ending = await self._runner.run(
                         command.argv,

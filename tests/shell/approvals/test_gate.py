@@ -123,6 +123,9 @@ class Sandbox:
     def exposed_program(self, name: str) -> str | None:
         return self.exposed.get(name)
 
+    def watched(self) -> Workspace:
+        return cast("Workspace", "outside")
+
     def unattended(self) -> Workspace:
         return cast("Workspace", "outside, unattended")
 

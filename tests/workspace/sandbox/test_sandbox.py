@@ -307,6 +307,39 @@ def test_what_the_user_permits_is_done_beside_commands_under_guard(folder: Path)
     assert not (folder / "project" / ".vscode").exists()
 
 
+def test_what_a_permitted_command_of_the_model_brings_is_moved_away(folder: Path) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        await sh(workspace, "true")
+        await asyncio.sleep(0.2)  # until the guard lets the user's programs alone
+
+        result = await sh(workspace.watched(), "echo 1 > .envrc; sleep 0.2")
+
+        envrc = str(folder / "project" / ".envrc")
+        assert [(one.what, one.kept_as) for one in result.blocked] == [(envrc, f"{envrc}.kaa-blocked")]
+        # A command that the user typed is none of the model's.
+        await sh(workspace.unconfined(), "mkdir .idea; echo 1 > .idea/x; sleep 0.2")
+
+    play(folder, scenario)
+    assert (folder / "project" / ".idea" / "x").read_text() == "1\n"
+
+
+def test_git_works_in_a_permitted_command_under_the_eyes_of_the_guard(folder: Path) -> None:
+    git = "git -c user.name=a -c user.email=a@example.com -c protocol.file.allow=always"
+    origin = folder / "origin"
+    subprocess.run(
+        ["sh", "-c", f"git init -q {origin} && cd {origin} && {git} commit -q --allow-empty -m x"], check=True
+    )
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        add = f"{git} submodule add -q {origin} sub && {git} commit -qam x && {git} submodule deinit -qf sub"
+        await sh(workspace.unconfined(), f"{git} init -q . && {add} && rm -r .git/modules")
+        bring = f"{git} clone -q {origin} copy && {git} submodule update -q --init && {git} fetch -q up"
+        result = await sh(workspace.watched(), f"{git} remote add up {origin} && {bring} && test -e sub/.git")
+        assert (result.exit_code, result.blocked) == (0, ())
+
+    play(folder, scenario)
+
+
 def test_what_runs_on_is_guarded_when_the_policy_changes_and_when_something_is_permitted(folder: Path) -> None:
     plant = "sleep {}; mkdir .vscode; echo evil > .vscode/tasks.json; sleep 0.5"
 

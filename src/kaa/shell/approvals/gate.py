@@ -378,7 +378,9 @@ class Gate:
             return None
         if call.risk == "command" and not verdict.asked:
             return WorkspacePermit(self._sandbox.unattended())
-        target = None if call.risk in ("command", "fetch") else call.target or Target(".", self._sandbox.root)
+        if call.risk == "command":
+            return WorkspacePermit(self._sandbox.watched())
+        target = None if call.risk == "fetch" else call.target or Target(".", self._sandbox.root)
         return WorkspacePermit(self._sandbox.unconfined(target))
 
     def _asking(self, call: JudgedCall, verdict: Allowed) -> Permit | None:
