@@ -2,6 +2,7 @@
 
 from msgspec import structs
 
+from kaa.ext.escalations import Escalation
 from kaa.ext.questions import Abort, AllowByAuto, AllowForSession, AllowOnce, Approval, Deny
 from kaa.ext.tools import ToolServer
 from kaa.frontends.rpc.dialogs import labelled_answers, question_text
@@ -29,3 +30,9 @@ def test_in_the_mode_step_a_call_is_run_or_skipped_or_the_run_stops() -> None:
     assert question_text(question).splitlines()[0] == "Step: run read?"
     assert labelled_answers(question, lasting=False) == {"Run": AllowOnce(), "Skip": Deny(), "Stop the run": Abort()}
     assert AllowByAuto() in labelled_answers(structs.replace(question, auto=True), lasting=False).values()
+
+
+def test_files_that_kaa_writes_are_no_call_to_allow() -> None:
+    question = Approval("write a", "1", "bash", "write", {"a": "+1 x"}, escalations=(Escalation("file", "a"),))
+
+    assert question_text(question).splitlines()[0] == "Outside the sandbox: write this?"

@@ -26,6 +26,11 @@ _IN_USE = re.compile(f"[{_SELECTORS}]?[{_JOINERS}]?")
 _KEYCAPS = "0123456789#*"
 
 
+def is_invisible(character: str) -> bool:
+    """True for a character of these, also where scripts and emoji need it, and for the blank of Braille."""
+    return character == "\u2800" or _RUN.fullmatch(character) is not None
+
+
 def replace_invisible(text: str, replacement: Callable[[str], str]) -> str:
     """The text with every run of invisible characters that mean nothing replaced.
 

@@ -165,6 +165,47 @@ def test_control_characters_and_marks_of_direction_are_shown_as_escapes() -> Non
     assert shown(scene.questions[0]) == {".envrc": "+1 a\\x1b[2K\\r\\u202eb"}
 
 
+@pytest.mark.parametrize("letter", "\u3164\u115f\u1160\uffa0\u2800\u034f\ufe0f\U000e0100\u180b\u17b4\u200d")
+def test_letters_that_are_not_to_be_seen_are_shown_as_escapes(letter: str) -> None:
+    scene = Scene({f".envrc{_KEPT}": f"PATH_add bin\u00fc{letter}".encode()})
+
+    scene.offer(".envrc")
+
+    assert shown(scene.questions[0]) == {".envrc": f"+1 PATH_add bin\u00fc{ascii(letter)[1:-1]}"}
+
+
+def test_text_that_looks_like_an_escape_is_shown_as_another_one() -> None:
+    scene = Scene({".envrc": b"\\x1b", f".envrc{_KEPT}": b"\x1b"})
+
+    scene.offer(".envrc")
+
+    assert shown(scene.questions[0]) == {".envrc": "-1 \\\\x1b\n+1 \\x1b"}
+
+
+def test_values_of_git_s_settings_hide_no_letter() -> None:
+    scene = Scene({f".git/config{_KEPT}": "[core]\n\tpager = le\u3164ss\\n\n".encode()})
+
+    scene.offer(".git/config")
+
+    assert shown(scene.questions[0]) == {"config": "+core.pager = le\\u3164ss\\n"}
+
+
+def test_settings_of_git_in_another_order_are_shown() -> None:
+    before = b"[credential]\n\thelper = \n\thelper = store\n"
+    after = b"[credential]\n\thelper = store\n\thelper = \n[user]\n\tname = A\n"
+    scene = Scene({".git/config": before, f".git/config{_KEPT}": after})
+
+    scene.offer(".git/config")
+
+    assert shown(scene.questions[0])["config"].splitlines() == [
+        "-credential.helper = ",
+        "-credential.helper = store",
+        "+credential.helper = store",
+        "+credential.helper = ",
+        "+user.name = A",
+    ]
+
+
 @pytest.mark.parametrize(
     ("files", "name", "reason"),
     [
@@ -175,6 +216,7 @@ def test_control_characters_and_marks_of_direction_are_shown_as_escapes() -> Non
         ({}, ".envrc", "is gone"),
         ({f".git/hooks/x.kaa-blocked{_KEPT}": b"a"}, ".git/hooks/x.kaa-blocked", "moved away before"),
         ({f"x\ny/.envrc{_KEPT}": b"a"}, "x\ny/.envrc", "characters that cannot be shown"),
+        ({f"x\u3164/.envrc{_KEPT}": b"a"}, "x\u3164/.envrc", "characters that cannot be shown"),
         ({f".git/objects/info/alternates{_KEPT}": b"/x"}, ".git/objects/info/alternates", "only the configuration"),
         ({f".git/config{_KEPT}": b"[broken"}, ".git/config", "cannot read its configuration"),
         ({".envrc/a": b"x", f".envrc{_KEPT}": b"x"}, ".envrc", "a directory"),

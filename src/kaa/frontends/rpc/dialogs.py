@@ -174,8 +174,9 @@ def question_text(question: AnyQuestion) -> str:
             notes = filter(None, (question.problem, question.warning, *question.permits, *question.reasons))
             what = f"network access for {question.tool}" if question.only_connects else question.tool
             what += f" of {question.server.title}" if question.server is not None else ""
+            title = f"Step: run {what}?" if question.stepping else f"Allow {what}?"
             shown = [
-                f"Step: run {what}?" if question.stepping else f"Allow {what}?",
+                "Outside the sandbox: write this?" if question.writes_files else title,
                 *map(one_line, notes),
                 *_arguments(question.arguments),
             ]

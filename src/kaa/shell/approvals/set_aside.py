@@ -24,6 +24,7 @@ from kaa.hands.guard.items import is_kept_name
 from kaa.shell.approvals.calls import JudgedCall, examine
 from kaa.shell.approvals.judgement import Denied
 from kaa.shell.boundary import SandboxControl
+from kaa.tui.invisible import is_invisible
 from kaa.workspace.blocked import Blocked, visible
 from kaa.workspace.permitted import Target
 from kaa.workspace.protocol import Absent, Expected, FileDigest, Workspace
@@ -218,7 +219,7 @@ async def _proposed(workspace: Workspace, path: str, copy: str) -> ProposedFile:
     if _is_configuration(path):
         change, warning = _settings(old, content)
     else:
-        change = text_change(_shown(path, old), _shown(path, content))
+        change = text_change(*_shown(path, old, content))
         warning = f"git runs {posixpath.basename(path)} with your rights" if is_git_hook(path) else None
     if not change and before == Absent():
         change = "(an empty file)"
@@ -240,7 +241,7 @@ async def _content(workspace: Workspace, path: str) -> tuple[bytes, bool]:
 
 def _objection(path: str) -> str | None:
     """Return why a path is not offered; of a repository only its configuration and its hooks are."""
-    if visible(path) != path:  # another path may look the same
+    if visible(path) != path or any(map(is_invisible, path)):  # another path may look the same
         return f"the name of {visible(path)} has characters that cannot be shown"
     if is_kept_name(posixpath.basename(path)):
         return f"{path} was moved away before. {_BY_TOOL}"
@@ -253,17 +254,31 @@ def _is_configuration(path: str) -> bool:
     return "/.git/" in path and posixpath.basename(path) in _CONFIGURATIONS
 
 
-def _shown(path: str, content: bytes) -> str:
-    """A file as text whose control characters and marks of direction stand as their escapes.
+def _shown(path: str, *contents: bytes) -> Sequence[str]:
+    """Versions of a file as texts.
 
     Raises:
-        NotOfferedError: it is no text.
+        NotOfferedError: one is no text.
     """
     try:
-        text = content.decode()
+        texts = [content.decode() for content in contents]
     except UnicodeDecodeError as error:
         raise NotOfferedError(f"{visible(path)} is not UTF-8 text") from error
-    return "".join(one if one.isprintable() or one in "\n\t" else ascii(one)[1:-1] for one in text)
+    return _spelled(texts, kept="\n\t")
+
+
+def _spelled(texts: Sequence[str], *, kept: str) -> Sequence[str]:
+    """Texts in which control characters, and what is not to be seen, stand as their escapes.
+
+    If there are any, backslashes are doubled, so that no text looks like an escape.
+
+    Args:
+        texts: are compared with each other.
+        kept: control characters that stay.
+    """
+    odd = {one for one in set("".join(texts)) - set(kept) if not one.isprintable() or is_invisible(one)}
+    escapes = str.maketrans({one: ascii(one)[1:-1] for one in odd} | ({"\\": r"\\"} if odd else {}))
+    return [text.translate(escapes) for text in texts]
 
 
 def _settings(old: bytes, new: bytes) -> tuple[str, str | None]:
@@ -277,9 +292,13 @@ def _settings(old: bytes, new: bytes) -> tuple[str, str | None]:
     except ConfigSyntaxError as error:
         raise NotOfferedError(f"git cannot read its configuration ({error})") from error
     removed, added = tuple(_without(before, after)), tuple(_without(after, before))
+    if tuple(_without(before, removed)) != tuple(_without(after, added)):  # the last value wins, so the order counts
+        removed, added = tuple(before), tuple(after)
     lines = [f"-{_as_line(entry)}" for entry in removed] + [f"+{_as_line(entry)}" for entry in added]
     executing = ", ".join(visible(entry.key) for entry in added if entry.executes)
-    return "\n".join(lines), f"git or another tool may execute what {executing} says" if executing else None
+    return "\n".join(
+        _spelled(lines, kept="")
+    ), f"git or another tool may execute what {executing} says" if executing else None
 
 
 def _without(some: Sequence[ConfigEntry], others: Sequence[ConfigEntry]) -> Iterator[ConfigEntry]:
@@ -292,7 +311,7 @@ def _without(some: Sequence[ConfigEntry], others: Sequence[ConfigEntry]) -> Iter
 
 
 def _as_line(entry: ConfigEntry) -> str:
-    return visible(f"{entry.key} = {entry.value}")
+    return f"{entry.key} = {entry.value}"
 
 
 def _listed(paths: Sequence[str]) -> str:
