@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from kaa.hands import processes, slot, wire
 from kaa.hands.confinement.canaries import Canaries
-from kaa.hands.confinement.contract import Confinement, ConfinementError
+from kaa.hands.confinement.contract import Confinement, ConfinementError, ViewChangedError
 from kaa.hands.confinement.establishing import establish
 from kaa.hands.confinement.selftest import self_test
 from kaa.hands.fields import integer, text
@@ -35,6 +35,9 @@ def main() -> NoReturn:
     except ConfinementError as error:
         connection.send({"failed": str(error)})
         os._exit(1)
+    except ViewChangedError as error:
+        connection.send({"changed": str(error)})
+        os._exit(1)
     try:
         server = ForkServer(connection, settings, policy, confinement)
         gc.collect()
@@ -50,6 +53,7 @@ def _confine(connection: wire.WireConnection, settings: HandsSettings, policy: P
 
     Raises:
         ConfinementError: the kernel cannot hold the policy, or did not.
+        ViewChangedError: files were replaced meanwhile.
     """
     joined, connection.descriptors = connection.descriptors, []
     with Canaries.prepare(policy) as canaries:

@@ -77,6 +77,7 @@ class _Reply(msgspec.Struct, frozen=True):
 
     ready: PolicyReport | None = None
     failed: str | None = None
+    changed: str | None = None
     slot: int | None = None
     reports: bool = False
     socket: bool = False
@@ -233,7 +234,7 @@ class ForkServerClient:
             return
         except ConnectionError:
             self._end(self._ended())
-        except PolicyRefusedError as error:
+        except (PolicyRefusedError, ForkServerGoneError) as error:
             self._end(error)
         except (OSError, wire.WireError) as error:
             self._end(ForkServerGoneError(str(error)))
@@ -290,6 +291,8 @@ class ForkServerClient:
         match parse(frame.header, _Reply):
             case _Reply(failed=str(reason)):
                 raise PolicyRefusedError(reason)
+            case _Reply(changed=str(reason)):
+                raise ForkServerGoneError(reason)
             case _Reply(ready=PolicyReport() as report) if not self.report.has_come:
                 self._take_over_descriptors(report)
                 self.report.resolve((report,))

@@ -30,6 +30,7 @@ class Report(msgspec.Struct, frozen=True):
     """What the probe says."""
 
     refused: str = ""
+    changed: str = ""
     features: dict[str, str] = {}
     warnings: list[str] = []
     checks: list[tuple[str, bool, str]] = []

@@ -33,7 +33,7 @@ from kaa.hands.confinement import (  # noqa: E402 the path comes first
     seccomp,
 )
 from kaa.hands.confinement.canaries import Canaries  # noqa: E402
-from kaa.hands.confinement.contract import Confinement, ConfinementError  # noqa: E402
+from kaa.hands.confinement.contract import Confinement, ConfinementError, ViewChangedError  # noqa: E402
 from kaa.hands.confinement.establishing import establish  # noqa: E402
 from kaa.hands.confinement.selftest import self_test  # noqa: E402
 from kaa.hands.confinement.syscalls import architecture, number  # noqa: E402
@@ -56,6 +56,8 @@ def main() -> None:
         if order["lend"] is not None:
             _lend(confinement, order["lend"])
         answer["outcomes"] = _in_slot(confinement, order["attempts"], latecomer) if order["attempts"] else []
+    except ViewChangedError as error:
+        answer["changed"] = str(error)
     except ConfinementError as error:
         answer["refused"] = str(error)
     json.dump(answer, sys.stdout)

@@ -609,6 +609,23 @@ def test_a_copy_is_seen_in_the_place_of_a_directory(someone: Arena, tier: Tier, 
     assert {changed, made, beside} <= _WRITE_STOPPED
 
 
+@pytest.mark.parametrize("kind", ["link", "gone"])
+def test_nothing_is_shown_in_a_copy_through_a_link_that_came_meanwhile(someone: Arena, kind: str) -> None:
+    """A command can exchange a directory between the copy and the mount; that is no reason for a weaker tier."""
+    copy, live = someone.base / "copy", someone.project / "code/.ssh"
+    (copy / "code/.ssh").mkdir(parents=True)
+    if kind == "link":
+        (someone.project / "code").symlink_to(someone.home)
+    replaced = ((str(someone.project), str(copy)), (str(live), str(live)))
+
+    report = someone.probe(someone.policy("full", replaced=replaced), ("read", str(live / "id")))
+
+    if report.refused:
+        pytest.skip(f"this machine cannot hold tier full: {report.refused}")
+    assert str(live) in report.changed
+    assert report.outcomes == []
+
+
 def test_skills_of_the_user_in_the_project_cannot_be_changed(someone: Arena, tier: Tier) -> None:
     skills = someone.project / "skills"
     (skills / "tidy").mkdir(parents=True)

@@ -1,5 +1,6 @@
 """A server gets copies of its code as it was approved, and everything else as it is."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -80,6 +81,29 @@ def test_code_that_changed_since_it_was_approved_is_not_copied(land: Land, chang
 
     with pytest.raises(CodeChangedError):
         copy_code(code, land.place, str(land.copies))
+
+
+def test_a_directory_that_a_link_replaces_meanwhile_is_not_followed(
+    land: Land, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The exchange comes after the directory above was listed."""
+    outside = land.project.parent / "outside"
+    outside.mkdir()
+    (outside / "private.txt").write_text("")
+    code, made = land.code(), os.mkdir
+
+    def exchange(path: str, *arguments: int) -> None:
+        made(path, *arguments)
+        if path == str(land.copies / "0/tools"):
+            (land.project / "tools").rename(land.project / "away")
+            (land.project / "tools").symlink_to(outside)
+
+    monkeypatch.setattr("kaa.shell.mcp.copies.os.mkdir", exchange)
+
+    pairs = dict(copy_code(code, land.place, str(land.copies)))
+
+    assert str(land.project / "tools/private.txt") not in pairs
+    assert not list(land.copies.rglob("private.txt"))
 
 
 def test_too_many_files_beside_the_code_are_refused_with_what_to_do(

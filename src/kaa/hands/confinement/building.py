@@ -4,8 +4,10 @@ import contextlib
 import errno
 import os
 import stat
+import struct
 
-from kaa.hands.confinement import mounts
+from kaa.hands.confinement import kernel, mounts
+from kaa.hands.confinement.contract import ViewChangedError
 from kaa.hands.confinement.masks import Masks
 from kaa.hands.confinement.view import SlotView, ViewStep
 from kaa.hands.mount_table import mount_points
@@ -13,6 +15,10 @@ from kaa.hands.mount_table import mount_points
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS = {"fd": "fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
 
+_AT_CURRENT_DIRECTORY = -100
+_NO_SYMLINKS = 4  # linux/openat2.h: RESOLVE_NO_SYMLINKS; since Linux 5.6
+
+_OURS = frozenset({"temporary", "copy"})  # in kaa's cache, which the user may have put behind a symlink
 _VANISHED = (FileNotFoundError, NotADirectoryError)
 _MAY_VANISH = frozenset({"readable", "link", "carved", "protected", "hidden directory", "hidden file"})
 
@@ -38,6 +44,10 @@ class Builder:
         Args:
             view: what to build.
             masks: for what is to be hidden.
+
+        Raises:
+            ViewChangedError: a path leads through a symlink that was none when the view was planned.
+            OSError: one cannot be opened.
         """
         self._view = view
         self._masks = masks
@@ -45,23 +55,28 @@ class Builder:
         self._handles: dict[str, int] = {}
         self._points = mount_points()
         devices = (f"/dev/{name}" for name in _DEVICES)
-        sources = (step.source for step in view.steps if step.kind != "link")
-        for path in (*sources, *view.pins, *devices):
-            if path:
-                self._open(path)
+        for step in view.steps:
+            if step.source and step.kind != "link":
+                self._open(step.source, is_ours=step.kind in _OURS)
+        for path in (*view.pins, *devices):
+            self._open(path)
 
     def build(self) -> None:
         """Mount everything. Descriptors of the host's view are closed, whatever happens.
 
         Raises:
+            ViewChangedError: something that must be there has vanished.
             OSError: the kernel refused a mount.
         """
         try:
             mounts.freeze()
             for step in self._view.steps:
                 # Sockets of other programs and the like go while we look; then there is nothing to show or to hide.
-                with contextlib.suppress(*_VANISHED if step.kind in _MAY_VANISH else ()):
+                try:
                     self._take(step)
+                except _VANISHED as error:
+                    if step.kind not in _MAY_VANISH:
+                        raise ViewChangedError(f"{step.target} was removed meanwhile") from error
             for pin in filter(self._handles.__contains__, self._view.pins):
                 self._pin(pin)
             for step in self._view.steps:
@@ -160,10 +175,26 @@ class Builder:
             mounts.terminals(terminals)
             os.symlink("pts/ptmx", os.path.join(target, "ptmx"))
 
-    def _open(self, path: str) -> None:
+    def _open(self, path: str, *, is_ours: bool = False) -> None:
         if path not in self._handles:
             with contextlib.suppress(FileNotFoundError):
-                self._handles[path] = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+                self._handles[path] = _open_without_links(os.path.realpath(path) if is_ours else path)
+
+
+def _open_without_links(path: str) -> int:
+    """Open a path that no symlink is part of: commands of other sandboxes can exchange directories meanwhile.
+
+    Raises:
+        ViewChangedError: a directory on the way is a symlink.
+        OSError: it cannot be opened.
+    """
+    how = struct.pack("=3Q", os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, 0, _NO_SYMLINKS)  # struct open_how
+    try:
+        return kernel.call("openat2", _AT_CURRENT_DIRECTORY, os.fsencode(path), how, len(how))
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise ViewChangedError(f"a directory above {path} was replaced by a symlink meanwhile") from None
+        raise
 
 
 def _make_directory(path: str) -> None:

@@ -10,6 +10,10 @@ class ConfinementError(Exception):
     """The tier cannot be held. The message is a reason that a person reads."""
 
 
+class ViewChangedError(Exception):
+    """Files were replaced while the walls were built. No reason for a weaker tier: another try can succeed."""
+
+
 class Confinement(ABC):
     """The walls around slots. Made once by the fork-server; slots enclose themselves.
 

@@ -19,6 +19,7 @@ def establish(policy: Policy, home: str, join: Sequence[int] = ()) -> Confinemen
 
     Raises:
         ConfinementError: the tier cannot be held here.
+        ViewChangedError: files were replaced meanwhile.
     """
     if policy.mode == "full-access":
         return Unconfined()

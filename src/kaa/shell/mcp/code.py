@@ -108,9 +108,9 @@ def digest_of(content: bytes) -> str:
     return hashlib.sha256(b"\0" + content).hexdigest()
 
 
-def link_text(path: str) -> str:
+def link_text(leads_to: str) -> str:
     """What is said of a link instead of a digest."""
-    return f"link to {os.readlink(path)}"
+    return f"link to {leads_to}"
 
 
 def _said(path: str, digest: str) -> str:
@@ -203,7 +203,7 @@ class _Code:
     def _add_link(self, path: str) -> None:
         if path in self._found:
             return
-        self._found[path] = link_text(path)
+        self._found[path] = link_text(os.readlink(path))
         real = os.path.realpath(path)
         if self._place.commands_can_write(real) and os.path.exists(real) and not self._is_installed(real):
             if os.path.isdir(real):

@@ -24,6 +24,8 @@ from kaa.shell.mcp.code import (
 )
 from kaa.shell.mcp.place import Place
 
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 _MAX_LIVE = 2_000  # each is a mount
 
 
@@ -72,28 +74,41 @@ class _Copies:
                 directory = os.path.dirname(directory)
         for top, copy in tops.items():
             yield top, copy
-            yield from self._copied(top, copy, in_tree=False)
+            yield from self._copied(None, top, copy, in_tree=False)
 
-    def _copied(self, directory: str, copy: str, *, in_tree: bool) -> Iterator[tuple[str, str]]:
-        os.mkdir(copy, stat.S_IMODE(os.stat(directory).st_mode) | stat.S_IRWXU)
+    def _copied(self, parent: int | None, directory: str, copy: str, *, in_tree: bool) -> Iterator[tuple[str, str]]:
+        """Copy a directory, opened in the one above it: commands can put a link in its place at any time."""
+        name = directory if parent is None else os.path.basename(directory)
+        try:
+            opened = os.open(name, _DIRECTORY, dir_fd=parent)
+        except OSError as error:
+            raise CodeChangedError(directory) from error
+        try:
+            yield from self._copied_from(opened, directory, copy, in_tree=in_tree)
+        finally:
+            os.close(opened)
+
+    def _copied_from(self, opened: int, directory: str, copy: str, *, in_tree: bool) -> Iterator[tuple[str, str]]:
+        os.mkdir(copy, stat.S_IMODE(os.fstat(opened).st_mode) | stat.S_IRWXU)
         in_tree = in_tree or self._code.get(directory) == FOLDER
         is_watched = in_tree or self._code.get(directory) == FILES
-        with os.scandir(directory) as found:
+        with os.scandir(opened) as found:
             entries = list(found)
         for entry in entries:
-            path, target = entry.path, os.path.join(copy, entry.name)
+            path, target = os.path.join(directory, entry.name), os.path.join(copy, entry.name)
             if entry.name in IGNORED:
                 continue
             if entry.is_symlink():
-                self._expect(path, link_text(path), unless=not is_watched)
-                os.symlink(os.readlink(path), target)
+                leads_to = os.readlink(entry.name, dir_fd=opened)
+                self._expect(path, link_text(leads_to), unless=not is_watched)
+                os.symlink(leads_to, target)
             elif path in self._directories or (in_tree and entry.is_dir() and entry.name not in (*PACKAGES, ".git")):
-                yield from self._copied(path, target, in_tree=in_tree)
+                yield from self._copied(opened, path, target, in_tree=in_tree)
             elif entry.is_dir():
                 os.mkdir(target)
                 yield self._as_it_is(path)
             elif path in self._code:
-                self._copy_file(path, target)
+                self._copy_file(opened, path, target)
             elif entry.is_file():
                 if is_watched and is_code(entry):
                     raise CodeChangedError(path)
@@ -109,9 +124,9 @@ class _Copies:
             )
         return path, path
 
-    def _copy_file(self, path: str, target: str) -> None:
+    def _copy_file(self, directory: int, path: str, target: str) -> None:
         """Copy a file in one read: what is compared is what is copied."""
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+        with open(os.open(os.path.basename(path), _FILE, dir_fd=directory), "rb") as file:
             content, mode = file.read(MAX_BYTES) or b"", os.fstat(file.fileno()).st_mode
         self._expect(path, digest_of(content))
         with open(target, "xb") as copied:
