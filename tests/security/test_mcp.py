@@ -290,6 +290,31 @@ class TestCode:
         assert self.planted(kaa) == []
         assert "hello" in said
 
+    def test_modules_that_earlier_code_compiled_are_not_executed(self, kaa: Kaa, model: ModelServer) -> None:
+        """A compiled module that says that nobody need check it is taken for its source, whatever that is."""
+        tools, helper = kaa.project / "tools", kaa.project / "tools/helper.py"
+        tools.mkdir()
+        works = f"import helper\n{Path(mcp_server.__file__).read_text()}"
+        compiling = f"""import contextlib, os, py_compile
+with contextlib.suppress(OSError):
+    py_compile.compile({str(helper)!r}, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+"""
+        (tools / "server.py").write_text(compiling + works)
+        (tools / "script.json").write_text("{}")
+        args = ["tools/server.py", "tools/script.json"]
+        write(kaa.home / "mcp.json", own={"command": sys.executable, "args": args})
+        helper.write_text(self.PLANTED)
+        kaa.run("mcp", "approve", "own", "--yes")
+        assert "first" in use(kaa, model, "own", text="first")
+        (earlier,) = self.planted(kaa)
+        earlier.unlink()
+        (tools / "server.py").write_text(works)
+        helper.write_text("")
+        kaa.run("mcp", "approve", "own", "--yes")
+
+        assert "second" in use(kaa, model, "own", text="second")
+        assert self.planted(kaa) == []
+
     def test_a_module_that_is_installed_is_not_taken_from_the_project(self, kaa: Kaa, model: ModelServer) -> None:
         own = entry(kaa, fault="spies")
         folder = kaa.home.parent / "server"

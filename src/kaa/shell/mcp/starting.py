@@ -6,16 +6,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 
 import msgspec
 
 from kaa.host.log import LOG
-from kaa.host.private_file import unwritable
 from kaa.host.programs import host_programs
 from kaa.mcp.errors import ServerGoneError
 from kaa.mcp.parsing import cleaned
-from kaa.shell.home import Home
 from kaa.shell.mcp.code import CodeChangedError, code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError
@@ -24,14 +21,15 @@ from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.readable import readable_places
 from kaa.shell.mcp.rights import hindrance_by_hosts, permissions_of
 from kaa.shell.mcp.runners import imports_from_directory, outside, package_of_runner
+from kaa.shell.mcp.server_data import data_folder
 from kaa.shell.settings import SettingsError
 from kaa.workspace.blocked import Blocked
 from kaa.workspace.commands import OwnStreams
 from kaa.workspace.places import Places
 from kaa.workspace.sandbox.program import ConfinedProgram, ProgramRights, UnconfinedError
 
-_PRIVATE_FOLDER = 0o700
 _MAX_LINE_CHARACTERS = 1_000
+_NO_DIRECTORY = "/dev/null"  # nothing can be below it: Python compiles again and keeps nothing
 # Node's report of an exception ends with its version; what happened is some lines above.
 _NODE_VERSION = re.compile(r"Node\.js v[\d.]+")
 _ERROR = re.compile(r"(?:Uncaught )?\w*Error\b.*: .+")
@@ -149,8 +147,11 @@ async def start_program(
         leaves = _must_leave(line, base, place, admitted, is_free=is_free)
         words = outside(line.words, base) if leaves else line.words
         permissions = permissions_of(entry, place.project)
-        data = _data_folder(place.home, server)
-        compiled = str(Path(data) / "cache" / "python")  # what commands compiled into `__pycache__` is not executed
+        folder = data_folder(place.home, server, place.project, admitted)
+        data, cache = str(folder), str(folder / "cache")
+        # Python would execute compiled modules in the place of the code that the user approved: those that commands
+        # put into `__pycache__`, and those that earlier code of the project left in the cache.
+        compiled = _NO_DIRECTORY if admitted else f"{cache}/python"
         argv = [_program(words[0], base, place), *_python_options(words, compiled), *words[1:]]
         rights = ProgramRights(
             name=f"mcp-{server.name}",
@@ -164,7 +165,7 @@ async def start_program(
             access=permissions.project,
             hosts=permissions.hosts,
             variables={"PYTHONPYCACHEPREFIX": compiled}
-            | {name: str(Path(data) / folder) for name, folder in _CACHES.items()}
+            | {name: f"{data}/{where}" for name, where in _CACHES.items()}
             | dict(line.variables),
             private=(str(place.home.path),),
             hidden=(sandbox := place.sandbox()).hidden,
@@ -273,33 +274,3 @@ def _must_leave(line: CommandLine, base: str, place: Place, admitted: Mapping[st
     imports = not admitted and imports_from_directory(line.words)
     looks_around = is_free or imports or package_of_runner(line.words) is not None
     return looks_around and place.commands_can_write(os.path.realpath(base))
-
-
-def _data_folder(home: Home, server: ConfiguredServer) -> str:
-    """What the server keeps, for nobody else: with what package runners fetch for it.
-
-    Raises:
-        OSError: it cannot be created.
-    """
-    own = server.name if server.source.scope == "user" else f"{server.name}-{server.digest[:12]}"
-    folder = home.path / "mcp-data" / own
-    try:
-        cache = folder / "cache"
-        if cache.is_symlink():  # the server made it
-            cache.unlink()
-        for one in (folder.parent, folder, cache):
-            one.mkdir(_PRIVATE_FOLDER, parents=True, exist_ok=True)
-            _close_to_others(one.resolve() if one == folder.parent else one)  # that may be a link of the user's
-    except OSError as error:
-        raise OSError(f"its folder {folder} cannot be created {unwritable(error, home.path)}") from error
-    return str(folder)
-
-
-def _close_to_others(folder: Path) -> None:
-    """Take the rights of others, which former versions left open; never of what a link leads to."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        if os.fstat(descriptor).st_mode & 0o077:
-            os.fchmod(descriptor, _PRIVATE_FOLDER)
-    finally:
-        os.close(descriptor)

@@ -1,0 +1,62 @@
+"""The folder where a server keeps its data, with what package runners fetch for it."""
+
+import os
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from kaa.host.private_file import unwritable
+from kaa.shell.home import Home
+from kaa.shell.mcp.config.entry import ConfiguredServer
+
+_PRIVATE_FOLDER = 0o700
+_DIGITS = 12  # of a hash, in the name of a folder
+
+
+def data_folder(home: Home, server: ConfiguredServer, project: str, code: Mapping[str, str]) -> Path:
+    """Create the folder that a server can write, unless it exists, and close it to other users.
+
+    Projects share the data of a server only if its entry is the user's own and it executes no code of a project. What
+    one project's code leaves there would otherwise be read, or executed, by the server of another.
+
+    Args:
+        home: the user's folder.
+        server: the server.
+        project: the directory of the project.
+        code: the code that it executes and commands can write, as `code_of` gives it.
+
+    Raises:
+        OSError: it cannot be created.
+    """
+    folder = home.path / "mcp-data" / _name(server, project if code else "")
+    try:
+        cache = folder / "cache"
+        if cache.is_symlink():  # the server made it
+            cache.unlink()
+        for one in (folder.parent, folder, cache):
+            one.mkdir(_PRIVATE_FOLDER, parents=True, exist_ok=True)
+            _close_to_others(one.resolve() if one == folder.parent else one)  # that may be a link of the user's
+    except OSError as error:
+        raise OSError(f"its folder {folder} cannot be created {unwritable(error, home.path)}") from error
+    return folder
+
+
+def _name(server: ConfiguredServer, project: str) -> str:
+    scope, name = server.source.scope, server.name
+    if not project and scope == "user":
+        return name
+    if not project and scope in ("plugin", "agent"):
+        return f"{name}-{server.digest[:_DIGITS]}"
+    entry = "" if scope == "user" else server.digest  # the user changes an entry and keeps the data
+    owner = sha256(ascii((server.source.file, project, entry)).encode()).hexdigest()
+    return f"{name}-{owner[:_DIGITS]}"
+
+
+def _close_to_others(folder: Path) -> None:
+    """Take the rights of others, which former versions left open; never of what a link leads to."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        if os.fstat(descriptor).st_mode & 0o077:
+            os.fchmod(descriptor, _PRIVATE_FOLDER)
+    finally:
+        os.close(descriptor)
