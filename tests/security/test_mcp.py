@@ -391,6 +391,22 @@ class TestServers:
         assert all("variables" in one for one in seen)
         assert not any("canary" in one or "server.py" in one for one in seen)
 
+    def test_a_command_for_headers_executes_nothing_that_commands_can_write(self, kaa: Kaa, model: ModelServer) -> None:
+        canary, above, name = kaa.home / "canary", kaa.project.parent, kaa.project.name
+        (kaa.project / "h.sh").write_text(f"touch {canary}; echo '{{}}'\n")
+        helpers = [f"cd {above} && sh {name}/h.sh", f"W={above}; sh $W/{name}/h.sh", f"sh {above}/$(echo {name})/h.sh"]
+        helpers += [f"sh {above}/{name[0]}[{name[1]}]{name[2:]}/h.sh", f"find {above} -name h.sh -exec sh {{}} ';'"]
+        with McpHttpServer(ScriptedServer(eras=("modern",))) as remote:
+            entries = {f"s{n}": {"url": remote.url, "headersHelper": one} for n, one in enumerate(helpers)}
+            works = {"url": remote.url, "headersHelper": 'echo \'{"x-made": "now"}\''}
+            write(kaa.home / "mcp.json", **entries, works=works)
+            model.begin([*(call("mcp", action="connect", server=one) for one in (*entries, "works")), say("Done.")])
+
+            kaa.run(*PRINT)
+
+            assert not canary.exists()
+            assert {one.headers["x-made"] for one in remote.asked} == {"now"}
+
     def test_a_link_in_its_folder_changes_nothing_where_it_leads(self, kaa: Kaa) -> None:
         elsewhere, cache = kaa.home.parent / "elsewhere", kaa.home / "mcp-data/own/cache"
         elsewhere.mkdir()

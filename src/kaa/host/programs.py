@@ -36,6 +36,11 @@ def commands_can_write(path: str) -> bool:
     return is_below(path, _written)
 
 
+def written() -> tuple[str, ...]:
+    """What sandboxed commands of this process can write: real paths."""
+    return tuple(_written)
+
+
 def host_programs(environ: Mapping[str, str] | None = None) -> "HostPrograms":
     """The programs of this machine, as they can be found now.
 

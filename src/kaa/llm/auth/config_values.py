@@ -6,7 +6,7 @@ Only the user's own files come here, so a value may run a command.
 import os
 import re
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from kaa.host.programs import host_programs
@@ -28,10 +28,15 @@ class ConfigValues:
     `$$` is a dollar sign and `$!` an exclamation mark. A command runs in the shell with 10 seconds of time, in the home
     directory and without the directories of PATH that sandboxed commands can write; its output without surrounding
     blanks is the value, remembered as long as this object lives.
+
+    Args:
+        environ: the user's variables.
+        wrap: program and arguments to start the shell through.
     """
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], wrap: Sequence[str] = ()) -> None:
         self._environ = environ
+        self._wrap = wrap
         self._outputs: dict[str, str] = {}
 
     def evaluate(self, value: str, where: str, own: Mapping[str, str] = _NONE, *, run: bool = True) -> str:
@@ -53,7 +58,7 @@ class ConfigValues:
                 return value
             command = value[1:].strip()
             if command not in self._outputs:
-                self._outputs[command] = _run(command, where, self._environ)
+                self._outputs[command] = _run(command, where, self._environ, self._wrap)
             return self._outputs[command]
 
         def replacement(match: re.Match[str]) -> str:
@@ -79,15 +84,14 @@ def variables_in(value: str) -> frozenset[str]:
     return frozenset(bare or braced for _, bare, braced in _REFERENCE.findall(value)) - {""}
 
 
-def _run(command: str, where: str, environ: Mapping[str, str]) -> str:
+def _run(command: str, where: str, environ: Mapping[str, str], wrap: Sequence[str]) -> str:
     """The output of `command`. Its whole process group is killed when the time is up."""
     import subprocess  # lazy: few keys are commands
 
     programs = host_programs(environ)
     home = environ.get("HOME", "")
-    with subprocess.Popen(  # noqa: S602 - the user's own command line, from the user's own file
-        command,
-        shell=True,
+    with subprocess.Popen(
+        [*wrap, "/bin/sh", "-c", command],  # the user's own command line, from the user's own file
         cwd=home if os.path.isdir(home) else "/",  # many programs load or obey what is in the current directory
         env=programs.environment(),
         stdin=subprocess.DEVNULL,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from kaa.host.paths import is_below, trail
-from kaa.host.programs import commands_can_write
+from kaa.host.programs import commands_can_write, written
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import filler
@@ -41,6 +41,10 @@ class Place(msgspec.Struct, frozen=True):
     def commands_can_write(self, path: str) -> bool:
         """Whether commands of the model can write to `path`, a real path."""
         return is_below(path, (self.project, *self.sandbox().writable)) or commands_can_write(path)
+
+    def writable(self) -> tuple[str, ...]:
+        """The directories that commands of the model can write: real paths."""
+        return tuple(map(os.path.realpath, (self.project, *self.sandbox().writable, *written())))
 
     def written_in(self, command: str, base: str) -> str | None:
         """What a line of a shell names and commands of the model can write; None if nothing.

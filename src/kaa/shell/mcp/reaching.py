@@ -18,6 +18,7 @@ from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError, filler
 from kaa.shell.mcp.logins import McpLogins
 from kaa.shell.mcp.place import Place
+from kaa.workspace.hiding import hidden_from_program
 
 
 def connection_to(server: ConfiguredServer, place: Place, transport: Transport, logins: McpLogins) -> Connection:
@@ -54,7 +55,11 @@ def connection_to(server: ConfiguredServer, place: Place, transport: Transport, 
 
 
 def _helped(server: ConfiguredServer, place: Place) -> dict[str, str]:
-    """The headers that a command of the user's own file prints. Blocks while it runs."""
+    """The headers that a command of the user's own file prints. Blocks while it runs.
+
+    It has the user's rights, but sees what commands of the model can write as empty, so it executes nothing of that in
+    whichever way its line names it. What the line names plainly is refused with a reason.
+    """
     where = f"`headersHelper` of MCP server {server.name} in {server.source.file}"
     if (path := place.written_in(server.entry.headers_helper, place.environ.get("HOME", "/"))) is not None:
         raise ServerGoneError(
@@ -62,7 +67,8 @@ def _helped(server: ConfiguredServer, place: Place) -> dict[str, str]:
             " out of the project"
         )
     try:
-        printed = ConfigValues(place.environ).evaluate(f"!{server.entry.headers_helper}", where)
+        wrap = () if place.is_full_access() else hidden_from_program(place.writable())
+        printed = ConfigValues(place.environ, wrap).evaluate(f"!{server.entry.headers_helper}", where)
         return msgspec.json.decode(printed, type=dict[str, str])
     except CredentialError as error:
         raise ServerGoneError(str(error)) from error
