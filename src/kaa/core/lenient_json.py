@@ -4,9 +4,13 @@ Bytes that are not UTF-8 and halves of characters become U+FFFD; NaN and Infinit
 them. Valid JSON is read once, by the strict decoder.
 """
 
+from typing import TypeVar
+
 import msgspec
 
 from kaa.core.messages import Json
+
+KindT = TypeVar("KindT")
 
 
 def decode_lenient(data: bytes) -> Json:
@@ -23,6 +27,19 @@ def decode_lenient(data: bytes) -> Json:
     except msgspec.DecodeError as error:
         return _decode_anyhow(data, error)
     return value
+
+
+def decode_lenient_as(data: bytes | msgspec.Raw, kind: type[KindT]) -> KindT:
+    """Decode `data` as `msgspec.json.decode` does with a type.
+
+    Raises:
+        msgspec.DecodeError: it is not JSON, or something else.
+        RecursionError: it is nested too deeply.
+    """
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (UnicodeDecodeError, msgspec.DecodeError):
+        return msgspec.json.decode(msgspec.json.encode(decode_lenient(bytes(data))), type=kind)
 
 
 def _decode_anyhow(data: bytes, problem: msgspec.DecodeError) -> Json:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from kaa.core.lenient_json import decode_lenient_as
 from kaa.core.messages import Json
 from kaa.host.log import LOG
 from kaa.lsp.errors import LanguageServerError, ServerGoneError
@@ -168,7 +169,7 @@ class LanguageClient:
 
     def _take(self, body: bytes) -> None:
         try:
-            message = msgspec.json.decode(body, type=_Message)
+            message = decode_lenient_as(body, _Message)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise ServerGoneError(f"it sent something that is no message ({error})") from error
         if message.method is None:
@@ -205,6 +206,6 @@ class LanguageClient:
 
 def _decoded(answer: msgspec.Raw, method: str, result: type[ResultT]) -> ResultT:
     try:
-        return msgspec.json.decode(answer, type=result)
+        return decode_lenient_as(answer, result)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise LanguageServerError(f"the language server answered {method} with nonsense: {error}") from error

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from kaa.core.lenient_json import decode_lenient_as
 from kaa.core.messages import Json
 from kaa.host.log import LOG
 from kaa.lsp.client import LanguageClient
@@ -246,7 +247,7 @@ class LanguageSession:
         if method != "textDocument/publishDiagnostics":
             return
         try:
-            published = msgspec.json.decode(params, type=PublishedDiagnostics)
+            published = decode_lenient_as(params, PublishedDiagnostics)
         except msgspec.MsgspecError as error:
             LOG.debug("language server: diagnostics that cannot be read: %s", error)
             return
@@ -305,6 +306,6 @@ class _Items(msgspec.Struct, frozen=True):
 
 def _sections_in(params: msgspec.Raw) -> list[str]:
     try:
-        return [item.section for item in msgspec.json.decode(params, type=_Items).items]
+        return [item.section for item in decode_lenient_as(params, _Items).items]
     except msgspec.MsgspecError:
         return []

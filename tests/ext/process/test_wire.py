@@ -13,6 +13,9 @@ def test_requests_notifications_and_answers() -> None:
     )
     assert wire.decode(b'{"jsonrpc":"2.0","method":"log","params":null}') == Notification("log", {})
     assert wire.decode(b'{"jsonrpc":"2.0","id":"a","result":null}') == Answer("a", None, None)
+    assert wire.decode(b'{"jsonrpc":"2.0","id":2,"result":["\xff","\\ud800",NaN]}') == Answer(
+        2, ["\ufffd", "\ufffd", None], None
+    )
     failed = wire.decode(b'{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no such tool"}}')
     assert isinstance(failed, Answer)
     assert failed.error is not None

@@ -4,6 +4,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
+from kaa.core.lenient_json import decode_lenient
 from kaa.core.messages import Json
 
 # What Piglet's SDKs read at most; a longer line ends their loop.
@@ -82,7 +83,7 @@ def decode(line: bytes) -> Message:
         MalformedMessageError: it is none.
     """
     try:
-        content = msgspec.json.decode(line)
+        content = decode_lenient(line)
     except (msgspec.DecodeError, RecursionError) as error:
         raise MalformedMessageError(PARSE_ERROR, f"invalid JSON: {error}") from error
     if not isinstance(content, dict):
