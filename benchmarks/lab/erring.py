@@ -65,6 +65,7 @@ def edit_wrong_file(book: Playbook) -> Replies:
 
 def repeat_call(book: Playbook) -> Replies:
     """Makes the same call again and again, until it gets another answer."""
+    yield call("read", path=book.file)
     look = call("bash", command=f"grep -n xyzzy {book.file} || echo nothing")
     first = yield look
     for _ in _FOR_EVER:
@@ -140,6 +141,7 @@ def quote_inexactly(book: Playbook) -> Replies:
 
 def read_much(book: Playbook) -> Replies:
     """Reads large files for 60 turns before it does what was asked."""
+    yield call("read", path=book.file)
     for turn in range(60):
         yield call("bash", command=f"yes 'entry {turn} of the journal: nothing of interest happened' | head -n 120")
     yield from _correct(book)
@@ -147,6 +149,7 @@ def read_much(book: Playbook) -> Replies:
 
 def test_noisily(book: Playbook) -> Replies:
     """Runs tests that print much, and has to look for the failure unless it sees it."""
+    yield call("read", path=book.file)
     noise = 'i=0; while [ $i -lt 4000 ]; do echo "test_case_$i (suite.Cases.test_case_$i) ... ok"; i=$((i+1)); done'
     report = (
         "printf '======\\nFAIL: test_median (suite.Cases.test_median)\\n------\\nTraceback (most recent call last):\\n"

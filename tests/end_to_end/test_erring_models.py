@@ -120,8 +120,8 @@ def _said(model: str, *told: str) -> list[Answer]:
 
 
 def test_a_loop_goes_on_until_something_else_is_said() -> None:
-    quiet = _said("repeat-call", *["nothing"] * 30)
-    told = _said("repeat-call", "nothing", "nothing", "nothing\nYou repeat yourself: try another way")
+    _, *quiet = _said("repeat-call", "text", *["nothing"] * 30)
+    told = _said("repeat-call", "text", "nothing", "nothing", "nothing\nYou repeat yourself: try another way")
 
     assert {answer.calls for answer in quiet} == {quiet[0].calls}
     assert told[-1].calls[0].name == "write"
