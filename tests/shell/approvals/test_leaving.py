@@ -341,6 +341,27 @@ def test_hooks_that_run_outside_are_named(tmp_path: Path, command: str, hooks: s
     assert (said or "").partition(" with your rights")[0] == (f"git runs the hook {hooks}" if hooks else "")
 
 
+@pytest.mark.parametrize(
+    ("command", "hook"),
+    [
+        ("git --no-pager fetch", "reference-transaction"),
+        ("git tag -s v1 -m x", "reference-transaction"),
+        ("git pull", "pre-merge-commit"),
+        ("git commit --no-verify -S -m x", "post-commit"),
+        ("gh -R o/r pr checkout 1", "post-checkout"),
+        ("gh pr merge 1", "post-merge"),
+        ("gh repo sync", "reference-transaction"),
+    ],
+)
+def test_hooks_of_less_known_commands_are_named_too(tmp_path: Path, command: str, hook: str) -> None:
+    (tmp_path / ".git" / "hooks").mkdir(parents=True)
+    (tmp_path / ".git" / "hooks" / hook).touch()
+
+    said = hooks_outside(examine(ToolCall("1", "bash", {"command": command}), "command", CONFINED), str(tmp_path))
+
+    assert str(said).startswith(f"git runs the hook {hook} with your rights")
+
+
 def test_hooks_elsewhere_count_too(tmp_path: Path) -> None:
     call = examine(ToolCall("1", "bash", {"command": "git push"}), "command", CONFINED)
     (tmp_path / ".git").mkdir()

@@ -6,7 +6,8 @@ that deleted files of the system. All other commands get the one host or path th
 
 import os.path
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.clients import here, is_client, is_executed, obscurity
@@ -40,13 +41,24 @@ _ENVIRONMENTS = re.compile(r"[A-Za-z]*e[A-Za-z]*|-(?=\w*e)\w*[ux]\w*|.*environ.*
 _PROCESSES = ("/proc", "/dev")
 # They add nothing to what the program behind them does.
 _TIMING = frozenset({"nice", "timeout"})
-# Hooks that run with these: githooks(5).
+# Hooks of the repository that run with these: githooks(5). What changes a branch or a tag runs the last one.
+_OF_MERGES = ("pre-merge-commit", "prepare-commit-msg", "commit-msg", "post-merge")
+_OF_REFERENCES = "reference-transaction"
 _HOOKS = {
-    "commit": ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"),
-    "pull": ("post-merge", "pre-rebase", "post-rewrite", "post-checkout"),
-    "push": ("pre-push",),
+    "commit": ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", _OF_REFERENCES),
+    "fetch": (_OF_REFERENCES,),
+    "pull": (*_OF_MERGES, "pre-rebase", "post-rewrite", "post-checkout", _OF_REFERENCES),
+    "push": ("pre-push", _OF_REFERENCES),
+    "remote": (_OF_REFERENCES,),
+    "tag": (_OF_REFERENCES,),
 }
-_HOOKS_OF_GH = {"checkout": ("post-checkout", "post-merge"), "create": ("pre-push",)}  # of `gh pr`
+_HOOKS_OF_GH = {
+    ("pr", "checkout"): ("post-checkout", "post-merge", _OF_REFERENCES),
+    ("pr", "create"): _HOOKS["push"],
+    ("pr", "merge"): ("post-checkout", "post-merge", _OF_REFERENCES),
+    ("repo", "sync"): ("post-merge", _OF_REFERENCES),
+}
+_WITHOUT_VERIFICATION = frozenset({"commit-msg", "pre-commit", "pre-merge-commit", "pre-push"})
 # Of these, the options that are known; short ones may be joined. ssh(1), scp(1), rsync(1).
 _SAFE_OPTIONS = {
     "rsync": re.compile(r"-[DHPSXacghilnoprtuvxz]+|--(archive|compress|dry-run|exclude=.*|include=.*|stats|verbose)"),
@@ -129,17 +141,24 @@ def hooks_outside(call: JudgedCall, root: str) -> str | None:
         root: the project.
     """
     commands = call.reach.commands if call.reach is not None else ()
-    words = [
-        command for command in commands if program_name(command[0] or "") == "git" and "--no-verify" not in command
-    ]
-    pulls = [command[2] or "" for command in commands if command[0] == "gh" and "pr" in command[1:2] and command[2:]]
-    of_gh = (hook for word in pulls for hook in _HOOKS_OF_GH.get(word, ()))
-    of_git = (hook for command in words for word in command[1:2] for hook in _HOOKS.get(word or "", ()))
-    names = dict.fromkeys((*of_git, *of_gh))
+    names = dict.fromkeys(hook for command in commands for hook in _hooks_of(command))
     hooks = [name for name in names if _has_hook(root, name)]
     if not hooks:
         return None
     return f"git runs the hook {', '.join(hooks)} with your rights, and with it what this hook runs of the project"
+
+
+def _hooks_of(command: Words) -> Iterator[str]:
+    """Hooks that may run with a command of git or gh, whether there are any or not."""
+    words = [word for word in command[1:] if word is not None]
+    match program_name(command[0] or ""):
+        case "git":
+            subcommand = next((word for word in words if word in _HOOKS), "")
+            skipped = _WITHOUT_VERIFICATION if "--no-verify" in words else frozenset[str]()
+            yield from (hook for hook in _HOOKS.get(subcommand, ()) if hook not in skipped)
+        case "gh":  # options of it may stand before the subcommand
+            for pair in pairwise(words):
+                yield from _HOOKS_OF_GH.get(pair, ())
 
 
 def harm_at(call: JudgedCall, blocked: Sequence[Blocked]) -> str | None:
