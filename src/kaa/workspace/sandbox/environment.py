@@ -5,6 +5,7 @@ Commands write caches of the project. In tier `full` they see through these what
 
 import os
 import shlex
+import shutil
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -70,6 +71,7 @@ _INSTALLED = {
     "PIPX_HOME": "pipx",
 }
 _NPM_PREFIX = "npm_config_prefix"
+_NPM_GLOBAL = "npm_config_globalconfig"
 _CARGO_BIN = os.path.join("cargo", "bin")  # of `cargo install`, below CARGO_HOME
 _MOUNTED_TEMPORARY = "/tmp"  # noqa: S108 - a directory of its own is mounted there
 
@@ -104,12 +106,22 @@ def installation_environment(caches: str, environment: Mapping[str, str]) -> dic
     """
     prefix = os.path.join(caches, _PREFIX)
     variables = {name: os.path.join(prefix, place) for name, place in _INSTALLED.items() if name not in environment}
+    if "GOPATH" in environment:  # the user's PATH may have its `bin`, where an older program would stay
+        variables.pop("GOBIN", None)
     names = {name.lower() for name in environment}
     if _NPM_PREFIX not in names and "nvm_dir" not in names:  # nvm refuses to work with it
         variables[_NPM_PREFIX] = prefix
+        if _NPM_GLOBAL not in names and (configuration := _npm_configuration(environment)):
+            variables[_NPM_GLOBAL] = configuration
     if path := environment.get("PATH"):
         variables["PATH"] = os.pathsep.join((path, os.path.join(prefix, "bin"), os.path.join(caches, _CARGO_BIN)))
     return variables
+
+
+def _npm_configuration(environment: Mapping[str, str]) -> str | None:
+    """Where npm has its global configuration without a prefix of kaa's: `etc/npmrc` beside the `bin` of its node."""
+    node = shutil.which("node", path=environment.get("PATH", ""))
+    return os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(node))), "etc", "npmrc") if node else None
 
 
 def shared_caches(home: str, environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
