@@ -134,11 +134,30 @@ def test_logins_of_an_unknown_tool_on_the_path_are_hidden_also_later_ones(home: 
 
     assert [path for path in hidden if path.startswith(str(home))] == [f"{home}/.tool/config.json"]
     assert shown == (f"{home}/.tool/package.json",)
-    later = ("space_tokens", "auth.yml", "bin", "lib")
+    later = ("space_tokens", "auth.yml", "x.cfg", "x.ini", ".env", "SECRETS", "ApiKey", "bin", "lib")
     assert [name for name in later if any(fnmatch(f"{home}/.tool/{name}", one) for one in concealed.hidden)] == [
-        *("space_tokens", "auth.yml")
+        *("space_tokens", "auth.yml", "x.cfg", "x.ini", ".env", "SECRETS", "ApiKey")
     ]
     assert not any(pattern.startswith((f"{home}/bin", f"{home}/.cargo/*")) for pattern in concealed.hidden)
+
+
+def test_logins_beside_programs_deeper_in_an_unknown_tool_are_hidden(home: Path) -> None:
+    _make(home, ".tool/current/bin/keytool", ".tool/current/config.json", ".tool/scripts/keys", ".nvm/x/config.json")
+    path = f"{home}/.tool/current/bin/:{home}/.tool/scripts:{home}/.nvm/x/bin"
+    concealed = _concealed(home=str(home), environment={"PATH": path})
+
+    hidden, _ = concealment(Policy("full", "workspace-write", **concealed._asdict()))
+
+    assert [path for path in hidden if path.startswith(str(home))] == [f"{home}/.tool/current/config.json"]
+
+
+def test_a_python_of_an_unknown_environment_on_the_path_works(home: Path) -> None:
+    _make(home, ".mine/bin/python", ".mine/pyvenv.cfg")
+    concealed = _concealed(home=str(home), environment={"PATH": f"{home}/.mine/bin"})
+
+    _, shown = concealment(Policy("full", "workspace-write", **concealed._asdict()))
+
+    assert shown == (f"{home}/.mine/pyvenv.cfg",)
 
 
 def test_the_user_can_show_the_logins_of_a_tool(home: Path) -> None:

@@ -8,7 +8,7 @@ what is listed.
 import fnmatch
 import glob
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 # Of these directories, the entries that match are seen only if they are listed.
 _UNLISTED = (
@@ -117,8 +117,12 @@ _LISTED: dict[str, tuple[str, ...]] = {
 }
 _PROGRAMS = ("bin", "sbin", "shims")
 # Beside the programs of a tool that is not listed, its logins may be in such files; most are written after the start.
-_OF_LOGINS = ("*.json", "*.toml", "*.yaml", "*.yml", "*auth*", "*credential*", "*key*", "*secret*", "*token*")
-_NEEDED_BY_PROGRAMS = ("package.json",)  # Node reads it before it runs a script below
+_LOGIN_WORDS = ("auth", "credential", "key", "secret", "token")
+_OF_LOGINS = (
+    *("*.cfg", "*.conf", "*.db", "*.ini", "*.json", "*.toml", "*.yaml", "*.yml", ".env*"),
+    *(f"*{word}*" for one in _LOGIN_WORDS for word in (one, one.title(), one.upper())),
+)
+_NEEDED_BY_PROGRAMS = ("package.json", "pyvenv.cfg")  # Node and Python read them before they run what is below
 
 
 def unlisted(home: str) -> tuple[str, ...]:
@@ -146,18 +150,24 @@ def possible_logins(home: str, environment: Mapping[str, str]) -> tuple[tuple[st
         home: the user's home directory.
         environment: the user's own.
     """
-    tools = [path for path in _of_programs(home, environment.get("PATH", "").split(os.pathsep)) if _is_open(path, home)]
+    searched = [os.path.normpath(one) for one in environment.get("PATH", "").split(os.pathsep)]
+    tools = [path for path in _of_programs(home, searched) if _is_open(path, home, searched)]
     patterns = tuple(f"{glob.escape(tool)}/{name}" for tool in tools for name in _OF_LOGINS)
     return patterns, tuple(f"{glob.escape(tool)}/{name}" for tool in tools for name in _NEEDED_BY_PROGRAMS)
 
 
-def _is_open(path: str, home: str) -> bool:
-    """Whether an entry is seen only because its programs are on the PATH."""
-    folder, name = os.path.split(path)
-    place = folder.removeprefix(home).lstrip("/")
-    unlisted_names = (os.path.basename(one) for one in _UNLISTED if os.path.dirname(one) == place)
-    is_unlisted = any(fnmatch.fnmatchcase(name, one) for one in unlisted_names)
-    return is_unlisted and not any(fnmatch.fnmatchcase(name, one) for one in _LISTED.get(place, ()))
+def _is_open(path: str, home: str, searched: Sequence[str]) -> bool:
+    """Whether a directory is seen only because programs in it are on the PATH, and holds more than programs."""
+    entry = path
+    while entry != home:
+        folder, name = os.path.split(entry)
+        place = folder.removeprefix(home).lstrip("/")
+        unlisted_names = (os.path.basename(one) for one in _UNLISTED if os.path.dirname(one) == place)
+        if any(fnmatch.fnmatchcase(name, one) for one in unlisted_names):
+            is_beside = entry == path or not {f"{path}/{programs}" for programs in _PROGRAMS}.isdisjoint(searched)
+            return is_beside and not any(fnmatch.fnmatchcase(name, one) for one in _LISTED.get(place, ()))
+        entry = folder
+    return False
 
 
 def _of_programs(home: str, searched: Iterable[str]) -> Iterator[str]:
