@@ -27,6 +27,14 @@ def test_a_directory_is_proposed_only_where_it_can_be_added() -> None:
     assert "--add-dir" not in Blocked("write", "/a").text
 
 
+@pytest.mark.parametrize("missing", ["", "/lib", "/lib/python3.12", "/lib/python3.12/site-packages/x"])
+def test_who_installs_python_packages_for_the_user_learns_what_works(missing: str) -> None:
+    text = Blocked("write", os.path.expanduser("~/.local") + missing).text
+
+    assert "python3 -m venv .venv" in text
+    assert "--add-dir" not in text
+
+
 def test_names_of_all_languages_stay_as_they_are() -> None:
     assert "größe 界 é" in Blocked("protected", "größe 界 é").text
 

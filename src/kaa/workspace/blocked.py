@@ -206,6 +206,12 @@ def _outside_the_project(path: str) -> str:
             f" {top}.)"
         )
     home = os.path.expanduser("~")
+    local = os.path.join(home, ".local")  # of `pip install --user`, which names the first directory that is missing
+    if path in (local, f"{local}/lib") or path.startswith(f"{local}/lib/python"):
+        return (
+            f"Writing{where} is blocked: only the project and /tmp can be written. (For Python packages, use a virtual"
+            " environment: python3 -m venv .venv, then .venv/bin/pip install.)"
+        )
     is_addable = not path or not is_below(home, [os.path.dirname(path)])  # nothing adds what holds the whole home
     way = "(/add-dir or --add-dir allows more.)" if is_addable else _OUTSIDE
     return f"Writing{where} is blocked: only the project and /tmp can be written. {way}"
