@@ -236,6 +236,7 @@ class Git:
                     tail_bytes=_MAX_OUTPUT_BYTES,
                     spill=False,
                     carries_findings=False,
+                    finds_installed=False,
                 )
             )
         except OSError:  # the project's directory is gone, or the hands are

@@ -131,7 +131,8 @@ class LocalWorkspace:
         self._listener = sandbox.findings.last
         self._questions: HostQuestions | None = None
         self._watched_by: Sandbox | None = None
-        self._commands_environment: tuple[Mapping[str, str], dict[str, str]] | None = None  # made of the first part
+        # Made of the first part; whether programs are found that commands installed.
+        self._commands_environment: tuple[Mapping[str, str], dict[bool, dict[str, str]]] | None = None
         self.sandbox = sandbox
 
     @classmethod
@@ -404,7 +405,7 @@ class LocalWorkspace:
                     ending = await self._runner.run(
                         command.argv,
                         cwd=command.cwd,
-                        env=_changed(await self._environment(), command.env),
+                        env=_changed(await self._environment(command), command.env),
                         timeout=command.timeout,
                         output=output.feed,
                     )
@@ -486,7 +487,7 @@ class LocalWorkspace:
             ending = await self._runner.run(
                 command.argv,
                 cwd=command.cwd,
-                env=_changed(await self._environment(), command.env),
+                env=_changed(await self._environment(command), command.env),
                 timeout=command.timeout,
                 output=streams,
                 given=given,
@@ -552,18 +553,20 @@ class LocalWorkspace:
             return self._places.output
         return None
 
-    async def _environment(self) -> dict[str, str]:
-        """What commands get, unless they ask for changes."""
+    async def _environment(self, command: CommandRequest) -> dict[str, str]:
+        """What a command gets, unless it asks for changes."""
         confining = await self.sandbox.environment()
         if self._commands_environment is None or self._commands_environment[0] is not confining:
             own = command_environment(self._own_environment, confined=bool(confining))
             installing = installation_environment(confining[CACHES], own) if confining else {}
-            self._commands_environment = (confining, {**own, **installing, **confining})
+            ways = {True: {**own, **installing, **confining}, False: {**own, **confining}}
+            self._commands_environment = (confining, ways)
+        variables = self._commands_environment[1][command.finds_installed]
         if not self.sandbox.admitted:
-            return self._commands_environment[1]
+            return variables
         from kaa.workspace.sandbox.outside_services import variables_of  # lazy: few services are admitted
 
-        return {**self._commands_environment[1], **variables_of(self.sandbox.admitted, self._own_environment)}
+        return {**variables, **variables_of(self.sandbox.admitted, self._own_environment)}
 
     async def _reading(self, path: str, request: Mapping[str, object]) -> Frame:
         """Look at a file, or say what keeps it from being looked at."""

@@ -180,6 +180,8 @@ class CommandRequest(msgspec.Struct, frozen=True):
         spill_lines: keep it in a file also when it has more lines than this.
         carries_findings: whether its result says what the guard found while it ran. Not for kaa's own questions and
             processes in the background: their results are read late or never, so the user is told at once.
+        finds_installed: it finds programs that earlier commands installed for the user. Not for hooks and for what kaa
+            runs by itself: a program of the user's that is missing must not be the model's.
     """
 
     argv: Sequence[str]
@@ -190,6 +192,7 @@ class CommandRequest(msgspec.Struct, frozen=True):
     spill: bool = True
     spill_lines: int | None = None
     carries_findings: bool = True
+    finds_installed: bool = True
 
 
 class CommandResult(msgspec.Struct, frozen=True):

@@ -143,6 +143,7 @@ def test_the_script_is_given_its_input_in_pieces(stage: Stage) -> None:
 
     play(stage, scene, command, hook("UserPromptSubmit", "check"))
 
+    assert not requests[0].finds_installed  # a missing program of the user's must not be one of the model's
     pieces = [value or "" for name, value in requests[0].env.items() if name.startswith("KAA_HOOK_INPUT")]
     assert all(len(piece.encode()) < 128 * 1024 for piece in pieces)
     assert msgspec.json.decode("".join(pieces))["prompt"] == "é" * 100_000

@@ -307,6 +307,21 @@ def test_what_the_user_permits_is_done_beside_commands_under_guard(folder: Path)
     assert not (folder / "project" / ".vscode").exists()
 
 
+def test_only_commands_of_the_model_find_what_they_installed(folder: Path) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        program = "$XDG_CACHE_HOME/prefix/bin/planted"
+        await sh(workspace, f"mkdir -p ${{XDG_CACHE_HOME}}/prefix/bin; echo 'echo ran' >{program}; chmod +x {program}")
+
+        by_model = await sh(workspace, "planted")
+        by_kaa = await workspace.run(CommandRequest(["sh", "-c", "planted; echo $GOBIN"], finds_installed=False))
+
+        assert by_model.tail == b"ran\n"
+        assert b"not found" in by_kaa.tail
+        assert by_kaa.tail.endswith(b"\n\n")
+
+    play(folder, scenario)
+
+
 def test_what_a_permitted_command_of_the_model_brings_is_moved_away(folder: Path) -> None:
     async def scenario(workspace: LocalWorkspace) -> None:
         await sh(workspace, "true")

@@ -72,6 +72,7 @@ async def run_command(
         tail_bytes=MAX_OUTPUT + _MAX_ERRORS + 4096,
         spill=False,
         carries_findings=False,
+        finds_installed=False,
     )
     try:
         result = await workspace.run(request)

@@ -222,6 +222,7 @@ class ProjectServer:
             cwd=self._root,
             env={**_ENVIRONMENT, **definition.environment},
             carries_findings=False,
+            finds_installed=False,
         )
         try:
             if not await self._is_installed() or not isinstance(confined := self._confined(), PipedPrograms):

@@ -91,7 +91,8 @@ async def _parse(argv: Sequence[str], language: str, edit: Edit, runs: PipedProg
 async def answer_of(argv: Sequence[str], given: bytes, runs: PipedPrograms, most: int) -> bytes:
     """What a program prints to its end, or `most` bytes of it; nothing if it does not read what it is given."""
     output = b""
-    async with runs.piped_program(CommandRequest(argv, carries_findings=False)) as program:
+    request = CommandRequest(argv, carries_findings=False, finds_installed=False)
+    async with runs.piped_program(request) as program:
         program.writer.write(given)
         program.writer.write_eof()
         try:
