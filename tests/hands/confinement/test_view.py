@@ -109,6 +109,20 @@ def test_what_is_replaced_is_not_the_hosts(path: str, replaced: bool) -> None:
     assert is_replaced(path, kinds) == replaced
 
 
+def test_nothing_of_the_host_covers_a_copy(place: str, tmp_path: Path) -> None:
+    """Projects in a directory that is writable too, exceptions from what is hidden, and entries of the home."""
+    copy, home = tmp_path / "copy", f"{place}/home"
+    for name in ("project", "shown", "home/entry"):
+        (copy / name).mkdir(parents=True)
+    policy = _POLICY._replace(replaced=((place, str(copy)),))
+    below = (f"{place}/project", f"{place}/shown", home, f"{home}/entry")
+    layout = Layout((place, below[0]), (), (), (below[1],), carved={home: (below[3],)})
+
+    view = plan(policy, layout, [])
+
+    assert kinds(view, place, *below) == ["copy", None, None, None, None]
+
+
 def test_a_copy_shows_as_it_is_only_what_has_a_place_in_it(place: str, tmp_path: Path) -> None:
     copy, live, new = tmp_path / "copy", f"{place}/live", f"{place}/.vscode"
     (copy / "live").mkdir(parents=True)

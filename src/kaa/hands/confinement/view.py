@@ -41,6 +41,7 @@ _KEPT_OF_RUN = (
     "/run/booted-system",
     "/run/opengl-driver",
 )
+_UNCOVERS = frozenset({"writable", "readable", "link", "carved"})  # shows what is there instead of a copy
 _PINNED = frozenset({"protected", "hidden directory", "hidden file"})
 _REPLACED = frozenset({"hidden directory", "temporary", "empty", "devices", "shared memory"})
 
@@ -150,8 +151,10 @@ def _replace(policy: Policy, layout: Layout, wanted: dict[str, ViewStep]) -> Non
         wanted[path] = ViewStep(path, "writable" if is_below_any(path, layout.writable) else "readable", path)
     for path, copy in copies.items():
         wanted[path] = ViewStep(path, "copy", copy)
-        for other in [one for one in wanted if one.startswith(f"{path}/")]:
-            if kept.isdisjoint((other, *ancestors(other))) and not os.path.lexists(copy + other[len(path) :]):
+        for other, step in [(one, wanted[one]) for one in wanted if one.startswith(f"{path}/")]:
+            if not kept.isdisjoint((other, *ancestors(other))) or other in copies:
+                continue
+            if step.kind in _UNCOVERS or not os.path.lexists(copy + other[len(path) :]):
                 del wanted[other]
 
 
