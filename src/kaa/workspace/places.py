@@ -64,6 +64,15 @@ class Places:
         """Where commands of any workspace write; it may not exist yet."""
         return os.path.join(self._base, "tmp"), os.path.join(self._base, "caches")
 
+    def known_roots(self) -> tuple[str, ...]:
+        """Roots of the user's workspaces whose commands could write, if they exist; very long paths are left out."""
+        try:
+            names = os.listdir(self.written[1])
+        except OSError:  # none yet
+            return ()
+        roots = (os.fsdecode(unquote_to_bytes(name)) for name in names)
+        return tuple(root for root in roots if os.path.isabs(root) and os.path.isdir(root))
+
     @property
     def output(self) -> str:
         """The directory for whole outputs.

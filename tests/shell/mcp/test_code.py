@@ -9,7 +9,6 @@ import pytest
 from kaa.shell.home import Home
 from kaa.shell.mcp.code import TooMuchCodeError, code_of, differences
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
-from kaa.shell.mcp.named_code import executed_words
 from kaa.shell.mcp.place import Place
 from kaa.shell.mcp.runners import imports_from_directory, outside, package_of_runner
 from kaa.workspace.sandbox.options import SandboxOptions
@@ -180,20 +179,6 @@ def test_too_much_code_is_refused_with_what_to_do(land: Land, monkeypatch: pytes
 
     with pytest.raises(TooMuchCodeError, match="directory with a manifest of its own"):
         land.code("python3 tools/server.py")
-
-
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        ("nix run /project", True),
-        ("systemd-run -d /project/srv", True),
-        ("java -cp /project Main", True),
-        ("docker run -v /project:/w image", False),
-        ("mcp-server-git --repository /project", False),
-    ],
-)
-def test_words_with_what_is_executed_are_told_from_data(command: str, words: bool) -> None:
-    assert ("/project" in " ".join(executed_words(command.split()))) is words
 
 
 @pytest.mark.parametrize(

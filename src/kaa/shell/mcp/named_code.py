@@ -28,12 +28,6 @@ _INTERPRETERS = re.compile(
     r"|pipenv|npm|pnpm|yarn|bundle|rake|mvn|gradle|mix|composer|sh|bash|dash|zsh|ksh|fish|java|dotnet|Rscript|go|cargo"
     r"|make|just|task|mise|env|nice|timeout|docker|podman|nix|fastmcp|uvicorn|gunicorn|hypercorn"
 )
-_SHELLS = re.compile(r"sh|bash|dash|zsh|ksh|fish|env|nice|timeout")
-# They run programs, or load code, from wherever one of their words says.
-_LAUNCHERS = re.compile(
-    r"nix|nix-shell|vite-node|nodemon|systemd-run|flatpak-builder|emacs|n?vim?|direnv|devbox|concurrently|xargs|find"
-    r"|parallel|watchexec|entr|sudo|doas|chroot|unshare|setsid|nohup|strace"
-)
 _BY_MANIFEST = re.compile(
     r"uv|poetry|pdm|hatch|rye|pipenv|npm|pnpm|yarn|bun|deno|bundle|rake|mvn|gradle|mix|composer|go|cargo|make|just|task"
     r"|mise|docker|podman|fastmcp"
@@ -85,16 +79,6 @@ def named_code(line: CommandLine, place: Place) -> Iterator[str]:
             if one not in seen and place.commands_can_write(one):
                 seen.add(one)
                 yield one
-
-
-def executed_words(words: Sequence[str]) -> Sequence[str]:
-    """Words of a command line in which a program finds what it executes; none for programs that take data only."""
-    name = os.path.basename(words[0])
-    if _LAUNCHERS.fullmatch(name) or _SHELLS.fullmatch(name):
-        return words
-    if not _INTERPRETERS.fullmatch(name) or _is_container(words):
-        return ()
-    return [words[number] for number in sorted(_executed(words))]
 
 
 def _is_container(words: Sequence[str]) -> bool:

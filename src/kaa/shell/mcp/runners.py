@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 # With the name of the module or the code, if it is attached. `uv run -m` is like `python -m`.
@@ -55,14 +55,16 @@ def modules_of(words: Sequence[str]) -> Iterator[str]:
             yield from ("/".join(parts[: number + 1]) for number in range(len(parts)))
 
 
-def outside(words: Sequence[str], base: str) -> list[str]:
+def outside(words: Sequence[str], base: str, *, names: bool = True) -> list[str]:
     """The command line of a runner for a start in another directory: paths in it become absolute.
 
     Args:
         words: the command line.
         base: the directory that its paths are relative to.
+        names: whether names with a slash are paths if a file has them; else only what begins with `./` or `../` is.
     """
-    return [words[0], *(_absolute(word, base) for word in words[1:])]
+    is_ours = is_path if names else _is_relative
+    return [words[0], *(_absolute(word, base, is_ours) for word in words[1:])]
 
 
 def is_path(word: str) -> bool:
@@ -70,7 +72,11 @@ def is_path(word: str) -> bool:
     return word in (".", "..") or word.startswith(("./", "../", "/", "~/")) or ("/" in word and word[0] not in "@-")
 
 
-def _absolute(word: str, base: str) -> str:
+def _is_relative(word: str) -> bool:
+    return word in (".", "..") or word.startswith(("./", "../"))
+
+
+def _absolute(word: str, base: str, is_path: Callable[[str], bool]) -> str:
     option, is_option, value = word.partition("=") if word.startswith("-") else ("", "", word)
     if value.startswith(("/", "~")) or not is_path(value):
         return word

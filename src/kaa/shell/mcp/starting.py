@@ -16,12 +16,12 @@ from kaa.mcp.parsing import cleaned
 from kaa.shell.mcp.code import CodeChangedError, code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError
-from kaa.shell.mcp.named_code import executed_words
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.readable import readable_places
 from kaa.shell.mcp.rights import hindrance_by_hosts, permissions_of
 from kaa.shell.mcp.runners import imports_from_directory, outside, package_of_runner
 from kaa.shell.mcp.server_data import data_folder
+from kaa.shell.mcp.unconfined import HiddenWordError, writable_word
 from kaa.shell.settings import SettingsError
 from kaa.workspace.blocked import Blocked
 from kaa.workspace.commands import OwnStreams
@@ -143,9 +143,9 @@ async def start_program(
         base = line.base(place.project)
         is_free = not entry.sandbox and not place.is_full_access()
         if is_free:
-            _refuse_writable(line, base, place, admitted)
+            await asyncio.to_thread(_refuse_writable, line, place, admitted)
         leaves = _must_leave(line, base, place, admitted, is_free=is_free)
-        words = outside(line.words, base) if leaves else line.words
+        words = outside(line.words, base, names=not is_free) if leaves else line.words
         permissions = permissions_of(entry, place.project)
         folder = data_folder(place.home, server, place.project, admitted)
         data, cache = str(folder), str(folder / "cache")
@@ -191,20 +191,21 @@ async def start_program(
         raise ServerGoneError(str(error)) from error
 
 
-def _refuse_writable(line: CommandLine, base: str, place: Place, admitted: Mapping[str, str]) -> None:
-    """Refuse a program without a sandbox if it executes what commands can write: they can still change it later.
+def _refuse_writable(line: CommandLine, place: Place, admitted: Mapping[str, str]) -> None:
+    """Refuse a program without a sandbox if it may execute what commands can write: they can still change it later.
 
     Raises:
-        ServerGoneError: it does.
+        ServerGoneError: it may.
     """
-    cwd = os.path.realpath(base) if line.cwd else ""
-    written = next(iter(admitted), cwd if cwd and place.commands_can_write(cwd) else "")
-    if not written and (executed := executed_words(line.words)):
-        written = place.written_in(" ".join(executed), base) or ""
+    try:
+        written = next(iter(admitted), None) or writable_word(line, place)
+    except HiddenWordError as error:
+        raise ServerGoneError(str(error)) from error
     if written:
         raise ServerGoneError(
             f"it runs without a sandbox, and commands of the model can write {written}, with which they could run"
-            ' anything with your rights. Keep what it executes out of the project, or leave out "sandbox": false'
+            " anything with your rights. Keep what it names out of projects (`docker run -v` may name a project as a"
+            ' whole), or leave out "sandbox": false'
         )
 
 

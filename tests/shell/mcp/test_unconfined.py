@@ -1,0 +1,111 @@
+"""A server without a sandbox names nothing that commands of the model can write, in any project."""
+
+from pathlib import Path
+
+import pytest
+
+from kaa.shell.home import Home
+from kaa.shell.mcp.place import CommandLine, Place
+from kaa.shell.mcp.unconfined import HiddenWordError, writable_word
+from kaa.workspace.places import Places
+from kaa.workspace.sandbox.options import SandboxOptions
+
+
+class Land:
+    """A project at work, another one in which commands ran before, and a folder of programs."""
+
+    def __init__(self, home: Path) -> None:
+        self.home, self.project, self.other = home, home / "work/app", home / "work/other"
+        for folder in (self.project / "tools", self.project / "run", self.other, home / "bin"):
+            folder.mkdir(parents=True)
+        self.environ = {"HOME": str(home)}
+        assert Places.of(self.environ, str(home), str(self.other)).caches
+        self.place = Place(Home(home / ".kaa/agent"), self.environ, str(self.project), SandboxOptions)
+
+    def named(self, command: str, cwd: str = "", **variables: str) -> str | None:
+        """What a command line leads to, whose words are separated by ` ; `, or else by blanks."""
+        filled = (command.split(" ; ") if " ; " in command else command.split(), variables.values(), [cwd])
+        words, values, (where,) = (
+            [text.replace("PROJECT", str(self.project)).replace("OTHER", str(self.other)) for text in texts]
+            for texts in filled
+        )
+        return writable_word(CommandLine(tuple(words), dict(zip(variables, values, strict=True)), where), self.place)
+
+
+@pytest.fixture
+def land(tmp_path: Path) -> Land:
+    return Land(tmp_path.resolve() / "home")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "npx --prefix PROJECT/tools planted",
+        "npx --userconfig=PROJECT/x.html planted",
+        "ninja -C PROJECT/build server",
+        "ninja -CPROJECT/build server",
+        "docker-compose --project-directory PROJECT run x",
+        "docker --config PROJECT run image",
+        "docker run -v PROJECT/docs:/docs image",
+        "docker run --mount type=bind,src=PROJECT/docs,dst=/docs image",
+        "docker run -v PROJECT/.:/docs image",
+        "docker run -v ./:/docs image",
+        "java @PROJECT/arguments",
+        "run-it file://PROJECT/it",
+        "run-it PROJECT",
+        "run-it OTHER/server.py",
+        "run-it ~/link/server.py",
+        "./tools/server",
+        "tools/server",
+        "run-it --from ./dist",
+        "sh ; -c ; cd ~/work && sh app/h.sh",
+        "sh ; -c ; exec $HOME/work/app/h.sh",
+        "sh ; -c ; sh ~/work/a*/tools",
+    ],
+)
+def test_what_commands_can_write_is_found_in_every_word(land: Land, command: str) -> None:
+    (land.home / "link").symlink_to(land.project)
+
+    assert land.named(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "npx -y @scope/server",
+        "npx run",
+        "uvx some-server --port 8080",
+        "docker run -i --rm mcp/filesystem /docs",
+        "docker run -i --rm -v PROJECT:/work -w PROJECT image",
+        "podman run --mount type=bind,src=PROJECT,dst=/work ghcr.io/some/image:latest",
+        "/usr/local/bin/server --log ~/server.log",
+        "~/bin/server https://example.com/work/app",
+        "sh ; -c ; exec ~/bin/server --all",
+    ],
+)
+def test_what_is_ordinary_names_nothing_of_a_project(land: Land, command: str) -> None:
+    assert land.named(command) is None
+
+
+def test_the_path_that_is_found_is_named(land: Land) -> None:
+    assert land.named("docker run -v PROJECT/docs:/docs image") == str(land.project / "docs")
+
+
+def test_variables_and_the_directory_are_words_too(land: Land) -> None:
+    assert land.named("server", NODE_PATH="/usr/lib:PROJECT/lib")
+    assert land.named("server", cwd="OTHER")
+    assert land.named("server", cwd="/", TOKEN="pa$$ word") is None
+
+
+def test_a_project_in_a_directory_that_commands_write_is_not_lent_to_a_container(land: Land) -> None:
+    inside = land.other / "inside"
+    inside.mkdir()
+    place = Place(land.place.home, land.environ, str(inside), SandboxOptions)
+
+    assert writable_word(CommandLine(("docker", "run", "-v", f"{inside}:/work", "image"), {}, ""), place)
+
+
+@pytest.mark.parametrize("line", ["sh $(echo app)/h.sh", "p=app; sh ~/work/$p/h.sh", "sh `echo app`/h.sh"])
+def test_a_line_that_computes_its_paths_is_refused_with_what_to_do(land: Land, line: str) -> None:
+    with pytest.raises(HiddenWordError, match="name it plainly"):
+        land.named(f"sh ; -c ; {line}")
