@@ -28,8 +28,9 @@ class Land:
         (self.project / "README.md").write_text("readme")
         self.place = Place(Home(base / "home"), {"HOME": str(base / "home")}, str(self.project), SandboxOptions)
 
-    def code(self) -> dict[str, str]:
-        entry = ServerEntry(command="python3", args=("tools/server.py",))
+    def code(self, *words: str, env: dict[str, str] | None = None) -> dict[str, str]:
+        command, *arguments = words or ("python3", "tools/server.py")
+        entry = ServerEntry(command=command, args=tuple(arguments), env=env or {})
         return code_of(ConfiguredServer("one", entry, Source("/file", "user"), "digest"), self.place)
 
 
@@ -61,6 +62,17 @@ def test_a_folder_that_code_only_mentions_is_seen_as_it_is_though_its_content_is
 
     assert pairs[str(source)] == str(source)
     assert str(source / "app.py") in code
+
+
+def test_nothing_is_copied_around_installed_packages(land: Land) -> None:
+    """A copy is read-only: the server could create nothing beside them."""
+    (land.project / "node_modules/one").mkdir(parents=True)
+    (land.project / "node_modules/one/index.js").write_text("")
+
+    code = land.code("node", "--version", env={"NODE_PATH": str(land.project / "node_modules")})
+
+    assert str(land.project / "node_modules") in code
+    assert copy_code(code, land.place, str(land.copies)) == ()
 
 
 @pytest.mark.parametrize(

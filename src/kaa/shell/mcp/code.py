@@ -23,6 +23,8 @@ MENTIONED = "code in this folder"
 """Of a folder that code only mentions: what is in it is known, but a server may also read there what people work on."""
 PACKAGES = frozenset({"node_modules", "site-packages", ".venv", "venv", "vendor", "target"})
 """Installed packages: known by the sizes and times of their files, not by their content."""
+INSTALLED = "installed: "
+"""What the digest of such packages begins with; they are not copied."""
 IGNORED = frozenset({"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".cache"})
 """What tools write for themselves: no server gets to see it beside its code."""
 MAX_BYTES = 512 * 1024 * 1024
@@ -323,4 +325,4 @@ def _fingerprint(top: str) -> tuple[str, list[str]]:
         if not stat.S_ISDIR(status.st_mode) and "/__pycache__/" not in path:
             facts = (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
             found.update(os.fsencode(path) + repr(facts).encode())
-    return found.hexdigest(), links
+    return INSTALLED + found.hexdigest(), links

@@ -13,6 +13,7 @@ from kaa.shell.mcp.code import (
     FILES,
     FOLDER,
     IGNORED,
+    INSTALLED,
     MAX_BYTES,
     MENTIONED,
     PACKAGES,
@@ -64,7 +65,7 @@ class _Copies:
         tops: dict[str, str] = {}
         mentioned = [path for path, digest in self._code.items() if digest == MENTIONED]
         for path, digest in self._code.items():
-            if is_below(path, mentioned):
+            if is_below(path, mentioned) or digest.startswith(INSTALLED):
                 continue
             directory = path if digest in (FOLDER, FILES) else os.path.dirname(path)
             top = topmost(directory, self._place)
