@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kaa.shell.home import Home
-from kaa.shell.mcp.code import TooMuchCodeError, code_of, differences
+from kaa.shell.mcp.code import TooMuchCodeError, UnknownCodeError, code_of, differences
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
 from kaa.shell.mcp.place import Place
 from kaa.shell.mcp.runners import imports_from_directory, outside, package_of_runner
@@ -172,6 +172,16 @@ def test_a_pipe_among_the_code_is_not_waited_for(land: Land) -> None:
     os.mkfifo(land.project / ".venv/lib/python3/site-packages/it.pth")
 
     assert str(land.project / ".venv") in land.code(".venv/bin/serve")
+
+
+@pytest.mark.parametrize("target", ["", os.fsdecode(b"b\xff.py")])
+def test_a_name_that_is_not_utf_8_is_refused_with_what_to_do(land: Land, target: str) -> None:
+    """It could be shown to nobody, and approvals are kept as JSON."""
+    path = land.project / ("tools/link.py" if target else os.fsdecode(b"tools/b\xff.py"))
+    path.symlink_to(target) if target else path.write_text("")
+
+    with pytest.raises(UnknownCodeError, match="Rename or remove it"):
+        land.code("python3 tools/server.py")
 
 
 def test_too_much_code_is_refused_with_what_to_do(land: Land, monkeypatch: pytest.MonkeyPatch) -> None:

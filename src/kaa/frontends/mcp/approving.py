@@ -12,7 +12,7 @@ from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.mcp.telling import configured
 from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import Approvals
-from kaa.shell.mcp.code import TooMuchCodeError, code_of
+from kaa.shell.mcp.code import UnknownCodeError, code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.here import server_named
 from kaa.shell.mcp.config.variables import VariableError
@@ -71,7 +71,7 @@ def run_approve(parsed: argparse.Namespace, home: Home) -> int:
 def _code_of(server: ConfiguredServer, place: Place) -> dict[str, str]:
     try:
         return code_of(server, place) if server.entry.command else {}
-    except (VariableError, TooMuchCodeError) as error:
+    except (VariableError, UnknownCodeError) as error:
         raise CodeError(f"MCP server {server.name} cannot be approved: {error}") from error
 
 

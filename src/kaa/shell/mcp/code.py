@@ -39,6 +39,7 @@ _DATA = re.compile(
 _PROGRAM = re.compile(
     r".+\.(?:py[cdw]?|[cm]?jsx?|[cm]?tsx?|so|node|wasm|sh|bash|pl|pm|rb|php|lua|jar|class|go|rs|json|exs?)"
 )
+_NOT_UTF_8 = re.compile("[\ud800-\udfff]")  # as Python decodes other bytes
 _PATHS = re.compile(rb"/[^'\"\n:]+")
 _MAX_FILES = 20_000
 _MAX_TEXT_BYTES = 8 * 1024 * 1024  # of code that is searched for names of folders
@@ -54,8 +55,12 @@ class CodeChangedError(ValueError):
         super().__init__(f"code that it executes was changed meanwhile{which}. The next use asks about it")
 
 
-class TooMuchCodeError(ValueError):
-    """There is too much code to be known; the message says what to do."""
+class UnknownCodeError(ValueError):
+    """Code cannot be known; the message says what to do."""
+
+
+class TooMuchCodeError(UnknownCodeError):
+    """There is too much of it."""
 
 
 def code_of(server: ConfiguredServer, place: Place) -> dict[str, str]:
@@ -67,7 +72,7 @@ def code_of(server: ConfiguredServer, place: Place) -> dict[str, str]:
 
     Raises:
         VariableError: the command line needs a variable that it may not have.
-        TooMuchCodeError: that is too much.
+        UnknownCodeError: that is too much, or has names that nobody can read.
         OSError: a file cannot be read.
     """
     line = CommandLine.of(server, place)
@@ -131,7 +136,11 @@ class _Code:
         self._unread: list[str] = []  # code whose text may mention further folders
 
     def found(self) -> dict[str, str]:
-        """All of it, with the folders that it mentions."""
+        """All of it, with the folders that it mentions.
+
+        Raises:
+            UnknownCodeError: a name is not UTF-8: it could neither be shown nor kept.
+        """
         while self._unread:
             files, self._unread = self._unread, []
             by_top: dict[str, list[str]] = {}
@@ -139,6 +148,11 @@ class _Code:
                 by_top.setdefault(topmost(os.path.dirname(path), self._place), []).append(path)
             for top, paths in by_top.items():
                 self._add_mentioned(top, paths)
+        for path in self._found:
+            if any(map(_NOT_UTF_8.search, (path, self._found[path]))):
+                raise UnknownCodeError(
+                    f"a name among the code that it executes is not UTF-8: {os.fsencode(path)!r}. Rename or remove it"
+                )
         return dict(sorted(self._found.items()))
 
     def add(self, path: str) -> None:
