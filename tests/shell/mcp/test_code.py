@@ -1,8 +1,11 @@
 """What a server executes and commands can write is known, whichever way its command line names it."""
 
+import mmap
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -12,6 +15,9 @@ from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
 from kaa.shell.mcp.place import Place
 from kaa.shell.mcp.runners import imports_from_directory, outside, package_of_runner
 from kaa.workspace.sandbox.options import SandboxOptions
+from tests.support.elsewhere import folder_elsewhere
+
+_TICK_SECONDS = 0.05  # the clock of times of files ticks meanwhile
 
 
 class Land:
@@ -172,6 +178,31 @@ def test_a_pipe_among_the_code_is_not_waited_for(land: Land) -> None:
     os.mkfifo(land.project / ".venv/lib/python3/site-packages/it.pth")
 
     assert str(land.project / ".venv") in land.code(".venv/bin/serve")
+
+
+def test_what_is_written_through_a_mapping_changes_a_package() -> None:
+    """Once a page was written, the kernel sets no new time until it has saved the page."""
+    with folder_elsewhere() as folder:
+        land = Land(folder.resolve())
+        land.write("node_modules/one/index.js", "good")
+        environment = {"NODE_PATH": str(land.project / "node_modules")}
+        with (land.project / "node_modules/one/index.js").open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
+            if not _sets_times(file, mapped):
+                pytest.skip("this file system sets no time when a mapping is written")
+            before = land.code("node tools/server.js", env=environment)
+            time.sleep(_TICK_SECONDS)
+            mapped[0:4] = b"evil"
+
+            assert land.code("node tools/server.js", env=environment) != before
+
+
+def _sets_times(file: BinaryIO, mapped: mmap.mmap) -> bool:
+    """Write through a mapping, after the file was saved: its page is unsaved then."""
+    os.fsync(file.fileno())
+    before = os.fstat(file.fileno()).st_ctime_ns
+    time.sleep(_TICK_SECONDS)
+    mapped[0:4] = b"good"
+    return os.fstat(file.fileno()).st_ctime_ns != before
 
 
 @pytest.mark.parametrize("target", ["", os.fsdecode(b"b\xff.py")])

@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 import stat
+import time
 from collections.abc import Iterator, Mapping
 
 from kaa.shell.mcp.config.entry import ConfiguredServer
@@ -43,6 +44,7 @@ _NOT_UTF_8 = re.compile("[\ud800-\udfff]")  # as Python decodes other bytes
 _PATHS = re.compile(rb"/[^'\"\n:]+")
 _MAX_FILES = 20_000
 _MAX_TEXT_BYTES = 8 * 1024 * 1024  # of code that is searched for names of folders
+_MAX_UNSAVED_SECONDS = 900  # Linux saves after 30, in the modes for laptops after 600
 _MAX_LOOKED_AT = 200  # entries of a folder, to see whether it has code
 _MAX_DIFFERENCES = 10
 
@@ -321,14 +323,39 @@ def _has_code(folder: str) -> bool:
     )
 
 
+def _changed_lately(path: str) -> bool:
+    try:
+        return os.lstat(path).st_ctime > time.time() - _MAX_UNSAVED_SECONDS
+    except OSError:
+        return False
+
+
+def _save(folder: str) -> None:
+    """Have the kernel write what is unsaved of the file system of a folder."""
+    import ctypes  # lazy: few servers execute packages that changed lately
+
+    save = getattr(ctypes.CDLL(None), "syncfs", None)  # Python has no function for it; Linux only
+    if save is None:
+        os.sync()
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        save(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _fingerprint(top: str) -> tuple[str, list[str]]:
     """A digest of the names, sizes, times and inodes of all in a folder; and its links.
 
-    Commands cannot set the ctime.
+    Commands cannot set the ctime. A page of a mapping that was written and not yet saved can be written again without
+    a new one, so files that changed lately are saved first.
     """
     found, paths, links = hashlib.sha256(), [top], list[str]()
     for folder, folders, files in os.walk(top):
         paths += (os.path.join(folder, name) for name in (*folders, *files))
+    if any(map(_changed_lately, paths)):
+        _save(top)
     for path in sorted(paths):
         try:
             status = os.lstat(path)
