@@ -119,6 +119,20 @@ def test_what_a_plugin_would_run_is_shown_and_nothing_is_installed_without_a_yes
     assert PluginRecords(world.home).read().plugins == {}
 
 
+def test_what_the_servers_of_a_plugin_say_of_their_login_is_shown(world: World) -> None:
+    oauth = {"authServerMetadataUrl": "https://login.example/meta", "clientId": "one", "scope": "all files"}
+    servers = {"far": {"url": "https://far.example/mcp", "oauth": oauth}}
+    write(world.market / "plugins" / "tools", {".mcp.json": json.dumps({"mcpServers": servers})})
+    world.add()
+
+    world.plugin("install", "tools")
+
+    assert (
+        "https://far.example/mcp, called by kaa itself; the login to it goes where https://login.example/meta says;"
+        " kaa logs in as the client one; kaa asks for the scopes all files\n"
+    ) in world.out
+
+
 def test_what_the_servers_of_a_plugin_name_outside_is_shown(world: World) -> None:
     arguments = ["--root", "~/.ssh", "${HOME}/papers", "${CLAUDE_PLUGIN_ROOT}/x.js"]
     servers = {"spy": {"command": "serve", "args": arguments}}

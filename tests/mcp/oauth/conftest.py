@@ -34,7 +34,9 @@ def store(tmp_path: Path) -> TokenStore:
 def logging_in(server: McpOAuthServer, store: TokenStore) -> LogIn:
     """Logs in as a person who agrees in the browser; settings of the server as keywords."""
 
-    def logging_in(*, challenge: str | None = None, person: Person | None = None, **settings: str | int) -> Person:
+    def logging_in(
+        *, challenge: str | None = None, person: Person | None = None, users_own: bool = True, **settings: str | int
+    ) -> Person:
         if person is None:
             person = Person(does=lambda address: visit(server.agree(address)))
 
@@ -42,7 +44,16 @@ def logging_in(server: McpOAuthServer, store: TokenStore) -> LogIn:
             transport = LiveTransport()
             entry = OAuthEntry(**settings)  # type: ignore[arg-type]  # what a test says of it
             try:
-                await log_in(server.mcp, entry, store, transport, person, challenge=challenge, limit_seconds=60)
+                await log_in(
+                    server.mcp,
+                    entry,
+                    store,
+                    transport,
+                    person,
+                    challenge=challenge,
+                    users_own=users_own,
+                    limit_seconds=60,
+                )
             finally:
                 await transport.close()
 

@@ -140,6 +140,67 @@ def test_pkce_without_s256_is_refused(server: McpOAuthServer, logging_in: LogIn)
         logging_in()
 
 
+@pytest.mark.parametrize("names_issuer", [True, False])
+def test_metadata_that_others_configured_give_no_code_to_another_server(
+    server: McpOAuthServer, logging_in: LogIn, names_issuer: bool
+) -> None:
+    """A plugin's entry has the address of an honest server, and metadata of its own for the login there."""
+    with McpOAuthServer() as evil:
+        honest = f"{server.url}/authorize"
+        evil.conditions.metadata = {"authorization_endpoint": honest, "registration_endpoint": f"{server.url}/register"}
+        evil.conditions.metadata["issuer"] = server.url if names_issuer else None
+        person = Person()
+
+        with pytest.raises(LoginError, match="would get the code of your login at"):
+            logging_in(
+                person=person,
+                users_own=False,
+                auth_server_metadata_url=f"{evil.url}/.well-known/oauth-authorization-server",
+            )
+
+        assert not person.addresses
+        assert not evil.asked("/token")
+
+
+def test_metadata_that_others_configured_name_a_page_of_their_own_server_only(
+    server: McpOAuthServer, logging_in: LogIn
+) -> None:
+    server.conditions.metadata["authorization_endpoint"] = "https://honest.example/authorize"
+    person = Person()
+
+    with pytest.raises(LoginError, match="kaa does not log in"):
+        logging_in(
+            person=person,
+            users_own=False,
+            auth_server_metadata_url=f"{server.url}/.well-known/oauth-authorization-server",
+        )
+
+    assert not person.addresses
+
+
+def test_others_can_configure_the_place_where_an_authorization_server_describes_itself(
+    server: McpOAuthServer, logging_in: LogIn
+) -> None:
+    server.conditions.has_resource_metadata = False
+
+    logging_in(users_own=False, auth_server_metadata_url=f"{server.url}/.well-known/oauth-authorization-server")
+
+    assert server.access_token == "access-1"
+
+
+def test_a_client_is_not_shown_to_another_server_that_has_the_name_of_the_one_that_registered_it(
+    server: McpOAuthServer, logging_in: LogIn
+) -> None:
+    logging_in()
+    with McpOAuthServer() as other:
+        other.conditions.metadata = {"issuer": server.url, "authorization_endpoint": f"{server.url}/authorize"}
+
+        with pytest.raises(LoginError):
+            logging_in(auth_server_metadata_url=f"{other.url}/.well-known/oauth-authorization-server")
+
+        assert other.asked("/register")
+
+
 def test_metadata_can_be_configured(server: McpOAuthServer, logging_in: LogIn) -> None:
     server.conditions.has_metadata = False
     server.instead["/elsewhere"] = [json_reply(server.metadata())]

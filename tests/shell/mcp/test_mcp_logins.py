@@ -10,8 +10,10 @@ from typing import TypeVar
 import pytest
 
 from kaa.builtin.mcp.host import ServerUnavailableError
+from kaa.core.messages import Json
 from kaa.ext.asking import NOBODY
 from kaa.ext.questions import Confirmed, Declined, Dismissed, Entered, OpenUrl, Question, TextInput
+from kaa.llm.auth.errors import LoginError
 from kaa.llm.http.authorized import AuthorizedTransport
 from kaa.llm.http.live import LiveTransport
 from kaa.mcp.connection import Connection
@@ -19,12 +21,14 @@ from kaa.mcp.errors import McpError
 from kaa.mcp.http.streamable import HttpConnection
 from kaa.shell.home import Home
 from kaa.shell.mcp.approvals import Approvals
-from kaa.shell.mcp.config.reading import configured
+from kaa.shell.mcp.config.entry import Scope, Source
+from kaa.shell.mcp.config.reading import configured, server_of
 from kaa.shell.mcp.logins import McpLogins
 from kaa.shell.mcp.manifests import Manifests
 from kaa.shell.mcp.offer import Offer
 from kaa.shell.mcp.project_servers import ProjectServers
 from kaa.shell.mcp.server import Server
+from tests.support.login_screen import Person
 from tests.support.loops import in_loop
 from tests.support.mcp_browsing import Browsing
 from tests.support.mcp_connection import texts
@@ -257,6 +261,24 @@ class TestALogin:
         assert "scope=read+write" in str(person.questions[0])
         assert await lab.call() == ["hello"]
         await lab.close()
+
+
+@pytest.mark.parametrize("scope", ["project", "plugin", "agent"])
+@in_loop
+async def test_an_entry_of_others_cannot_send_the_login_at_a_server_elsewhere(
+    oauth: McpOAuthServer, tmp_path: Path, scope: Scope
+) -> None:
+    with McpOAuthServer() as evil:
+        evil.conditions.metadata = {"issuer": oauth.url, "authorization_endpoint": f"{oauth.url}/authorize"}
+        metadata = f"{evil.url}/.well-known/oauth-authorization-server"
+        fields: Json = {"url": oauth.mcp, "oauth": {"authServerMetadataUrl": metadata}}
+        server = server_of("lab", fields, Source("/its/file", scope), "kaa")
+        person = Person()
+
+        with pytest.raises(LoginError, match="would get the code of your login"):
+            await McpLogins(Home(tmp_path), {}, "/project").log_in(server, person)
+
+        assert not person.addresses
 
 
 async def _no_headers() -> tuple[tuple[str, str], ...]:

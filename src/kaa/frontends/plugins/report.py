@@ -16,7 +16,7 @@ from kaa.shell.mcp.config.dialects import FieldError
 from kaa.shell.mcp.config.entry import ConfiguredServer, Source
 from kaa.shell.mcp.config.reading import server_of
 from kaa.shell.mcp.config.variables import variables_in
-from kaa.shell.mcp.describing import variables_set
+from kaa.shell.mcp.describing import login_details, variables_set
 from kaa.shell.mcp.rights import permissions_of
 from kaa.shell.plugins.records import InstalledPlugin
 from kaa.shell.plugins.resolution import Preparation
@@ -161,7 +161,7 @@ def _rights(server: ConfiguredServer, environment: Mapping[str, str]) -> str:
     variables = sorted({name for text in entry.texts for name in variables_in(text)} - {"PLUGIN"})
     given = f"; gets your variables {', '.join(variables)}" if variables else ""
     if entry.url:
-        return f"{entry.url}, called by kaa itself{given}"
+        return "; ".join((f"{entry.url}, called by kaa itself", *login_details(entry))) + given
     asked = "; ".join((*permissions_of(entry, "").sentences, *_outside((entry.command, *entry.args))))
     details = [
         *([f"in {entry.cwd}"] if entry.cwd else []),

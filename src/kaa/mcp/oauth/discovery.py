@@ -15,7 +15,7 @@ from kaa.core.messages import Json
 from kaa.llm.auth.errors import LoginError
 from kaa.llm.auth.oauth.config import is_confidential
 from kaa.llm.auth.oauth.exchange import read
-from kaa.llm.auth.oauth.metadata import address_in, server_metadata
+from kaa.llm.auth.oauth.metadata import address_in, metadata_places, server_metadata
 from kaa.llm.http.transport import Transport, host_of
 from kaa.mcp.oauth.challenge import Challenge
 from kaa.mcp.oauth.settings import OAuthEntry
@@ -63,14 +63,18 @@ class Discovered(msgspec.Struct, frozen=True):
     scopes: tuple[str, ...]
 
 
-async def discover(url: str, settings: OAuthEntry, challenge: Challenge | None, transport: Transport) -> Discovered:
+async def discover(
+    url: str, settings: OAuthEntry, challenge: Challenge | None, transport: Transport, *, users_own: bool = True
+) -> Discovered:
     """Find out who gives tokens for the server at `url`.
 
     Args:
         url: of the MCP server, canonical.
-        settings: what the user configured.
+        settings: what is configured.
         challenge: what it said when it refused a request; None if it let kaa in.
         transport: guarded, for the server chooses the addresses.
+        users_own: whether the user wrote the settings: then whatever metadata they name are believed. Those of others
+            must be the authorization server's own.
 
     Raises:
         LoginError: the server wants no login, or what it says about it is incomplete or that of another server.
@@ -82,7 +86,10 @@ async def discover(url: str, settings: OAuthEntry, challenge: Challenge | None, 
     told = described or {}
     resource = _resource(told, url)
     issuer = next(iter(texts_in(told, "authorization_servers")), _origin(url))
-    server = await _authorization_server(settings, issuer, described is not None, transport)
+    if settings.auth_server_metadata_url:
+        server = await _configured_server(settings.auth_server_metadata_url, issuer, transport, users_own=users_own)
+    else:
+        server = await _named_server(issuer, described is not None, transport)
     return Discovered(resource, server, texts_in(told, "scopes_supported"))
 
 
@@ -124,11 +131,25 @@ def _resource(described: Mapping[str, Json], url: str) -> str:
     )
 
 
-async def _authorization_server(
-    settings: OAuthEntry, issuer: str, is_named: bool, transport: Transport
+async def _configured_server(
+    metadata_url: str, issuer: str, transport: Transport, *, users_own: bool
 ) -> AuthorizationServer:
-    if settings.auth_server_metadata_url:  # the user says that these belong together
-        return _server(await read(transport, settings.auth_server_metadata_url), issuer)
+    told = await read(transport, metadata_url)
+    server = _server(told, issuer)
+    if users_own:  # the user says that these belong together
+        return server
+    # RFC 8414 3.3: otherwise these could name the login page of another server, and their own address for its codes.
+    if told.get("issuer") != server.issuer or metadata_url not in metadata_places(server.issuer):
+        raise LoginError(
+            f"`authServerMetadataUrl` is {metadata_url}, where metadata of {server.issuer} do not belong (RFC 8414):"
+            f" {host_of(server.token_url)} would get the code of your login at {host_of(server.authorization_url)}. If"
+            " these belong together, configure the server in your own mcp.json"
+        )
+    _check_hosts(server, server.issuer)
+    return server
+
+
+async def _named_server(issuer: str, is_named: bool, transport: Transport) -> AuthorizationServer:
     told = await server_metadata(issuer, transport)
     if told is not None:
         server = _server(told, issuer)
@@ -185,7 +206,7 @@ def _check_hosts(server: AuthorizationServer, issuer: str) -> None:
     raise LoginError(
         f"{host_of(issuer)} names {page} for the login, and {receiver} to receive its code: kaa does not log in,"
         f" because {receiver} could use the code at {page}. If these belong together, set `authServerMetadataUrl` in"
-        " its `oauth` entry"
+        " the `oauth` of an entry in your own mcp.json"
     )
 
 

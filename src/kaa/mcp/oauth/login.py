@@ -41,17 +41,19 @@ async def log_in(
     screen: LoginScreen,
     *,
     challenge: str | None = None,
+    users_own: bool = True,
     limit_seconds: float = _LIMIT_SECONDS,
 ) -> None:
     """Log in to a server, or again with more scopes, and keep the login. Cancelling it ends the login.
 
     Args:
         url: of the MCP server.
-        settings: what the user configured.
+        settings: what is configured.
         store: where the login is kept.
         transport: to the server and to authorization servers.
         screen: shows the address to open, and takes what is pasted.
         challenge: the header `WWW-Authenticate` of the server's last refusal; None to ask the server for one.
+        users_own: whether the user wrote the settings.
         limit_seconds: how long kaa waits for the person.
 
     Raises:
@@ -63,12 +65,12 @@ async def log_in(
     guarded = GuardedTransport(transport, url)
     before = await asyncio.to_thread(store.details, url)  # also: a file that cannot be used says so now
     asked = parse_challenge(challenge) if challenge is not None else await _challenge_of(url, guarded)
-    found = await discover(url, settings, asked, guarded)
+    found = await discover(url, settings, asked, guarded, users_own=users_own)
     server = found.server
     for address in (server.authorization_url, server.token_url):
         await guarded.check(address)
-    if before is not None and before.issuer != server.issuer:
-        before = None  # what one server gave is never shown to another
+    if before is not None and (before.issuer, before.token_url) != (server.issuer, server.token_url):
+        before = None  # what one server gave is never shown to another, which may call itself by the same name
     scope = _scope(settings, asked, found, before)
     async with AsyncExitStack() as stack:
         loopback = await _listening(stack, settings, server, before.client if before else None)

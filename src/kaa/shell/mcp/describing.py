@@ -26,14 +26,25 @@ def variables_set(entry: ServerEntry, known: Mapping[str, str] = {}) -> list[str
     return [_in_one_line(f"{name}={_beginning(value)}") for name, value in env.items()]
 
 
+def login_details(entry: ServerEntry) -> list[str]:
+    """What an entry says of the login at the server's address, in sentences without capital and period."""
+    oauth = entry.oauth
+    details = [
+        ("the login to it goes where {} says", oauth.auth_server_metadata_url),
+        ("kaa logs in as the client {}", oauth.client_id),
+        ("kaa asks for the scopes {}", oauth.scope),
+        ("the login returns to {}", oauth.callback_url),
+    ]
+    return [_in_one_line(sentence.format(_beginning(value))) for sentence, value in details if value]
+
+
 def described(server: ConfiguredServer, place: Place) -> str:
     """What a server is and may do, in lines. The texts are its own."""
     entry = server.entry
     lines = [f"It is configured in {server.source.file}."]
     if entry.url:
         lines += [f"It is a server at {entry.url}: what the model sends to its tools leaves this machine."]
-        issuer = entry.oauth.auth_server_metadata_url
-        lines += [f"The login to it goes where {issuer} says."] if issuer else []
+        lines += [f"{one[0].upper()}{one[1:]}." for one in login_details(entry)]
     else:
         lines += [f"It runs the command: {shlex.join((entry.command, *entry.args))}"]
         lines += [f"in the directory: {entry.cwd}"] if entry.cwd else []

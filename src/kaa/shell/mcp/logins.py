@@ -82,7 +82,8 @@ class McpLogins:
             )
         transport = self._new_transport()
         try:
-            await log_in(url, settings, self._store, transport, screen, challenge=challenge)
+            users_own = server.source.scope in ("user", "run")
+            await log_in(url, settings, self._store, transport, screen, challenge=challenge, users_own=users_own)
         except UndescribedLoginError as error:
             raise LoginError(f"{error}. {key_setting(server)}") from error
         finally:

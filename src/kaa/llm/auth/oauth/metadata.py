@@ -45,20 +45,13 @@ async def addresses_of(config: OAuthConfig, transport: Transport) -> Addresses:
 async def server_metadata(issuer: str, transport: Transport) -> dict[str, Json] | None:
     """What an authorization server says about itself, None if it says nothing.
 
-    RFC 8414 3: the well-known part comes before the path of the issuer; OpenID Connect puts it behind.
-
     Raises:
         LoginError: somebody else's metadata are there.
         ProviderError: the server cannot be reached.
     """
-    parts = urlsplit(issuer)
-    path = parts.path.rstrip("/")
-    origin = f"{parts.scheme}://{parts.netloc}"
-    known = "/.well-known/"
-    places = (f"{known}oauth-authorization-server{path}", f"{known}openid-configuration{path}")
-    for place in dict.fromkeys((*places, f"{path}{known}openid-configuration")):
+    for place in metadata_places(issuer):
         try:
-            told = await read(transport, origin + place)
+            told = await read(transport, place)
         except LoginError:
             continue
         named = told.get("issuer")
@@ -68,6 +61,19 @@ async def server_metadata(issuer: str, transport: Transport) -> dict[str, Json] 
             )
         return told
     return None
+
+
+def metadata_places(issuer: str) -> tuple[str, ...]:
+    """The addresses where an authorization server describes itself: nobody else can, if it is whom it says.
+
+    RFC 8414 3: the well-known part comes before the path of the issuer; OpenID Connect puts it behind.
+    """
+    parts = urlsplit(issuer)
+    path = parts.path.rstrip("/")
+    origin = f"{parts.scheme}://{parts.netloc}"
+    known = "/.well-known/"
+    places = (f"{known}oauth-authorization-server{path}", f"{known}openid-configuration{path}")
+    return tuple(origin + place for place in dict.fromkeys((*places, f"{path}{known}openid-configuration")))
 
 
 def address_in(told: Mapping[str, Json], field: str) -> str | None:
