@@ -156,6 +156,10 @@ def test_what_the_servers_of_a_plugin_name_outside_is_shown(world: World) -> Non
         ("/proc/self/cwd", "read /proc/self/cwd (except secrets)"),
         ("/srv/app", "write the files of the project, if that is /srv/app"),
         ("${workspaceFolder}/docs", "in a sandbox of its own that may read the files of the project\n"),
+        ("${CLAUDE_PROJECT_DIR}", "serve ${workspaceFolder}, in a sandbox of its own that may read and write the"),
+        ("${CLAUDE_PROJECT_DIR}/.", "in a sandbox of its own that may read and write the files"),
+        ("${CLAUDE_PROJECT_DIR}/..", "read ${workspaceFolder}/.. (except secrets)"),
+        ("${CLAUDE_PLUGIN_DATA}/x.js", "serve ${PLUGIN_DATA}/x.js, in a sandbox of its own that may read the files of"),
     ],
 )
 def test_all_that_an_argument_opens_to_a_server_of_a_plugin_is_shown(world: World, argument: str, shown: str) -> None:
@@ -166,6 +170,21 @@ def test_all_that_an_argument_opens_to_a_server_of_a_plugin_is_shown(world: Worl
     world.plugin("install", "tools")
 
     assert shown in world.out
+
+
+def test_placeholders_of_the_project_and_of_the_data_are_shown(world: World) -> None:
+    servers = {"own": {"command": "${CLAUDE_PROJECT_DIR}/run", "env": {"NODE_PATH": "${CLAUDE_PLUGIN_DATA}/modules"}}}
+    hook = {"type": "command", "command": "${CLAUDE_PROJECT_DIR}/check", "args": []}
+    hooks = {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}}
+    folder = world.market / "plugins" / "tools"
+    write(folder, {".mcp.json": json.dumps({"mcpServers": servers}), "hooks/hooks.json": json.dumps(hooks)})
+    world.add()
+
+    world.plugin("install", "tools")
+
+    assert "${workspaceFolder}/run (with NODE_PATH=${PLUGIN_DATA}/modules), in a sandbox" in world.out
+    assert "command '${workspaceFolder}/check'" in world.out
+    assert "gets your variables" not in world.out
 
 
 @pytest.mark.parametrize("argument", ["./.", "/proc/self/cwd", "/proc/self/root", "docs/.."])

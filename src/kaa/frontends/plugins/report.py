@@ -32,7 +32,9 @@ _DIALECTS = {
 }
 _MAX_NAMES = 20
 _PIN_CHARACTERS = 12
-_ROOT, _PROJECT = "${PLUGIN}", "${workspaceFolder}"
+# What placeholders are shown as: never as nothing, which would make another path of what follows.
+_ROOT, _DATA, _PROJECT = "${PLUGIN}", "${PLUGIN_DATA}", "${workspaceFolder}"
+_FOLDERS = PluginFolders(_ROOT, _DATA, _PROJECT)
 _HOMES = ("~", "${userHome}", "${HOME}", "${env:HOME}")
 
 
@@ -137,15 +139,14 @@ def _files(kind: str, files: Sequence[PluginFile], rights: str) -> Iterator[str]
 
 
 def _hooks(plugin: Plugin) -> tuple[list[str], list[str]]:
-    hooks, notes = plugin_hooks(plugin, PluginFolders(_ROOT, "", ""))
+    hooks, notes = plugin_hooks(plugin, _FOLDERS)
     lines = [f"{hook.named_event} {hook.matcher}".rstrip() + f": {hook.handler} {hook.title}" for hook in hooks]
     return lines, [*notes, *dict.fromkeys(note for hook in hooks for note in hook.notes)]
 
 
 def _servers(plugin: Plugin) -> Iterator[tuple[str, str]]:
-    folders = PluginFolders(_ROOT, "", "")
-    found = servers_of(plugin, folders)
-    given = environment_for(plugin.dialect, folders, plugin.options)
+    found = servers_of(plugin, _FOLDERS)
+    given = environment_for(plugin.dialect, _FOLDERS, plugin.options)
     for name, fields in found.entries.items():
         try:
             server = server_of(name, fields, Source("", "plugin"), found.dialect)
@@ -158,11 +159,13 @@ def _servers(plugin: Plugin) -> Iterator[tuple[str, str]]:
 def _rights(server: ConfiguredServer, environment: Mapping[str, str]) -> str:
     """What a server runs and may do. `environment`: what every server of the plugin gets."""
     entry = server.entry
-    variables = sorted({name for text in entry.texts for name in variables_in(text)} - {"PLUGIN"})
+    variables = sorted({name for text in entry.texts for name in variables_in(text)} - {"PLUGIN", "PLUGIN_DATA"})
     given = f"; gets your variables {', '.join(variables)}" if variables else ""
     if entry.url:
         return "; ".join((f"{entry.url}, called by kaa itself", *login_details(entry))) + given
-    asked = "; ".join((*permissions_of(entry, "").sentences, *_outside((entry.command, *entry.args))))
+    words = tuple(os.path.normpath(word) if word.startswith(_PROJECT) else word for word in entry.args)
+    permissions = permissions_of(msgspec.structs.replace(entry, args=words), "")
+    asked = "; ".join((*permissions.sentences, *_outside((entry.command, *entry.args))))
     details = [
         *([f"in {entry.cwd}"] if entry.cwd else []),
         *(f"with {one}" for one in variables_set(entry, environment)),
@@ -185,7 +188,7 @@ def _outside(words: Sequence[str]) -> Iterator[str]:
 
 def _is_inside(word: str) -> bool:
     """Whether a word certainly leads into the plugin or the project."""
-    top = next((one for one in (_ROOT, _PROJECT) if is_below(os.path.normpath(word), (one,))), None)
+    top = next((one for one in (_ROOT, _DATA, _PROJECT) if is_below(os.path.normpath(word), (one,))), None)
     return top is not None and "${" not in word.removeprefix(top)
 
 
