@@ -163,7 +163,7 @@ class MemoryMcpHost:
         """See `McpHost`: a sentence for each tool that the view holds back."""
         return {tool: f"{tool} was changed" for tool in self._servers[name].view.held}
 
-    def accept(self, name: str) -> None:
+    def accept(self, name: str, shown: Mapping[str, str]) -> None:
         """See `McpHost`."""
         self.change(name, held={})
 

@@ -84,7 +84,7 @@ class McpCommand:
         question = f"Accept the changed tools of MCP server {server}?"
         if not await confirm(context.asker, question, shown, only_person=True):
             return f"{counted(len(changes), 'tool')} of {server} stay held back."
-        self._host.accept(server)
+        self._host.accept(server, changes)
         return f"Accepted: {', '.join(changes)}."
 
     def _view(self, server: str) -> ServerView:

@@ -172,10 +172,14 @@ class McpHost(Protocol):
         """The tools of a server that are held back, by name: how they changed, in lines."""
         ...
 
-    def accept(self, name: str) -> None:
+    def accept(self, name: str, shown: Mapping[str, str]) -> None:
         """The user has seen how the tools of a server changed, and accepts them.
 
+        Args:
+            name: of the server.
+            shown: what the user has seen: what `changes` returned.
+
         Raises:
-            ServerUnavailableError: that cannot be kept.
+            ServerUnavailableError: the server has changed again since then, or that cannot be kept.
         """
         ...

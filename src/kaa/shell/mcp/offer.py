@@ -107,12 +107,21 @@ class Offer:
         self._manifests.write(self._server, manifest)
         self._use(manifest)
 
-    def accept_changes(self) -> None:
+    def accept_changes(self, shown: Mapping[str, str]) -> None:
         """The user has seen how the server changed, and accepts it.
+
+        Args:
+            shown: `changes` as the user has seen them.
 
         Raises:
             ApprovalRecordsError: that cannot be kept.
+            ServerUnavailableError: the server has changed again since then.
         """
+        if shown is not self.changes:
+            raise ServerUnavailableError(
+                f"MCP server {self._server.name} changed again while you looked, so nothing is accepted:"
+                f" /mcp changes {self._server.name} shows it"
+            )
         if self.manifest is not None:
             self._approvals.accept(self._server, self.manifest)
             self.changes, self.fault = {}, ""
@@ -187,13 +196,15 @@ class Offer:
             raise ServerUnavailableError(f"{reason}. You declined it. {how}")
 
     def _use(self, manifest: Manifest | None) -> None:
-        self.manifest, self.fault = manifest, ""
+        before, self.manifest, self.fault = self.manifest, manifest, ""
         self._wanted = None
         try:
             self._hides_instructions = manifest is not None and self._approvals.has_new_instructions(
                 self._server, manifest
             )
-            self.changes = {} if manifest is None else self._approvals.held(self._server, manifest)
+            changes = {} if manifest is None else self._approvals.held(self._server, manifest)
+            if (manifest, changes) != (before, self.changes):  # else they may be shown to the user right now
+                self.changes = changes
         except ApprovalRecordsError as error:
             self.fault, self._hides_instructions = str(error), True
             self.changes = {tool.name: self.fault for tool in manifest.tools} if manifest is not None else {}

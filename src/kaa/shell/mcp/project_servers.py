@@ -130,10 +130,10 @@ class ProjectServers:
         """See `McpHost`."""
         return self.server(name).offer.changes
 
-    def accept(self, name: str) -> None:
+    def accept(self, name: str, shown: Mapping[str, str]) -> None:
         """See `McpHost`."""
         try:
-            self.server(name).offer.accept_changes()
+            self.server(name).offer.accept_changes(shown)
         except ApprovalRecordsError as error:
             raise ServerUnavailableError(str(error)) from error
 
