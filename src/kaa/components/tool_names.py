@@ -25,6 +25,8 @@ OWN_TOOLS: Final = frozenset(
 MAX_CHARACTERS: Final = 200
 """Of a name with its pattern."""
 
+_TOLD_APART = re.compile(r"(mcp__.+)_(?:[0-9a-f]{24}|[0-9a-f]{12}|[0-9a-f]{6})")
+
 _Names: TypeAlias = Mapping[str, tuple[str, ...]]
 
 # The names of others, by kaa's; the first is the one that a dialect uses today. A name may stand for several tools.
@@ -148,6 +150,16 @@ def own_patterns(text: str, dialect: ToolDialect) -> tuple[ToolPattern, ...]:
         if own := _OWN[words].get(name.lower()):
             return tuple(ToolPattern(tool, argument) for tool in own)
     return tuple(ToolPattern(tool, argument) for tool in _of_server(name, dialect))
+
+
+def rule_names(tool: str) -> tuple[str, ...]:
+    """The names of a tool for rules that forbid or watch it: its own, and for a server's tool that without a hash.
+
+    A hash tells it from another tool of the same name (`kaa.builtin.mcp.names`). A server can list one at any time, and
+    would otherwise take its tools out of the rules of the user.
+    """
+    found = _TOLD_APART.fullmatch(tool)
+    return (tool,) if found is None else (tool, found[1])
 
 
 def foreign_names(tool: str, dialect: ToolDialect) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from kaa.builtin.agents.running import tools_of
+from kaa.components.agent_definition import AgentDefinition
 from kaa.core.events import AgentEnd
 from kaa.core.messages import Json
 from kaa.shell.conversation import CommandReply, Conversation, SubmitOutcome
@@ -106,6 +108,13 @@ def test_what_an_agent_changed_is_told(agents: Agents) -> None:
     assert agents.stage.workspace.files["/project/note.txt"] == b"x"
     assert "; it edited note.txt]" in agents.results()[0]
     assert agents.request(1)["messages"][0]["content"].startswith("You are a scribe.")
+
+
+def test_an_agent_does_not_get_a_tool_that_a_hash_tells_from_one_it_shall_not_have() -> None:
+    names = ["mcp__s__read_file", "mcp__s__read_file_0123ab", "mcp__s__search"]
+    definition = AgentDefinition("one", "", "", "claude", tools=("mcp__s__*",), excluded_tools=("mcp__s__read_file",))
+
+    assert tools_of(definition, names, ()) == ["mcp__s__search"]
 
 
 def test_what_cannot_be_run_says_why(agents: Agents) -> None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.builtin.mcp.names import tool_names
+from kaa.components.tool_names import rule_names
 
 _VALID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _TEXT = st.text(alphabet="ab_-./ é\ud800\0", max_size=80)
@@ -22,12 +23,31 @@ def test_foreign_characters_become_underscores() -> None:
     }
 
 
-def test_colliding_names_are_all_told_apart() -> None:
+def test_colliding_names_are_told_apart_and_the_one_that_needs_no_change_is_kept() -> None:
     names = tool_names([("files", "read.file"), ("files", "read/file"), ("files", "read_file"), ("files", "write")])
 
     assert len(set(names.values())) == 4
     assert names[("files", "write")] == "mcp__files__write"
-    assert all(re.fullmatch(r"mcp__files__read_file_[0-9a-f]{6}", name) for name in list(names.values())[:3])
+    assert names[("files", "read_file")] == "mcp__files__read_file"
+    changed = [names[("files", tool)] for tool in ("read.file", "read/file")]
+    assert all(re.fullmatch(r"mcp__files__read_file_[0-9a-f]{6}", name) for name in changed)
+    assert {rule_names(name) for name in changed} == {(name, "mcp__files__read_file") for name in changed}
+
+
+def test_names_of_two_servers_that_are_the_same_without_a_change_are_both_told_apart() -> None:
+    names = tool_names([("a", "b__c"), ("a__b", "c")]).values()
+
+    assert {rule_names(name)[1] for name in names} == {"mcp__a__b__c"}
+    assert len(set(names)) == 2
+
+
+def test_a_tool_with_the_name_of_a_hashed_one_keeps_it() -> None:
+    hashed = tool_names([("s", "a.b"), ("s", "a/b")])[("s", "a.b")].removeprefix("mcp__s__")
+
+    names = tool_names([("s", "a.b"), ("s", "a/b"), ("s", hashed)])
+
+    assert names[("s", hashed)] == f"mcp__s__{hashed}"
+    assert rule_names(names[("s", "a.b")])[1] == "mcp__s__a_b"
 
 
 def test_long_names_are_cut_and_told_apart() -> None:

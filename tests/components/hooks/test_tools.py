@@ -34,6 +34,12 @@ def test_an_input_that_comes_back_unchanged_changes_nothing(
         )
 
 
+def test_hooks_for_a_tool_of_a_server_are_also_for_the_name_that_a_hash_tells_apart() -> None:
+    (call,) = foreign_calls("mcp__a__b_0123ab", {}, "claude", "/p")
+
+    assert call.names == ("mcp__a__b_0123ab", "mcp__a__b")
+
+
 def test_claude_sees_each_edit_with_an_absolute_path() -> None:
     first, second = foreign_calls("edit", _EDITS, "claude", "/p")
 

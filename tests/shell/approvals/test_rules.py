@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kaa.shell.approvals.calls import JudgedCall
+from kaa.shell.approvals.coverage import forbidden, permission
 from kaa.shell.approvals.grammar import read
 from kaa.shell.approvals.rules import Rule, RuleError, RuleMatch, parse_rule
 
@@ -130,6 +132,20 @@ def test_a_rule_allows_exactly_its_words(rule: str, command: str, expected: bool
 )
 def test_a_deny_rule_holds_for_more_than_its_words(rule: str, command: str, expected: RuleMatch) -> None:
     assert forbids(rule, command) is expected
+
+
+@pytest.mark.parametrize("tool", ["mcp__s__read_file", "mcp__s__read_file_0123ab", "mcp__s__read_file_0123456789ab"])
+def test_a_server_takes_no_tool_out_of_a_deny_rule_by_another_of_its_name(tool: str) -> None:
+    rule = parse_rule("mcp__s__read_file", deny=True)
+
+    assert forbidden(JudgedCall("1", tool, "outside", {}), [rule], ROOT) == (RuleMatch.YES, rule)
+
+
+def test_an_allow_rule_holds_for_no_other_tool_of_the_same_name() -> None:
+    rule = parse_rule("mcp__s__read_file")
+
+    assert permission(JudgedCall("1", "mcp__s__read_file", "outside", {}), [rule], ROOT) is not None
+    assert permission(JudgedCall("1", "mcp__s__read_file_0123ab", "outside", {}), [rule], ROOT) is None
 
 
 @pytest.mark.parametrize(

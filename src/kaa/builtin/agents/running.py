@@ -20,7 +20,7 @@ from kaa.components.agent_definition.models import queries_for
 from kaa.components.agent_definition.permissions import narrower
 from kaa.components.allowed_tools import limits_in
 from kaa.components.skill import SkillFile
-from kaa.components.tool_names import OWN_TOOLS
+from kaa.components.tool_names import OWN_TOOLS, rule_names
 from kaa.core.budget import Budget
 from kaa.core.messages import Json
 from kaa.core.tool import ToolError, ToolResult, text_result
@@ -240,7 +240,7 @@ def tools_of(definition: AgentDefinition, active: Iterable[str], deferred: Itera
     else:
         wanted = [name for name in every if _fits(name, definition.tools)]
     found = dict.fromkeys((*wanted, *(name for name in every if _fits(name, of_servers))))
-    names = [name for name in found if not _fits(name, without)]
+    names = [name for name in found if not any(_fits(one, without) for one in rule_names(name))]
     if definition.permission == "read-only":
         return [name for name in names if name in OWN_TOOLS and name not in _CHANGING]
     return names

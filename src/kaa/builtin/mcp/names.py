@@ -14,6 +14,7 @@ GATEWAY: Final = "mcp"
 """The tool that reaches all servers."""
 
 _MOST_CHARACTERS = 64
+_PLAIN = re.compile(r"[A-Za-z0-9_-]*")
 _FOREIGN = re.compile(r"[^A-Za-z0-9_-]")
 _FOREIGN_TO_COMMANDS = re.compile(r"[^A-Za-z0-9:_.-]")
 # Digits of a hash tell colliding names apart; more of them where that is not enough.
@@ -28,16 +29,24 @@ def plain(name: str) -> str:
 def tool_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """The name of each tool, by server and tool.
 
-    Names that are too long or collide all get the beginning of a hash of both, so that none depends on the order.
+    Names that are too long or collide get the beginning of a hash of both, so that none depends on the order; but a
+    tool whose own name needs no change keeps it, whatever else its server offers.
     """
     names = {(server, tool): _joined(server, tool) for server, tool in tools}
+    as_they_are = Counter(name for pair, name in names.items() if _is_plain(pair))
+    kept = {pair for pair, name in names.items() if _is_plain(pair) and as_they_are[name] == 1}
     for digits in _DIGITS:
         taken = Counter(names.values())
-        unfit = [pair for pair, name in names.items() if taken[name] > 1 or len(name) > _MOST_CHARACTERS]
+        colliding = [pair for pair, name in names.items() if taken[name] > 1 and pair not in kept]
+        unfit = [*colliding, *(pair for pair, name in names.items() if len(name) > _MOST_CHARACTERS)]
         if not unfit:
             break
         names |= {pair: _told_apart(*pair, digits) for pair in unfit}
     return names
+
+
+def _is_plain(pair: tuple[str, str]) -> bool:
+    return all(map(_PLAIN.fullmatch, pair))
 
 
 def _told_apart(server: str, tool: str, digits: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from kaa.components.hooks import HookDialect
-from kaa.components.tool_names import foreign_names
+from kaa.components.tool_names import foreign_names, rule_names
 
 Arguments: TypeAlias = Mapping[str, Any]
 
@@ -77,7 +77,7 @@ def foreign_calls(name: str, arguments: Arguments, dialect: HookDialect, root: s
         return tuple(ForeignCall(tool, given, tuple(aliases)) for given in inputs)
     table = _GEMINI if dialect == "gemini" else _CLAUDE
     if name not in table:
-        return (ForeignCall(name, dict(arguments)),)
+        return (ForeignCall(name, dict(arguments), rule_names(name)[1:]),)
     # Codex has one tool of its own for most work; for the rest, its scripts have Claude Code's words.
     tool, *aliases = foreign_names(name, "claude" if dialect == "codex" and name != "bash" else dialect)
     given = {there: arguments[here] for here, there in table[name] if arguments.get(here) is not None}

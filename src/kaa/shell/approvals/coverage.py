@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from kaa.components.tool_names import rule_names
 from kaa.ext.questions import JudgedPart
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.grammar import SimpleCommand
@@ -72,7 +73,7 @@ def _forbids(rule: Rule, call: JudgedCall, root: str) -> RuleMatch:
     if rule.host is not None:  # about connections, see `hosts`
         return RuleMatch.NO
     if rule.is_for_tool:
-        return RuleMatch.YES if rule.names(call.tool) else RuleMatch.NO
+        return RuleMatch.YES if any(map(rule.names, rule_names(call.tool))) else RuleMatch.NO
     if rule.is_for_paths:
         if rule.subject != call.risk:
             return RuleMatch.NO
