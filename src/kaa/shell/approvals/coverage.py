@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from kaa.components.tool_names import rule_names
 from kaa.ext.questions import JudgedPart
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.grammar import SimpleCommand
@@ -73,7 +72,7 @@ def _forbids(rule: Rule, call: JudgedCall, root: str) -> RuleMatch:
     if rule.host is not None:  # about connections, see `hosts`
         return RuleMatch.NO
     if rule.is_for_tool:
-        return RuleMatch.YES if any(map(rule.names, rule_names(call.tool))) else RuleMatch.NO
+        return RuleMatch.YES if any(map(rule.names, _names_of(call.tool))) else RuleMatch.NO
     if rule.is_for_paths:
         if rule.subject != call.risk:
             return RuleMatch.NO
@@ -105,3 +104,11 @@ def _objection(command: SimpleCommand, rules: Sequence[Rule], *, held: bool) -> 
         return "bash computes some of its words"
     begun = [len(rule.words) for rule in rules if rule.subject == COMMAND_SUBJECT and rule.begins(words)]
     return (distrust(words, max(begun)) if begun else None) or "no rule allows it"
+
+
+def _names_of(tool: str) -> tuple[str, ...]:
+    if "__" not in tool:  # only tools of servers have other names
+        return (tool,)
+    from kaa.components.tool_names import rule_names  # lazy: few calls are of servers
+
+    return rule_names(tool)

@@ -5,8 +5,8 @@ Commands write caches of the project. In tier `full` they see through these what
 
 import os
 import shlex
-import shutil
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from kaa.hands.policy import Policy
@@ -111,16 +111,18 @@ def installation_environment(caches: str, environment: Mapping[str, str]) -> dic
     names = {name.lower() for name in environment}
     if _NPM_PREFIX not in names and "nvm_dir" not in names:  # nvm refuses to work with it
         variables[_NPM_PREFIX] = prefix
-        if _NPM_GLOBAL not in names and (configuration := _npm_configuration(environment)):
+        if _NPM_GLOBAL not in names and (configuration := _npm_configuration(environment.get("PATH", ""))):
             variables[_NPM_GLOBAL] = configuration
     if path := environment.get("PATH"):
         variables["PATH"] = os.pathsep.join((path, os.path.join(prefix, "bin"), os.path.join(caches, _CARGO_BIN)))
     return variables
 
 
-def _npm_configuration(environment: Mapping[str, str]) -> str | None:
+@lru_cache
+def _npm_configuration(path: str) -> str | None:
     """Where npm has its global configuration without a prefix of kaa's: `etc/npmrc` beside the `bin` of its node."""
-    node = shutil.which("node", path=environment.get("PATH", ""))
+    nodes = (os.path.join(directory, "node") for directory in path.split(os.pathsep))
+    node = next((node for node in nodes if os.access(node, os.X_OK)), None)
     return os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(node))), "etc", "npmrc") if node else None
 
 
