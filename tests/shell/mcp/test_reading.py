@@ -1,5 +1,6 @@
 """What files say about servers."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,25 @@ def test_files_in_utf_16_are_named_with_what_to_do(tmp_path: Path) -> None:
         f"{tmp_path / 'mcp.json'} cannot be read: it is UTF-16. Save it as UTF-8",
         "/project/.mcp.json is ignored: it is UTF-16. Save it as UTF-8",
     )
+
+
+def test_a_server_of_a_project_never_gets_a_name_of_one_of_the_users(tmp_path: Path) -> None:
+    own = {"github": {"command": "own"}, "github-project": {"command": "other"}}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": own}))
+    theirs = json.dumps({"mcpServers": {"github": {"command": "theirs"}}}).encode()
+
+    found = configured(Home(tmp_path), "/project", [(".mcp.json", theirs)])
+
+    assert [(one.name, one.entry.command) for one in found.servers] == [("github", "own"), ("github-project", "other")]
+    assert found.notices == (
+        "MCP server github in /project/.mcp.json is ignored: github and github-project have its names",
+    )
+
+
+def test_the_last_file_of_a_project_counts_for_a_server_with_a_name_of_the_users(tmp_path: Path) -> None:
+    (tmp_path / "mcp.json").write_text('{"mcpServers": {"a": {"command": "own"}}}')
+    files = [(f"{n}.json", json.dumps({"mcpServers": {"a": {"command": n}}}).encode()) for n in ("first", "last")]
+
+    found = configured(Home(tmp_path), "/project", files)
+
+    assert [(one.name, one.entry.command) for one in found.servers] == [("a", "own"), ("a-project", "last")]

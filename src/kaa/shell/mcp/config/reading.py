@@ -82,6 +82,12 @@ def configured(home: Home, root: str, project: Sequence[ServerFile], extra: Path
                 notices.append(f"MCP server {name} in {file} is ignored: {rival.name} has a name like it")
                 continue
             renamed = f"{name}-{scope}"
+            taken = next((one for one in found.values() if alike(one.name) == alike(renamed)), None)
+            if taken is not None and not taken.source.scope == scope == "project":
+                notices.append(f"MCP server {name} in {file} is ignored: {rival.name} and {taken.name} have its names")
+                continue
+            if taken is not None:
+                del found[taken.name]
             found[renamed] = msgspec.structs.replace(server, name=renamed)
     return Configured(tuple(found.values()), tuple(notices))
 
