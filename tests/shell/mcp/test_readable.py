@@ -138,4 +138,22 @@ def test_a_question_about_a_server_has_no_lines_that_its_entry_wrote(tmp_path: P
 
     assert not any(line.startswith("In a sandbox") and "no file of yours." in line for line in shown)
     assert len("".join(shown).splitlines()) == 1
-    assert any(line.endswith("… (100 more characters)") for line in shown)
+    assert any(f"B={'x' * 120}… (100 more characters) …{'x' * 80}" in line for line in shown)
+
+
+def test_a_question_about_a_server_shows_what_follows_many_blanks(tmp_path: Path) -> None:
+    entry = ServerEntry(command="/usr/bin/x", env={"NODE_OPTIONS": f"{' ' * 200}--require /x"})
+
+    shown = described(
+        ConfiguredServer("one", entry, Source("/file", "project"), "digest"),
+        Place(Home(tmp_path), {}, str(tmp_path), SandboxOptions),
+    )
+
+    assert "NODE_OPTIONS= (… 200 blanks …) --require /x" in shown
+
+
+@pytest.mark.parametrize("url", ["https://github.com@evil.example/mcp", "https://gith\u0443b.example/mcp"])
+def test_a_question_about_a_server_warns_of_a_host_that_looks_like_another(tmp_path: Path, url: str) -> None:
+    server = ConfiguredServer("one", ServerEntry(url=url), Source("/file", "project"), "digest")
+
+    assert "Careful: the" in described(server, Place(Home(tmp_path), {}, str(tmp_path), SandboxOptions))

@@ -16,7 +16,7 @@ from kaa.shell.mcp.config.dialects import FieldError
 from kaa.shell.mcp.config.entry import ConfiguredServer, Source
 from kaa.shell.mcp.config.reading import server_of
 from kaa.shell.mcp.config.variables import variables_in
-from kaa.shell.mcp.describing import login_details, variables_set
+from kaa.shell.mcp.describing import address_warning, login_details, variables_set
 from kaa.shell.mcp.rights import permissions_of
 from kaa.shell.plugins.records import InstalledPlugin
 from kaa.shell.plugins.resolution import Preparation
@@ -162,7 +162,8 @@ def _rights(server: ConfiguredServer, environment: Mapping[str, str]) -> str:
     variables = sorted({name for text in entry.texts for name in variables_in(text)} - {"PLUGIN", "PLUGIN_DATA"})
     given = f"; gets your variables {', '.join(variables)}" if variables else ""
     if entry.url:
-        return "; ".join((f"{entry.url}, called by kaa itself", *login_details(entry))) + given
+        told = (f"{entry.url}, called by kaa itself", address_warning(entry.url), *login_details(entry))
+        return "; ".join(filter(None, told)) + given
     words = tuple(os.path.normpath(word) if word.startswith(_PROJECT) else word for word in entry.args)
     permissions = permissions_of(msgspec.structs.replace(entry, args=words), "")
     asked = "; ".join((*permissions.sentences, *_outside((entry.command, *entry.args))))

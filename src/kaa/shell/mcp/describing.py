@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Mapping
 
+from kaa.ext.questions import OpenUrl
 from kaa.shell.mcp.code import differences
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry
 from kaa.shell.mcp.config.variables import VariableError, variables_in
@@ -12,6 +13,8 @@ from kaa.shell.mcp.readable import RightsError, readable_places
 from kaa.shell.mcp.rights import fetched_unpinned, permissions_of
 
 _MOST_OF_VALUE = 200
+_END_OF_VALUE = 80
+_BLANKS = re.compile(r"\s{4,}")
 _BREAKS = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]+")
 
 
@@ -23,7 +26,7 @@ def variables_set(entry: ServerEntry, known: Mapping[str, str] = {}) -> list[str
         known: variables that need not be named.
     """
     env = {name: value for name, value in sorted(entry.env.items()) if known.get(name) != value}
-    return [_in_one_line(f"{name}={_beginning(value)}") for name, value in env.items()]
+    return [_in_one_line(f"{name}={_shortened(value)}") for name, value in env.items()]
 
 
 def login_details(entry: ServerEntry) -> list[str]:
@@ -35,7 +38,7 @@ def login_details(entry: ServerEntry) -> list[str]:
         ("kaa asks for the scopes {}", oauth.scope),
         ("the login returns to {}", oauth.callback_url),
     ]
-    return [_in_one_line(sentence.format(_beginning(value))) for sentence, value in details if value]
+    return [_in_one_line(sentence.format(_shortened(value))) for sentence, value in details if value]
 
 
 def described(server: ConfiguredServer, place: Place) -> str:
@@ -44,6 +47,7 @@ def described(server: ConfiguredServer, place: Place) -> str:
     lines = [f"It is configured in {server.source.file}."]
     if entry.url:
         lines += [f"It is a server at {entry.url}: what the model sends to its tools leaves this machine."]
+        lines += [f"Careful: {warning}."] if (warning := address_warning(entry.url)) else []
         lines += [f"{one[0].upper()}{one[1:]}." for one in login_details(entry)]
     else:
         lines += [f"It runs the command: {shlex.join((entry.command, *entry.args))}"]
@@ -72,9 +76,21 @@ def described_code(accepted: Mapping[str, str], code: Mapping[str, str]) -> list
     ]
 
 
-def _beginning(value: str) -> str:
+def address_warning(url: str) -> str:
+    """Why the host of a server's address may look like another one; empty if it does not."""
+    try:
+        return OpenUrl("", url).warning
+    except ValueError:  # it is no address, which is said when the server starts
+        return ""
+
+
+def _shortened(value: str) -> str:
+    """A value with its end: a program may be named behind many blanks, or after much else."""
+    value = _BLANKS.sub(lambda found: f" (… {len(found[0])} blanks …) ", value)
     more = len(value) - _MOST_OF_VALUE
-    return value if more <= 0 else f"{value[:_MOST_OF_VALUE]}… ({more} more characters)"
+    return (
+        value if more <= 0 else f"{value[: -_END_OF_VALUE - more]}… ({more} more characters) …{value[-_END_OF_VALUE:]}"
+    )
 
 
 def _in_one_line(text: str) -> str:
