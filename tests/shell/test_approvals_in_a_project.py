@@ -161,10 +161,10 @@ def test_a_commit_asks_nothing(project: Project) -> None:
 def test_a_yes_to_leave_the_sandbox_is_for_one_call(project: Project, key: Path) -> None:
     person = Person(AllowOnce(), Deny())
 
-    end, told = project.play(person, *(call("bash", command=f"cat {key}") for _ in range(2)))
+    end, told = project.play(person, *(call("bash", command=f"ls {key}") for _ in range(2)))
 
     assert [request.escalations for request in person.questions] == [(Escalation("outside"),)] * 2
-    assert ["hidden" in text.splitlines() for text in told] == [True, False]
+    assert [str(key) in text.splitlines() for text in told] == [True, False]
     assert end.reason == "denied"
 
 
@@ -283,13 +283,13 @@ def test_a_command_that_would_leave_its_temporary_files_behind_is_shown_so(proje
     _, told = project.play(
         person,
         call("bash", command="echo inside > /tmp/kaa-test-note"),
-        call("bash", command=f"cat {key} /tmp/kaa-test-note"),
+        call("bash", command=f"ls {key} /tmp/kaa-test-note"),
     )
 
     if person.questions[0].warning is None:
         pytest.skip("this machine cannot give the sandbox a /tmp of its own")
     assert "/tmp/kaa-test-note is another file" in person.questions[0].warning
-    assert "inside" not in told[1].splitlines()
+    assert "/tmp/kaa-test-note" not in told[1].splitlines()
 
 
 FETCH = "echo ran >> runs; python3 -I -S -c 'import urllib.request as r; r.urlopen(\"http://name.invalid/\")'"
