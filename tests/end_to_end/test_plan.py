@@ -129,7 +129,8 @@ def test_a_step_that_fails_returns_to_the_planner(kaa: Kaa, server: ModelServer)
     assert kaa.run("-c", "-p", "/plan revise").code == 0
     assert "Greet the world" in everything(server, 0)  # it has the conversation about the plan again
     assert "- Status: failed" in told(server, 0)
-    server.begin([call("write", path="hello.txt", content="hello world"), say("Done.")])
+    more = [{"oldText": "hello", "newText": "hello world"}]
+    server.begin([call("edit", path="hello.txt", edits=more), say("Done.")])
     finished = kaa.run("-c", "-p", "/plan run")
     assert "Now step 2: Write the name" in everything(server, 0)
     assert finished.code == 0, finished.err
