@@ -103,7 +103,7 @@ class TestApproving:
         trust(kaa.project, kaa.home)
 
         assert (approved.code, approved.out.splitlines()[-1]) == (0, "Approved ours.")
-        assert "it is not trusted" in approved.err
+        assert "no server of this project starts before you trust it" in approved.err
         assert "ours" not in untrusted.out
         assert "ours: configured" in kaa.run("mcp", "list").out
 

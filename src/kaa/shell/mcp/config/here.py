@@ -40,7 +40,8 @@ async def configured_here(
     seen = judge("yes", project, home) if untrusted and project.problem is None else verdict
     here = configured(home, project.root, server_files(project, seen))
     remedy = "Start kaa in this directory: /trust shows it and asks" if verdict.remedy else ""
-    notices = [". ".join(filter(None, (verdict.unused, remedy)))] if verdict.unused else []
+    unused = "no server of this project starts before you trust it" if untrusted else verdict.unused
+    notices = [". ".join(filter(None, (unused, remedy)))] if verdict.unused else []
     return Configured(here.servers, (*notices, *here.notices))
 
 
