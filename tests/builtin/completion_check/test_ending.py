@@ -132,9 +132,10 @@ class TestReminder:
             [call("bash", command="sed -i s/a/b/ a.py && pytest"), say("Done.")],
             [call("write", path="/tmp/a.py", content=""), say("Done.")],
             [call("write", path="README.md", content="x"), say("Done.")],
+            [call("write", path="sub/.envrc", content="x"), say("Done.")],
             [call("edit", path="none.py", edits=[{"oldText": "a", "newText": "b"}]), say("It is not there.")],
         ],
-        ids=["answer", "looked", "tested", "by a command", "elsewhere", "prose", "failed edit"],
+        ids=["answer", "looked", "tested", "by a command", "elsewhere", "prose", "environment", "failed edit"],
     )
     def test_a_run_with_nothing_to_prove_ends_at_once(self, played: Played, script: list[ScriptItem]) -> None:
         played.play(script)

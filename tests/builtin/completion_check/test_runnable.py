@@ -28,12 +28,3 @@ def test_what_could_be_run_is_found(files: dict[str, str], changed: str, command
     workspace = MemoryWorkspace({name: text.encode() for name, text in files.items()})
 
     assert asyncio.run(runnable(workspace, [changed])) == commands
-
-
-@pytest.mark.parametrize("untested", [".envrc", "sub/.envrc", ".git/hooks/pre-commit", "README.md", "docs/a.rst"])
-def test_nothing_is_run_for_files_that_no_test_covers(untested: str) -> None:
-    workspace = MemoryWorkspace({"pytest.ini": b""})
-
-    assert asyncio.run(runnable(workspace, [untested])) == ()
-    assert asyncio.run(runnable(workspace, [untested, "a.py"])) == ("pytest",)
-    assert asyncio.run(runnable(workspace, [untested, ""])) == ("pytest",)

@@ -29,7 +29,7 @@ class Work(msgspec.Struct):
 
     Attributes:
         changed: the files, as they were named; empty names are not known.
-        unproven: something other than prose was changed, and nothing was executed since; None: neither happened.
+        unproven: something was changed that tests cover, and nothing was executed since; None: neither happened.
         passed: declared commands that succeeded since.
     """
 

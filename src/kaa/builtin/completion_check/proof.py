@@ -13,8 +13,10 @@ from kaa.ext.api import ConversationContext
 _MOST_FILES = 50
 _MOST_CALLERS = 64  # agents that are under way at a time
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
-_PROSE = re.compile(
-    r"(?i).*\.(?:md|markdown|rst|txt|adoc|org)|(?:.*/)?(?:license|notice|authors|changelog|\.gitignore)"
+# Prose, and what no test of a project covers.
+_UNTESTED = re.compile(
+    r"(?i).*\.(?:md|markdown|rst|txt|adoc|org)|(?:.*/)?(?:license|notice|authors|changelog|\.gitignore|\.envrc)"
+    r"|(?:.*/)?\.git/.*"
 )
 # Shells say so if there is no such program, or if it cannot be executed.
 _NOT_FOUND = (126, 127)
@@ -89,7 +91,7 @@ def _change(work: Work, paths: Iterable[str]) -> None:
     for path in paths:
         if len(work.changed) < _MOST_FILES:
             work.changed[path] = None
-        if _PROSE.fullmatch(path) is None:
+        if _UNTESTED.fullmatch(path) is None:
             work.unproven = True
         work.passed.clear()
 

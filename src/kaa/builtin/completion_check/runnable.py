@@ -14,19 +14,15 @@ _MOST_BYTES = 64 * 1024
 _PYTHON = re.compile(r"test_.*\.py|.*_test\.py")
 _JAVASCRIPT = re.compile(r".*\.test\.[cm]?js|test\.[cm]?js")
 _SHELL = re.compile(r"(?:run_?)?tests?\.sh")
-_UNTESTED = re.compile(r"\.git/.*|(?:.*/)?\.envrc|.*\.(?:md|rst|adoc)")
 
 
 async def runnable(workspace: Workspace, changed: Iterable[str]) -> tuple[str, ...]:
-    """Commands that could be run, the most general first; none are found for files that no test covers.
+    """Commands that could be run, the most general first; none if nothing is found.
 
     Args:
         workspace: the project.
-        changed: the files that changed, relative to the project; an empty path stands for files that are not known.
+        changed: the files that changed, relative to the project.
     """
-    changed = tuple(changed)
-    if changed and all(_UNTESTED.fullmatch(path) for path in changed):
-        return ()
     facts = await facts_of(workspace)
     found = facts.tests[:_MOST]
     if found:
