@@ -135,6 +135,8 @@ class TestTerminal:
             program.wait_for(is_idle)
 
             enter(program, "again")
+            program.wait_for("overwritten")
+            program.wait_for("Running before_end hook")
             program.wait_for("verifying: sleep 3600")
             program.press("escape")
             program.wait_for("Stopped.")
