@@ -1078,6 +1078,41 @@ def test_a_flood_is_counted_and_leaves_nothing_behind(project: Path, start: Call
     assert list(brain.check()) == [".envrc"]
 
 
+def test_a_new_name_at_the_top_does_not_wait_for_a_busy_guard(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    brain = start()
+    if not brain.ask("check")["scans"]:  # without inotify nothing is told
+        done = threading.Event()
+        act = watcher.Guard.act
+        monkeypatch.setattr(watcher.Guard, "act", lambda self: done.wait(HANG_SECONDS) and act(self))
+
+        for name in (".vscode", ".envrc"):
+            (project.parent / "stage" / name).mkdir()
+            (project.parent / "stage" / name).rename(project / name)
+        (project / "src" / ".zed").mkdir(parents=True)
+        deadline = time.monotonic() + HANG_SECONDS
+        while {".vscode", ".envrc"} & set(os.listdir(project)):
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+
+        assert (project / "src" / ".zed").exists()
+        done.set()
+        assert sorted(brain.check()) == [".envrc", ".vscode", "src/.zed"]
+
+
+def test_the_same_name_again_and_again_is_a_flood(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start()
+
+    floods = []
+    for name in (*(f".mise.{number}.toml" for number in range(20)), *[".zed"] * 20):
+        (project / name).mkdir()
+        floods.append(brain.ask("news")["flooded"])
+
+    assert not any(floods[:20])
+    assert any(floods[20:])
+
+
 def test_more_happenings_than_the_kernel_remembers_are_survived(project: Path, start: Callable[..., Brain]) -> None:
     brain = start()
 

@@ -1,7 +1,7 @@
 """The guard: a slot that watches for names which mounts cannot protect, and moves away what should not be there.
 
-Mounts protect what exists. A `.vscode` that does not exist yet cannot be protected without putting one on the
-user's disk, and where there are no mounts (Landlock, macOS) nothing inside the project can be protected at all. So
+Mounts protect what exists. A `.vscode` that does not exist yet cannot be protected without putting one into the
+user's project, and where there are no mounts (Landlock, macOS) nothing inside the project can be protected at all. So
 the guard notes at its start what is there, is told by the kernel (inotify) where something changes, and *moves it
 away in place*, to `<name>.kaa-blocked`, if it is
 
@@ -18,6 +18,9 @@ What was there before is put back. An innocent nested repository (`git clone`, `
 files is not undone, since nothing executes by that. What mounts have held since before any command ran was changed by
 nobody but the user, so it is left alone (`held`). Names deeper than `GUARDED_DEPTH` and below `node_modules`, virtual
 environments and the like are not watched, unless an index or a symlink in a watched place leads there.
+
+New protected names at the top of a root do not wait until the guard has dealt with everything before: a thread has an
+inotify queue of its own for them (`lookout`), so that they are gone before an editor reads them.
 
 It recognizes what it moved away itself by device and inode: anybody can use the name. What a mapping in memory changes
 causes no event, so the guard compares all guarded files at each check, and every second while something may run. With

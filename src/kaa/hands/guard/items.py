@@ -107,6 +107,7 @@ class GuardedItem(NamedTuple):
 
 
 GIT_LINK = "git would write or read other files through it"
+PROTECTED_REASON = "other programs execute or obey it when the project is opened"
 _DIRECTORY = "a directory"
 _OTHER_NAMES = "another name"
 Items: TypeAlias = dict[str, GuardedItem]  # by path below the guarded name, which itself is ""
@@ -198,7 +199,7 @@ def _can_be_opened(kind: int) -> bool:
 
 def protected_items(directory: int, name: str, watch: Watch) -> Items:
     """All of a protected name: every file of it matters."""
-    reason = "other programs execute or obey it when the project is opened"
+    reason = PROTECTED_REASON
     items: Items = {}
     room = _MAX_CONTENTS_BYTES
 

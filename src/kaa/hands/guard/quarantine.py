@@ -3,9 +3,12 @@
 Nothing is deleted: the user finds it beside its old name, and a wrong suspicion costs one `mv`.
 """
 
+import _thread  # `threading` would load for a millisecond
 import errno
 import os
 import stat
+import time
+from collections import deque
 from typing import NamedTuple
 
 from kaa.hands.guard.items import GuardedItem, kept_names
@@ -13,6 +16,9 @@ from kaa.hands.guard.items import GuardedItem, kept_names
 _MOUNTED = (errno.EROFS, errno.EBUSY)
 _MAX_FINDINGS = 32  # that are told between two checks; the others are counted
 _FLOOD_FINDINGS = 256  # between two checks: they come from a loop, and not from a copy of a repository with hooks
+# Of the same path: a loop that hopes for a reader in between. Editors wait 50 to 100 ms before they read what changed.
+_REPEATED_FINDINGS = 8
+_REPEATED_SECONDS = 2.0
 
 
 class MountedError(Exception):
@@ -36,12 +42,15 @@ class GuardFinding(NamedTuple):
 
 
 class FindingLog:
-    """Findings that were not told yet, and their rate."""
+    """Findings that were not told yet, and their rate. Threads share it."""
 
     def __init__(self) -> None:
         self._findings: list[GuardFinding] = []
-        self._count = 0  # since the last `forget_flood`
+        self._count = 0  # since the last `forget_flood`, as the next two
+        self._times: dict[str, deque[float]] = {}  # of the latest findings, by path
+        self._repeats = False
         self._more = 0
+        self._changing = _thread.allocate_lock()
 
     def __bool__(self) -> bool:
         """Whether there is something to tell."""
@@ -49,25 +58,34 @@ class FindingLog:
 
     @property
     def flooded(self) -> bool:
-        """Whether there were so many findings since the last `forget_flood` that they come from a loop."""
-        return self._count > _FLOOD_FINDINGS
+        """Whether the findings since the last `forget_flood` come from a loop: they are many, or of the same path."""
+        return self._repeats or self._count > _FLOOD_FINDINGS
 
     def forget_flood(self) -> None:
         """Count from zero again."""
-        self._count = 0
+        with self._changing:
+            self._count = 0
+            self._times.clear()
+            self._repeats = False
 
     def add(self, finding: GuardFinding) -> None:
         """Note a finding; of many, only the number."""
-        self._count += 1
-        if self._count <= _MAX_FINDINGS:
-            self._findings.append(finding)
-        else:
-            self._more += 1
+        with self._changing:
+            self._count += 1
+            if self._count <= _MAX_FINDINGS:
+                self._findings.append(finding)
+            else:
+                self._more += 1
+            if self._count <= _FLOOD_FINDINGS:
+                times = self._times.setdefault(finding.path, deque(maxlen=_REPEATED_FINDINGS))
+                times.append(time.monotonic())
+                self._repeats |= len(times) == _REPEATED_FINDINGS and times[-1] - times[0] < _REPEATED_SECONDS
 
     def take(self) -> tuple[list[GuardFinding], int]:
         """The findings since the last time, and how many more there were."""
-        findings, more = self._findings, self._more
-        self._findings, self._more = [], 0
+        with self._changing:
+            findings, more = self._findings, self._more
+            self._findings, self._more = [], 0
         return findings, more
 
 

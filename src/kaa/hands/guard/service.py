@@ -7,11 +7,13 @@ import select
 import time
 from collections.abc import Sequence
 
+from kaa.hands.below import RootDirectory
 from kaa.hands.confinement import repositories
 from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.confinement.named import named_paths
 from kaa.hands.fields import integer, text
 from kaa.hands.guard.items import WrittenFile
+from kaa.hands.guard.lookout import Lookout
 from kaa.hands.guard.subjects import Known
 from kaa.hands.guard.watcher import Guard
 from kaa.hands.inotify import Inotify
@@ -45,11 +47,14 @@ def serve(connection: WireConnection, settings: HandsSettings, policy: Policy, o
     elsewhere = (path for git in gits if git.proof for path in git.directories if not is_below_any(path, roots))
     guard = Guard(roots, policy.git_writable, inotify, named, elsewhere if policy.git_writable else ())
     signs = Signs(inotify) if roots else None
+    lookout = _lookout(guard, signs) if inotify is not None and signs is not None else None
     try:
         _serve(connection, settings, guard, inotify, signs)
         if over is not None and roots:
             _outlast(over, guard, inotify)
     finally:
+        if lookout is not None:
+            lookout.close()
         guard.close()
         if signs is not None:
             signs.close()
@@ -145,6 +150,17 @@ def _outlast(over: int, guard: Guard, inotify: Inotify | None) -> None:
         guard.act()
     guard.catch_up()
     guard.look()
+
+
+def _lookout(guard: Guard, signs: Signs) -> Lookout | None:
+    def move_away(root: RootDirectory, name: str) -> None:
+        guard.move_new_name(root, name)
+        signs.tell_of(guard)
+
+    try:
+        return Lookout(guard.roots, move_away)
+    except OSError:  # the guard does it then, later
+        return None
 
 
 def _inotify() -> Inotify | None:

@@ -1,18 +1,20 @@
 """The guard itself: compares what is at guarded names with what was there before, and undoes a change for the worse."""
 
+import _thread  # `threading` would load for a millisecond
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kaa.hands.below import RootDirectory, is_below, open_below
 from kaa.hands.guard.baseline import Baseline, harmful_paths
 from kaa.hands.guard.directories import GuardedDirectories
 from kaa.hands.guard.held import TrustedMounts
-from kaa.hands.guard.items import Items, WrittenFile, have_content, is_kept_name
+from kaa.hands.guard.items import PROTECTED_REASON, Items, WrittenFile, have_content, is_kept_name
 from kaa.hands.guard.judging import Judge
 from kaa.hands.guard.quarantine import FindingLog, GuardFinding, MountedError, move_away, put_back
 from kaa.hands.guard.repository import UNWANTED_REPOSITORY
 from kaa.hands.guard.subjects import Directory, Known, Subject
 from kaa.hands.inotify import Inotify
+from kaa.hands.protected import is_judged_name, is_protected_name
 
 _MAX_ROUNDS = 32  # of reading 64 KiB of events each; the kernel's queue is shorter (fs.inotify.max_queued_events)
 
@@ -57,6 +59,7 @@ class Guard:
         # Looked at when what kaa writes there is written; until then nobody knows whose it is.
         self._deferred: set[Subject] = set()
         self._written: WrittenFile | None = None  # what has just been written
+        self._settling = _thread.allocate_lock()  # while it changes what is accepted, or the other thread moves
         self._look_at_start()
 
     @property
@@ -68,6 +71,11 @@ class Guard:
     def minds(self) -> bool:
         """Whether anything that happens may come from a command."""
         return not any(path in self._expected for path in self._root_paths)
+
+    @property
+    def roots(self) -> Sequence[RootDirectory]:
+        """The writable directories."""
+        return self._directories.roots
 
     def expect(self, path: str) -> None:
         """Defer what happens at this absolute path, below and above it, until it is accepted; at a root, take it in."""
@@ -83,14 +91,15 @@ class Guard:
         """
         if path not in self._expected:
             return
-        if path in self._root_paths:
-            self._mounts.renew()
-        self._expected.remove(path)
-        deferred, self._deferred = self._deferred, set()
-        self._written = written
-        for subject in deferred:
-            self._inspect(subject)
-        self._written = None
+        with self._settling:
+            if path in self._root_paths:
+                self._mounts.renew()
+            self._expected.remove(path)
+            deferred, self._deferred = self._deferred, set()
+            self._written = written
+            for subject in deferred:
+                self._inspect(subject)
+            self._written = None
 
     def take_known(self) -> Known | None:
         """What a successor needs to know; None if that is what it was the last time."""
@@ -138,10 +147,32 @@ class Guard:
         for subject in self._changed:
             self._inspect(subject, adopt=True)
         self._changed.clear()
+        with self._settling:  # what the other thread has moved is noted
+            pass
 
     def act(self) -> bool:
         """Deal with some of what has happened; False if nothing has."""
         return self._directories.act()
+
+    def move_new_name(self, root: RootDirectory, name: str) -> None:
+        """Move away what is at a name at the top, if it is protected and a command has just made it.
+
+        Another thread may call this. Everything else is left to `act`, which hears of the same event.
+        """
+        subject = Subject(Directory(root, ""), name)
+        if not is_protected_name(name, 0) or is_judged_name(name):
+            return
+        with self._settling:
+            if not self.minds or self._baseline.of(subject) or self._is_deferred(subject):
+                return
+            try:
+                kept = move_away(root.descriptor, name)
+            except (MountedError, OSError):
+                return
+            if kept is not None:
+                path = os.path.join(root.path, kept)
+                self._kept.add((root.path, _identity(path)))
+                self.findings.add(GuardFinding(subject.path, path, PROTECTED_REASON, "protected"))
 
     def close(self) -> None:
         """Let go of the directories and of inotify."""

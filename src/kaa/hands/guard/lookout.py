@@ -1,0 +1,85 @@
+"""Moves new protected names at the top of the project away at once, whatever the guard is busy with.
+
+The guard takes its time: it lets events gather, and reads indexes and new trees. Meanwhile an editor that watches the
+project could read a `.vscode` that a command has made. A thread with a queue of its own waits for these names alone.
+"""
+
+import _thread  # `threading` would load for a millisecond
+import contextlib
+import os
+import select
+import sys
+from collections.abc import Callable, Iterable
+
+from kaa.hands.below import RootDirectory
+from kaa.hands.inotify import Inotify, WatchLimitError
+from kaa.hands.protected import may_be_guarded
+
+# How long the guard's own thread goes on when this one has something to do; Python's default is 5 ms for each step.
+_SWITCH_SECONDS = 0.0005
+# After other names have appeared: a command that makes files in a loop does not make this one too.
+_REST_MILLISECONDS = 2
+
+
+class Lookout:
+    """The thread. It ends with `close`.
+
+    Args:
+        roots: the writable directories.
+        move_away: called from the thread with a directory and a new name in it that may be protected.
+
+    Raises:
+        OSError: there is no second queue of inotify, or no thread.
+    """
+
+    def __init__(self, roots: Iterable[RootDirectory], move_away: Callable[[RootDirectory, str], None]) -> None:
+        self._inotify = Inotify()
+        self._move_away = move_away
+        self._roots: dict[int, RootDirectory] = {}
+        for root in roots:
+            with contextlib.suppress(WatchLimitError, OSError):  # the guard sees it too, only later
+                self._roots[self._inotify.watch_names(root.descriptor)] = root
+        self._closing = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._runs = _thread.allocate_lock()
+        self._runs.acquire()
+        self._switch_seconds = sys.getswitchinterval()
+        try:
+            _thread.start_new_thread(self._run, ())
+        except RuntimeError as error:
+            self._let_go()
+            raise OSError(str(error)) from error
+        sys.setswitchinterval(_SWITCH_SECONDS)
+
+    def close(self) -> None:
+        """End the thread."""
+        os.eventfd_write(self._closing, 1)
+        self._runs.acquire()
+        sys.setswitchinterval(self._switch_seconds)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        os.close(self._closing)
+        self._inotify.close()
+
+    def _run(self) -> None:
+        try:
+            poll, poll_at_rest = select.poll(), select.poll()
+            poll.register(self._inotify, select.POLLIN)
+            for each in (poll, poll_at_rest):
+                each.register(self._closing, select.POLLIN)
+            resting = False
+            while True:
+                ready = poll_at_rest.poll(_REST_MILLISECONDS) if resting else poll.poll()
+                if self._closing in (descriptor for descriptor, _ in ready):
+                    return
+                resting = not resting and not self._act()
+        finally:
+            self._runs.release()
+
+    def _act(self) -> bool:
+        """Deal with what has appeared; whether a name of it may be guarded."""
+        names = [(self._roots.get(each.watch), each.name) for each in self._inotify.take()]
+        guarded = [(root, name) for root, name in names if root is not None and may_be_guarded(name.casefold())]
+        for root, name in guarded:
+            self._move_away(root, name)
+        return bool(guarded)
