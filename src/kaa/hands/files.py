@@ -9,7 +9,6 @@ from typing import NamedTuple
 from kaa.hands import places, reading, writing
 from kaa.hands.fields import integer, is_real, text, texts
 from kaa.hands.places import Place
-from kaa.hands.protected import is_placeholder
 from kaa.hands.settings import HandsSettings
 from kaa.hands.wire import MAX_BODY_BYTES, Frame, Header, WireConnection, WireError
 
@@ -127,16 +126,10 @@ class Files:
         return FileReply({"info": None if known is None else known._asdict()})
 
     def _list(self, frame: Frame) -> FileReply:
-        """Each entry is the first letter of its kind, its name, and a null byte, which no name can have.
-
-        Placeholders are no part of the project.
-        """
-        path = self._path(frame)
-        with self._place(frame, path) as place:
-            found = list(reading.entries(place))
-        if path == self._settings.root:
-            found = [each for each in found if not is_placeholder(os.path.join(path, os.fsdecode(each[1])))]
-        return FileReply({}, b"".join(kind[:1].encode() + name + b"\0" for kind, name in found))
+        """Each entry is the first letter of its kind, its name, and a null byte, which no name can have."""
+        with self._place(frame, self._path(frame)) as place:
+            entries = [kind[:1].encode() + name + b"\0" for kind, name in reading.entries(place)]
+        return FileReply({}, b"".join(entries))
 
 
 def _error(number: int, message: str, *, changed: bool = False) -> FileReply:

@@ -17,15 +17,6 @@ _EVERYWHERE = frozenset(name.casefold() for name in PROTECTED_NAMES) - _AT_TOP
 PROTECTED_ENDINGS = tuple(ENDINGS)
 _BEGINNINGS = tuple(BEGINNINGS)
 _FIRST_LETTERS = tuple(beginning for beginning, _ in _BEGINNINGS)
-# Directories that kaa makes while it runs, see `confinement/placeholders.py`. Not here: names of files, since git shows
-# an empty file, and directories that mean something to a program as soon as they exist. `.husky` and `.devcontainer`
-# make tools offer or run something, `.idea` and `.helix` mark the root of a project, opencode installs packages in its
-# own.
-PLACEHOLDER_NAMES = (
-    *(".kaa", ".pi", ".codex", ".claude", ".gemini", ".cursor", ".agents", ".amazonq", ".augment", ".continue"),
-    *(".factory", ".junie", ".kilocode", ".kiro", ".qwen", ".roo", ".trae", ".windsurf"),
-    *(".vscode", ".zed", ".fleet", ".theia", ".mise"),
-)
 # What may be made, as long as nothing in it executes. At the top, what exists is protected as a whole.
 JUDGED_PATHS = tuple(MADE_BY_TOOLS)
 _JUDGED = tuple(path.split("/") for path in JUDGED_PATHS)
@@ -83,28 +74,6 @@ def is_protected(names: Sequence[str]) -> bool:
         is_protected_name(names[depth], depth) or any(folded[depth:][: len(path)] == path for path in _JUDGED)
         for depth in starts
     )
-
-
-def is_placeholder(path: str, directory: int | None = None) -> bool:
-    """Whether a name at the top of the project is a placeholder, or could be: an empty directory.
-
-    Args:
-        path: absolute, or the name in an open directory.
-        directory: descriptor of that.
-    """
-    if os.path.basename(path) not in PLACEHOLDER_NAMES:
-        return False
-    try:
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(path, flags, dir_fd=directory)
-    except OSError:
-        return False
-    try:
-        return not os.listdir(descriptor)
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
 
 
 def is_stub(path: str, directory: int | None = None) -> bool:

@@ -38,13 +38,10 @@ def main() -> NoReturn:
     except ViewChangedError as error:
         connection.send({"changed": str(error)})
         os._exit(1)
-    try:
-        server = ForkServer(connection, settings, policy, confinement)
-        gc.collect()
-        gc.freeze()  # what is loaded so far is never collected, so its pages stay shared with the slots
-        server.serve()
-    finally:
-        confinement.close()  # whatever ends this process, nothing of ours stays in the project
+    server = ForkServer(connection, settings, policy, confinement)
+    gc.collect()
+    gc.freeze()  # what is loaded so far is never collected, so its pages stay shared with the slots
+    server.serve()
     os._exit(0)
 
 
@@ -60,7 +57,6 @@ def _confine(connection: wire.WireConnection, settings: HandsSettings, policy: P
         confinement = establish(policy, settings.home, joined)
         checks = self_test(confinement, policy, canaries)
     if broken := [f"{check.name} ({check.detail})" for check in checks if not check.passed]:
-        confinement.close()
         raise ConfinementError(f"its self-test failed: {', '.join(broken)}")
     wire.close_all(joined)
     listener = confinement.proxy_listener()

@@ -26,7 +26,6 @@ BlockedKind: TypeAlias = Literal[
     "private",
     "unanswered",
     "outside",
-    "placeholder",
     "unmoved",
     "more",
     "flood",
@@ -74,12 +73,12 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
 
     Attributes:
         kind: `write` outside the project or, in a `read-only` session, in it; `read` of a secret; writes below `.git`,
-            to a `protected` name, to a `placeholder` for one that does not exist, or to what `kaa` runs from; the
-            `network`, also where the answer about a host came too `late`, the question was `unanswered` when the
-            command ended, or the address of the host is `private`; `direct` past the proxy; a `port` or a `socket` at
-            which a program of the user's machine listens, one of its processes (`process`); or whatever else would
-            have to happen `outside` the sandbox. The guard's own: something that stayed where it is (`unmoved`),
-            `more` than it lists, and `flood` and `unchecked` about all that runs.
+            to a `protected` name, or to what `kaa` runs from; the `network`, also where the answer about a host came
+            too `late`, the question was `unanswered` when the command ended, or the address of the host is `private`;
+            `direct` past the proxy; a `port` or a `socket` at which a program of the user's machine listens, one of
+            its processes (`process`); or whatever else would have to happen `outside` the sandbox. The guard's own:
+            something that stayed where it is (`unmoved`), `more` than it lists, and `flood` and `unchecked` about all
+            that runs.
         what: the path, the host and the port, the port or the number of the process; empty if it is not known.
         kept_as: where it was moved to when it could not be prevented.
     """
@@ -131,18 +130,7 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
 
         It does not bring back what the guard moved away, which may have been there before the command.
         """
-        never = (
-            "git",
-            "unmoved",
-            "more",
-            "flood",
-            "unchecked",
-            "placeholder",
-            "network",
-            "late",
-            "private",
-            "unanswered",
-        )
+        never = ("git", "unmoved", "more", "flood", "unchecked", "network", "late", "private", "unanswered")
         return self.kind not in never and not self.kept_as
 
     @property
@@ -161,13 +149,6 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
                 if "/.git/" in self.what:
                     return f"Writing {what} is blocked: git executes what its configuration and hooks say."
                 return f"Writing {what} is blocked: other programs execute or obey it."
-            case "placeholder":
-                what = self.what or "directories such as .vscode"
-                return (
-                    f"Writing {what} is blocked: other programs would execute or obey what is in it. (kaa keeps an"
-                    " empty directory in its place while it runs. The tools write and edit ask the user about its"
-                    " files.)"
-                )
             case "network" | "late" | "private" | "unanswered":
                 return self._network_reason
             case "outside":

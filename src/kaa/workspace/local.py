@@ -420,7 +420,7 @@ class LocalWorkspace:
         services = self._services(command.argv, output.tail, ending.failed_connections)
         direct = tuple(one for one in services if one.kind == "direct")
         told = (*services, *self._told_by(command, output.tail, (*hosts, *direct), policy, failed=failed))
-        said = tuple(one for one in told if failed and one.kind != "placeholder")
+        said = told if failed else ()
         found = () if carrier is None else carrier.found
         return CommandResult(
             exit_code=ending.exit_code,

@@ -84,26 +84,6 @@ def test_what_was_there_is_known_where_ignore_files_leave_it_out(tmp_path: Path,
     }
 
 
-def test_placeholders_are_nothing_until_the_user_fills_one(tmp_path: Path, make: Make) -> None:
-    (tmp_path / ".vscode").mkdir()
-    (tmp_path / ".claude").mkdir()
-    (tmp_path / "sub").mkdir()
-    tracker = make()
-    for _ in tracker.begin(b""):
-        pass
-    known = {str(path) for path, _, _ in tracker.take_changes()}
-
-    (tmp_path / ".cursor").mkdir()
-    (tmp_path / "sub" / ".vscode").mkdir()
-    (tmp_path / ".vscode" / "tasks.json").write_text("mine")
-    (tmp_path / ".claude").rmdir()
-    changed = changes(tracker)
-
-    assert known == {".", "sub"}
-    assert changed.pop(".vscode", None) in (None, (None, "directory"))  # seen where there are no hints
-    assert changed == {"sub/.vscode": (None, "directory"), ".vscode/tasks.json": (None, digest("mine"))}
-
-
 def test_what_comes_and_goes_uses_nothing_up(tmp_path: Path, make: Make) -> None:
     (tmp_path / "a").write_text("a")
     tracker = begun(make(max_files=3, max_bytes=100))

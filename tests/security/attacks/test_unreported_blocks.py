@@ -79,14 +79,6 @@ def test_the_file_that_could_not_be_replaced_is_named(kaa: Kaa, command: str) ->
     assert (kaa.project / ".envrc").read_text() == "canary\n"
 
 
-def test_a_placeholder_that_is_in_the_way_is_explained(kaa: Kaa) -> None:
-    (line,), finished = _told(kaa, "mkdir .vscode")
-
-    assert line.startswith(f"[sandbox] Writing {kaa.project}/.vscode is blocked: other programs would execute")
-    assert finished.code == 0  # nothing was kept from anybody: the directory is there
-    assert not (kaa.project / ".vscode").exists()
-
-
 def test_git_s_configuration_stays_as_it_was_and_the_model_learns_why(kaa: Kaa) -> None:
     _git(kaa, "update-ref", "refs/remotes/origin/topic", "HEAD")
     _git(kaa, "config", "remote.origin.url", "https://example.org/x.git")

@@ -8,7 +8,6 @@ from typing import Protocol, TypeVar
 
 import pytest
 
-from kaa.hands.protected import is_placeholder
 from kaa.workspace.checkpoints.contract import ChangeSet, CheckpointLimits, Checkpoints, RestoreResult
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import CommandRequest
@@ -82,12 +81,10 @@ class Turns:
         return await self.checkpoints.restore(await self.checkpoints.preview([], [each.id for each in change_sets]))
 
     def contents(self) -> dict[str, str]:
-        """What is in the project besides placeholders: text of files, targets of symlinks, `/` for directories."""
+        """What is in the project: text of files, targets of symlinks, `/` for directories."""
         found = {}
         for path in sorted(self.root.rglob("*")):
             name = str(path.relative_to(self.root))
-            if is_placeholder(str(path)):
-                continue
             if path.is_symlink():
                 found[name] = f"-> {path.readlink()}"
             else:

@@ -151,7 +151,6 @@ def test_a_program_that_names_only_itself_does_not_become_the_path() -> None:
 def test_what_a_temporary_file_was_to_replace_is_named(tmp_path: Path, command: str, named: tuple[str, ...]) -> None:
     for name in (".envrc", ".mcp.json", "other"):
         (tmp_path / name).touch()
-    (tmp_path / ".vscode").mkdir()
     line = "sed: cannot rename ./sedX7Yz: Device or resource busy"
 
     found = _denials(writable=(str(tmp_path),)).in_output(line, str(tmp_path), command)
@@ -162,39 +161,6 @@ def test_what_a_temporary_file_was_to_replace_is_named(tmp_path: Path, command: 
     assert _denials(writable=(str(tmp_path),)).in_output(line, str(tmp_path)) == (
         Blocked("protected", str(tmp_path / ".envrc")),
     )
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "mkdir: cannot create directory \u2018.vscode\u2019: File exists",
-        "FileExistsError: [Errno 17] File exists: '.vscode'",
-        "Error: EEXIST: file already exists, mkdir '.vscode'",
-        "bash: line 1: .vscode: Is a directory",
-        "rmdir: failed to remove '.vscode': Device or resource busy",
-        "warning: failed to remove .vscode/: Device or resource busy",
-    ],
-)
-def test_a_placeholder_is_explained(tmp_path: Path, line: str) -> None:
-    (tmp_path / ".vscode").mkdir()
-    denials = _denials(writable=(str(tmp_path),))
-
-    (blocked,) = denials.in_output(line, str(tmp_path))
-
-    assert blocked == Blocked("placeholder", str(tmp_path / ".vscode"))
-    assert not blocked.is_reparable  # it would be in the way outside of the sandbox too
-    assert "keeps an empty directory in its place" in blocked.text
-    (tmp_path / ".vscode" / "settings.json").touch()  # the project's own
-    assert Blocked("placeholder", str(tmp_path / ".vscode")) not in denials.in_output(line, str(tmp_path))
-
-
-def test_many_placeholders_that_cannot_be_removed_are_one_thing(tmp_path: Path) -> None:
-    names = (".vscode", ".zed", ".pi", ".kaa")
-    for name in names:
-        (tmp_path / name).mkdir()
-    text = "\n".join(f"warning: failed to remove {name}/: Device or resource busy" for name in names)
-
-    assert _denials(writable=(str(tmp_path),)).in_output(text, str(tmp_path)) == (Blocked("placeholder"),)
 
 
 def test_git_s_configuration_is_named_from_a_subdirectory_and_says_what_can_be_done(tmp_path: Path) -> None:
@@ -220,7 +186,6 @@ def test_git_s_configuration_is_named_from_a_subdirectory_and_says_what_can_be_d
         ("OSError: [Errno 30] Read-only file system: '.githooks/pre-commit'", "protected", ".githooks/pre-commit"),
         ("touch: cannot touch '/etc/x': Read-only file system", "write", "/etc/x"),
         ("cat: /home/me/.ssh/id_rsa: Permission denied", "read", "/home/me/.ssh/id_rsa"),
-        ("mkdir: cannot create directory '.vscode': File exists", "placeholder", ".vscode"),
     ],
 )
 def test_what_was_blocked_in_a_command_that_ended_well_is_told_too(

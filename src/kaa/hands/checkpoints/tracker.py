@@ -13,7 +13,6 @@ from kaa.hands.checkpoints.rules import ScanLimits, ScanRules, covers_name, cove
 from kaa.hands.checkpoints.states import Row, State, is_known, look
 from kaa.hands.checkpoints.survey import Extent, survey
 from kaa.hands.inotify import Inotify, WatchLimitError
-from kaa.hands.protected import is_placeholder
 
 # More places than this to look at again are no better than all.
 _MAX_DIRTY_NAMES = 100_000
@@ -303,8 +302,7 @@ class Tracker:
                 return False
             if self._begun and known is not None and known.kind == "directory" and known.stamp != seen.state.stamp:
                 self._take_in(path, None, None)  # another one of the same name
-            is_new = known is None and directory not in self._incomplete
-            if known is not None or (is_new and not (directory == "" and is_placeholder(name, descriptor))):
+            if known is not None or directory not in self._incomplete:
                 self._take_in(path, seen.state, None)
             return True
         if seen.state.kind == "other" and (known is None or trusting):

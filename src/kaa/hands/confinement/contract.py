@@ -75,9 +75,6 @@ class Confinement(ABC):
     def release(self) -> None:  # noqa: B027 most tiers do nothing
         """In the fork-server: let go of the protected names that `hold` holds, until it is called again."""
 
-    def close(self) -> None:  # noqa: B027 most tiers do nothing
-        """In the fork-server, once no slot is left: remove from the host what was made for the walls."""
-
     def namespaces(self) -> Sequence[int]:
         """Descriptors of the namespaces that later hands join, to be closed by the caller."""
         return ()

@@ -6,14 +6,13 @@ import socket
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from kaa.hands.confinement import kernel, landlock, mounts, namespaces, placeholders
+from kaa.hands.confinement import kernel, landlock, mounts, namespaces
 from kaa.hands.confinement.building import Builder
 from kaa.hands.confinement.connect_broker import ConnectBroker, ConnectBrokerError
 from kaa.hands.confinement.contract import Confinement
 from kaa.hands.confinement.holding import ReadOnlyMounts
 from kaa.hands.confinement.layout import Layout, resolve
 from kaa.hands.confinement.masks import Masks
-from kaa.hands.confinement.placeholders import ProtectedPlaceholders
 from kaa.hands.confinement.restrictions import (
     ALL_FAMILIES,
     PROCESS_LIMIT,
@@ -80,7 +79,6 @@ class FullTier(Confinement):
         holding: ReadOnlyMounts,
         shows: Shows,
         landlock_version: int,
-        placeholders: ProtectedPlaceholders | None,
     ) -> None:
         self._network = policy.network == "isolated"
         self._restrictions = restrictions
@@ -88,7 +86,6 @@ class FullTier(Confinement):
         self._holding = holding
         self._shows = shows
         self._landlock = landlock_version
-        self._placeholders = placeholders
         self._root = os.geteuid() == 0
         self.features = {
             "namespaces": "user, mount, process, IPC" + (", network" if self._network else ""),
@@ -124,8 +121,6 @@ class FullTier(Confinement):
 
     def enclose(self, reports: int | None = None) -> None:
         """Confine the calling slot."""
-        if self._placeholders is not None:
-            self._placeholders.leave()
         self._shows.leave()
         mounts.follow()
         try:
@@ -141,11 +136,6 @@ class FullTier(Confinement):
             if self._root:
                 _protect_machine()
         self._restrictions.impose(reports)
-
-    def close(self) -> None:
-        """Remove the placeholders."""
-        if self._placeholders is not None:
-            self._placeholders.close(mounts.uncover_name)
 
     def namespaces(self) -> Sequence[int]:
         """Of users, network (unless it is the host's) and IPC."""
@@ -163,16 +153,6 @@ def establish(policy: Policy, home: str, joined: Sequence[int]) -> FullTier:
         ConfinementError: the policy cannot be held.
         OSError: the kernel refused a step.
     """
-    made = placeholders.prepare(policy, home)
-    try:
-        return _establish(policy, home, joined, made)
-    except BaseException:
-        if made is not None:
-            made.close(mounts.uncover_name)
-        raise
-
-
-def _establish(policy: Policy, home: str, joined: Sequence[int], made: ProtectedPlaceholders | None) -> FullTier:
     layout = resolve(policy, home)
     sockets = open_sockets()
     view = plan(policy, layout, host_sockets(sockets))
@@ -195,7 +175,7 @@ def _establish(policy: Policy, home: str, joined: Sequence[int], made: Protected
     broker = None if obstacle else broker
     program = make_filter(ALL_FAMILIES, others_visible=False, ipc_shared=False, ptrace=True, notify=broker is not None)
     restrictions = Restrictions(program, ruleset, limit_processes=os.geteuid() != 0, connect_broker=broker)
-    full = FullTier(policy, restrictions, upkeep, holding, shows, landlock.abi() if ruleset else 0, made)
+    full = FullTier(policy, restrictions, upkeep, holding, shows, landlock.abi() if ruleset else 0)
     full.warnings += layout.warnings
     full.features["toolchain caches"] = shared
     if broker is None:

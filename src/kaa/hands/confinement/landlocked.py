@@ -7,7 +7,7 @@ import os
 import socket
 from collections.abc import Iterator
 
-from kaa.hands.confinement import kernel, landlock, placeholders
+from kaa.hands.confinement import kernel, landlock
 from kaa.hands.confinement.contract import ConfinementError
 from kaa.hands.confinement.forked import ForkTier
 from kaa.hands.confinement.landlock import Ruleset
@@ -29,7 +29,6 @@ def establish(policy: Policy, home: str) -> ForkTier:
     version = landlock.abi()
     if version < 1:
         raise ConfinementError("the kernel has no Landlock, or it is switched off or forbidden here")
-    placeholders.prepare(policy, home)  # to remove those of a kaa that was killed: nothing can hold them here
     layout = resolve(policy, home)
     isolated = policy.network == "isolated"
     scopes = landlock.SCOPE_SIGNAL | landlock.SCOPE_ABSTRACT_UNIX

@@ -7,7 +7,7 @@ is not reported.
 import fnmatch
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from kaa.hands.confinement import repositories
@@ -15,7 +15,7 @@ from kaa.hands.confinement.layout import needed_in_home, real_directories
 from kaa.hands.confinement.listing import HomeList
 from kaa.hands.confinement.named import named_paths
 from kaa.hands.policy import PROTECTED_GIT_NAMES, TEMPORARY, Policy
-from kaa.hands.protected import is_placeholder, is_protected, is_stub
+from kaa.hands.protected import is_protected, is_stub
 from kaa.workspace.blocked import Blocked, BlockedKind
 from kaa.workspace.sandbox.refusals import Reason, Refusal, refusals
 
@@ -75,7 +75,7 @@ class Denials:
             without_proxy = self._policy.tier == "landlock"
             found[Blocked("outside", "Connecting to the network") if without_proxy else Blocked("network")] = None
         named = [one for one in found if one.what or one.kind == "network"]
-        return _few(named or found)
+        return tuple(named or found)[:_MAX_REPORTED]
 
     def in_passing(self, text: str, cwd: str, command: str = "") -> tuple[Blocked, ...]:
         """What was blocked, according to the output of a command that ended well.
@@ -92,7 +92,8 @@ class Denials:
             return ()
         own = (refusal for refusal in refusals(text) if not refusal.cited)
         told = (blocked for refusal in own for blocked in self._stopped(refusal, cwd, command))
-        return _few(dict.fromkeys(blocked for blocked in told if self._holds(blocked)))
+        held = dict.fromkeys(blocked for blocked in told if self._holds(blocked))
+        return tuple(held)[:_MAX_REPORTED]
 
     def of_write(self, path: str) -> Blocked | None:
         """Why a file may not be written, or None if the policy does not mind.
@@ -197,13 +198,8 @@ class Denials:
 
     def _judged(self, path: str, reason: Reason) -> Blocked | None:
         """Only a read-only file system is surely our doing; what is denied may be so on any machine."""
-        match reason:
-            case "missing":
-                return self._of_unlisted(path) or self._of_temporary(path)
-            case "exists" | "busy" if self._is_held_placeholder(path):
-                return Blocked("placeholder", path)
-            case "exists":
-                return None
+        if reason == "missing":
+            return self._of_unlisted(path) or self._of_temporary(path)
         if reason != "read-only" and (hidden := self.of_read(path)):
             return hidden
         blocked = self.of_write(path)
@@ -228,17 +224,11 @@ class Denials:
 
     def _is_held(self, path: str) -> bool:
         """Whether a name that exists is a mount because it is protected."""
-        return self._kind_of_write(path) == "protected" and not is_placeholder(path)
-
-    def _is_held_placeholder(self, path: str) -> bool:
-        tops = (
-            self._policy.writable[:1] if self._policy.tier == "full" and self._policy.mode == "workspace-write" else ()
-        )
-        return os.path.dirname(path) in tops and is_placeholder(path)
+        return self._kind_of_write(path) == "protected"
 
     def _holds(self, blocked: Blocked) -> bool:
         """Whether the kernel refuses this now: a name that does not exist yet is only watched by the guard."""
-        if blocked.kind in ("write", "read", "read-only", "placeholder"):
+        if blocked.kind in ("write", "read", "read-only"):
             return bool(blocked.what)
         if self._policy.tier not in ("full", "bwrap") or not blocked.what:
             return False
@@ -297,15 +287,6 @@ class Denials:
             while cwd != self._root and _is_below(cwd, self._root) and not os.path.lexists(os.path.join(cwd, ".git")):
                 cwd = os.path.dirname(cwd)
         return os.path.normpath(os.path.join(cwd, path))
-
-
-def _few(found: Iterable[Blocked]) -> tuple[Blocked, ...]:
-    """What is worth saying; that `git clean -dx` cannot remove 23 placeholders is one thing."""
-    told = list(found)
-    placeholders = [one for one in told if one.kind == "placeholder"]
-    if len(placeholders) > 1:
-        told = [*(one for one in told if one.kind != "placeholder"), Blocked("placeholder")]
-    return tuple(told[:_MAX_REPORTED])
 
 
 def _is_below(path: str, directory: str) -> bool:

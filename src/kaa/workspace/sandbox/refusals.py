@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple, TypeAlias
 
-Reason: TypeAlias = Literal["read-only", "denied", "busy", "missing", "exists"]
+Reason: TypeAlias = Literal["read-only", "denied", "busy", "missing"]
 
 # In lower case.
 _REASONS: tuple[tuple[Reason, tuple[str, ...]], ...] = (
@@ -17,7 +17,6 @@ _REASONS: tuple[tuple[Reason, tuple[str, ...]], ...] = (
     ("denied", ("permission denied", "operation not permitted", "eacces", "eperm")),
     ("busy", ("device or resource busy", "resource busy or locked", "ebusy")),
     ("missing", ("no such file or directory", "enoent", "does not exist", "cannot find", "not found")),
-    ("exists", ("file exists", "file already exists", "eexist", "is a directory", "eisdir")),
 )
 _REASON_OF: dict[str, Reason] = {words: reason for reason, all_words in _REASONS for words in all_words}
 _REASON = re.compile("|".join(sorted(map(re.escape, _REASON_OF), key=len, reverse=True)), re.IGNORECASE)
