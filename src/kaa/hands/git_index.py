@@ -33,6 +33,7 @@ _SHARED = b"link"  # an extension that says which other file has the entries tha
 _MAX_SHARED = 64
 _BLOCKS = b"IEOT"  # an extension that says where threads begin to read, and how many entries
 _BLOCK = struct.Struct(">II")
+_PART_BYTES = 1024 * 1024  # 6 ms to search, at worst
 _MAX_BLOCKS = 1024  # git makes one for each thread
 # What git accepts in no path that it adds (verify_path in read-cache.c).
 _FIRST_OF_ESCAPES = (b"", b".", b"/", b"\0")
@@ -88,14 +89,14 @@ def shared_parts(data: bytes) -> frozenset[str]:
         IndexRefusedError: there are too many.
     """
     names: set[str] = set()
-    at = data.find(_SHARED)
+    at = _find(data, _SHARED)
     while at >= 0:
         start, size = at + 8, int.from_bytes(data[at + 4 : at + 8], "big")
         if _HASH_BYTES[0] <= size <= len(data) - start:  # else the word is part of something else
             names |= {f"sharedindex.{data[start : start + length].hex()}" for length in _HASH_BYTES}
         if len(names) > _MAX_SHARED:
             raise IndexRefusedError("it has more parts than can be checked")
-        at = data.find(_SHARED, at + 1)
+        at = _find(data, _SHARED, at + 1)
     return frozenset(names)
 
 
@@ -170,7 +171,7 @@ def _skip_files(data: bytes, offset: int, hash_bytes: int, most: int) -> tuple[i
 
 def _has_extensions_at(data: bytes, offset: int, hash_bytes: int) -> bool:
     """Whether git could read on after the entries; if not, hashes are of the other length."""
-    if _END_OF_ENTRIES in data:  # git goes by what that says
+    if _find(data, _END_OF_ENTRIES) >= 0:  # git goes by what that says
         return True
     while offset <= len(data) - hash_bytes - _EXTENSION.size:
         signature, size = _EXTENSION.unpack_from(data, offset)
@@ -202,6 +203,15 @@ def _entry(data: bytes, start: int, hash_bytes: int, previous: bytes | None) -> 
     return mode, common + data[name:end], following
 
 
+def _find(data: bytes, word: bytes, start: int = 0) -> int:
+    """Where a word begins, or -1. In parts: other threads, which wait for `find`, have their turn in between."""
+    while start < len(data):
+        if (at := data.find(word, start, start + _PART_BYTES + len(word) - 1)) >= 0:
+            return at
+        start += _PART_BYTES
+    return -1
+
+
 def _number(data: bytes, offset: int) -> tuple[int, int]:
     """A number of variable length (varint.c), and where it ends."""
     value = data[offset] & 127
@@ -216,7 +226,7 @@ def _number(data: bytes, offset: int) -> tuple[int, int]:
 def _blocks(data: bytes) -> Iterator[_Block]:
     """Where blocks of entries begin, as anything says that looks like the extension for it."""
     found = 0
-    at = data.find(_BLOCKS)
+    at = _find(data, _BLOCKS)
     while at >= 0:
         size = int.from_bytes(data[at + 4 : at + 8], "big")
         table = data[at + 12 : at + 8 + size]
@@ -224,4 +234,4 @@ def _blocks(data: bytes) -> Iterator[_Block]:
             if (found := found + 1) > _MAX_BLOCKS:
                 raise IndexRefusedError("it says of more blocks than git makes")
             yield _Block(start, entries)
-        at = data.find(_BLOCKS, at + 1)
+        at = _find(data, _BLOCKS, at + 1)
