@@ -16,9 +16,9 @@ from kaa.hands.guard.items import GuardedItem, kept_names
 _MOUNTED = (errno.EROFS, errno.EBUSY)
 _MAX_FINDINGS = 32  # that are told between two checks; the others are counted
 _FLOOD_FINDINGS = 256  # between two checks: they come from a loop, and not from a copy of a repository with hooks
-# Of the same path: a loop that hopes for a reader in between. Editors wait 50 to 100 ms before they read what changed.
-_REPEATED_FINDINGS = 8
-_REPEATED_SECONDS = 2.0
+# Of the same new name: its maker hopes for a reader in between. Editors gather changes for 75 to 100 ms.
+_REPEATED_FINDINGS = 4
+_REPEATED_SECONDS = 10.0
 
 
 class MountedError(Exception):
@@ -47,7 +47,7 @@ class FindingLog:
     def __init__(self) -> None:
         self._findings: list[GuardFinding] = []
         self._count = 0  # since the last `forget_flood`, as the next two
-        self._times: dict[str, deque[float]] = {}  # of the latest findings, by path
+        self._times: dict[str, deque[float]] = {}  # when the same name appeared
         self._repeats = False
         self._more = 0
         self._changing = _thread.allocate_lock()
@@ -58,7 +58,7 @@ class FindingLog:
 
     @property
     def flooded(self) -> bool:
-        """Whether the findings since the last `forget_flood` come from a loop: they are many, or of the same path."""
+        """Whether the findings since the last `forget_flood` come from a loop: they are many, or of the same name."""
         return self._repeats or self._count > _FLOOD_FINDINGS
 
     def forget_flood(self) -> None:
@@ -68,15 +68,20 @@ class FindingLog:
             self._times.clear()
             self._repeats = False
 
-    def add(self, finding: GuardFinding) -> None:
-        """Note a finding; of many, only the number."""
+    def add(self, finding: GuardFinding, *, appeared: bool = False) -> None:
+        """Note a finding; of many, only the number.
+
+        Args:
+            finding: what was done.
+            appeared: there was nothing under the name before.
+        """
         with self._changing:
             self._count += 1
             if self._count <= _MAX_FINDINGS:
                 self._findings.append(finding)
             else:
                 self._more += 1
-            if self._count <= _FLOOD_FINDINGS:
+            if appeared and self._count <= _FLOOD_FINDINGS:
                 times = self._times.setdefault(finding.path, deque(maxlen=_REPEATED_FINDINGS))
                 times.append(time.monotonic())
                 self._repeats |= len(times) == _REPEATED_FINDINGS and times[-1] - times[0] < _REPEATED_SECONDS

@@ -172,7 +172,8 @@ class Guard:
             if kept is not None:
                 path = os.path.join(root.path, kept)
                 self._kept.add((root.path, _identity(path)))
-                self.findings.add(GuardFinding(subject.path, path, PROTECTED_REASON, "protected"))
+                finding = GuardFinding(subject.path, path, PROTECTED_REASON, "protected")
+                self.findings.add(finding, appeared=True)
 
     def close(self) -> None:
         """Let go of the directories and of inotify."""
@@ -288,7 +289,7 @@ class Guard:
                 if former := self._baseline.take_former(subject, path):
                     restored = put_back(descriptor, name, former)
                     why += "; what was there before " + ("is back" if restored else "could not be put back")
-        self.findings.add(GuardFinding(absolute, kept, why, kind))
+        self.findings.add(GuardFinding(absolute, kept, why, kind), appeared=not path and not before)
 
     def _is_kept(self, subject: Subject, path: str) -> bool:
         """Whether this, or what it is in, was moved away by this guard and has been in its directory since."""
