@@ -265,6 +265,28 @@ class TestCode:
         for name in entries:
             assert "it runs without a sandbox, and commands of the model can write" in use(kaa, model, name, text="x")
 
+    def test_what_commands_wrote_in_another_project_is_not_executed(self, kaa: Kaa, model: ModelServer) -> None:
+        here, other = kaa.project, kaa.home.parent / "other"
+        other.mkdir()
+        works = Path(mcp_server.__file__).read_text()
+        for name, text in (("server.py", works), ("planted.py", f"{self.PLANTED}\n{works}"), ("script.json", "{}")):
+            (other / name).write_text(text)
+        given = {"command": sys.executable, "args": [f"{other}/server.py", f"{other}/script.json"]}
+        write(kaa.home / "mcp.json", own=given)
+        assert "first" in use(kaa, model, "own", text="first")
+        kaa.project = other
+        model.begin([call("bash", command="cp planted.py server.py"), say("Done.")])
+        kaa.run(*PRINT)
+        kaa.project = here
+
+        said = use(kaa, model, "own", text="second")
+
+        assert "kaa mcp approve own" in said
+        assert self.planted(kaa) == []
+        (other / "server.py").write_text(works)
+        kaa.run("mcp", "approve", "own", "--yes")
+        assert "third" in use(kaa, model, "own", text="third")
+
     @pytest.mark.parametrize("options", [[], ["-E"]])
     def test_modules_that_commands_compiled_are_not_executed(
         self, kaa: Kaa, model: ModelServer, options: list[str]

@@ -1,7 +1,7 @@
-"""Which places of the file system decide what a path leads to."""
+"""Which places of the file system decide what a path leads to, and where kaa's cache is."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 _MAX_LINKS = 40  # as in the kernel: MAXSYMLINKS in linux/namei.h
 
@@ -38,6 +38,25 @@ def trail(path: str) -> Iterator[str]:
 def is_below(path: str, directories: Iterable[str]) -> bool:
     """Whether a path is one of these directories or below one."""
     return any(path == top or path.startswith(top.rstrip("/") + "/") for top in directories)
+
+
+def cache_directory(environ: Mapping[str, str], home: str, root: str) -> str:
+    """Kaa's cache directory; never in the project, whose commands would own it.
+
+    Args:
+        environ: has XDG_CACHE_HOME.
+        home: the user's home directory.
+        root: the project.
+    """
+    cache = environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(cache) or is_below(os.path.realpath(cache), (os.path.realpath(root),)):
+        cache = os.path.join(home, ".cache")
+    return os.path.join(cache, "kaa")
+
+
+def caches_of_projects(cache: str) -> str:
+    """The folder with one folder for each project, named after its path; long paths are shortened there."""
+    return os.path.join(cache, "caches")
 
 
 def _parts(path: str) -> list[str]:

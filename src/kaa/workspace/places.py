@@ -16,6 +16,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
 from kaa.host import regular_files
+from kaa.host.paths import cache_directory, caches_of_projects
 
 _MODE = 0o700
 _COMMANDS, _KERNEL = "commands", "kernel"  # who uses a temporary directory
@@ -54,24 +55,12 @@ class Places:
             root: the workspace's root.
             below: names of directories in kaa's cache directory, for what shares nothing with the commands.
         """
-        cache = environment.get("XDG_CACHE_HOME", "")
-        if not os.path.isabs(cache) or _is_below(os.path.realpath(cache), os.path.realpath(root)):
-            cache = os.path.join(home, ".cache")
-        return cls(os.path.join(cache, "kaa", *below), root)
+        return cls(os.path.join(cache_directory(environment, home, root), *below), root)
 
     @property
     def written(self) -> tuple[str, ...]:
         """Where commands of any workspace write; it may not exist yet."""
-        return os.path.join(self._base, "tmp"), os.path.join(self._base, "caches")
-
-    def known_roots(self) -> tuple[str, ...]:
-        """Roots of the user's workspaces whose commands could write, if they exist; very long paths are left out."""
-        try:
-            names = os.listdir(self.written[1])
-        except OSError:  # none yet
-            return ()
-        roots = (os.fsdecode(unquote_to_bytes(name)) for name in names)
-        return tuple(root for root in roots if os.path.isabs(root) and os.path.isdir(root))
+        return os.path.join(self._base, "tmp"), caches_of_projects(self._base)
 
     @property
     def output(self) -> str:
@@ -189,10 +178,6 @@ class _Temporary(NamedTuple):
     path: str
     parent: int
     lock: int
-
-
-def _is_below(path: str, directory: str) -> bool:
-    return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
 def _opened(path: str, parent: int | None = None) -> int:

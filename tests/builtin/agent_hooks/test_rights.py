@@ -9,6 +9,7 @@ from kaa.builtin.agent_hooks.rights import runs_sandboxed
 from kaa.components.hooks import HookDefinition
 from kaa.components.hooks.files import hook_file, hooks_part
 from kaa.host.programs import note_writable
+from kaa.workspace.places import Places
 
 ROOT = "/srv/project"
 
@@ -137,6 +138,20 @@ def test_links_into_what_commands_can_write_do_not_help(tmp_path: Path) -> None:
     for place in ("check.sh", "folder/check.sh", "project/out/other.sh", "more/check.sh"):
         assert runs_sandboxed(own(f"sh {tmp_path / place}"), str(project)), place
     assert not runs_sandboxed(own(f"sh {tmp_path}/other.sh"), str(project))
+
+
+def test_what_commands_could_write_in_another_project_runs_in_the_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    other = tmp_path / "other"
+    other.mkdir()
+    assert not runs_sandboxed(own("sh ~/other/check.sh"), ROOT)
+    assert Places.of({}, str(tmp_path), str(other)).caches
+
+    assert runs_sandboxed(own("sh ~/other/check.sh"), ROOT)
+    assert not runs_sandboxed(own("sh ~/bin/check.sh"), ROOT)
 
 
 @pytest.mark.parametrize("target", ["/usr/bin/prove", "tox/bin/tox", "~/.cargo/bin/just"])

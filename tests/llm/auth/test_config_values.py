@@ -1,6 +1,7 @@
 """Values that name variables or commands."""
 
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -68,3 +69,19 @@ def test_a_command_that_hangs_is_killed_with_its_children(monkeypatch: pytest.Mo
 
     with pytest.raises(CredentialError, match=r"longer than 0\.2 s"):
         ConfigValues({}).evaluate("!sleep 1000 & sleep 1000; echo never", "here")
+
+
+@pytest.mark.parametrize("line", ["~/other/key.sh", "cd other && ./key.sh"])
+def test_a_command_executes_nothing_that_commands_could_write_in_a_project(tmp_path: Path, line: str) -> None:
+    script = tmp_path / "other/key.sh"
+    script.parent.mkdir()
+    script.write_text("#!/bin/sh\ntouch ~/canary; echo key")
+    script.chmod(0o755)
+    environ = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    (tmp_path / ".cache/kaa/caches" / quote(str(script.parent), safe="")).mkdir(parents=True)
+
+    with pytest.raises(CredentialError, match="here"):
+        ConfigValues(environ).evaluate("!" + line, "here")
+
+    assert not (tmp_path / "canary").exists()
+    assert ConfigValues(environ).evaluate("!echo key", "here") == "key"

@@ -14,6 +14,7 @@ from kaa.shell.mcp.code import TooMuchCodeError, UnknownCodeError, code_of, diff
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
 from kaa.shell.mcp.place import Place
 from kaa.shell.mcp.runners import imports_from_directory, outside, package_of_runner
+from kaa.workspace.places import Places
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.elsewhere import folder_elsewhere
 
@@ -293,6 +294,21 @@ def test_a_server_from_elsewhere_executes_nothing_of_the_project(land: Land, com
     land.write("data.db", "")
 
     assert land.code(command) == {}
+
+
+def test_code_of_another_project_in_which_commands_could_write_is_known(land: Land) -> None:
+    other = land.elsewhere / "other"
+    (other / "docs").mkdir(parents=True)
+    (other / "server.py").write_text("import helper")
+    (other / "helper.py").write_text("")
+    assert land.code(f"python3 {other}/server.py") == {}
+    assert Places.of({}, str(land.elsewhere), str(other)).caches
+
+    code = land.code(f"python3 {other}/server.py")
+    (other / "helper.py").write_text("changed")
+
+    assert list(code) == [str(other), f"{other}/helper.py", f"{other}/server.py"]
+    assert differences(code, land.code(f"python3 {other}/server.py")) == [f"changed: {other}/helper.py"]
 
 
 def test_a_link_out_of_the_project_is_known_by_where_it_leads(land: Land) -> None:

@@ -174,7 +174,7 @@ class TestCode:
         await servers.session("one", person)
 
         [question] = person.questions
-        assert question.title == "Start MCP server one, which executes code of this project?"
+        assert question.title == "Start MCP server one, which executes code of a project?"
         assert "/project/server.py" in question.details
         await servers.close()
 

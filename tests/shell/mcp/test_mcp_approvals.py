@@ -64,3 +64,13 @@ def test_a_damaged_entry_of_one_server_is_no_problem_of_another(home: Home) -> N
     assert approvals.is_approved(configured("good"))
     with pytest.raises(ApprovalRecordsError, match=r"mcp-approvals\.json: .*Correct it"):
         approvals.is_approved(configured("bad"))
+
+
+def test_code_that_was_approved_in_one_project_is_approved_in_all(home: Home) -> None:
+    approvals, server = Approvals(home), configured("one")
+    before, now = {"/a/server.py": "old", "/a/lib.py": "old"}, {"/a/server.py": "new", "/a/lib.py": "old"}
+    approvals.accept_code(server, "/a", before)
+
+    assert approvals.code(server, "/b", before) == before
+    assert approvals.code(server, "/b", now) == before  # the question shows the difference
+    assert approvals.code(server, "/b", {"/b/server.py": "new"}) == {}

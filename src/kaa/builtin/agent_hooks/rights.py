@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kaa.components.hooks import HookDefinition
+from kaa.host.known_projects import in_known_project
 from kaa.host.paths import is_below, trail
 from kaa.host.programs import commands_can_write
 
@@ -217,4 +218,7 @@ def _is_outside(word: str, root: str) -> bool:
         return False
     if path in ("/dev/null", "/dev/stderr", "/dev/stdout"):
         return True
-    return not any(commands_can_write(one) or is_below(one, (root,)) for one in (path, *trail(path)))
+    return not any(
+        commands_can_write(one) or is_below(one, (root,)) or in_known_project(one, os.environ, root) is not None
+        for one in (path, *trail(path))
+    )

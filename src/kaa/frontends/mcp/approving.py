@@ -47,7 +47,8 @@ def run_approve(parsed: argparse.Namespace, home: Home) -> int:
     server = server_named(parsed.server, asyncio.run(configured(parsed, home, untrusted=True)))
     approvals = Approvals(home)
     place = _place(os.path.realpath(parsed.directory), home)
-    code, accepted = _code_of(server, place), approvals.code(server, place.project)
+    code = _code_of(server, place)
+    accepted = approvals.code(server, place.project, code)
     lines = described_code(accepted, code) if code else []
     if not approvals.is_approved(server):
         text = "\n".join((described(server, place), *lines))

@@ -9,6 +9,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+from kaa.host.paths import is_below
 from kaa.host.programs import host_programs
 from kaa.llm.auth.errors import CredentialError
 
@@ -27,14 +28,15 @@ class ConfigValues:
 
     `$$` is a dollar sign and `$!` an exclamation mark. A command runs in the shell with 10 seconds of time, in the home
     directory and without the directories of PATH that sandboxed commands can write; its output without surrounding
-    blanks is the value, remembered as long as this object lives.
+    blanks is the value, remembered as long as this object lives. It executes nothing that sandboxed commands can write.
 
     Args:
         environ: the user's variables.
-        wrap: program and arguments to start the shell through.
+        wrap: program and arguments to start the shell through, if it was judged before what commands execute; None
+            judges each.
     """
 
-    def __init__(self, environ: Mapping[str, str], wrap: Sequence[str] = ()) -> None:
+    def __init__(self, environ: Mapping[str, str], wrap: Sequence[str] | None = None) -> None:
         self._environ = environ
         self._wrap = wrap
         self._outputs: dict[str, str] = {}
@@ -58,7 +60,8 @@ class ConfigValues:
                 return value
             command = value[1:].strip()
             if command not in self._outputs:
-                self._outputs[command] = _run(command, where, self._environ, self._wrap)
+                wrap = _wrap(command, where, self._environ) if self._wrap is None else self._wrap
+                self._outputs[command] = _run(command, where, self._environ, wrap)
             return self._outputs[command]
 
         def replacement(match: re.Match[str]) -> str:
@@ -82,6 +85,29 @@ def variables_in(value: str) -> frozenset[str]:
     if value.startswith("!"):
         return frozenset()
     return frozenset(bare or braced for _, bare, braced in _REFERENCE.findall(value)) - {""}
+
+
+def _wrap(command: str, where: str, environ: Mapping[str, str]) -> Sequence[str]:
+    """What a command is started through, so that it executes nothing that sandboxed commands can write.
+
+    Raises:
+        CredentialError: it names such a file.
+    """
+    from kaa.host import helper_lines  # lazy: few keys are commands
+
+    if not (places := helper_lines.writable_places(environ)):
+        return ()
+    line, home = helper_lines.without_reading(command), environ.get("HOME", "/")
+    if path := helper_lines.named_path(line, environ, home, lambda one: is_below(one, places)):
+        raise CredentialError(
+            f"{where}: the command names {path}, which commands in the sandbox can write, or could when kaa ran there,"
+            " and would run with your rights: move it out of projects"
+        )
+    if helper_lines.says_all(line, environ, home, places):
+        return ()
+    from kaa.host.hiding import hidden_from_program  # lazy: few commands need it
+
+    return hidden_from_program(places)
 
 
 def _run(command: str, where: str, environ: Mapping[str, str], wrap: Sequence[str]) -> str:

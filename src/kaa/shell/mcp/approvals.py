@@ -109,13 +109,24 @@ class Approvals:
         with self._rewriting() as servers:
             servers[_key(server)] = Approval(digest=server.digest, code={project: dict(code)} if code else {})
 
-    def code(self, server: ConfiguredServer, project: str) -> Mapping[str, str]:
+    def code(self, server: ConfiguredServer, project: str, now: Mapping[str, str]) -> Mapping[str, str]:
         """The code of a server that was approved in a project, as `accept_code` got it; empty if none was.
+
+        What was approved in another project counts, too, if it is about the same files.
+
+        Args:
+            server: the server.
+            project: its directory.
+            now: the code as it is now.
 
         Raises:
             ApprovalRecordsError: the record cannot be read.
         """
-        return self._of(server, _Code).code.get(project, {})
+        approved = self._of(server, _Code).code
+        if any(code == now for code in approved.values()):
+            return now
+        elsewhere = (code for code in approved.values() if not code.keys().isdisjoint(now))
+        return approved.get(project) or next(elsewhere, {})
 
     def accept_code(self, server: ConfiguredServer, project: str, code: Mapping[str, str]) -> None:
         """Approve what a server executes and commands can write.

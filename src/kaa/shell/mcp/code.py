@@ -100,13 +100,6 @@ def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     return [*lines[:_MAX_DIFFERENCES], *([f"and {more} more"] if more > 0 else [])]
 
 
-def topmost(folder: str, place: Place) -> str:
-    """The directory as a whole that commands can write and a folder is in: they cannot exchange it."""
-    while place.commands_can_write(parent := os.path.dirname(folder)) and parent != folder:
-        folder = parent
-    return folder
-
-
 def is_code(entry: os.DirEntry[str]) -> bool:
     """Whether a file beside code may be code."""
     return _DATA.fullmatch(entry.name) is None or bool(entry.stat().st_mode & stat.S_IXUSR)
@@ -147,7 +140,7 @@ class _Code:
             files, self._unread = self._unread, []
             by_top: dict[str, list[str]] = {}
             for path in files:
-                by_top.setdefault(topmost(os.path.dirname(path), self._place), []).append(path)
+                by_top.setdefault(self._place.whole(os.path.dirname(path)), []).append(path)
             for top, paths in by_top.items():
                 self._add_mentioned(top, paths)
         for path in self._found:
@@ -172,7 +165,7 @@ class _Code:
 
     def _add_around(self, folder: str) -> None:
         """Add the package of a script, or the folder at the top of the project that it is in."""
-        top = topmost(folder, self._place)
+        top = self._place.whole(folder)
         package = folder
         while package != top and not any(os.path.lexists(os.path.join(package, name)) for name in (*MANIFESTS, ".git")):
             package = os.path.dirname(package)
@@ -225,7 +218,7 @@ class _Code:
         real = os.path.realpath(path)
         if self._place.commands_can_write(real) and os.path.exists(real) and not self._is_installed(real):
             if os.path.isdir(real):
-                if real != topmost(real, self._place):
+                if real != self._place.whole(real):
                     self._add_tree(real)
             elif not _DATA.fullmatch(real):
                 self._add_file(real)
@@ -274,10 +267,10 @@ class _Code:
         for file in (*glob.glob(f"{packages}/*.pth"), *glob.glob(f"{packages}/__editable__*.py")):
             for real in sorted({os.path.realpath(os.fsdecode(one)) for one in _PATHS.findall(_text_of(file))}):
                 if os.path.isdir(real) and self._place.commands_can_write(real) and not self._is_installed(real):
-                    self.add_files(real) if real == topmost(real, self._place) else self._add_tree(real)
+                    self.add_files(real) if real == self._place.whole(real) else self._add_tree(real)
 
     def _is_installed(self, path: str) -> bool:
-        return not PACKAGES.isdisjoint(os.path.relpath(path, topmost(path, self._place)).split("/"))
+        return not PACKAGES.isdisjoint(os.path.relpath(path, self._place.whole(path)).split("/"))
 
     def _add_mentioned(self, top: str, files: list[str]) -> None:
         """Add folders with code at the top of the project that texts of code mention by name."""

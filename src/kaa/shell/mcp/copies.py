@@ -21,7 +21,6 @@ from kaa.shell.mcp.code import (
     digest_of,
     is_code,
     link_text,
-    topmost,
 )
 from kaa.shell.mcp.place import Place
 
@@ -68,7 +67,7 @@ class _Copies:
             if is_below(path, mentioned) or digest.startswith(INSTALLED):
                 continue
             directory = path if digest in (FOLDER, FILES) else os.path.dirname(path)
-            top = topmost(directory, self._place)
+            top = self._place.whole(directory)
             tops.setdefault(top, os.path.join(self._folder, str(len(tops))))
             while directory not in self._directories and len(directory) >= len(top):
                 self._directories.add(directory)

@@ -95,7 +95,7 @@ class Offer:
         """
         name, code = self._server.name, await self._found_code()
         try:
-            if code and code != (accepted := self._approvals.code(self._server, self._project)):
+            if code and code != (accepted := self._approvals.code(self._server, self._project, code)):
                 await self._ask_code(asker, accepted, code)
                 self._approvals.accept_code(self._server, self._project, code)
         except ApprovalRecordsError as error:
@@ -179,12 +179,12 @@ class Offer:
         what = (
             "changed since you approved it" if accepted else "can be changed by commands, and you have not approved it"
         )
-        reason = f"MCP server {name} is not started: code in the project that it executes {what}"
+        reason = f"MCP server {name} is not started: code in a project that it executes {what}"
         how = f"`kaa mcp approve {name}` shows and approves it"
         if code == self._declined_code:
             raise ServerUnavailableError(f"{reason}. You declined it. {how}")
         lines = _code_lines(accepted, code)
-        again = ", whose code changed" if accepted else ", which executes code of this project"
+        again = ", whose code changed" if accepted else ", which executes code of a project"
         try:
             yes = await confirm(
                 asker, f"Start MCP server {name}{again}?", "\n".join((*lines, self._describe())), only_person=True

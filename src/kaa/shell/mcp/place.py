@@ -1,22 +1,17 @@
 """Where servers run, and the command line of one as it starts there."""
 
-import glob
 import os
-import re
 from collections.abc import Callable, Mapping
 
 import msgspec
 
-from kaa.host.paths import is_below, trail
+from kaa.host.known_projects import in_known_project, known_projects
+from kaa.host.paths import is_below
 from kaa.host.programs import commands_can_write, written
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import filler
 from kaa.workspace.sandbox.options import SandboxOptions
-
-_VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)[^}]*\})")
-_QUOTES = re.compile(r"['\"\\]")
-_BETWEEN_WORDS = re.compile(r"[\s`();,=:|&<>\[\]{}]+")
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -38,32 +33,26 @@ class Place(msgspec.Struct, frozen=True):
     report: Callable[[str], None] = lambda _: None
     is_full_access: Callable[[], bool] = lambda: False
 
-    def commands_can_write(self, path: str) -> bool:
-        """Whether commands of the model can write to `path`, a real path."""
+    def can_write_now(self, path: str) -> bool:
+        """Whether commands of this run can write to `path`, a real path."""
         return is_below(path, (self.project, *self.sandbox().writable)) or commands_can_write(path)
 
+    def commands_can_write(self, path: str) -> bool:
+        """Whether commands of the model can write to `path`, a real path, or could when kaa ran in another project."""
+        return self.can_write_now(path) or in_known_project(path, self.environ, self.project) is not None
+
+    def whole(self, path: str) -> str:
+        """The directory as a whole that commands can write and a path is in: those of this run cannot exchange it."""
+        if not self.can_write_now(path):
+            return in_known_project(path, self.environ, self.project) or path
+        while self.can_write_now(parent := os.path.dirname(path)) and parent != path:
+            path = parent
+        return path
+
     def writable(self) -> tuple[str, ...]:
-        """The directories that commands of the model can write: real paths."""
-        return tuple(map(os.path.realpath, (self.project, *self.sandbox().writable, *written())))
-
-    def written_in(self, command: str, base: str) -> str | None:
-        """What a line of a shell names and commands of the model can write; None if nothing.
-
-        Args:
-            command: the line.
-            base: the directory that it runs in.
-        """
-        variables = {**self.environ, "PWD": base}
-        text = _VARIABLE.sub(lambda found: variables.get(found[1] or found[2], found[0]), _QUOTES.sub("", command))
-        home = self.environ.get("HOME", "/")
-        for word in filter(None, _BETWEEN_WORDS.split(text)):
-            path = os.path.join(base, home + word[1:] if word == "~" or word.startswith("~/") else word)
-            found = glob.glob(path, include_hidden=True) if glob.has_magic(path) else [path]
-            for one in found if "/" in word or os.path.lexists(path) or len(found) != 1 else ():
-                written = next(filter(self.commands_can_write, trail(os.path.abspath(one))), None)
-                if written is not None:
-                    return written
-        return None
+        """The directories that commands of the model can write, or could in other projects: real paths."""
+        now = map(os.path.realpath, (self.project, *self.sandbox().writable, *written()))
+        return tuple(dict.fromkeys((*now, *known_projects(self.environ, self.project))))
 
 
 class CommandLine(msgspec.Struct, frozen=True):

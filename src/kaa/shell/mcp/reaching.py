@@ -4,6 +4,8 @@ import asyncio
 
 import msgspec
 
+from kaa.host.helper_lines import named_path
+from kaa.host.hiding import hidden_from_program
 from kaa.llm.auth.config_values import ConfigValues
 from kaa.llm.auth.errors import CredentialError, LoginError
 from kaa.llm.auth.oauth.config import is_confidential
@@ -18,7 +20,6 @@ from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError, filler
 from kaa.shell.mcp.logins import McpLogins
 from kaa.shell.mcp.place import Place
-from kaa.workspace.hiding import hidden_from_program
 
 
 def connection_to(server: ConfiguredServer, place: Place, transport: Transport, logins: McpLogins) -> Connection:
@@ -61,7 +62,8 @@ def _helped(server: ConfiguredServer, place: Place) -> dict[str, str]:
     whichever way its line names it. What the line names plainly is refused with a reason.
     """
     where = f"`headersHelper` of MCP server {server.name} in {server.source.file}"
-    if (path := place.written_in(server.entry.headers_helper, place.environ.get("HOME", "/"))) is not None:
+    home = place.environ.get("HOME", "/")
+    if (path := named_path(server.entry.headers_helper, place.environ, home, place.commands_can_write)) is not None:
         raise ServerGoneError(
             f"{where} names {path}, which commands in the sandbox can write, and would run with your rights: move it"
             " out of the project"

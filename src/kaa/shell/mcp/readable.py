@@ -57,7 +57,7 @@ def readable_places(server: ConfiguredServer, words: Sequence[str], place: Place
                 " kaa's own"
             )
         if place.commands_can_write(real):  # what is in there can be exchanged until the server starts
-            found[_writable_above(real, place)] = None
+            found[place.whole(real)] = None
             continue
         for one in (real, *([] if ".." in path.split("/") else [os.path.normpath(path)])):
             found[one if os.path.isdir(one) else _package_of(one, home)] = None
@@ -75,13 +75,6 @@ def _concealment(place: Place) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _nearest(path: str, directories: Sequence[str]) -> int:
     """The length of the nearest of some directories that a path is in; 0 if it is in none."""
     return max((len(one) for one in directories if is_below(path, (one,))), default=0)
-
-
-def _writable_above(path: str, place: Place) -> str:
-    """The directory as a whole that commands can write and a path is in: nobody can exchange that."""
-    while place.commands_can_write(parent := os.path.dirname(path)):
-        path = parent
-    return path
 
 
 def _package_of(file: str, home: str) -> str:

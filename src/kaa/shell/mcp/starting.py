@@ -147,7 +147,8 @@ async def start_program(
         leaves = _must_leave(line, base, place, admitted, is_free=is_free)
         words = outside(line.words, base, names=not is_free) if leaves else line.words
         permissions = permissions_of(entry, place.project)
-        folder = data_folder(place.home, server, place.project, admitted)
+        here = {path: digest for path, digest in admitted.items() if place.can_write_now(path)}
+        folder = data_folder(place.home, server, place.project, here)
         data, cache = str(folder), str(folder / "cache")
         # Python would execute compiled modules in the place of the code that the user approved: those that commands
         # put into `__pycache__`, and those that earlier code of the project left in the cache.
@@ -177,8 +178,9 @@ async def start_program(
         hindrance = partial(hindrance_by_hosts, server, place.project)
         copies = ExitStack()
         try:
-            if admitted and entry.sandbox and permissions.project != "none":
-                rights = await asyncio.to_thread(_with_copies, rights, admitted, place, copies)
+            shown = admitted if permissions.project != "none" else dict(admitted.items() - here.items())
+            if shown and entry.sandbox:
+                rights = await asyncio.to_thread(_with_copies, rights, shown, place, copies)
             return await _started(
                 argv, rights, place, log, hindrance, unconfined=place.is_full_access(), ended=copies.close
             )

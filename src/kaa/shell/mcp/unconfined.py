@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kaa.host.paths import is_below, trail
 from kaa.shell.mcp.place import CommandLine, Place
-from kaa.workspace.places import Places
 
 _CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)[^}]*\})")
@@ -36,7 +35,7 @@ def writable_word(line: CommandLine, place: Place) -> str | None:
         HiddenWordError: a line of a shell computes its paths.
     """
     base = line.base(place.project)
-    roots = (*place.writable(), *_other_projects(place))
+    roots = place.writable()
     lent = _lent_to_container(line.words, roots)
     variables = {**place.environ, **line.variables, "PWD": base}
     if unknown := next((word for word in line.words if " " in word and _UNKNOWN.search(_plain(word, variables))), ""):
@@ -54,14 +53,6 @@ def writable_word(line: CommandLine, place: Place) -> str | None:
             if (written := next((one for one in trail(path) if is_below(one, roots)), None)) is not None:
                 return written
     return None
-
-
-def _other_projects(place: Place) -> Iterator[str]:
-    """Projects in which commands of the model ran before; not a whole home, of which kaa warns there."""
-    home = os.path.realpath(place.environ.get("HOME") or os.path.expanduser("~"))
-    for root in Places.of(place.environ, home, place.project).known_roots():
-        if not is_below(home, (root,)):
-            yield root
 
 
 def _lent_to_container(words: Sequence[str], roots: Sequence[str]) -> Mapping[int, frozenset[str]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kaa.workspace.hiding import hidden_from_program
+from kaa.host.hiding import hidden_from_program
 
 
 def run(line: str, cwd: Path, *hidden: Path) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,91 @@
+"""Lines of a shell in the user's own files that kaa runs with the user's rights, such as one that prints a key.
+
+They must execute nothing that commands of the model can write. A text does not say everything that a shell executes:
+what it names plainly is found here, and what it may name in another way is to be hidden from it (`hiding`).
+"""
+
+import glob
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from kaa.host.known_projects import known_projects
+from kaa.host.paths import is_below, trail
+from kaa.host.programs import written
+
+_VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)[^}]*\})")
+_PLAIN_VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
+_QUOTES = re.compile(r"['\"\\]")
+_BETWEEN_WORDS = re.compile(r"[\s`();,=:|&<>\[\]{}]+")
+_BETWEEN_COMMANDS = re.compile(r"\|\|?|&&?|;|\n")
+_LITERAL = re.compile(r"""'[^']*'|"[^"$`\\]*\"""")
+_COMPUTES = re.compile(r"[$`(){}\[\]*?\\]|(?:^|[;&|\n])\s*\w+=")
+_TAKES_LINE = re.compile(r"-\w*[ce]")  # its value is a program
+_UNFORESEEN = frozenset({"cd", "pushd", "popd", "eval", "find", "xargs", "export", "alias"})
+# They execute none of the files that they are given, and the options that would are in none of their usual lines.
+_READ = frozenset({"cat", "head", "tail", "cut", "tr", "grep", "jq", "base64", "age", "rage", "gpg", "gpg2"})
+
+
+def writable_places(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Directories that commands of the model can write, or could in other projects; not those with the whole home."""
+    home = os.path.realpath(environ.get("HOME") or os.path.expanduser("~"))
+    now = (one for one in written() if not is_below(home, (one,)))
+    return tuple(dict.fromkeys((*now, *known_projects(environ, ""))))
+
+
+def named_path(line: str, environ: Mapping[str, str], base: str, is_written: Callable[[str], bool]) -> str | None:
+    """What a line names plainly and commands of the model can write; None if nothing.
+
+    Args:
+        line: the line.
+        environ: the variables that it gets.
+        base: the directory that it runs in.
+        is_written: whether commands can write a real path.
+    """
+    variables = {**environ, "PWD": base}
+    text = _VARIABLE.sub(lambda found: variables.get(found[1] or found[2], found[0]), _QUOTES.sub("", line))
+    home = environ.get("HOME", "/")
+    for word in filter(None, _BETWEEN_WORDS.split(text)):
+        path = os.path.join(base, home + word[1:] if word == "~" or word.startswith("~/") else word)
+        found = glob.glob(path, include_hidden=True) if glob.has_magic(path) else [path]
+        for one in found if "/" in word or os.path.lexists(path) or len(found) != 1 else ():
+            path_written = next(filter(is_written, trail(os.path.abspath(one))), None)
+            if path_written is not None:
+                return path_written
+    return None
+
+
+def without_reading(line: str) -> str:
+    """A line without the commands that only read the files they are given, such as `cat ~/dotfiles/key`."""
+    return "\n".join(one for one in _BETWEEN_COMMANDS.split(line) if not _reads(one))
+
+
+def says_all(line: str, environ: Mapping[str, str], base: str, places: Sequence[str]) -> bool:
+    """Whether a line names all that it executes plainly: it computes nothing, and goes to none of some places.
+
+    Args:
+        line: the line.
+        environ: the variables that it gets.
+        base: the directory that it runs in.
+        places: directories that commands of the model can write.
+    """
+    filled = _PLAIN_VARIABLE.sub(lambda found: environ.get(found[1] or found[2], found[0]), line)
+    words = re.split(r"[\s;|&<>]+", _QUOTES.sub("", filled))
+    if _COMPUTES.search(filled if any(map(_TAKES_LINE.fullmatch, words)) else _LITERAL.sub("", filled)):
+        return False
+    home = environ.get("HOME", "/")
+    return not any(word in _UNFORESEEN or _is_above(word, home, base, places) for word in words)
+
+
+def _is_above(word: str, home: str, base: str, places: Sequence[str]) -> bool:
+    """Whether a word, or a part of it such as behind `--x=`, is a directory with one of some places in it."""
+    for part in filter(None, (*re.split("[=:,@]", word), word[2:] if word.startswith("-") else "")):
+        path = os.path.realpath(os.path.join(base, home + part[1:] if part.startswith("~") else part))
+        if not part.startswith("//") and any(is_below(one, (path,)) for one in places):
+            return True
+    return False
+
+
+def _reads(command: str) -> bool:
+    words = command.split()
+    return bool(words) and words[0] in _READ and not _COMPUTES.search(_PLAIN_VARIABLE.sub("", command))
