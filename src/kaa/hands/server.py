@@ -54,7 +54,7 @@ def _confine(connection: wire.WireConnection, settings: HandsSettings, policy: P
     """
     joined, connection.descriptors = connection.descriptors, []
     with Canaries.prepare(policy) as canaries:
-        confinement = establish(policy, settings.home, joined)
+        confinement = establish(policy, settings.home, joined, settings.mounts)
         checks = self_test(confinement, policy, canaries)
     if broken := [f"{check.name} ({check.detail})" for check in checks if not check.passed]:
         raise ConfinementError(f"its self-test failed: {', '.join(broken)}")

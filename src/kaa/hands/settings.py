@@ -4,7 +4,7 @@ import errno
 import os
 from typing import NamedTuple
 
-from kaa.hands.fields import text
+from kaa.hands.fields import pairs, text
 from kaa.hands.wire import Header
 
 
@@ -14,15 +14,19 @@ class HandsSettings(NamedTuple):
     Attributes:
         root: absolute path that relative paths start from.
         home: what `~` stands for; the hands' own environment is empty.
+        mounts: what the wrapper that starts the hands must have mounted.
     """
 
     root: str
     home: str
+    mounts: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def parse(cls, header: Header) -> "HandsSettings":
         """Take the settings from the first frame."""
-        return cls(text(header, "root"), text(header, "home"))
+        return cls(
+            text(header, "root"), text(header, "home"), tuple(pairs(header, "mounts")) if "mounts" in header else ()
+        )
 
     def absolute(self, path: str) -> str:
         """The absolute path meant by `path`; symlinks and `..` are left to the kernel.

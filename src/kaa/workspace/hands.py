@@ -4,8 +4,10 @@ import asyncio
 import contextlib
 import socket
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+from kaa.hands.confinement.contract import ConfinementError
 from kaa.hands.policy import Policy
 from kaa.workspace.channel import Channel
 from kaa.workspace.fork_server import (
@@ -13,6 +15,7 @@ from kaa.workspace.fork_server import (
     ForkServerGoneError,
     Granted,
     PendingReply,
+    PolicyRefusedError,
     PolicyReport,
 )
 from kaa.workspace.launch import LaunchedHands
@@ -32,6 +35,21 @@ _TOP_UP_DELAY_SECONDS = 0.005
 _CLOSED = "The workspace is closed."
 
 
+class Wrapper(NamedTuple):
+    """Through what hands are started.
+
+    Attributes:
+        words: program and arguments; empty if the hands confine themselves.
+        mounts: what it must have mounted when the hands start.
+    """
+
+    words: tuple[str, ...] = ()
+    mounts: tuple[tuple[str, str], ...] = ()
+
+
+UNWRAPPED = Wrapper()
+
+
 class Hands:
     """The fork-server process of one workspace under one policy.
 
@@ -39,12 +57,12 @@ class Hands:
         root: absolute path of the workspace.
         home: what `~` stands for.
         policy: what the slots may do.
-        wrap: program and arguments that start the process in their confinement; empty if it confines itself.
+        wrap: says through what the process is started, whenever it is.
         join: descriptors of the namespaces of other hands to live in; they stay the caller's.
     """
 
     def __init__(
-        self, root: str, home: str, policy: Policy, *, wrap: Sequence[str] = (), join: Sequence[int] = ()
+        self, root: str, home: str, policy: Policy, *, wrap: Callable[[], Wrapper] = Wrapper, join: Sequence[int] = ()
     ) -> None:
         self.policy = policy
         self._settings = {"root": root, "home": home, "policy": policy._asdict()}
@@ -66,8 +84,12 @@ class Hands:
             PolicyRefusedError: it cannot be started.
         """
         self._hang_up_spares()
-        self._server = ForkServerClient(self._wrap, launched)
-        self._server.send(self._settings, self._join)
+        try:
+            words, mounts = self._wrap()
+        except ConfinementError as error:
+            raise PolicyRefusedError(str(error)) from error
+        self._server = ForkServerClient(words, launched)
+        self._server.send(self._settings | {"mounts": mounts}, self._join)
         self._request("files")
 
     async def report(self) -> PolicyReport:

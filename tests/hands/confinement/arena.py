@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,7 @@ class Arena:
         join: tuple[int, ...] = (),
         late: dict[str, str] | None = None,
         wrapper: tuple[str, ...] = (),
+        mounts: Sequence[tuple[str, str]] = (),
     ) -> Report:
         """Establish a policy and try things in a slot.
 
@@ -101,6 +102,7 @@ class Arena:
             join: descriptors of namespaces to join.
             late: files, with their content, and sockets, without, that appear when the slot has enclosed itself.
             wrapper: program that starts the probe.
+            mounts: what it must have mounted.
         """
         self._give_away()
         interpreter, user = sys.executable, None
@@ -110,7 +112,14 @@ class Arena:
         probe = shutil.copy(_PROBE, self.base) if wrapper else _PROBE
         command = [*wrapper, interpreter, "-I", "-S", str(probe), str(_PARENT_OF_KAA)]
         order = self.order(
-            policy, *attempts, missing=missing, mask_proc=mask_proc, join=join, late=late, user_changed=bool(user)
+            policy,
+            *attempts,
+            missing=missing,
+            mask_proc=mask_proc,
+            join=join,
+            late=late,
+            user_changed=bool(user),
+            mounts=mounts,
         )
         groups: list[int] | None = None if user is None else []
         done = subprocess.run(
@@ -139,6 +148,7 @@ class Arena:
         late: dict[str, str] | None = None,
         lend: int | None = None,
         user_changed: bool = False,
+        mounts: Sequence[tuple[str, str]] = (),
     ) -> bytes:
         """What the probe is told."""
         fields = {
@@ -148,6 +158,7 @@ class Arena:
             "missing": missing or {},
             "mask_proc": mask_proc,
             "join": join,
+            "mounts": mounts,
             "late": late or {},
             "lend": lend,
             "attempts": attempts,

@@ -50,7 +50,9 @@ def main() -> None:
     answer: dict[str, object] = {}
     try:
         with Canaries.prepare(policy) as canaries:
-            confinement = establish(policy, order["home"], order["join"])
+            confinement = establish(
+                policy, order["home"], order["join"], [(point, place) for point, place in order["mounts"]]
+            )
             answer["checks"] = self_test(confinement, policy, canaries)
         answer["features"], answer["warnings"] = confinement.features, confinement.warnings
         if order["lend"] is not None:

@@ -1,11 +1,19 @@
+import shutil
 from pathlib import Path
 
-from kaa.hands.confinement.bwrap import bwrap_arguments
+import pytest
+
+from kaa.hands.confinement.bwrap import bwrap_view
 from kaa.hands.policy import Policy
+from tests.hands.confinement.arena import Arena
 
 
 def _policy(project: Path) -> Policy:
     return Policy("bwrap", "workspace-write", (str(project),), temporary=str(project.parent))
+
+
+def arguments_of(policy: Policy, home: str) -> list[str]:
+    return bwrap_view(policy, home).arguments
 
 
 def _pairs(arguments: list[str], option: str) -> list[tuple[str, str]]:
@@ -17,7 +25,7 @@ def test_pins_are_buried_below_the_project(tmp_path: Path) -> None:
     project = tmp_path.resolve()
     (project / "a" / "b" / ".git").mkdir(parents=True)
 
-    arguments = bwrap_arguments(_policy(project), "/home/me")
+    arguments = arguments_of(_policy(project), "/home/me")
 
     binds = [target for _, target in _pairs(arguments, "--bind") if target.startswith(str(project))]
     assert binds[0] == binds[-1] == str(project)
@@ -29,12 +37,12 @@ def test_pins_are_buried_below_the_project(tmp_path: Path) -> None:
 def test_network_is_the_hosts_only_on_request(tmp_path: Path) -> None:
     policy = _policy(tmp_path)
 
-    assert "--unshare-net" in bwrap_arguments(policy, "/home/me")
-    assert "--unshare-net" not in bwrap_arguments(policy._replace(network="host"), "/home/me")
+    assert "--unshare-net" in arguments_of(policy, "/home/me")
+    assert "--unshare-net" not in arguments_of(policy._replace(network="host"), "/home/me")
 
 
 def test_everything_starts_read_only_and_without_privileges(tmp_path: Path) -> None:
-    arguments = bwrap_arguments(_policy(tmp_path), "/home/me")
+    arguments = arguments_of(_policy(tmp_path), "/home/me")
 
     assert _pairs(arguments, "--ro-bind")[0] == ("/", "/")
     assert arguments.index("--ro-bind") < arguments.index("--bind")
@@ -50,8 +58,28 @@ def test_secrets_are_covered(tmp_path: Path) -> None:
     secret.touch()
     directory.mkdir()
 
-    arguments = bwrap_arguments(_policy(project)._replace(hidden=(f"{project}/.env", str(directory))), "/home/me")
+    arguments = arguments_of(_policy(project)._replace(hidden=(f"{project}/.env", str(directory))), "/home/me")
 
     assert ("/dev/null", str(secret)) in _pairs(arguments, "--ro-bind")
     place = arguments.index(str(directory))
     assert arguments[place - 3 : place] == ["--perms", "0000", "--tmpfs"]
+
+
+def test_nothing_is_shown_through_a_link_that_came_meanwhile(someone: Arena) -> None:
+    """A command can exchange a directory between the plan and the mounts."""
+    if (program := shutil.which("bwrap")) is None:
+        pytest.skip("needs bubblewrap")
+    copy, live = someone.base / "copy", someone.project / "code/.ssh"
+    for folder in (copy / "code/.ssh", live):
+        folder.mkdir(parents=True)
+    policy = someone.policy("bwrap", replaced=((str(someone.project), str(copy)), (str(live), str(live))))
+    arguments, mounts = bwrap_view(policy, str(someone.home))
+    shutil.rmtree(someone.project / "code")
+    (someone.project / "code").symlink_to(someone.home)
+
+    report = someone.probe(policy, ("read", str(live / "id")), wrapper=(program, *arguments), mounts=mounts)
+
+    if report.refused:
+        pytest.skip(f"this machine cannot hold tier bwrap: {report.refused}")
+    assert str(live) in report.changed
+    assert report.outcomes == []

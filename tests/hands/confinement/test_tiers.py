@@ -4,12 +4,13 @@ import os
 import shutil
 import socket
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from kaa.hands.confinement import landlock
-from kaa.hands.confinement.bwrap import bwrap_arguments
+from kaa.hands.confinement.bwrap import bwrap_view
 from kaa.hands.policy import Policy, Tier
 from tests.hands.confinement.arena import Arena, Report
 from tests.support.patience import HANG_SECONDS
@@ -20,16 +21,18 @@ _WRITE_STOPPED = {"EROFS", "EACCES"}
 def probe(arena: Arena, policy: Policy, *attempts: tuple[object, ...], late: dict[str, str] | None = None) -> Report:
     """As the tier's hands are started; skips visibly where the machine lacks what the tier needs."""
     wrapper: tuple[str, ...] = ()
+    mounts: Sequence[tuple[str, str]] = ()
     if policy.tier == "bwrap":
         program = shutil.which("bwrap")
         if program is None:
             pytest.skip("needs bubblewrap")
-        wrapper = (program, *bwrap_arguments(policy, str(arena.home)))
+        arguments, mounts = bwrap_view(policy, str(arena.home))
+        wrapper = (program, *arguments)
         for path, content in (late or {}).items():  # bwrap gets there now; from inside, nobody could write them
             Path(path).parent.mkdir(exist_ok=True)
             Path(path).write_text(content)
         late = None
-    report = arena.probe(policy, *attempts, wrapper=wrapper, late=late)
+    report = arena.probe(policy, *attempts, wrapper=wrapper, mounts=mounts, late=late)
     if report.refused:
         pytest.skip(f"this machine cannot hold tier {policy.tier}: {report.refused}")
     assert report.failed_checks == []

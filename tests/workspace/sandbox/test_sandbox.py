@@ -16,6 +16,7 @@ import kaa
 from kaa.hands.confinement.layout import resolve
 from kaa.hands.policy import Policy, Tier
 from kaa.workspace.blocked import Blocked, BlockedError
+from kaa.workspace.hands import Wrapper
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkState
 from kaa.workspace.protocol import CommandRequest, CommandResult
@@ -70,7 +71,7 @@ def test_what_was_tried_on_the_way_down_is_told(folder: Path, monkeypatch: pytes
         return ("seatbelt", "landlock", "none")
 
     monkeypatch.setattr(sandbox_module, "tiers_to_try", tiers)
-    monkeypatch.setattr(sandbox_module, "wrapper", lambda _policy, _home: ())
+    monkeypatch.setattr(sandbox_module, "wrapper", lambda _policy, _home: Wrapper())
 
     async def scenario(workspace: LocalWorkspace) -> None:
         status = await workspace.sandbox.status()
@@ -92,8 +93,8 @@ def test_a_wrapper_that_may_not_do_its_work_is_a_tier_that_does_not_hold(
     def tiers() -> tuple[Tier, ...]:
         return ("bwrap", "none")
 
-    def wrapper(policy: Policy, _home: str) -> tuple[str, ...]:
-        return ("/bin/sh", "-c", ends, "sh") if policy.tier == "bwrap" else ()
+    def wrapper(policy: Policy, _home: str) -> Wrapper:
+        return Wrapper(("/bin/sh", "-c", ends, "sh") if policy.tier == "bwrap" else ())
 
     monkeypatch.setattr(sandbox_module, "tiers_to_try", tiers)
     monkeypatch.setattr(sandbox_module, "wrapper", wrapper)

@@ -9,10 +9,9 @@ import struct
 from kaa.hands.confinement import kernel, mounts
 from kaa.hands.confinement.contract import ViewChangedError
 from kaa.hands.confinement.masks import Masks
-from kaa.hands.confinement.view import SlotView, ViewStep
+from kaa.hands.confinement.view import DEVICES, SlotView, ViewStep
 from kaa.hands.mount_table import mount_points
 
-_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS = {"fd": "fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
 
 _AT_CURRENT_DIRECTORY = -100
@@ -54,7 +53,7 @@ class Builder:
         self._carved: set[str] = set()
         self._handles: dict[str, int] = {}
         self._points = mount_points()
-        devices = (f"/dev/{name}" for name in _DEVICES)
+        devices = (f"/dev/{name}" for name in DEVICES)
         for step in view.steps:
             if step.source and step.kind != "link":
                 self._open(step.source, is_ours=step.kind in _OURS)
@@ -160,7 +159,7 @@ class Builder:
 
     def _make_devices(self, target: str) -> None:
         mounts.tmpfs(target, 0o755)
-        for name in _DEVICES:
+        for name in DEVICES:
             handle = self._handles.get(f"/dev/{name}")
             if handle is not None:
                 path = os.path.join(target, name)

@@ -6,19 +6,34 @@ Needs bubblewrap 0.5 or later, for `--perms`.
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from kaa.hands.confinement import canaries
+from kaa.hands.confinement.expected_mounts import Expected, expected
 from kaa.hands.confinement.layout import resolve
 from kaa.hands.confinement.view import SlotView, ViewStep, host_sockets, open_sockets, plan
+from kaa.hands.mount_table import mounts
 from kaa.hands.policy import Policy
 
 # The same that root keeps elsewhere, see `capabilities`.
 _KEPT_BY_ROOT = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID")
 
 
-def bwrap_arguments(policy: Policy, home: str) -> list[str]:
-    """Everything between `bwrap` and the program to run.
+class BwrapView(NamedTuple):
+    """A view for bubblewrap.
+
+    Attributes:
+        arguments: everything between `bwrap` and the program to run.
+        mounts: what it must have mounted then, for `expected_mounts.check`.
+    """
+
+    arguments: list[str]
+    mounts: list[Expected]
+
+
+def bwrap_view(policy: Policy, home: str) -> BwrapView:
+    """The view of a policy.
 
     There is no `--die-with-parent`: it means the thread that started bwrap, which need not live as long as the brain.
     Hands end when their control socket does, and everything in their process namespace with them.
@@ -35,13 +50,15 @@ def bwrap_arguments(policy: Policy, home: str) -> list[str]:
         sockets = [path for path in host_sockets(table) if canaries.PREFIX not in path]
     view = plan(policy, resolve(policy, home), sockets)
     network = ["--unshare-net"] if policy.network == "isolated" else []
-    return [
+    arguments = [
         *("--unshare-pid", "--unshare-ipc", *network, "--new-session", *_identity()),
         *("--ro-bind", "/", "/"),
         *(argument for step in view.steps for argument in _step(step, view)),
         *(argument for step in view.steps if _is_filled_later(step) for argument in ("--remount-ro", step.target)),
         *("--proc", "/proc", "--chdir", "/", "--"),
     ]
+    buried = [path for step in view.steps if step.kind == "writable" for path in _buried(step, view)]
+    return BwrapView(arguments, expected(view.steps, buried, list(mounts())))
 
 
 def _identity() -> Iterator[str]:
@@ -56,9 +73,8 @@ def _identity() -> Iterator[str]:
 def _step(step: ViewStep, view: SlotView) -> Iterator[str]:
     match step.kind:
         case "writable":
-            pins = [pin for pin in view.pins if pin.startswith(step.target + "/")]
-            for pin in (step.target, *pins) if pins else ():
-                yield from ("--bind", pin, pin)  # buried by the next, see `Builder`
+            for path in _buried(step, view):
+                yield from ("--bind", path, path)  # see `Builder`
             yield from ("--bind", step.source, step.target)
         case "readable" | "protected" | "copy":
             # Files of the home come and go.
@@ -79,6 +95,12 @@ def _step(step: ViewStep, view: SlotView) -> Iterator[str]:
             yield from ("--symlink", step.source, step.target)
         case "devices":
             yield from ("--dev", step.target)
+
+
+def _buried(step: ViewStep, view: SlotView) -> Sequence[str]:
+    """What is mounted over itself before a writable directory is mounted over it."""
+    pins = [pin for pin in view.pins if pin.startswith(step.target + "/")]
+    return (step.target, *pins) if pins else ()
 
 
 def _is_filled_later(step: ViewStep) -> bool:

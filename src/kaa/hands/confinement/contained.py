@@ -1,8 +1,10 @@
 """Tier `bwrap`, seen from the hands: bubblewrap has built the view; Landlock and the filter are left to add."""
 
 import os
+from collections.abc import Sequence
 
 from kaa.hands.confinement import kernel, landlock
+from kaa.hands.confinement.expected_mounts import Expected, check
 from kaa.hands.confinement.forked import ForkTier
 from kaa.hands.confinement.layout import resolve
 from kaa.hands.confinement.restrictions import (
@@ -12,16 +14,23 @@ from kaa.hands.confinement.restrictions import (
     make_filter,
     ruleset_over_mounts,
 )
+from kaa.hands.mount_table import mounts
 from kaa.hands.policy import Policy
 
 
-def establish(policy: Policy) -> ForkTier:
+def establish(policy: Policy, wanted: Sequence[Expected]) -> ForkTier:
     """Prepare what slots impose on themselves.
+
+    Args:
+        policy: what is to be allowed.
+        wanted: the mounts that bubblewrap must have made.
 
     Raises:
         ConfinementError: the policy cannot be held.
+        ViewChangedError: it has made others.
         OSError: the kernel refused a step.
     """
+    check(wanted, mounts())
     kernel.forbid_new_privileges()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     ruleset = ruleset_over_mounts(policy, resolve(policy))

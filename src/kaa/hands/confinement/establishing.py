@@ -9,13 +9,16 @@ from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.policy import Policy
 
 
-def establish(policy: Policy, home: str, join: Sequence[int] = ()) -> Confinement:
+def establish(
+    policy: Policy, home: str, join: Sequence[int] = (), mounts: Sequence[tuple[str, str]] = ()
+) -> Confinement:
     """Build the walls, in the fork-server, while it has one thread and before anything else.
 
     Args:
         policy: what is to be allowed.
         home: the user's home directory.
         join: descriptors of the namespaces of earlier hands, to share their network. Only used by tier `full`.
+        mounts: what a wrapper must have mounted. Only used by tier `bwrap`.
 
     Raises:
         ConfinementError: the tier cannot be held here.
@@ -24,7 +27,7 @@ def establish(policy: Policy, home: str, join: Sequence[int] = ()) -> Confinemen
     if policy.mode == "full-access":
         return Unconfined()
     try:
-        confinement = _of_tier(policy, home, join)
+        confinement = _of_tier(policy, home, join, mounts)
     except OSError as error:
         raise ConfinementError(f"the kernel refused: {error.strerror}") from error
     if is_below_any(os.path.realpath(home), real_directories(policy.writes)):
@@ -64,7 +67,7 @@ def _exposed(policy: Policy, paths: Iterable[str]) -> str:
     return next((path for path in real if is_below_any(path, writable)), "")
 
 
-def _of_tier(policy: Policy, home: str, joined: Sequence[int]) -> Confinement:
+def _of_tier(policy: Policy, home: str, joined: Sequence[int], mounts: Sequence[tuple[str, str]]) -> Confinement:
     match policy.tier:  # each tier loads only its own code: hands start in 20 ms
         case "full":
             from kaa.hands.confinement import full
@@ -73,7 +76,7 @@ def _of_tier(policy: Policy, home: str, joined: Sequence[int]) -> Confinement:
         case "bwrap":
             from kaa.hands.confinement import contained
 
-            return contained.establish(policy)
+            return contained.establish(policy, mounts)
         case "landlock":
             from kaa.hands.confinement import landlocked
 

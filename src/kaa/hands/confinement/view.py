@@ -32,6 +32,9 @@ Kind: TypeAlias = Literal[
     "link",
 ]
 
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+"""What there is in `/dev`."""
+
 # All of /run is daemons' sockets and state, but for these: name resolution, and programs of NixOS.
 _KEPT_OF_RUN = (
     "/run/systemd/resolve",

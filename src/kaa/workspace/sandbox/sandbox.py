@@ -5,7 +5,7 @@ import contextlib
 import os.path
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -412,7 +412,7 @@ class Sandbox:
             places=self._places,
             environment=self._environment,
         )
-        return Hands(self._root, self._home, policy, wrap=wrapper(policy, self._home), join=join)
+        return Hands(self._root, self._home, policy, wrap=partial(wrapper, policy, self._home), join=join)
 
     async def _report(self) -> PolicyReport:
         while True:

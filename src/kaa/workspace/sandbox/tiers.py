@@ -2,9 +2,9 @@
 
 import os
 import sys
-from collections.abc import Sequence
 
 from kaa.hands.policy import Policy, Tier
+from kaa.workspace.hands import UNWRAPPED, Wrapper
 
 _BWRAP = ("/usr/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap")
 _SANDBOX_EXEC = "/usr/bin/sandbox-exec"
@@ -19,17 +19,22 @@ def tiers_to_try() -> tuple[Tier, ...]:
     return ("full", "bwrap", "landlock", "none") if _bwrap() else ("full", "landlock", "none")
 
 
-def wrapper(policy: Policy, home: str) -> Sequence[str]:
-    """Program and arguments through which hands with this policy are started; empty if they confine themselves."""
-    if policy.tier == "bwrap":
-        from kaa.hands.confinement.bwrap import bwrap_arguments  # lazily: only where user namespaces are restricted
+def wrapper(policy: Policy, home: str) -> Wrapper:
+    """Through what hands with this policy are started, as things are now.
 
-        return [_bwrap() or "bwrap", *bwrap_arguments(policy, home)]
+    Raises:
+        ConfinementError: the policy makes no sense on this machine.
+    """
+    if policy.tier == "bwrap":
+        from kaa.hands.confinement.bwrap import bwrap_view  # lazily: only where user namespaces are restricted
+
+        view = bwrap_view(policy, home)
+        return Wrapper((_bwrap() or "bwrap", *view.arguments), tuple(view.mounts))
     if policy.tier == "seatbelt":
         from kaa.hands.confinement.seatbelt import profile  # lazily: only on macOS
 
-        return [_SANDBOX_EXEC, "-p", profile(policy, home)]
-    return ()
+        return Wrapper((_SANDBOX_EXEC, "-p", profile(policy, home)))
+    return UNWRAPPED
 
 
 def _bwrap() -> str | None:
