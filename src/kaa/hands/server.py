@@ -8,7 +8,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from kaa.hands import processes, slot, wire
 from kaa.hands.confinement.canaries import Canaries
@@ -18,6 +18,9 @@ from kaa.hands.confinement.selftest import self_test
 from kaa.hands.fields import integer, text
 from kaa.hands.policy import Policy
 from kaa.hands.settings import HandsSettings
+
+if TYPE_CHECKING:
+    from kaa.hands.confinement.lookout import Lookout
 
 _LAST_WORDS_SECONDS = 2.0  # for slots to stop what they run once the brain is gone
 
@@ -91,9 +94,10 @@ class ForkServer:
     """Forks slots on request and knows which are alive.
 
     Requests are `slot` (kind: `files`, `command`, `checkpoints` or `guard`), `socket` (family; for a stream socket in
-    the network of the slots), `hold`, `release` and `show` (see `Confinement`), and `kill` (pid), for a slot that does
-    not answer any more. The answer to `slot` is the slot's pid and, as descriptors, the brain's end of its
-    socket and, of slots for commands, the end of a pipe that tells of connections that fail.
+    the network of the slots), `hold`, `release` and `show` (see `Confinement`). Without an answer are `watch`, to hide
+    at once from now on what appears, and `kill` (pid), for a slot that does not answer any more. The answer to `slot`
+    is the slot's pid and, as descriptors, the brain's end of its socket and, of slots for commands, the end of a pipe
+    that tells of connections that fail.
     """
 
     def __init__(
@@ -109,16 +113,20 @@ class ForkServer:
         self._helpers = set(confinement.helpers)
         processes.become_subreaper()
         self._signals = processes.ChildSignals()
+        self._poll = select.poll()
+        self._lookout: Lookout | None = None
 
     def serve(self) -> None:
         """Answer requests until the brain is gone, then see to it that nothing is left."""
-        poll = select.poll()
-        poll.register(self._connection, select.POLLIN)
-        poll.register(self._signals, select.POLLIN)
+        self._poll.register(self._connection, select.POLLIN)
+        self._poll.register(self._signals, select.POLLIN)
         with contextlib.suppress(ConnectionError):
             self._answer_pending()
             while True:
-                ready = {descriptor for descriptor, _ in poll.poll()}
+                ready = {descriptor for descriptor, _ in self._poll.poll()}
+                if self._lookout is not None and self._lookout.fileno() in ready and self._lookout.has_seen():
+                    with contextlib.suppress(OSError):  # there is nobody to tell: the next start looks again
+                        self._confinement.catch_up()
                 if self._signals.fileno() in ready:
                     self._reap()
                 if self._connection.fileno() in ready:
@@ -144,6 +152,8 @@ class ForkServer:
                 self._send_socket(integer(frame.header, "family"))
             case "hold" | "release" | "show" as operation:
                 self._keep_view(operation)
+            case "watch":
+                self._look_out()
             case "kill":
                 self._kill(integer(frame.header, "pid"))
             case unknown:
@@ -200,6 +210,11 @@ class ForkServer:
             self._connection.send({"error": f"cannot protect what was replaced: {error.strerror}"})
         else:
             self._connection.send({"done": True})
+
+    def _look_out(self) -> None:
+        if self._lookout is None and (lookout := self._confinement.look_out()) is not None:
+            self._lookout = lookout
+            self._poll.register(lookout, select.POLLIN)
 
     def _kill(self, pid: int) -> None:
         if pid in self._slots:  # never signal a process that is not ours, whatever the request says

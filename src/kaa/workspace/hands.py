@@ -196,10 +196,11 @@ class Hands:
         self._hang_up_spares()
 
     def settle(self) -> None:
-        """Keep nothing ready: little runs from now on, and no other hands join."""
+        """Keep nothing ready: little runs from now on, but for long, and no other hands join."""
         self.retire()
         if self._server is not None:
             self._server.forget_namespaces()
+            self._server.send({"op": "watch"})
 
     def resume(self) -> None:
         """Give out slots again after `retire`."""

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from kaa.workspace.commands import OwnStreams
-from kaa.workspace.sandbox.program import ConfinedProgram, ProgramRights
+from kaa.workspace.sandbox.program import ConfinedProgram, ProgramRights, ProjectAccess
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.loops import in_loop
+from tests.support.patience import HANG_SECONDS
 
 # Of the sandbox: its hands, the program's slot with what failed to connect, the proxy, and a temporary directory.
 _DESCRIPTORS = 6
@@ -28,14 +29,23 @@ def descriptors() -> int:
     return len(os.listdir("/dev/fd"))
 
 
-async def start(folder: Path, script: str) -> tuple[ConfinedProgram, int]:
+async def start(
+    folder: Path, script: str, access: ProjectAccess = "read", stdin: int | None = None
+) -> tuple[ConfinedProgram, int]:
     """A program, and what it prints."""
     read, write = os.pipe()
+    rights = ProgramRights(
+        name="probe",
+        data=str(folder / "data"),
+        project=str(folder / "project"),
+        access=access,
+        hidden=(f"{folder}/project/docs/*.key", f"{folder}/project/*/.env"),
+    )
     with open(os.devnull, "r+b") as null:
         program = await ConfinedProgram.start(
             ["/bin/sh", "-c", script],
-            ProgramRights(name="probe", data=str(folder / "data"), project=str(folder / "project"), access="read"),
-            OwnStreams(null.fileno(), write, null.fileno()),
+            rights,
+            OwnStreams(null.fileno() if stdin is None else stdin, write, null.fileno()),
             environment={"PATH": os.defpath, "HOME": str(folder)},
             report=lambda _: None,
             unconfined=True,
@@ -64,6 +74,50 @@ async def test_who_reads_sees_that_a_running_program_closed_its_output(folder: P
     try:
         assert await asyncio.wait_for(asyncio.to_thread(os.read, output, 2), 10) == b""
     finally:
+        program.end()
+        await program.wait()
+        os.close(output)
+
+
+@pytest.mark.parametrize("access", ["read", "write"])
+@in_loop
+async def test_a_running_program_does_not_see_secrets_that_are_new_or_replaced(
+    folder: Path, access: ProjectAccess, tier: str
+) -> None:
+    if tier != "full":
+        pytest.skip("only tier full hides while a program runs")
+    docs = folder / "project/docs"
+    docs.mkdir()
+    (docs / "old.key").write_text("SECRET")
+    (docs / "notes").write_text("seen")
+    given, giving = os.pipe()
+    script = f"cd {folder}/project; while read _; do cat */*.key */.env docs/notes; echo .; done"
+    program, output = await start(folder, script, access, given)
+    os.close(given)
+
+    def printed() -> str:
+        os.write(giving, b"\n")
+        text = b""
+        while not text.endswith(b".\n"):
+            text += os.read(output, 1000)
+        return text.decode()
+
+    async def is_hidden() -> None:
+        async with asyncio.timeout(HANG_SECONDS):
+            while (text := await asyncio.to_thread(printed)) != "seen.\n":
+                assert "SECRET" in text
+
+    try:
+        await is_hidden()
+        (docs / "new").write_text("SECRET")
+        (docs / "new").rename(docs / "old.key")
+        (docs / "new.key").write_text("SECRET")
+        await is_hidden()
+        (folder / "project/later").mkdir()
+        (folder / "project/later/.env").write_text("SECRET")
+        await is_hidden()
+    finally:
+        os.close(giving)
         program.end()
         await program.wait()
         os.close(output)

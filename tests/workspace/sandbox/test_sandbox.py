@@ -539,3 +539,19 @@ def test_nothing_is_left_behind(folder: Path) -> None:
     play(folder, scenario)
     assert list((folder / ".cache" / "kaa" / "tmp").iterdir()) == []
     assert sorted(entry.name for entry in (folder / "project").iterdir()) == []
+
+
+def test_a_file_that_fits_a_hidden_pattern_is_hidden_from_the_next_command(folder: Path) -> None:
+    docs = folder / "project/docs"
+    docs.mkdir()
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        if (await workspace.sandbox.status()).tier != "full":
+            pytest.skip("only tier full hides what comes later")
+        assert (await sh(workspace, "ls docs")).exit_code == 0
+        for name in ("new.key", "notes"):
+            (docs / name).write_text(f"{name}: content")
+
+        assert (await sh(workspace, "cat docs/*")).tail.count(b"content") == 1
+
+    play(folder, scenario, SandboxOptions(hidden=(str(docs / "*.key"),)))

@@ -4,6 +4,10 @@ import os
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kaa.hands.confinement.lookout import Lookout
 
 
 class ConfinementError(Exception):
@@ -71,6 +75,10 @@ class Confinement(ABC):
         Raises:
             OSError: something cannot be hidden.
         """
+
+    def look_out(self) -> "Lookout | None":
+        """In the fork-server: what notices when `catch_up` has something to do; None where nothing can be hidden."""
+        return None
 
     def release(self) -> None:  # noqa: B027 most tiers do nothing
         """In the fork-server: let go of the protected names that `hold` holds, until it is called again."""

@@ -26,6 +26,7 @@ from kaa.hands.policy import Policy
 
 if TYPE_CHECKING:
     from kaa.hands.confinement.arrivals import Arrivals
+    from kaa.hands.confinement.lookout import Lookout
 
 _PER_NAMESPACE_PROCESS_LIMIT = (6, 14)  # before, root would lower it for the whole machine
 # What root could change about the machine, and what it could read of the kernel, through a /proc of its own.
@@ -86,6 +87,7 @@ class FullTier(Confinement):
         self._holding = holding
         self._shows = shows
         self._landlock = landlock_version
+        self._lookout: Lookout | None = None
         self._root = os.geteuid() == 0
         self.features = {
             "namespaces": "user, mount, process, IPC" + (", network" if self._network else ""),
@@ -115,6 +117,12 @@ class FullTier(Confinement):
         if self._shows.catch_up():
             self._upkeep.catch_up()
 
+    def look_out(self) -> "Lookout | None":
+        """Notice from now on what is to be hidden, where the system has watches left."""
+        with contextlib.suppress(OSError):
+            self._lookout = self._upkeep.lookout()
+        return self._lookout
+
     def release(self) -> None:
         """Let go of what was not held from the start."""
         self._holding.release()
@@ -122,6 +130,8 @@ class FullTier(Confinement):
     def enclose(self, reports: int | None = None) -> None:
         """Confine the calling slot."""
         self._shows.leave()
+        if self._lookout is not None:
+            self._lookout.close()
         mounts.follow()
         try:
             mounts.proc("/proc")

@@ -3,15 +3,21 @@
 import contextlib
 import os
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from io import FileIO
+from typing import TYPE_CHECKING
 
-from kaa.hands.confinement.layout import concealment
+from kaa.hands.confinement.layout import concealment, expand
 from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.confinement.masks import Masks
 from kaa.hands.confinement.view import SlotView, ancestors, host_sockets, is_replaced
 from kaa.hands.policy import Policy
 
+if TYPE_CHECKING:
+    from kaa.hands.confinement.lookout import Lookout
+
 _NOTHING = (0, 0)
+_SHOWS_OTHER = frozenset({"carved", "copy", "empty", "devices", "shared memory", "temporary", "hidden directory"})
 
 
 class Upkeep:
@@ -39,6 +45,7 @@ class Upkeep:
         hidden = [path for path, kind in self._kinds.items() if kind in ("hidden directory", "hidden file")]
         self._masked = {path: _identity(path) for path in hidden}
         self._often_replaced = [path for path in hidden if is_below_any(path, writable)]
+        self._awaited = [pattern for pattern in policy.hidden if any(_reaches(pattern, root) for root in writable)]
 
     def catch_up(self) -> None:
         """Hide what is there by now.
@@ -50,12 +57,26 @@ class Upkeep:
         self._hide((*hidden, *host_sockets(self._sockets)))
 
     def hide_again(self) -> None:
-        """Hide what was hidden in writable directories and has been replaced. Quick: 2 us for each path.
+        """Hide what was replaced in writable directories, or came there. Quick: 2 us for each path.
 
         Raises:
             OSError: something cannot be hidden.
         """
-        self._hide(self._often_replaced)
+        self._hide((*self._often_replaced, *(expand(self._awaited) if self._awaited else ())))
+
+    def lookout(self) -> "Lookout":
+        """What notices that something may have to be hidden.
+
+        Raises:
+            OSError: the system has no inotify, or none left for this user.
+        """
+        from kaa.hands.confinement.lookout import Lookout  # lazy: commands do not run for long
+
+        return Lookout(self._policy.hidden, self._is_seen)
+
+    def _is_seen(self, directory: str) -> bool:
+        nearest = next((path for path in (directory, *ancestors(directory)) if path in self._kinds), "")
+        return self._kinds.get(nearest) not in _SHOWS_OTHER
 
     def _hide(self, paths: Iterable[str]) -> None:
         for path in paths:
@@ -71,6 +92,12 @@ class Upkeep:
                 else:
                     self._masks.hide_file(path)
             self._masked[path] = _identity(path)
+
+
+def _reaches(pattern: str, directory: str) -> bool:
+    """Whether a pattern can match something in a directory."""
+    parts, above = pattern.split("/"), directory.split("/")
+    return len(parts) > len(above) and all(map(fnmatchcase, above, parts))
 
 
 def _identity(path: str) -> tuple[int, int]:
