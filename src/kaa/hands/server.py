@@ -124,9 +124,8 @@ class ForkServer:
             self._answer_pending()
             while True:
                 ready = {descriptor for descriptor, _ in self._poll.poll()}
-                if self._lookout is not None and self._lookout.fileno() in ready and self._lookout.has_seen():
-                    with contextlib.suppress(OSError):  # there is nobody to tell: the next start looks again
-                        self._confinement.catch_up()
+                if self._lookout is not None and self._lookout.fileno() in ready:
+                    self._act_on(self._lookout)
                 if self._signals.fileno() in ready:
                     self._reap()
                 if self._connection.fileno() in ready:
@@ -215,6 +214,13 @@ class ForkServer:
         if self._lookout is None and (lookout := self._confinement.look_out()) is not None:
             self._lookout = lookout
             self._poll.register(lookout, select.POLLIN)
+
+    def _act_on(self, lookout: "Lookout") -> None:
+        if lookout.has_seen():
+            with contextlib.suppress(OSError):  # there is nobody to tell: the next start looks again
+                self._confinement.catch_up()
+                if lookout.widen():
+                    self._confinement.catch_up()
 
     def _kill(self, pid: int) -> None:
         if pid in self._slots:  # never signal a process that is not ours, whatever the request says

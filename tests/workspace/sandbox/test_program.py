@@ -30,7 +30,11 @@ def descriptors() -> int:
 
 
 async def start(
-    folder: Path, script: str, access: ProjectAccess = "read", stdin: int | None = None
+    folder: Path,
+    script: str,
+    access: ProjectAccess = "read",
+    stdin: int | None = None,
+    replaced: tuple[tuple[str, str], ...] = (),
 ) -> tuple[ConfinedProgram, int]:
     """A program, and what it prints."""
     read, write = os.pipe()
@@ -40,6 +44,7 @@ async def start(
         project=str(folder / "project"),
         access=access,
         hidden=(f"{folder}/project/docs/*.key", f"{folder}/project/*/.env"),
+        replaced=replaced,
     )
     with open(os.devnull, "r+b") as null:
         program = await ConfinedProgram.start(
@@ -116,6 +121,52 @@ async def test_a_running_program_does_not_see_secrets_that_are_new_or_replaced(
         (folder / "project/later").mkdir()
         (folder / "project/later/.env").write_text("SECRET")
         await is_hidden()
+    finally:
+        os.close(giving)
+        program.end()
+        await program.wait()
+        os.close(output)
+
+
+@pytest.mark.parametrize("access", ["read", "write"])
+@in_loop
+async def test_a_file_beside_copied_code_stays_the_one_of_the_project(
+    folder: Path, access: ProjectAccess, tier: str
+) -> None:
+    """An editor, `sed -i` and kaa's own tools replace files."""
+    if tier != "full":
+        pytest.skip("only tier full mounts while a program runs")
+    project, copy = folder / "project", folder / "copy"
+    copy.mkdir()
+    for name in ("notes", "written"):
+        (copy / name).touch()
+        (project / name).write_text("first")
+    live = tuple((str(project / name), str(project / name)) for name in ("notes", "written"))
+    given, giving = os.pipe()
+    script = f"cd {project}; while read _; do echo own >written; cat notes; echo .; done"
+    program, output = await start(folder, script, access, given, ((str(project), str(copy)), *live))
+    os.close(given)
+
+    def printed() -> str:
+        os.write(giving, b"\n")
+        text = b""
+        while not text.endswith(b".\n"):
+            text += os.read(output, 1000)
+        return text.decode()
+
+    def is_written() -> bool:
+        return (project / "written").read_text() == "own\n"
+
+    try:
+        assert await asyncio.to_thread(printed) == "first.\n"
+        assert is_written() is (access == "write")
+        for name in ("notes", "written"):
+            (project / "new").write_text("second")
+            (project / "new").rename(project / name)
+
+        async with asyncio.timeout(HANG_SECONDS):
+            while (text := await asyncio.to_thread(printed)) != "second.\n" or is_written() is (access == "read"):
+                assert text in ("first.\n", "second.\n", ".\n")
     finally:
         os.close(giving)
         program.end()

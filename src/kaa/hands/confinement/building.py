@@ -177,10 +177,10 @@ class Builder:
     def _open(self, path: str, *, is_ours: bool = False) -> None:
         if path not in self._handles:
             with contextlib.suppress(FileNotFoundError):
-                self._handles[path] = _open_without_links(os.path.realpath(path) if is_ours else path)
+                self._handles[path] = open_without_links(os.path.realpath(path) if is_ours else path)
 
 
-def _open_without_links(path: str) -> int:
+def open_without_links(path: str) -> int:
     """Open a path that no symlink is part of: commands of other sandboxes can exchange directories meanwhile.
 
     Raises:

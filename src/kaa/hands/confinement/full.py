@@ -26,6 +26,7 @@ from kaa.hands.policy import Policy
 
 if TYPE_CHECKING:
     from kaa.hands.confinement.arrivals import Arrivals
+    from kaa.hands.confinement.live_files import LiveFiles
     from kaa.hands.confinement.lookout import Lookout
 
 _PER_NAMESPACE_PROCESS_LIMIT = (6, 14)  # before, root would lower it for the whole machine
@@ -80,6 +81,7 @@ class FullTier(Confinement):
         holding: ReadOnlyMounts,
         shows: Shows,
         landlock_version: int,
+        live: "LiveFiles | None",
     ) -> None:
         self._network = policy.network == "isolated"
         self._restrictions = restrictions
@@ -87,6 +89,7 @@ class FullTier(Confinement):
         self._holding = holding
         self._shows = shows
         self._landlock = landlock_version
+        self._live = live
         self._lookout: Lookout | None = None
         self._root = os.geteuid() == 0
         self.features = {
@@ -104,6 +107,8 @@ class FullTier(Confinement):
 
     def catch_up(self) -> None:
         """Hide secrets and sockets that appeared since, and hold protected names, in all slots."""
+        if self._live is not None:
+            self._live.catch_up()  # first: what it shows may be hidden
         self._holding.hold()
         self._upkeep.catch_up()
 
@@ -120,7 +125,7 @@ class FullTier(Confinement):
     def look_out(self) -> "Lookout | None":
         """Notice from now on what is to be hidden, where the system has watches left."""
         with contextlib.suppress(OSError):
-            self._lookout = self._upkeep.lookout()
+            self._lookout = self._upkeep.lookout(self._live)
         return self._lookout
 
     def release(self) -> None:
@@ -130,8 +135,9 @@ class FullTier(Confinement):
     def enclose(self, reports: int | None = None) -> None:
         """Confine the calling slot."""
         self._shows.leave()
-        if self._lookout is not None:
-            self._lookout.close()
+        for one in (self._lookout, self._live):
+            if one is not None:
+                one.close()
         mounts.follow()
         try:
             mounts.proc("/proc")
@@ -173,7 +179,10 @@ def establish(policy: Policy, home: str, joined: Sequence[int]) -> FullTier:
         shared = _share_caches(policy, layout)
         masks = Masks(unreachable)
         shows = Shows(policy, home, view, layout)
+        live = _live_files(policy, view)
         Builder(view, masks).build()
+        if live is not None:
+            live.begin()
         masks.let_go_of_unreachable()
     mounts.share()
     kernel.forbid_new_privileges()
@@ -185,7 +194,7 @@ def establish(policy: Policy, home: str, joined: Sequence[int]) -> FullTier:
     broker = None if obstacle else broker
     program = make_filter(ALL_FAMILIES, others_visible=False, ipc_shared=False, ptrace=True, notify=broker is not None)
     restrictions = Restrictions(program, ruleset, limit_processes=os.geteuid() != 0, connect_broker=broker)
-    full = FullTier(policy, restrictions, upkeep, holding, shows, landlock.abi() if ruleset else 0)
+    full = FullTier(policy, restrictions, upkeep, holding, shows, landlock.abi() if ruleset else 0, live)
     full.warnings += layout.warnings
     full.features["toolchain caches"] = shared
     if broker is None:
@@ -195,6 +204,14 @@ def establish(policy: Policy, home: str, joined: Sequence[int]) -> FullTier:
         full.features["unix sockets"] = "only of the sandbox"
         full.helpers = frozenset({broker.pid})
     return full
+
+
+def _live_files(policy: Policy, view: SlotView) -> "LiveFiles | None":
+    if not policy.replaced:
+        return None
+    from kaa.hands.confinement.live_files import LiveFiles  # lazy: only servers see copies of their code
+
+    return LiveFiles(policy, view)
 
 
 def _share_caches(policy: Policy, layout: Layout) -> str:

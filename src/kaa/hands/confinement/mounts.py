@@ -81,9 +81,9 @@ def cover(handle: int) -> int:
     return attach(handle, handle)
 
 
-def attach(source: int, place: int) -> int:
-    """Put a read-only mount of what a descriptor stands for in the place of another one. See `cover`."""
-    tree = clone(source)
+def attach(source: int, place: int, *, writable: bool = False) -> int:
+    """Put a mount of what a descriptor stands for in the place of another one. See `cover` and `clone`."""
+    tree = clone(source, writable=writable)
     try:
         kernel.call("move_mount", tree, b"", place, b"", _FROM_EMPTY_PATH | _TO_EMPTY_PATH)
     except BaseException:

@@ -14,6 +14,7 @@ from kaa.hands.confinement.view import SlotView, ancestors, host_sockets, is_rep
 from kaa.hands.policy import Policy
 
 if TYPE_CHECKING:
+    from kaa.hands.confinement.live_files import LiveFiles
     from kaa.hands.confinement.lookout import Lookout
 
 _NOTHING = (0, 0)
@@ -64,15 +65,18 @@ class Upkeep:
         """
         self._hide((*self._often_replaced, *(expand(self._awaited) if self._awaited else ())))
 
-    def lookout(self) -> "Lookout":
-        """What notices that something may have to be hidden.
+    def lookout(self, live: "LiveFiles | None") -> "Lookout":
+        """What notices that something may have to be hidden, or shown.
+
+        Args:
+            live: what is to be shown.
 
         Raises:
             OSError: the system has no inotify, or none left for this user.
         """
         from kaa.hands.confinement.lookout import Lookout  # lazy: commands do not run for long
 
-        return Lookout(self._policy.hidden, self._is_seen)
+        return Lookout(self._policy.hidden, self._is_seen, live)
 
     def _is_seen(self, directory: str) -> bool:
         nearest = next((path for path in (directory, *ancestors(directory)) if path in self._kinds), "")
