@@ -172,6 +172,65 @@ def test_further_ways_to_name_code_are_known(land: Land, command: str, changed: 
     assert land.code(command) != before
 
 
+@pytest.mark.parametrize(
+    ("command", "changed"),
+    [
+        ("uv run --directory tools/mcp server.py", "pyproject.toml"),
+        ("uv run --directory tools/mcp server.py", "tools/uv.lock"),
+        ("uv run --project tools/mcp tools/mcp/server.py", "tools/pyproject.toml"),
+        ("uv run --with-requirements tools/mcp/requirements.txt /opt/server.py", "tools/mcp/requirements.txt"),
+        ("uv run tools/mcp/server.py", "tools/mcp/requirements-dev.txt"),
+        ("npx tsx tools/mcp/index.ts", "tsconfig.json"),
+        ("node tools/mcp/index.ts", "tsconfig.base.json"),
+        ("pnpm --dir tools/mcp start", ".pnpmfile.cjs"),
+        ("yarn --cwd tools/mcp start", ".yarnrc.yml"),
+        ("go run -C tools/mcp .", "go.work"),
+        ("cargo run --manifest-path tools/mcp/Cargo.toml", ".cargo/config.toml"),
+        ("cargo run --manifest-path tools/mcp/Cargo.toml", "rust-toolchain.toml"),
+        ("mise x -- python3 tools/mcp/server.py", "mise.toml"),
+        ("tools/mcp/start.sh", "pyproject.toml"),
+    ],
+)
+def test_what_decides_above_a_package_is_known(land: Land, command: str, changed: str) -> None:
+    for name in ("server.py", "pyproject.toml", "requirements.txt", "index.ts", "go.mod", "Cargo.toml", "start.sh"):
+        land.write(f"tools/mcp/{name}", "")
+    before = land.code(command)
+
+    land.write(changed, "changed")
+
+    assert before
+    assert str(land.project / changed) in dict(land.code(command).items() - before.items())
+
+
+def test_settings_of_other_programs_ask_nothing(land: Land) -> None:
+    land.write("tools/mcp/pyproject.toml", "")
+    land.write("tools/mcp/server.py", "")
+    before = land.code("python3 tools/mcp/server.py")
+
+    for name in ("tsconfig.json", "Cargo.toml", "Makefile", "pyproject.toml", "main.py"):
+        land.write(name, "changed")
+
+    assert land.code("python3 tools/mcp/server.py") == before
+
+
+@pytest.mark.parametrize(
+    ("server", "text", "beside"),
+    [
+        ("packages/mcp/index.js", 'import "../core/index.js"', "packages/core/index.js"),
+        ("tools/mcp/server.py", "import shared.util", "tools/shared/util.py"),
+    ],
+)
+def test_code_in_a_folder_beside_the_package_is_known(land: Land, server: str, text: str, beside: str) -> None:
+    land.write(server, text)
+    land.write(f"{Path(server).parent}/package.json", "")
+    land.write(beside, "")
+    before = land.code(f"run-it {server}")
+
+    land.write(beside, "changed")
+
+    assert differences(before, land.code(f"run-it {server}")) == [f"changed: {land.project / beside}"]
+
+
 def test_a_pipe_among_the_code_is_not_waited_for(land: Land) -> None:
     land.write(".venv/pyvenv.cfg", "")
     land.write(".venv/bin/serve", "")

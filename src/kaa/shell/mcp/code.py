@@ -8,10 +8,11 @@ import hashlib
 import os
 import re
 import stat
-import time
 from collections.abc import Iterator, Mapping
 
 from kaa.shell.mcp.config.entry import ConfiguredServer
+from kaa.shell.mcp.deciding_files import LISTS_OF_PACKAGES, deciding_files
+from kaa.shell.mcp.installed import PACKAGES, fingerprint
 from kaa.shell.mcp.named_code import MANIFESTS, named_code
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.runners import imports_from_directory
@@ -22,10 +23,6 @@ FILES = "the code directly in this folder"
 """The same, but folders in it are not meant."""
 MENTIONED = "code in this folder"
 """Of a folder that code only mentions: what is in it is known, but a server may also read there what people work on."""
-PACKAGES = frozenset({"node_modules", "site-packages", ".venv", "venv", "vendor", "target"})
-"""Installed packages: known by the sizes and times of their files, not by their content."""
-INSTALLED = "installed: "
-"""What the digest of such packages begins with; they are not copied."""
 IGNORED = frozenset({"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".cache"})
 """What tools write for themselves: no server gets to see it beside its code."""
 MAX_BYTES = 512 * 1024 * 1024
@@ -44,7 +41,6 @@ _NOT_UTF_8 = re.compile("[\ud800-\udfff]")  # as Python decodes other bytes
 _PATHS = re.compile(rb"/[^'\"\n:]+")
 _MAX_FILES = 20_000
 _MAX_TEXT_BYTES = 8 * 1024 * 1024  # of code that is searched for names of folders
-_MAX_UNSAVED_SECONDS = 900  # Linux saves after 30, in the modes for laptops after 600
 _MAX_LOOKED_AT = 200  # entries of a folder, to see whether it has code
 _MAX_DIFFERENCES = 10
 
@@ -80,7 +76,7 @@ def code_of(server: ConfiguredServer, place: Place) -> dict[str, str]:
     line = CommandLine.of(server, place)
     if not (named := list(named_code(line, place))):
         return {}
-    code = _Code(place)
+    code = _Code(place, deciding_files(line.words))
     for path in named:
         code.add(path)
     base = os.path.realpath(line.base(place.project))
@@ -102,7 +98,8 @@ def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
 
 def is_code(entry: os.DirEntry[str]) -> bool:
     """Whether a file beside code may be code."""
-    return _DATA.fullmatch(entry.name) is None or bool(entry.stat().st_mode & stat.S_IXUSR)
+    is_data = _DATA.fullmatch(entry.name) is not None and LISTS_OF_PACKAGES.fullmatch(entry.name) is None
+    return not is_data or bool(entry.stat().st_mode & stat.S_IXUSR)
 
 
 def digest_of(content: bytes) -> str:
@@ -120,10 +117,16 @@ def _said(path: str, digest: str) -> str:
 
 
 class _Code:
-    """Collects code."""
+    """Collects code.
 
-    def __init__(self, place: Place) -> None:
+    Args:
+        place: where the server runs.
+        deciding: names of files above a package that decide what is executed of it.
+    """
+
+    def __init__(self, place: Place, deciding: re.Pattern[str]) -> None:
         self._place = place
+        self._deciding = deciding
         self._found: dict[str, str] = {}
         self._environments: set[str] = set()
         self._bytes = 0
@@ -138,11 +141,12 @@ class _Code:
         """
         while self._unread:
             files, self._unread = self._unread, []
-            by_top: dict[str, list[str]] = {}
+            by_folder: dict[str, list[str]] = {}
             for path in files:
-                by_top.setdefault(self._place.whole(os.path.dirname(path)), []).append(path)
-            for top, paths in by_top.items():
-                self._add_mentioned(top, paths)
+                for folder in self._around(path):
+                    by_folder.setdefault(folder, []).append(path)
+            for folder, paths in by_folder.items():
+                self._add_mentioned(folder, paths)
         for path in self._found:
             if any(map(_NOT_UTF_8.search, (path, self._found[path]))):
                 raise UnknownCodeError(
@@ -158,6 +162,7 @@ class _Code:
             self._add_link(path)
         elif os.path.isdir(path):
             self._add_package(path) if os.path.basename(path) in PACKAGES else self._add_tree(path)
+            self._add_above(path)
         else:
             self._add_file(path)
             self._add_around(os.path.dirname(path))
@@ -177,11 +182,30 @@ class _Code:
             self.add_files(top)
         else:
             self._add_tree(package)
-        while folder != os.path.dirname(top):
-            for name in ("node_modules", "package.json"):
-                if os.path.lexists(path := os.path.join(folder, name)) and path not in self._found:
-                    self._add_package(path) if os.path.isdir(path) else self._add_file(path)
+        self._add_above(folder)
+
+    def _add_above(self, folder: str) -> None:
+        """Add what decides in a folder, and in those above it, what is executed."""
+        end = os.path.dirname(self._place.whole(folder))
+        while folder != end:
+            for entry in _entries(folder):
+                if entry.name == "node_modules" and entry.is_dir(follow_symlinks=False):
+                    self._add_package(entry.path)
+                elif self._deciding.fullmatch(entry.name) or entry.name in ("node_modules", "package.json"):
+                    if entry.is_symlink():
+                        self._add_link(entry.path)
+                    elif entry.is_dir():
+                        self._add_tree(entry.path)
+                    else:
+                        self._add_file(entry.path)
             folder = os.path.dirname(folder)
+
+    def _around(self, path: str) -> Iterator[str]:
+        """The folders around the package of a file, in which other code may lie that it names."""
+        folder, top = os.path.dirname(path), self._place.whole(os.path.dirname(path))
+        trees = [one for one in _up_to(folder, top) if self._found.get(one) in (FOLDER, MENTIONED)]
+        if top not in trees:
+            yield from _up_to(os.path.dirname(trees[-1]) if trees else folder, top)
 
     def add_files(self, folder: str) -> None:
         """Add the code directly in a folder, and packages of Python in it."""
@@ -249,7 +273,7 @@ class _Code:
         """Add installed packages, and folders of the project that links in them lead to."""
         if folder in self._found:
             return
-        self._found[folder], links = _fingerprint(folder)
+        self._found[folder], links = fingerprint(folder)
         for link in links:
             real = os.path.realpath(link)
             if self._place.commands_can_write(real) and os.path.isdir(real) and not self._is_installed(real):
@@ -262,7 +286,7 @@ class _Code:
         if top in self._environments or not is_environment:
             return
         self._environments.add(top)
-        self._found[top], _ = _fingerprint(top)
+        self._found[top], _ = fingerprint(top)
         packages = f"{glob.escape(top)}/lib*/python*/site-packages"
         for file in (*glob.glob(f"{packages}/*.pth"), *glob.glob(f"{packages}/__editable__*.py")):
             for real in sorted({os.path.realpath(os.fsdecode(one)) for one in _PATHS.findall(_text_of(file))}):
@@ -272,11 +296,13 @@ class _Code:
     def _is_installed(self, path: str) -> bool:
         return not PACKAGES.isdisjoint(os.path.relpath(path, self._place.whole(path)).split("/"))
 
-    def _add_mentioned(self, top: str, files: list[str]) -> None:
-        """Add folders with code at the top of the project that texts of code mention by name."""
-        start = len(top.rstrip("/")) + 1
-        known = {*PACKAGES, ".git", *(path[start:].split("/")[0] for path in self._found if path.startswith(top))}
-        names = {entry.name: entry for entry in _entries(top) if entry.is_dir() and entry.name not in known}
+    def _add_mentioned(self, around: str, files: list[str]) -> None:
+        """Add folders with code in a folder around code that texts of it mention by name."""
+        above = around.rstrip("/") + "/"
+        known = {*PACKAGES, ".git"} | {
+            path[len(above) :].split("/")[0] for path in self._found if path.startswith(above)
+        }
+        names = {entry.name: entry for entry in _entries(around) if entry.is_dir() and entry.name not in known}
         if not names:
             return
         mention = re.compile(rb"(?<![\w-])(?:%s)(?![\w-])" % b"|".join(re.escape(os.fsencode(one)) for one in names))
@@ -288,6 +314,14 @@ class _Code:
                 elif _has_code(entry.path):
                     self._add_tree(entry.path)
                     self._found[entry.path] = MENTIONED
+
+
+def _up_to(folder: str, top: str) -> Iterator[str]:
+    """A folder and those above it, up to one that it is in."""
+    while folder not in (top, "/"):
+        yield folder
+        folder = os.path.dirname(folder)
+    yield top
 
 
 def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
@@ -314,49 +348,3 @@ def _has_code(folder: str) -> bool:
         for one in folders
         for _, entry in zip(range(_MAX_LOOKED_AT), _entries(one), strict=False)
     )
-
-
-def _changed_lately(path: str) -> bool:
-    try:
-        return os.lstat(path).st_ctime > time.time() - _MAX_UNSAVED_SECONDS
-    except OSError:
-        return False
-
-
-def _save(folder: str) -> None:
-    """Have the kernel write what is unsaved of the file system of a folder."""
-    import ctypes  # lazy: few servers execute packages that changed lately
-
-    save = getattr(ctypes.CDLL(None), "syncfs", None)  # Python has no function for it; Linux only
-    if save is None:
-        os.sync()
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        save(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _fingerprint(top: str) -> tuple[str, list[str]]:
-    """A digest of the names, sizes, times and inodes of all in a folder; and its links.
-
-    Commands cannot set the ctime. A page of a mapping that was written and not yet saved can be written again without
-    a new one, so files that changed lately are saved first.
-    """
-    found, paths, links = hashlib.sha256(), [top], list[str]()
-    for folder, folders, files in os.walk(top):
-        paths += (os.path.join(folder, name) for name in (*folders, *files))
-    if any(map(_changed_lately, paths)):
-        _save(top)
-    for path in sorted(paths):
-        try:
-            status = os.lstat(path)
-        except OSError:
-            continue
-        if stat.S_ISLNK(status.st_mode):
-            links.append(path)
-        if not stat.S_ISDIR(status.st_mode) and "/__pycache__/" not in path:
-            facts = (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-            found.update(os.fsencode(path) + repr(facts).encode())
-    return INSTALLED + found.hexdigest(), links

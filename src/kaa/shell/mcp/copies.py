@@ -13,15 +13,14 @@ from kaa.shell.mcp.code import (
     FILES,
     FOLDER,
     IGNORED,
-    INSTALLED,
     MAX_BYTES,
     MENTIONED,
-    PACKAGES,
     CodeChangedError,
     digest_of,
     is_code,
     link_text,
 )
+from kaa.shell.mcp.installed import INSTALLED, PACKAGES
 from kaa.shell.mcp.place import Place
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

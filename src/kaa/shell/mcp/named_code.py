@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from kaa.host.paths import trail
+from kaa.shell.mcp.deciding_files import LISTS_OF_PACKAGES
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.runners import is_path, modules_of, package_of_runner
 
@@ -72,7 +73,9 @@ def named_code(line: CommandLine, place: Place) -> Iterator[str]:
     seen: set[str] = set()
     for word, role in _candidates(line, base, place.environ):
         path = os.path.join(base, os.path.expanduser(word))
-        if not os.path.exists(path) or (role != "script" and _DATA.fullmatch(path)):
+        if not os.path.exists(path) or (
+            role != "script" and _DATA.fullmatch(path) and not LISTS_OF_PACKAGES.fullmatch(path)
+        ):
             continue
         has_manifest = role in ("package", "script") and any(os.path.exists(f"{path}/{one}") for one in MANIFESTS)
         for one in trail(path) if has_manifest or role == "code" or os.path.isfile(path) else ():
