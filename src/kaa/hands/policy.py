@@ -36,6 +36,7 @@ class Policy(NamedTuple):
         shared: directories of `cache`, relative to it, and those of the user that are seen through them where they may
             be read and the kernel can do that.
         work: directory for what the kernel needs for that, which no command can write.
+        own: kaa's cache, which `temporary`, `cache` and `work` are in: nothing else of it may be written.
         hidden: what may not be read.
         unlisted: entries of directories that may not be read either unless they are listed; only the last part of
             such a pattern has wildcards of its own.
@@ -57,6 +58,7 @@ class Policy(NamedTuple):
     cache: str = ""
     shared: tuple[tuple[str, str], ...] = ()
     work: str = ""
+    own: str = ""
     hidden: tuple[str, ...] = ()
     unlisted: tuple[str, ...] = ()
     listed: tuple[str, ...] = ()
@@ -84,6 +86,7 @@ class Policy(NamedTuple):
             cache=text(fields, "cache"),
             shared=tuple(pairs(fields, "shared")),
             work=text(fields, "work"),
+            own=text(fields, "own"),
             hidden=tuple(texts(fields, "hidden")),
             unlisted=tuple(texts(fields, "unlisted")),
             listed=tuple(texts(fields, "listed")),

@@ -37,9 +37,14 @@ class Places:
     Args:
         base: absolute path of kaa's cache directory; created when needed.
         root: the workspace's root.
+        whole: kaa's cache directory as a whole, if the one above is in it.
+
+    Attributes:
+        whole: kaa's cache directory.
     """
 
-    def __init__(self, base: str, root: str) -> None:
+    def __init__(self, base: str, root: str, whole: str = "") -> None:
+        self.whole = whole or base
         self._base = base
         self._root = root
         self._temporary: dict[str, _Temporary] = {}
@@ -55,7 +60,8 @@ class Places:
             root: the workspace's root.
             below: names of directories in kaa's cache directory, for what shares nothing with the commands.
         """
-        return cls(os.path.join(cache_directory(environment, home, root), *below), root)
+        whole = cache_directory(environment, home, root)
+        return cls(os.path.join(whole, *below), root, whole)
 
     @property
     def written(self) -> tuple[str, ...]:

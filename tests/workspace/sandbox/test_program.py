@@ -128,6 +128,26 @@ async def test_a_running_program_does_not_see_secrets_that_are_new_or_replaced(
         os.close(output)
 
 
+@in_loop
+async def test_a_program_that_writes_the_home_does_not_write_the_cache_of_kaa(folder: Path, tier: str) -> None:
+    """There are the copies of other servers' code, and what commands left in /tmp."""
+    if tier not in ("full", "bwrap"):
+        pytest.skip("only mounts protect what lies in a writable directory")
+    folder.joinpath("project").rmdir()
+    folder.joinpath("project").symlink_to(".")
+    others = folder / ".cache/kaa/servers/tmp/other"
+    others.mkdir(parents=True)
+    script = f"echo x >{folder}/plain; echo x >{others}/planted; echo x >{folder}/.cache/kaa/planted; echo ."
+
+    program, output = await start(folder, script, "write")
+    await program.wait()
+    os.close(output)
+
+    assert (folder / "plain").exists()
+    assert list(others.iterdir()) == []
+    assert not (folder / ".cache/kaa/planted").exists()
+
+
 @pytest.mark.parametrize("access", ["read", "write"])
 @in_loop
 async def test_a_file_beside_copied_code_stays_the_one_of_the_project(

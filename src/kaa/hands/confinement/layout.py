@@ -76,8 +76,8 @@ def resolve(policy: Policy, home: str = "") -> Layout:
     protected = [*_protected_names(projects), *_protected_in_repositories(gits, policy.git_writable), *own_code()]
     protected += filter(os.path.exists, (*policy.executed, *named_paths(gits, projects, home)))
     protected += _protected_by_kind(projects)
-    if policy.temporary:  # what lies around it is kaa's, also when the whole home is the project
-        protected.append(os.path.dirname(os.path.dirname(os.path.realpath(policy.temporary))))
+    if policy.own:  # also when the whole home is the project
+        protected.append(policy.own)
     # What a `.git` names is the project's word: it must not uncover what is hidden, or what of /tmp is the host's.
     proven = (path for git in gits if git.proof for path in git.directories if not is_below_any(path, hidden))
     listing = HomeList(

@@ -134,6 +134,7 @@ def policy_for(
         temporary=places.temporary,
         cache=places.caches if options.root_writable else "",
         shared=shared_caches(home, environment) if options.root_writable and tier == "full" else (),
+        own=places.whole,
         work=places.work if options.root_writable and tier == "full" else "",
         hidden=concealed.hidden,
         unlisted=(*concealed.unlisted, *closed),
