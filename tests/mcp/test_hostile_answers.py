@@ -13,7 +13,7 @@ from kaa.core.messages import Json
 from kaa.mcp import messages
 from kaa.mcp.client import McpClient
 from kaa.mcp.connection import ErrorResponse, Response
-from kaa.mcp.contents import CallResult
+from kaa.mcp.contents import CallResult, TextPart
 from kaa.mcp.errors import McpError
 from kaa.mcp.manifest import PromptInfo
 from tests.support.loops import in_loop
@@ -128,6 +128,7 @@ async def test_references_in_schemas_are_neither_followed_nor_lost(schema: dict[
         ({"name": 7}, "`name` is not a text of 1 to 200 characters"),
         ({"name": "x" * 201}, "`name` is not a text of 1 to 200 characters"),
         ({"name": "a\x1b[2Jb"}, "`name` has characters that cannot be seen"),
+        ({"name": "a\u2800"}, "`name` has characters that cannot be seen"),
         (
             {"inputSchema": {"type": "object", "properties": {"a\U000e0041": {"type": "string"}}}},
             "`inputSchema` has a name with characters that cannot be seen",
@@ -144,6 +145,22 @@ async def test_a_malformed_tool_is_left_out_with_the_reason(fields: dict[str, Js
 
     assert [tool.name for tool in client.manifest.tools] == ["good"]
     assert why in client.manifest.left_out[0]
+
+
+@in_loop
+async def test_what_a_font_may_not_show_is_removed_from_wordings_but_not_from_results() -> None:
+    unseen = "\u2800\ue000\U00013430\U000f0000"
+    tool = echo_tool("echo") | {
+        "description": f"de{unseen}scribed",
+        "inputSchema": {"type": "object", "properties": {"a": {"enum": [f"o{unseen}ne"]}}},
+    }
+    results = {"echo": [{"content": [{"type": "text", "text": f"file with {unseen}"}]}]}
+    client = await _client({}, patience=HANG_SECONDS, tools=[tool], results=results)
+
+    [listed] = client.manifest.tools
+    assert listed.description == "described"
+    assert listed.input_schema["properties"] == {"a": {"enum": ["one"]}}
+    assert (await client.call("echo", {})).parts == (TextPart(f"file with {unseen}"),)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ OWN_TOOLS: Final = frozenset(
 MAX_CHARACTERS: Final = 200
 """Of a name with its pattern."""
 
+_whole: dict[str, str] = {}  # names that a hash would have made too long, by what is left of them with it
 _TOLD_APART = re.compile(r"(mcp__.+)_(?:[0-9a-f]{24}|[0-9a-f]{12}|[0-9a-f]{6})")
 
 _Names: TypeAlias = Mapping[str, tuple[str, ...]]
@@ -159,7 +160,17 @@ def rule_names(tool: str) -> tuple[str, ...]:
     would otherwise take its tools out of the rules of the user.
     """
     found = _TOLD_APART.fullmatch(tool)
-    return (tool,) if found is None else (tool, found[1])
+    return (tool,) if found is None else (tool, _whole.get(tool, found[1]))
+
+
+def note_whole_name(tool: str, whole: str) -> None:
+    """Note the name of a server's tool without a hash, where it had to be cut for that.
+
+    Args:
+        tool: the name with the hash.
+        whole: the other one.
+    """
+    _whole[tool] = whole
 
 
 def foreign_names(tool: str, dialect: ToolDialect) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
@@ -47,6 +48,8 @@ _MAX_DESCRIPTION_CHARACTERS = 8_000
 _MAX_NAME_CHARACTERS = 200
 _MAX_ADDRESS_CHARACTERS = 4_000
 _MAX_ARGUMENTS = 100
+# The blank of Braille, format controls of hieroglyphs, and characters for private use. Texts of files may have them.
+_NOT_SHOWN = re.compile("[\u2800\ue000-\uf8ff\U00013430-\U0001343f\U000f0000-\U0010ffff]")
 
 
 class MalformedItemError(ValueError):
@@ -58,9 +61,14 @@ def cleaned(text: str) -> str:
     return replace_invisible(plain_text(text), lambda _: "")
 
 
+def wording(text: str) -> str:
+    """The same for names, descriptions and schemas: people read these, and fonts may show nothing for some more."""
+    return _NOT_SHOWN.sub("", cleaned(text))
+
+
 def one_line(value: Json) -> str:
     """The same in one line; empty for what is no text."""
-    return " ".join(cleaned(value).split()) if isinstance(value, str) else ""
+    return " ".join(wording(value).split()) if isinstance(value, str) else ""
 
 
 def listed(
@@ -196,7 +204,7 @@ def instructions(value: Json) -> tuple[str, str]:
     """A server's advice for the model, cut to its limit, and the digest of the whole; both empty without any."""
     if not isinstance(value, str) or not value.strip():
         return "", ""
-    clean = cleaned(value).strip().encode()[:MAX_INSTRUCTIONS_BYTES].decode(errors="ignore")
+    clean = wording(value).strip().encode()[:MAX_INSTRUCTIONS_BYTES].decode(errors="ignore")
     return clean, digest(value)
 
 
@@ -312,7 +320,7 @@ def _visible(item: Mapping[str, Json], field: str, most: int) -> str:
     text = item.get(field)
     if not isinstance(text, str) or not 0 < len(text) <= most:
         raise MalformedItemError(f"`{field}` is not a text of 1 to {most} characters")
-    if cleaned(text) != text or not text.isprintable():
+    if wording(text) != text or not text.isprintable():
         raise MalformedItemError(f"`{field}` has characters that cannot be seen")
     return text
 
@@ -340,7 +348,7 @@ def _clean_schema(value: Json, field: str, level: int) -> Json:
     if level > _MAX_SCHEMA_LEVELS:
         raise MalformedItemError(f"{field} has more than {_MAX_SCHEMA_LEVELS} levels")
     if isinstance(value, str):
-        return cleaned(value)
+        return wording(value)
     if isinstance(value, list):
         return [_clean_schema(one, field, level + 1) for one in value]
     if isinstance(value, dict):
@@ -349,7 +357,7 @@ def _clean_schema(value: Json, field: str, level: int) -> Json:
 
 
 def _seen(name: str, field: str) -> str:
-    if cleaned(name) != name or not name.isprintable():
+    if wording(name) != name or not name.isprintable():
         raise MalformedItemError(f"{field} has a name with characters that cannot be seen")
     return name
 
@@ -373,7 +381,7 @@ def _cleaned_inside(value: Json) -> Json:
 
 
 def _text(value: Json) -> str:
-    return cleaned(value)[:_MAX_DESCRIPTION_CHARACTERS].strip() if isinstance(value, str) else ""
+    return wording(value)[:_MAX_DESCRIPTION_CHARACTERS].strip() if isinstance(value, str) else ""
 
 
 def _line(value: Json) -> str:

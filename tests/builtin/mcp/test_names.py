@@ -57,6 +57,16 @@ def test_long_names_are_cut_and_told_apart() -> None:
     assert {len(first), len(second)} == {64}
 
 
+def test_rules_name_a_tool_whose_name_a_hash_cuts() -> None:
+    whole = f"mcp__my_server__{'x' * 46}"
+    alone = tool_names([("my.server", "x" * 46)])
+    both = tool_names([("my.server", "x" * 46), ("my_server", "x" * 45 + "x")])
+
+    assert list(alone.values()) == [whole]
+    assert len(whole) == 62
+    assert {rule_names(name)[-1] for name in both.values()} == {whole}
+
+
 def test_a_name_that_looks_like_a_hashed_one_is_told_apart() -> None:
     hashed = tool_names([("s", "a.b"), ("s", "a/b")])[("s", "a.b")].removeprefix("mcp__s__")
 

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import Final
 
+from kaa.components.tool_names import note_whole_name
+
 GATEWAY: Final = "mcp"
 """The tool that reaches all servers."""
 
@@ -51,7 +53,11 @@ def _is_plain(pair: tuple[str, str]) -> bool:
 
 def _told_apart(server: str, tool: str, digits: int) -> str:
     mark = sha256(ascii((server, tool)).encode()).hexdigest()[:digits]
-    return f"{_joined(server, tool)[: _MOST_CHARACTERS - digits - 1]}_{mark}"
+    whole, room = _joined(server, tool), _MOST_CHARACTERS - digits - 1
+    name = f"{whole[:room]}_{mark}"
+    if len(whole) > room:
+        note_whole_name(name, whole)
+    return name
 
 
 def tool_prefix(server: str) -> str:
