@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Person:
-    """A `LoginScreen`.
+    """A `McpLoginScreen`.
 
     Attributes:
         does: what happens when an address is shown; gets the address.
         pastes: what is pasted, one after another.
         addresses: what was to be opened.
         codes: what was to be entered.
+        token_hosts: which hosts were said to issue the tokens.
         complaints: what was said about what was pasted.
     """
 
@@ -21,7 +22,11 @@ class Person:
     pastes: list[str] = field(default_factory=list)
     addresses: list[str] = field(default_factory=list)
     codes: list[str] = field(default_factory=list)
+    token_hosts: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
+
+    def show_token_host(self, host: str) -> None:
+        self.token_hosts.append(host)
 
     def show_address(self, address: str) -> None:
         self.addresses.append(address)

@@ -52,10 +52,13 @@ class _Defaults(ScriptedQuestions):
 
 
 class _Browser:
-    """A `LoginScreen` whose person agrees at once: follows the address to where the browser would end."""
+    """A `McpLoginScreen` whose person agrees at once: follows the address to where the browser would end."""
 
     def __init__(self) -> None:
         self._following: asyncio.Task[None] | None = None
+
+    def show_token_host(self, host: str) -> None:
+        pass
 
     def show_address(self, address: str) -> None:
         self._following = asyncio.create_task(self._follow(address))

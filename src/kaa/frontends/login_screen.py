@@ -12,10 +12,14 @@ _LONGEST_LINE_BYTES = 64 * 1024
 
 
 class TerminalLoginScreen:
-    """See `kaa.llm.auth.oauth.screen.LoginScreen`."""
+    """See `kaa.llm.auth.oauth.screen.LoginScreen`, and for MCP servers `kaa.mcp.oauth.screen.McpLoginScreen`."""
 
     def __init__(self) -> None:
         self._unread = b""
+
+    def show_token_host(self, host: str) -> None:
+        """See `McpLoginScreen`."""
+        _say(f"{host} will issue the tokens of this login.")
 
     def show_address(self, address: str) -> None:
         """See `LoginScreen`."""

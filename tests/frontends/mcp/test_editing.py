@@ -5,6 +5,10 @@ from pathlib import Path
 import pytest
 
 from kaa.core.messages import Json
+from kaa.shell.home import Home
+from kaa.shell.mcp.config.entry import Scope
+from kaa.shell.mcp.config.file import server_in
+from kaa.shell.mcp.server_data import data_folder
 from tests.support.mcp_commands import McpCommands, entries
 
 
@@ -26,6 +30,27 @@ def test_the_next_server_of_a_name_inherits_nothing(commands: McpCommands) -> No
         assert data.exists() == kept
         assert (f"its own files stay in {data}" in done.err) == kept
         assert not (data / "cache").exists()
+
+
+@pytest.mark.parametrize("scope", ["user", "project"])
+@pytest.mark.parametrize("code", [{}, {"/code.py": "digest"}])
+def test_the_folders_of_a_server_are_removed_or_named(
+    commands: McpCommands, scope: Scope, code: dict[str, str]
+) -> None:
+    option = ["--project"] if scope == "project" else []
+    file = (commands.project / ".kaa" if option else commands.home) / "mcp.json"
+    for kept in (False, True):
+        commands.run("add", *option, "a", "--", "a")
+        server = server_in(file, "a", scope)
+        assert server is not None
+        data = data_folder(Home(commands.home), server, str(commands.project), code)
+        if kept:
+            (data / "memory.db").write_text("dear")
+
+        done = commands.run("remove", *option, "a")
+
+        assert data.exists() == kept
+        assert (f"its own files stay in {data}" in done.err) == kept
 
 
 def test_comments_stay(commands: McpCommands) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -165,6 +166,7 @@ class TestAServerThatWantsALogin:
         opened, pasted = person.questions
         assert isinstance(opened, OpenUrl)
         assert opened.title == "Log in to MCP server lab?"
+        assert f"; {urlsplit(opened.url).netloc} then issues the tokens" in opened.message
         assert isinstance(pasted, TextInput)
         assert await lab.call() == ["hello"]
         await lab.close()

@@ -18,6 +18,7 @@ from kaa.frontends.delivery import deliver
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.mcp.logging_in import end_login
 from kaa.frontends.mcp.telling import tell
+from kaa.host.known_projects import known_projects
 from kaa.llm.auth.oauth.config import is_confidential
 from kaa.shell.home import PROJECT_FOLDER, Home
 from kaa.shell.mcp.approvals import ApprovalRecordsError, Approvals
@@ -26,6 +27,7 @@ from kaa.shell.mcp.config.entry import Transport
 from kaa.shell.mcp.config.file import ServerFileError, add_server, remove_server, server_in
 from kaa.shell.mcp.config.here import configured_here
 from kaa.shell.mcp.manifests import Manifests
+from kaa.shell.mcp.server_data import remove_data
 from kaa.tui.sanitize import sanitize
 
 _ADDRESSES = ("http://", "https://")
@@ -215,12 +217,12 @@ def run_remove(parsed: argparse.Namespace, home: Home) -> int:
         approvals.forget(str(path), name, of_project=parsed.scope == "project")
     except ApprovalRecordsError as error:
         tell(str(error))
-    if parsed.scope == "user" and (data := home.path / "mcp-data" / name).is_dir():
-        shutil.rmtree(data / "cache", ignore_errors=True)  # what package runners fetched
-        try:
-            data.rmdir()
-        except OSError:  # what it kept may be dear to the user
-            tell(f"its own files stay in {data}: another server {name} would get them")
+    if removed is not None:
+        project = os.path.realpath(parsed.directory)
+        projects = known_projects(os.environ, project) if parsed.scope == "user" else ()
+        heir = f"another server {name}" if parsed.scope == "user" else "the same entry"
+        for data in remove_data(home, removed, (project, *projects)):
+            tell(f"its own files stay in {data}: {heir} would get them")
     deliver(sys.stdout, sanitize(f"Removed {parsed.name} from {path}.\n"))
     return end_login(removed, parsed, home) if removed is not None and may_have_login else ExitCode.DONE
 

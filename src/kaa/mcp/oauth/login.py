@@ -12,12 +12,12 @@ from kaa.llm.auth.errors import LoginError
 from kaa.llm.auth.oauth.browser import get_grant, new_state
 from kaa.llm.auth.oauth.exchange import ask, tokens_of
 from kaa.llm.auth.oauth.loopback import Issuer, Loopback
-from kaa.llm.auth.oauth.screen import LoginScreen
 from kaa.llm.http.transport import HttpRequest, Transport, host_of
 from kaa.mcp.oauth.challenge import Challenge, parse_challenge
 from kaa.mcp.oauth.discovery import AuthorizationServer, Discovered, discover
 from kaa.mcp.oauth.guarded import GuardedTransport
 from kaa.mcp.oauth.registration import Client, client_at
+from kaa.mcp.oauth.screen import McpLoginScreen
 from kaa.mcp.oauth.settings import OAuthEntry
 from kaa.mcp.oauth.tokens import McpLogin, TokenStore, canonical
 
@@ -38,7 +38,7 @@ async def log_in(
     settings: OAuthEntry,
     store: TokenStore,
     transport: Transport,
-    screen: LoginScreen,
+    screen: McpLoginScreen,
     *,
     challenge: str | None = None,
     users_own: bool = True,
@@ -85,6 +85,7 @@ async def log_in(
             fields["scope"] = scope
         if _OFFLINE in scope.split():
             fields["prompt"] = "consent"  # OpenID Connect Core 11
+        screen.show_token_host(host_of(server.token_url))
         grant = await get_grant(loopback, server.authorization_url, fields, screen, limit_seconds=limit_seconds)
         form = {**grant, **client.fields, "resource": found.resource}
         answer = await ask(guarded, server.token_url, form, client.login)

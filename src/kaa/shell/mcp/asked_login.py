@@ -6,7 +6,7 @@ from kaa.llm.auth.errors import LoginRefusedError
 
 
 class AskedLoginScreen:
-    """A `LoginScreen` within a conversation: its questions are asked as any other.
+    """A `McpLoginScreen` within a conversation: its questions are asked as any other.
 
     Args:
         asker: asks the person.
@@ -18,6 +18,11 @@ class AskedLoginScreen:
         self._server = server
         self._address: str | None = None
         self._problem = ""
+        self._token_host = ""
+
+    def show_token_host(self, host: str) -> None:
+        """See `McpLoginScreen`."""
+        self._token_host = host
 
     def show_address(self, address: str) -> None:
         """See `LoginScreen`."""
@@ -35,7 +40,8 @@ class AskedLoginScreen:
         """See `LoginScreen`. The address is opened only after a yes."""
         address, self._address = self._address, None
         if address is not None:
-            question = OpenUrl(f"Log in to MCP server {self._server}?", address, "The login happens in the browser.")
+            how = f"The login happens in the browser; {self._token_host} then issues the tokens."
+            question = OpenUrl(f"Log in to MCP server {self._server}?", address, how)
             if await self._asker.ask(question) != Confirmed(yes=True):
                 raise self._cancelled()
         why = f"{self._problem}. " if self._problem else ""

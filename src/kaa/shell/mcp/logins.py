@@ -8,8 +8,8 @@ import msgspec
 
 from kaa.host.private_file import PrivateFileError
 from kaa.llm.auth.errors import LoginError
-from kaa.llm.auth.oauth.screen import LoginScreen
 from kaa.llm.http.live import LiveTransport
+from kaa.mcp.oauth.screen import McpLoginScreen
 from kaa.mcp.oauth.settings import OAuthEntry
 from kaa.mcp.oauth.tokens import McpAuthorizer, TokenStore, canonical
 from kaa.shell.home import Home
@@ -59,7 +59,7 @@ class McpLogins:
         url, _ = self._filled_in(server)
         return McpAuthorizer(url, self._store, self._new_transport)
 
-    async def log_in(self, server: ConfiguredServer, screen: LoginScreen, challenge: str | None = None) -> None:
+    async def log_in(self, server: ConfiguredServer, screen: McpLoginScreen, challenge: str | None = None) -> None:
         """Log in to an approved server. Cancelling it ends the login.
 
         Args:

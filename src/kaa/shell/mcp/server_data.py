@@ -1,7 +1,8 @@
 """The folder where a server keeps its data, with what package runners fetch for it."""
 
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -39,6 +40,28 @@ def data_folder(home: Home, server: ConfiguredServer, project: str, code: Mappin
     except OSError as error:
         raise OSError(f"its folder {folder} cannot be created {unwritable(error, home.path)}") from error
     return folder
+
+
+def remove_data(home: Home, server: ConfiguredServer, projects: Iterable[str]) -> list[Path]:
+    """Remove what package runners fetched for a server, and its folders if nothing else is in them.
+
+    Args:
+        home: the user's folder.
+        server: the server, which is not configured any more.
+        projects: in which it may have run.
+
+    Returns:
+        The folders that stay: what a server kept may be dear to the user.
+    """
+    folders = dict.fromkeys(home.path / "mcp-data" / _name(server, project) for project in ("", *projects))
+    stay = []
+    for folder in filter(os.path.isdir, folders):
+        shutil.rmtree(folder / "cache", ignore_errors=True)
+        try:
+            folder.rmdir()
+        except OSError:
+            stay.append(folder)
+    return stay
 
 
 def _name(server: ConfiguredServer, project: str) -> str:
