@@ -20,7 +20,7 @@ from kaa.hands.policy import Policy
 from kaa.hands.settings import HandsSettings
 
 if TYPE_CHECKING:
-    from kaa.hands.confinement.lookout import Lookout
+    from kaa.hands.confinement.view_watch import ViewWatch
 
 _LAST_WORDS_SECONDS = 2.0  # for slots to stop what they run once the brain is gone
 
@@ -114,7 +114,7 @@ class ForkServer:
         processes.become_subreaper()
         self._signals = processes.ChildSignals()
         self._poll = select.poll()
-        self._lookout: Lookout | None = None
+        self._view_watch: ViewWatch | None = None
 
     def serve(self) -> None:
         """Answer requests until the brain is gone, then see to it that nothing is left."""
@@ -124,8 +124,8 @@ class ForkServer:
             self._answer_pending()
             while True:
                 ready = {descriptor for descriptor, _ in self._poll.poll()}
-                if self._lookout is not None and self._lookout.fileno() in ready:
-                    self._act_on(self._lookout)
+                if self._view_watch is not None and self._view_watch.fileno() in ready:
+                    self._act_on(self._view_watch)
                 if self._signals.fileno() in ready:
                     self._reap()
                 if self._connection.fileno() in ready:
@@ -152,7 +152,7 @@ class ForkServer:
             case "hold" | "release" | "show" as operation:
                 self._keep_view(operation)
             case "watch":
-                self._look_out()
+                self._watch_view()
             case "kill":
                 self._kill(integer(frame.header, "pid"))
             case unknown:
@@ -210,16 +210,16 @@ class ForkServer:
         else:
             self._connection.send({"done": True})
 
-    def _look_out(self) -> None:
-        if self._lookout is None and (lookout := self._confinement.look_out()) is not None:
-            self._lookout = lookout
-            self._poll.register(lookout, select.POLLIN)
+    def _watch_view(self) -> None:
+        if self._view_watch is None and (watch := self._confinement.watch_view()) is not None:
+            self._view_watch = watch
+            self._poll.register(watch, select.POLLIN)
 
-    def _act_on(self, lookout: "Lookout") -> None:
-        if lookout.has_seen():
+    def _act_on(self, watch: "ViewWatch") -> None:
+        if watch.has_seen():
             with contextlib.suppress(OSError):  # there is nobody to tell: the next start looks again
                 self._confinement.catch_up()
-                if lookout.widen():
+                if watch.widen():
                     self._confinement.catch_up()
 
     def _kill(self, pid: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kaa.hands.confinement.lookout import Lookout
+    from kaa.hands.confinement.view_watch import ViewWatch
 
 
 class ConfinementError(Exception):
@@ -76,7 +76,7 @@ class Confinement(ABC):
             OSError: something cannot be hidden.
         """
 
-    def look_out(self) -> "Lookout | None":
+    def watch_view(self) -> "ViewWatch | None":
         """In the fork-server: what notices when `catch_up` has something to do; None where nothing can be hidden."""
         return None
 

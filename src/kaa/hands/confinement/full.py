@@ -27,7 +27,7 @@ from kaa.hands.policy import Policy
 if TYPE_CHECKING:
     from kaa.hands.confinement.arrivals import Arrivals
     from kaa.hands.confinement.live_files import LiveFiles
-    from kaa.hands.confinement.lookout import Lookout
+    from kaa.hands.confinement.view_watch import ViewWatch
 
 _PER_NAMESPACE_PROCESS_LIMIT = (6, 14)  # before, root would lower it for the whole machine
 # What root could change about the machine, and what it could read of the kernel, through a /proc of its own.
@@ -90,7 +90,7 @@ class FullTier(Confinement):
         self._shows = shows
         self._landlock = landlock_version
         self._live = live
-        self._lookout: Lookout | None = None
+        self._view_watch: ViewWatch | None = None
         self._root = os.geteuid() == 0
         self.features = {
             "namespaces": "user, mount, process, IPC" + (", network" if self._network else ""),
@@ -122,11 +122,11 @@ class FullTier(Confinement):
         if self._shows.catch_up():
             self._upkeep.catch_up()
 
-    def look_out(self) -> "Lookout | None":
+    def watch_view(self) -> "ViewWatch | None":
         """Notice from now on what is to be hidden, where the system has watches left."""
         with contextlib.suppress(OSError):
-            self._lookout = self._upkeep.lookout(self._live)
-        return self._lookout
+            self._view_watch = self._upkeep.view_watch(self._live)
+        return self._view_watch
 
     def release(self) -> None:
         """Let go of what was not held from the start."""
@@ -135,7 +135,7 @@ class FullTier(Confinement):
     def enclose(self, reports: int | None = None) -> None:
         """Confine the calling slot."""
         self._shows.leave()
-        for one in (self._lookout, self._live):
+        for one in (self._view_watch, self._live):
             if one is not None:
                 one.close()
         mounts.follow()

@@ -89,7 +89,7 @@ def resolve(policy: Policy, home: str = "") -> Layout:
     replaced = [*map(os.path.realpath, (*TEMPORARY, "/run"))]  # slots have their own
     listed = [
         path
-        for path in expand((*listing.elsewhere, *map(glob.escape, links)))
+        for path in _expand((*listing.elsewhere, *map(glob.escape, links)))
         if (listing.hides(path) or is_below_any(path, replaced)) and not is_below_any(path, hidden)
     ]
     lent = tuple(_shared(policy, hidden, (*projects, *writable), listing))
@@ -128,11 +128,11 @@ def _shared(
 
 def concealment(policy: Policy) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What is hidden, and what is shown all the same."""
-    shown, private = _unique(expand(policy.shown)), real_directories(policy.private)
+    shown, private = _unique(_expand(policy.shown)), real_directories(policy.private)
     excepted = {"/", *real_directories(policy.writes)}  # a directory to work in cannot be hidden
     hidden = (
         path
-        for path in expand(policy.hidden)
+        for path in _expand(policy.hidden)
         if path not in excepted and (path in private or not is_below_any(path, shown))
     )
     return _unique(hidden), tuple(path for path in shown if path not in private)
@@ -168,8 +168,7 @@ def _is_inside_any(path: str, roots: Iterable[str]) -> bool:
     return path not in roots and is_below_any(path, roots)
 
 
-def expand(patterns: Iterable[str]) -> Iterator[str]:
-    """Real paths of what exists."""
+def _expand(patterns: Iterable[str]) -> Iterator[str]:
     for pattern in patterns:
         found = glob.glob(pattern, include_hidden=True) if glob.has_magic(pattern) else [pattern]
         yield from (os.path.realpath(path) for path in found if os.path.exists(path))

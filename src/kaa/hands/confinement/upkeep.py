@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from io import FileIO
 from typing import TYPE_CHECKING
 
-from kaa.hands.confinement.layout import concealment, expand
+from kaa.hands.confinement.layout import concealment
 from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.confinement.masks import Masks
 from kaa.hands.confinement.view import SlotView, ancestors, host_sockets, is_replaced
@@ -15,7 +15,7 @@ from kaa.hands.policy import Policy
 
 if TYPE_CHECKING:
     from kaa.hands.confinement.live_files import LiveFiles
-    from kaa.hands.confinement.lookout import Lookout
+    from kaa.hands.confinement.view_watch import ViewWatch
 
 _NOTHING = (0, 0)
 _SHOWS_OTHER = frozenset({"carved", "copy", "empty", "devices", "shared memory", "temporary", "hidden directory"})
@@ -46,7 +46,7 @@ class Upkeep:
         hidden = [path for path, kind in self._kinds.items() if kind in ("hidden directory", "hidden file")]
         self._masked = {path: _identity(path) for path in hidden}
         self._often_replaced = [path for path in hidden if is_below_any(path, writable)]
-        self._awaited = [pattern for pattern in policy.hidden if any(_reaches(pattern, root) for root in writable)]
+        self._awaited = tuple(one for one in policy.hidden if any(_reaches(one, root) for root in writable))
 
     def catch_up(self) -> None:
         """Hide what is there by now.
@@ -63,9 +63,10 @@ class Upkeep:
         Raises:
             OSError: something cannot be hidden.
         """
-        self._hide((*self._often_replaced, *(expand(self._awaited) if self._awaited else ())))
+        came = concealment(self._policy._replace(hidden=self._awaited))[0] if self._awaited else ()
+        self._hide((*self._often_replaced, *came))
 
-    def lookout(self, live: "LiveFiles | None") -> "Lookout":
+    def view_watch(self, live: "LiveFiles | None") -> "ViewWatch":
         """What notices that something may have to be hidden, or shown.
 
         Args:
@@ -74,9 +75,9 @@ class Upkeep:
         Raises:
             OSError: the system has no inotify, or none left for this user.
         """
-        from kaa.hands.confinement.lookout import Lookout  # lazy: commands do not run for long
+        from kaa.hands.confinement.view_watch import ViewWatch  # lazy: commands do not run for long
 
-        return Lookout(self._policy.hidden, self._is_seen, live)
+        return ViewWatch(self._policy.hidden, self._is_seen, live)
 
     def _is_seen(self, directory: str) -> bool:
         nearest = next((path for path in (directory, *ancestors(directory)) if path in self._kinds), "")

@@ -14,7 +14,7 @@ from kaa.hands.confinement.live_files import LiveFiles
 from kaa.hands.inotify import Inotify, WatchLimitError
 
 
-class Lookout:
+class ViewWatch:
     """Watches the directories in which patterns can match something.
 
     Args:
