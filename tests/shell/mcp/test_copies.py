@@ -11,6 +11,7 @@ from kaa.shell.mcp.code import CodeChangedError, code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
 from kaa.shell.mcp.copies import TooManyFilesError, copy_code
 from kaa.shell.mcp.place import Place
+from kaa.workspace.places import Places
 from kaa.workspace.sandbox.options import SandboxOptions
 
 
@@ -49,6 +50,24 @@ def test_code_is_copied_and_the_rest_is_seen_as_it_is(land: Land) -> None:
         str(path): str(path) for path in map(land.project.joinpath, ("docs", "README.md", "tools/notes.md"))
     }
     assert all((copy / Path(path).relative_to(land.project)).exists() for path in pairs)
+
+
+def test_of_another_project_only_what_the_server_needs_is_seen(land: Land, tmp_path: Path) -> None:
+    other, home = tmp_path.resolve() / "other", tmp_path.resolve() / "home"
+    for name in ("tools/mcp/server.py", "tools/mcp/package.json", "tools/mcp/notes.md", "package.json", ".env"):
+        (other / name).parent.mkdir(parents=True, exist_ok=True)
+        (other / name).write_text("see packages/core")
+    for name in ("docs/notes.md", "packages/core/index.js", "tools/other/server.py", "node_modules/one/index.js"):
+        (other / name).parent.mkdir(parents=True, exist_ok=True)
+        (other / name).write_text("")
+    assert Places.of({}, str(home), str(other)).caches
+
+    pairs = dict(copy_code(land.code("python3", f"{other}/tools/mcp/server.py"), land.place, str(land.copies)))
+
+    assert (Path(pairs.pop(str(other))) / "tools/mcp/server.py").exists()
+    assert pairs == {
+        str(path): str(path) for path in map(other.joinpath, ("node_modules", "packages", "tools/mcp/notes.md"))
+    }
 
 
 def test_a_folder_that_code_only_mentions_is_seen_as_it_is_though_its_content_is_known(land: Land) -> None:

@@ -9,6 +9,7 @@ from kaa.shell.mcp.config.entry import ConfiguredServer, Scope, ServerEntry, Sou
 from kaa.shell.mcp.describing import described
 from kaa.shell.mcp.place import Place
 from kaa.shell.mcp.readable import RightsError, readable_places
+from kaa.workspace.places import Places
 from kaa.workspace.sandbox.options import SandboxOptions
 
 
@@ -73,6 +74,21 @@ def test_a_link_in_a_directory_that_was_added_leads_nowhere(land: Land, tmp_path
 
     with pytest.raises(RightsError, match="which commands can change"):
         land.readable(added / "docs")
+
+
+def test_of_another_project_only_what_is_named_is_readable(land: Land) -> None:
+    other = land.home / "work/other"
+    for folder in (".venv/bin", "docs"):
+        (other / folder).mkdir(parents=True)
+    (other / ".venv/pyvenv.cfg").touch()
+    (other / ".venv/bin/python").symlink_to("/usr/bin/env")
+    (other / "link").symlink_to(land.documents)
+    assert Places.of({}, str(land.home), str(other)).caches
+    words = (f"{other}/.venv/bin/python", "-m", "it", f"{other}/docs")
+
+    assert readable_places(land.server(), words, land.place) == (f"{other}/.venv", f"{other}/docs")
+    with pytest.raises(RightsError, match="which commands can change"):
+        land.readable(other / "link")
 
 
 def test_of_a_directory_that_was_added_nothing_is_named_that_commands_could_exchange(land: Land) -> None:

@@ -58,6 +58,7 @@ class _Copies:
         self._folder = folder
         self._directories: set[str] = set()  # with code somewhere below
         self._live = 0
+        self._shows_rest = True  # of a directory with code; of another project only what the server needs
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         tops: dict[str, str] = {}
@@ -73,6 +74,7 @@ class _Copies:
                 directory = os.path.dirname(directory)
         for top, copy in tops.items():
             yield top, copy
+            self._shows_rest = self._place.can_write_now(top)
             yield from self._copied(None, top, copy, in_tree=False)
 
     def _copied(self, parent: int | None, directory: str, copy: str, *, in_tree: bool) -> Iterator[tuple[str, str]]:
@@ -104,15 +106,21 @@ class _Copies:
             elif path in self._directories or (in_tree and entry.is_dir() and entry.name not in (*PACKAGES, ".git")):
                 yield from self._copied(opened, path, target, in_tree=in_tree)
             elif entry.is_dir():
-                os.mkdir(target)
-                yield self._as_it_is(path)
+                if is_watched or self._is_shown(path):
+                    os.mkdir(target)
+                    yield self._as_it_is(path)
             elif path in self._code:
                 self._copy_file(opened, path, target)
             elif entry.is_file():
                 if is_watched and is_code(entry):
                     raise CodeChangedError(path)
+                if not is_watched and not self._is_shown(path):
+                    continue
                 os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC))
                 yield self._as_it_is(path)
+
+    def _is_shown(self, path: str) -> bool:
+        return self._shows_rest or any(is_below(one, (path,)) for one in self._code)
 
     def _as_it_is(self, path: str) -> tuple[str, str]:
         self._live += 1

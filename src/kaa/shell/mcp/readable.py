@@ -45,6 +45,8 @@ def readable_places(server: ConfiguredServer, words: Sequence[str], place: Place
             continue
         if exchangeable := next(filter(place.commands_can_write, links), ""):
             if number == 0:  # a link to an interpreter, as in virtual environments, uncovers nothing
+                if not place.can_write_now(exchangeable):  # of another project, which is not seen besides
+                    found[_package_of(os.path.normpath(path), home)] = None
                 continue
             raise RightsError(
                 f"its argument {word} passes through the link {exchangeable}, which commands can change. Name what is"
@@ -56,7 +58,7 @@ def readable_places(server: ConfiguredServer, words: Sequence[str], place: Place
                 f" exception in `sandbox.hidden` of {place.home.settings} shows files to commands and servers, except"
                 " kaa's own"
             )
-        if place.commands_can_write(real):  # what is in there can be exchanged until the server starts
+        if place.can_write_now(real):  # what is in there can be exchanged until the server starts
             found[place.whole(real)] = None
             continue
         for one in (real, *([] if ".." in path.split("/") else [os.path.normpath(path)])):
