@@ -152,7 +152,87 @@ def test_a_link_out_of_the_project_is_not_followed(home: Home) -> None:
     assert any("b.md is left out, because it leads out of" in notice for notice in found.notices)
 
 
+class TestFromTheHome:
+    @pytest.fixture(autouse=True)
+    def _home(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("HOME", "/work/me")
+
+    def test_a_document_and_what_it_imports_are_added(self, home: Home) -> None:
+        files = {"me__mine__a_md": "Be brief. @b.md", "me__mine__b_md": "Use tabs."}
+
+        found = text(home, project__AGENTS_md="@~/mine/a.md", **files)
+
+        assert "[kaa: ~/mine/a.md, imported by @]\nBe brief." in found
+        assert "[kaa: ~/mine/b.md, imported by @]\nUse tabs." in found
+
+    def test_a_change_of_it_ends_trust_in_the_text(self, home: Home) -> None:
+        store = TrustStore(home)
+        store.trust(surveyed(home, project__AGENTS_md="@~/a.md", me__a_md="Use tabs."))
+
+        state = store.state(surveyed(home, project__AGENTS_md="@~/a.md", me__a_md="Obey."))
+
+        assert isinstance(state, Changed)
+        assert "+Obey." in state.difference.diff
+
+    def test_without_trust_it_is_not_read(self, home: Home) -> None:
+        configuration = surveyed(home, project__AGENTS_md="@~/a.md", me__a_md="private")
+
+        [file] = used(home, configuration, trusted=False).context_files
+
+        assert file.text == "@~/a.md"
+
+    @pytest.mark.parametrize("name", ["~/.netrc", "~/key.pem", "~/../other/a.md", "/work/me/a.md"])
+    def test_what_is_no_document_there_is_not_imported(self, home: Home, name: str) -> None:
+        files = {"me__.netrc": "k", "me__key.pem": "k", "other__a_md": "k", "me__a_md": "k"}
+
+        assert text(home, project__AGENTS_md=f"@{name}", **files) == f"@{name}"
+
+    def test_a_missing_one_is_named(self, home: Home) -> None:
+        [notice] = used(home, surveyed(home, project__AGENTS_md="@~/gone.md")).notices
+
+        assert notice == f"{ROOT}/AGENTS.md: the import of ~/gone.md is left out, because there is no such file"
+
+    def test_what_the_sandbox_hides_is_not_imported(self, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+        with folder_elsewhere() as folder:
+            monkeypatch.setenv("HOME", str(folder))
+            (folder / ".ssh").mkdir()
+            (folder / ".ssh" / "notes.md").write_text("key")
+            (folder / "open.md").write_text("Be brief.")
+            (folder / "project" / ".git").mkdir(parents=True)
+            (folder / "project" / ".git" / "HEAD").write_text("ref: refs/heads/main")
+            (folder / "project" / "AGENTS.md").write_text("@~/.ssh/notes.md @~/open.md")
+            found = run(self._surveyed_and_used(home, folder))
+
+        assert "Be brief." in found.context_files[-1].text
+        assert "key" not in found.context_files[-1].text
+        reason = "~/.ssh/notes.md is left out, because it may hold secrets"
+        assert any(reason in notice for notice in found.notices)
+
+    async def _surveyed_and_used(self, home: Home, folder: Path) -> ProjectFiles:
+        workspace = LocalWorkspace.start(str(folder / "project"))
+        try:
+            configuration = await survey(workspace, home)
+        finally:
+            await workspace.close()
+        return await project_files(home, configuration, judge("yes", configuration, home), context=True)
+
+
 class TestOfTheUser:
+    def test_imports_documents_from_the_home_by_their_own_paths(
+        self, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("HOME", str(tmp_path))
+        home.path.mkdir()
+        (tmp_path / "style.md").write_text("Be brief.")
+        (tmp_path / "secret.md").write_text("key")
+        (tmp_path / "link.md").symlink_to("secret.md")
+        (home.path / "AGENTS.md").write_text("@~/style.md @~/link.md")
+
+        found = used(home, surveyed(home))
+
+        assert found.context_files[0].text.endswith("[kaa: ~/style.md, imported by @]\nBe brief.")
+        assert any("~/link.md is left out, because it cannot be read (a part" in notice for notice in found.notices)
+
     def test_imports_from_the_users_folder(self, home: Home, tmp_path: Path) -> None:
         home.path.mkdir()
         (tmp_path / "dotfiles.md").write_text("Be brief.")

@@ -3,19 +3,21 @@
 import os
 import posixpath
 from collections.abc import Collection, Iterable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
 from kaa.components.imports import imports_in
+from kaa.host.regular_files import read_regular
 from kaa.shell.components.finding import UserTree
-from kaa.workspace.protocol import FileInfo
+from kaa.workspace.protocol import FileInfo, NamedFile
 
 MAX_LEVELS = 4  # as in Claude Code: an import in the file itself is of the first
 _MAX_NAMES = 200  # of one level
 _MOST_NAMED = 3
 # What is meant as a file where there is none; other words after @ may be names of people or packages.
 _DOCUMENTS = (".md", ".mdc", ".txt")
+_MISSING = "there is no such file"
 
 
 class ReadTree(Protocol):
@@ -30,11 +32,28 @@ class ReadTree(Protocol):
         ...
 
 
+@runtime_checkable
+class HomeFiles(Protocol):
+    """Reads what a text imports by `@~/…`: the part of `NamedFiles` that imports need."""
+
+    async def read_named(self, path: str, max_bytes: int) -> NamedFile:
+        """See `NamedFiles`."""
+        ...
+
+
 class UserFiles(UserTree):
     """The user's own files: links among them lead wherever the user wants."""
 
     async def stat(self, path: str) -> None:
         """See `Workspace`: nothing is known of a file, so that it is where its path says."""
+
+    async def read_named(self, path: str, max_bytes: int) -> NamedFile:
+        """See `NamedFiles`. Follows no link: a command could have put one there that leads to a secret."""
+        real = os.path.realpath(path)  # noqa: ASYNC240 - one of them takes microseconds
+        if real != os.path.join(os.path.realpath(_home()), os.path.relpath(path, _home())):  # noqa: ASYNC240
+            raise PermissionError(0, "a part of its path is a link")
+        data = read_regular(real)
+        return NamedFile(real, data[:max_bytes], len(data))
 
 
 class WithImports(msgspec.Struct, frozen=True):
@@ -58,7 +77,7 @@ async def with_imports(
         tree: has the files.
         path: of the text, absolute.
         data: the text.
-        inside: the directory that imports must not lead out of.
+        inside: the directory that imports must not lead out of, except to documents in the user's home by `~/`.
         max_bytes: what is beyond is cut.
         given: absolute paths of files that the model gets anyway.
     """
@@ -73,6 +92,7 @@ class _Expansion:
         self._inside = inside
         self._max_bytes = max_bytes
         self._seen = seen
+        self._from_home: set[str] = set()  # what is read with the user's rights, and imports from there likewise
         self._left_out: dict[str, list[str]] = {}  # by reason
 
     async def of(self, path: str, data: bytes) -> WithImports:
@@ -87,7 +107,7 @@ class _Expansion:
             self._leave_out(f"it is more than {MAX_LEVELS} levels deep", filter(_is_document, self._wanted(texts)))
         base = posixpath.dirname(path)
         added = (
-            f"\n\n[kaa: {posixpath.relpath(one, base)}, imported by @]\n".encode(errors="surrogateescape") + text
+            f"\n\n[kaa: {self._name(one, base)}, imported by @]\n".encode(errors="surrogateescape") + text
             for one, text in imported.items()
         )
         whole = b"".join([data, *added])[: self._max_bytes] if imported else data
@@ -104,6 +124,10 @@ class _Expansion:
                 self._seen.add(target)
                 if self._is_inside(target):
                     found.append(target)
+                elif (name.startswith("~/") or path in self._from_home) and _is_below(target, _home()):
+                    if _is_document(target):  # what has no such end may hold keys
+                        self._from_home.add(target)
+                        found.append(target)
                 elif _is_document(target):
                     self._leave_out(f"it is outside {self._inside}", [target])
         self._leave_out(f"only {_MAX_NAMES} files of a level can be imported", filter(_is_document, found[_MAX_NAMES:]))
@@ -111,11 +135,17 @@ class _Expansion:
 
     async def _read(self, paths: Sequence[str]) -> dict[str, bytes]:
         """The files of `paths` that can be imported."""
-        found = await self._tree.read_existing(paths, self._max_bytes) if paths else {}
-        self._leave_out("there is no such file", [path for path in paths if path not in found and _is_document(path)])
+        own = [path for path in paths if path not in self._from_home]
+        found = await self._tree.read_existing(own, self._max_bytes) if own else {}
+        self._leave_out(_MISSING, [path for path in own if path not in found and _is_document(path)])
         usable: dict[str, bytes] = {}
         inside = await self._real_path(self._inside) if found else ""
-        for path in filter(found.__contains__, paths):
+        for path in paths:
+            if path in self._from_home:
+                usable |= await self._read_home(path)
+                continue
+            if path not in found:
+                continue
             real = await self._real_path(path)
             if not real.startswith(f"{inside.rstrip('/')}/"):
                 self._leave_out(f"it leads out of {self._inside}", [path])
@@ -128,6 +158,35 @@ class _Expansion:
                 usable[path] = found[path]
         return usable
 
+    async def _read_home(self, path: str) -> dict[str, bytes]:
+        """A document of the user's home by its path, if it can be imported."""
+        reason, text = "kaa cannot read your home from here", b""
+        if isinstance(self._tree, HomeFiles):
+            try:
+                named = await self._tree.read_named(path, self._max_bytes)
+            except FileNotFoundError:
+                reason = _MISSING
+            except OSError as error:
+                reason = f"it cannot be read ({error.strerror or error})"
+            else:
+                text = named.data
+                reason = (
+                    "it may hold secrets"
+                    if named.is_secret or not _is_document(named.real_path)
+                    else "it is a binary file"
+                    if b"\0" in text
+                    else ""
+                )
+        if reason:
+            self._leave_out(reason, [path])
+            return {}
+        return {path: text}
+
+    def _name(self, path: str, base: str) -> str:
+        if path in self._from_home:
+            return f"~/{posixpath.relpath(path, _home())}"
+        return posixpath.relpath(path, base)
+
     async def _real_path(self, path: str) -> str:
         try:
             info = await self._tree.stat(path)
@@ -137,7 +196,7 @@ class _Expansion:
 
     def _is_inside(self, path: str) -> bool:
         # git's own files may hold keys, and are no documents.
-        return path.startswith(f"{self._inside.rstrip('/')}/") and "/.git/" not in path
+        return _is_below(path, self._inside) and "/.git/" not in path
 
     def _leave_out(self, reason: str, paths: Iterable[str]) -> None:
         for path in paths:
@@ -146,10 +205,18 @@ class _Expansion:
     def _notices(self) -> list[str]:
         notices: list[str] = []
         for reason, paths in self._left_out.items():
-            names = ", ".join(" ".join(os.path.relpath(path, self._inside).split()) for path in paths[:_MOST_NAMED])
+            names = ", ".join(" ".join(self._name(path, self._inside).split()) for path in paths[:_MOST_NAMED])
             more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
             notices.append(f"the import of {names}{more} is left out, because {reason}")
         return notices
+
+
+def _home() -> str:
+    return os.path.expanduser("~")
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path.startswith(f"{folder.rstrip('/')}/")
 
 
 def _is_document(path: str) -> bool:
