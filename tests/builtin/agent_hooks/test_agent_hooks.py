@@ -194,6 +194,23 @@ def test_hooks_keep_the_agent_from_its_end_eight_times(stage: Stage) -> None:
     assert "Hooks kept the agent from its end 8 times" in notices
 
 
+def test_the_failure_of_a_hook_is_shown_once_for_each_message(stage: Stage) -> None:
+    stage.display = notices = Notices()
+    reads = [call("read", path="notes.txt"), call("read", path="notes.txt"), say("Done.")]
+    stage.server.begin([*reads, *reads])
+
+    async def scene(hosted: HostedConversation) -> list[int]:
+        counts: list[int] = []
+        for message in ("first", "second"):
+            await hosted.conversation.submit(message)
+            counts.append(sum("exit code 127" in text for text in notices.texts))
+        return counts
+
+    counts = play(stage, scene, lambda _command: ran(127, "", "eslint: not found"), hook("PostToolUse", "check"))
+
+    assert counts == [1, 2]
+
+
 def test_a_hook_that_stops_the_agent_keeps_it_from_all_tools(stage: Stage) -> None:
     output = json.dumps({"continue": False, "stopReason": "enough"})
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kaa.components.hooks import HookDefinition, HookDialect, HookEvent
-from kaa.components.hooks.outputs import MAX_TEXT, Ended, Outcome, merged, outcome_of
+from kaa.components.hooks.outputs import MAX_TEXT, Ended, Outcome, answer_of, merged, outcome_of
 
 
 def hook(event: HookEvent, dialect: HookDialect = "claude", *, blocks: bool = False) -> HookDefinition:
@@ -33,7 +33,7 @@ def test_exit_code_2_refuses_where_something_can_be_refused(event: HookEvent, de
     outcome = outcome_of(hook(event), Ended(2, "", "because"))
 
     assert outcome.decision == decision
-    assert "because" in (outcome.reason, *outcome.messages)
+    assert "because" in (outcome.reason, *outcome.messages, *outcome.problems)
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 127])
@@ -50,9 +50,32 @@ def test_an_allow_with_exit_code_2_is_a_refusal() -> None:
 def test_other_failures_refuse_only_if_the_hook_says_so() -> None:
     ended = Ended(1, "", "boom\nmore")
 
-    assert outcome_of(hook("PreToolUse"), ended) == Outcome(messages=("failed with exit code 1: boom",))
+    assert outcome_of(hook("PreToolUse"), ended) == Outcome(problems=("failed with exit code 1: boom",))
     assert outcome_of(hook("PreToolUse", blocks=True), ended).decision == "deny"
     assert outcome_of(hook("PreToolUse", blocks=True), Ended(None, problem="hung")).decision == "deny"
+
+
+@pytest.mark.parametrize(
+    ("event", "decision"),
+    [("UserPromptSubmit", "deny"), ("PreCompact", "deny"), ("PostToolUse", "deny"), ("Stop", ""), ("SubagentStop", "")],
+)
+def test_a_failure_that_blocks_lets_an_agent_end(event: HookEvent, decision: str) -> None:
+    assert outcome_of(hook(event, blocks=True), Ended(1, "", "boom")).decision == decision
+    assert outcome_of(hook(event, blocks=True), Ended(0, "{")).decision == decision
+
+
+@pytest.mark.parametrize("output", [{"decision": "maybe"}, {"hookSpecificOutput": {"permissionDecision": 5}}])
+def test_an_unknown_decision_is_a_failure_that_may_block(output: object) -> None:
+    assert outcome_of(hook("PreToolUse", blocks=True), Ended(0, json.dumps(output))).decision == "deny"
+    assert said(output).decision == ""
+
+
+def test_a_tool_that_has_to_answer_answers_json() -> None:
+    tool = HookDefinition(
+        "PreToolUse", "PreToolUse", "claude", "mcp_tool", "x", of_project=False, blocks_on_failure=True
+    )
+
+    assert [answer_of(tool, text).decision for text in ("fine", "", "{}")] == ["deny", "", ""]
 
 
 def test_plain_output_is_for_the_model_at_prompts_and_starts_only() -> None:
@@ -67,7 +90,7 @@ def test_the_answer_may_follow_a_line_that_announces_it() -> None:
     assert outcome_of(hook("SessionStart"), Ended(0, f"{announcement}\n{answer}\n{{")).messages == ("built",)
     assert outcome_of(hook("SessionStart"), Ended(0, announcement)) == Outcome()
     two = outcome_of(hook("SessionStart"), Ended(0, f"{answer}\n{answer}"))
-    assert two.messages == ("printed invalid JSON, which is not used",)
+    assert two.problems == ("printed invalid JSON, which is not used",)
 
 
 @pytest.mark.parametrize("output", ["{", '{"decision": ', "{" * 100_000, '{"a":' * 100_000])
@@ -83,7 +106,7 @@ def test_a_guard_that_prints_invalid_json_denies(output: str, code: int) -> None
 def test_invalid_json_after_calls_and_at_prompts_is_named(event: HookEvent) -> None:
     outcome = outcome_of(hook(event), Ended(0, "{"))
 
-    assert outcome == Outcome(messages=("printed invalid JSON, which is not used",))
+    assert outcome == Outcome(problems=("printed invalid JSON, which is not used",))
 
 
 @pytest.mark.parametrize("reason", ["two\nlines", "a\ttab", "half \\ud83d"])
@@ -92,7 +115,7 @@ def test_a_decision_with_a_raw_line_break_or_half_a_character_holds(reason: str)
 
     assert outcome.decision == "deny"
     assert outcome.reason.startswith(reason[:3])
-    assert not outcome.messages
+    assert not outcome.problems
 
 
 @pytest.mark.parametrize("value", [1, [], {}, None, True])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from kaa.builtin.agent_hooks.inputs import HookState
 from kaa.builtin.agent_hooks.rights import runs_sandboxed
 from kaa.builtin.agent_hooks.running import MAX_INPUT, MAX_OUTPUT, run_command
 from kaa.components.hooks import HookDefinition
@@ -89,6 +90,7 @@ class Handlers:
             same = (hook.dialect, hook.handler, hook.title, hook.url, hook.input, hook.of_project, hook.sandboxed)
             jobs.setdefault((*same, hook.variables, text), (index, hook, text))
         limit = asyncio.Semaphore(_AT_ONCE)
+        state = context.state(HookState, HookState)
 
         async def one(hook: HookDefinition, text: str) -> Outcome:
             async with limit:
@@ -99,7 +101,10 @@ class Handlers:
                     _CAUSE.reset(token)
             held = hook.handler == "command" and runs_sandboxed(hook, context.workspace.root)
             source = f"{hook.source}, in the sandbox" if held else hook.source
-            for message in outcome.messages:
+            problems = () if hook in state.failed else outcome.problems
+            if problems:
+                state.failed.add(hook)
+            for message in (*outcome.messages, *problems):
                 context.show.notice(f"Hook {hook.title[:80]!r} ({source}): {' '.join(message.split())}", "warning")
             return outcome
 
@@ -134,7 +139,7 @@ class Handlers:
             problem = f"was not run: its input is longer than {MAX_INPUT // 1024} KiB"
             # Otherwise a long call would pass what a short one does not.
             refuses = hook.event == "PreToolUse"
-            return Outcome("deny" if refuses else "", problem if refuses else "", messages=(problem,))
+            return Outcome("deny" if refuses else "", problem if refuses else "", problems=(problem,))
         try:
             async with asyncio.timeout(seconds + 10 if hook.handler == "command" else seconds):
                 match hook.handler:

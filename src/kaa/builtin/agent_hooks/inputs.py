@@ -29,6 +29,7 @@ class HookState(msgspec.Struct):
         stops: how often hooks kept the agent from its end, since the user's last message.
         halted: why a hook stopped the agent; empty if none did.
         begun: the hooks with `once` that have run.
+        failed: the hooks whose failure the user has seen since the last message.
     """
 
     session_id: str = ""
@@ -40,6 +41,7 @@ class HookState(msgspec.Struct):
     stops: int = 0
     halted: str = ""
     begun: set[HookDefinition] = set()
+    failed: set[HookDefinition] = set()
 
 
 def base_input(hook: HookDefinition, state: HookState, context: ConversationContext) -> dict[str, Any]:

@@ -22,10 +22,12 @@ _WORDS: dict[str, Decision] = {
     "deny": "deny",
     "block": "deny",
 }
-# Exit code 2, `decision: block` and a failure with `onFailure: block` prevent what these events announce.
+# Exit code 2 and `decision: block` prevent what these events announce.
 BLOCKABLE: frozenset[HookEvent] = frozenset({"PreToolUse", "UserPromptSubmit", "Stop", "SubagentStop", "PreCompact"})
 # What has happened cannot be prevented; the model gets the reason.
 _TOLD: frozenset[HookEvent] = frozenset({"PostToolUse", "PostToolUseFailure"})
+# A failure with `onFailure: block` counts as exit code 2, but lets an agent end (Claude Code 2.1.332).
+_BLOCKED_BY_FAILURES = (BLOCKABLE | _TOLD) - {"Stop", "SubagentStop"}
 # Plain output of these is for the model.
 _PLAIN: frozenset[HookEvent] = frozenset({"UserPromptSubmit", "SessionStart"})
 
@@ -58,6 +60,7 @@ class Outcome(msgspec.Struct, frozen=True):
         replacement: of the result; None leaves it.
         halts: the agent is to stop, whatever the decision is (`continue: false`).
         messages: for the user.
+        problems: why a hook failed, likewise.
     """
 
     decision: Decision = ""
@@ -68,6 +71,7 @@ class Outcome(msgspec.Struct, frozen=True):
     replacement: str | None = None
     halts: bool = False
     messages: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 def outcome_of(hook: HookDefinition, ended: Ended) -> Outcome:
@@ -82,7 +86,9 @@ def outcome_of(hook: HookDefinition, ended: Ended) -> Outcome:
         except (msgspec.DecodeError, RecursionError):
             said = _not_understood(hook)
         else:
-            said = _read(hook, found)
+            said = failed(hook, problem) if (problem := _mistake(hook, found)) else _read(hook, found)
+    elif hook.handler == "mcp_tool" and output and _has_to_answer(hook) and hook.event != "PreCompact":
+        said = failed(hook, "answered no JSON")
     elif output and ended.exit_code == 0:
         if hook.dialect == "gemini":
             said = Outcome(messages=(_cut(output),))
@@ -115,8 +121,18 @@ def _not_understood(hook: HookDefinition) -> Outcome:
     """Deny where a tool is about to run: the answer may be a refusal."""
     problem = "printed invalid JSON"
     if hook.event == "PreToolUse":
-        return Outcome("deny", f"{problem}, so its decision is unknown", messages=(f"{problem}; the call was denied",))
-    return Outcome(messages=(f"{problem}, which is not used",))
+        return Outcome("deny", f"{problem}, so its decision is unknown", problems=(f"{problem}; the call was denied",))
+    return failed(hook, f"{problem}, which is not used")
+
+
+def _mistake(hook: HookDefinition, found: Mapping[str, Any]) -> str:
+    """What is wrong with an answer whose failure is to block, as the rest of a sentence."""
+    if not _has_to_answer(hook):
+        return ""
+    specific = found.get("hookSpecificOutput")
+    decisions = [found.get("decision"), specific.get("permissionDecision") if isinstance(specific, dict) else None]
+    unknown = [one for one in decisions if one is not None and not _decision(one)]
+    return f"answered the unknown decision {str(unknown[0])[:80]!r}" if unknown else ""
 
 
 def answer_of(hook: HookDefinition, answer: str) -> Outcome:
@@ -126,8 +142,12 @@ def answer_of(hook: HookDefinition, answer: str) -> Outcome:
 
 def failed(hook: HookDefinition, problem: str) -> Outcome:
     """A hook that failed prevents nothing, unless it says so itself. `problem`: the rest of a sentence."""
-    blocks = hook.blocks_on_failure and hook.event in BLOCKABLE
-    return Outcome("deny" if blocks else "", problem if blocks else "", messages=(problem,))
+    blocks = _has_to_answer(hook)
+    return Outcome("deny" if blocks else "", problem if blocks else "", problems=(problem,))
+
+
+def _has_to_answer(hook: HookDefinition) -> bool:
+    return hook.blocks_on_failure and hook.event in _BLOCKED_BY_FAILURES
 
 
 def merged(outcomes: Iterable[Outcome]) -> Outcome:
@@ -146,6 +166,7 @@ def merged(outcomes: Iterable[Outcome]) -> Outcome:
         replacement=replacements[-1] if replacements else None,
         halts=any(one.halts for one in outcomes),
         messages=tuple(text for one in outcomes for text in one.messages),
+        problems=tuple(text for one in outcomes for text in one.problems),
     )
 
 

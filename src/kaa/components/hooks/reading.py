@@ -152,7 +152,7 @@ class _Reader:
             command=_text(entry, "command"),
             args=None if arguments is None else tuple(arguments),
             shell=_text(entry, "shell"),
-            blocks_on_failure=entry.get("onFailure") == "block",
+            blocks_on_failure=_blocks(kind, entry.get("onFailure")),
             once=entry.get("once") is True,
             waits=entry.get("async") is not True,
             sandboxed=sandbox if isinstance(sandbox, bool) else None,
@@ -194,3 +194,8 @@ def _is_texts(value: object) -> bool:
 def _shown(value: object) -> str:
     """A name of a file's as people may see it: without control characters, and not long."""
     return ascii(str(value)[:80])
+
+
+def _blocks(kind: Handler, value: object) -> bool:
+    """Whether a failure blocks. Of tools, Claude Code 2.1.332 reads any value but `continue` so."""
+    return value == "block" or (kind == "mcp_tool" and value not in (None, "continue"))
