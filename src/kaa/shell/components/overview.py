@@ -1,5 +1,6 @@
 """Everything that was found for a project, of all agents, used or not: for `kaa import`."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from kaa.shell.components import (
 )
 from kaa.shell.components.agent_settings import find_agent_settings
 from kaa.shell.components.finding import UserTree, find
+from kaa.shell.components.foreign_code import foreign_code
 from kaa.shell.components.hook_files import find_hooks
 from kaa.shell.components.known_fields import KnownFields
 from kaa.shell.components.listed import instructions_of, instructions_of_user, servers
@@ -61,6 +63,7 @@ async def overview(directory: str, home: Home, environ: Mapping[str, str]) -> Ov
     hooks = await find_hooks(UserTree(), user_hook_places(home.path, FOREIGN_AGENTS), None)
     language_servers = await find_lsp(UserTree(), user_lsp_places(FOREIGN_AGENTS), None)
     agents = await find_agent_settings(UserTree(), user_agent_settings(FOREIGN_AGENTS), None)
+    code = await foreign_code(UserTree(), user_agent_settings(FOREIGN_AGENTS), None, os.path.expanduser("~"))
     candidates = _of_project(project, home)
     for file in (*own.files, *agents.files, *hooks.files, *language_servers.files):
         agent = file.place.agent
@@ -93,6 +96,7 @@ async def overview(directory: str, home: Home, environ: Mapping[str, str]) -> Ov
             *agents.notices,
             *hooks.notices,
             *language_servers.notices,
+            *code,
             *problems,
         ),
     )

@@ -35,6 +35,9 @@ MAX_ENTRIES = 500
 MAX_BYTES = 2 * 1024 * 1024
 MAX_DEPTH = 16  # levels of directories; each costs at least one request for each of its directories
 
+# What says that a project may have code for pi or opencode, which kaa names.
+_WITH_CODE = frozenset({".pi", ".opencode", "opencode.json", "opencode.jsonc"})
+
 _SETTINGS = f"{PROJECT_FOLDER}/settings.json"
 _SERVERS = "programs and servers that the model may use (MCP), after a question for each"
 # What files are for, for people; the first fitting prefix counts.
@@ -216,6 +219,11 @@ async def survey(workspace: Workspace, home: Home, nested: Sequence[str] = ()) -
         from kaa.shell.components.agent_settings import find_agent_settings  # lazy: few projects have such a file
 
         components = _joined(components, await find_agent_settings(workspace, settings, base.real_path))
+    if names & _WITH_CODE:
+        from kaa.shell.components.foreign_code import foreign_code  # lazy: few projects have such files
+
+        of_opencode = [place for place in AGENT_SETTINGS if place.folder.split("/")[0] in names]
+        components = _joined(components, Found((), await foreign_code(workspace, of_opencode, base.real_path)))
     found = ProjectConfiguration(
         base.real_path,
         instructions=instructions,

@@ -1,0 +1,94 @@
+"""Names extensions of pi and plugins of opencode, which kaa does not execute: they are JavaScript for another agent.
+
+Sources: "Extensions" in the documentation of pi 1.5; "Plugins" and "Custom tools" of opencode 1.18, whose version 2 has
+the setting `plugins` and the folder `plugins` instead of `plugin`.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from kaa.core.messages import Json
+from kaa.llm import jsonc
+from kaa.shell.components import Place
+from kaa.shell.components.finding import Tree
+from kaa.shell.components.part_files import find_parts
+from kaa.workspace.protocol import DirEntry
+
+_ENDINGS = (".ts", ".tsx", ".mts", ".js", ".mjs", ".cjs")
+_MOST_NAMED = 5
+_MOST_FOLDERS = 50  # of extensions that are folders
+
+_FOLDERS: Final = {
+    "pi": (".pi/extensions",),
+    "opencode": tuple(f".opencode/{name}" for name in ("plugin", "plugins", "tool", "tools")),
+}
+_USER_FOLDERS: Final = {
+    "pi": ("~/.pi/agent/extensions",),
+    "opencode": tuple(f"~/.config/opencode/{name}" for name in ("plugin", "plugins", "tool", "tools")),
+}
+
+
+async def foreign_code(tree: Tree, settings: Sequence[Place], inside: str | None, home: str = "") -> tuple[str, ...]:
+    """What kaa does not execute, in a sentence for each agent and for each of its settings.
+
+    Args:
+        tree: has the files.
+        settings: files with settings of opencode.
+        inside: the directory that these must not lead out of by links, without symlinks itself; None: they may.
+        home: the user's home, to look there instead of in the project.
+    """
+    notices: list[str] = []
+    for agent, folders in (_USER_FOLDERS if home else _FOLDERS).items():
+        paths = [path.replace("~", home, 1) if home else path for path in folders]
+        code = [path for folder in paths for path in await _code_in(tree, folder)]
+        if code:
+            notices.append(f"{_names(code)}: not used, because kaa does not execute code for {agent}")
+    found = await find_parts(tree, settings, inside, _plugins, "plugins")
+    for file in found.files:
+        names = msgspec.json.decode(file.data, type=list[str])
+        notices.append(f"{file.path}: not used of it: the plugins {_names(names)}, which are code for opencode")
+    return tuple(notices)
+
+
+async def _code_in(tree: Tree, folder: str) -> list[str]:
+    """The programs directly in a folder, and in its folders those that a package begins with."""
+    entries = await _entries(tree, folder)
+    files = [f"{folder}/{one.name}" for one in entries if one.name.endswith(_ENDINGS) and one.kind != "directory"]
+    below = sorted(one.name for one in entries if one.kind == "directory" and one.name != "node_modules")
+    for name in below[:_MOST_FOLDERS]:
+        within = {one.name for one in await _entries(tree, f"{folder}/{name}")}
+        if within & {"package.json", "index.ts", "index.js"}:
+            files.append(f"{folder}/{name}")
+    return sorted(files)
+
+
+async def _entries(tree: Tree, folder: str) -> list[DirEntry]:
+    try:
+        return await tree.list(folder)
+    except OSError:
+        return []
+
+
+def _plugins(_place: Place, data: bytes) -> bytes | None:
+    """The names of the plugins in settings of opencode, as JSON. Whoever reads its agents reports a broken file."""
+    try:
+        values = jsonc.decode(data, dict[str, Json])
+    except (jsonc.JsoncError, msgspec.ValidationError, RecursionError):
+        return None
+    names = [*_named(values.get("plugin")), *_named(values.get("plugins"))]
+    return msgspec.json.encode(names) if names else None
+
+
+def _named(value: Json) -> Iterator[str]:
+    """Names in a list: a plugin with options is a list that begins with its name, or an object with one."""
+    for one in value if isinstance(value, list) else [*value] if isinstance(value, dict) else []:
+        first = one[0] if isinstance(one, list) and one else one.get("name") if isinstance(one, dict) else one
+        if isinstance(first, str):
+            yield first
+
+
+def _names(paths: Sequence[str]) -> str:
+    shown = [" ".join(path.split())[:200] for path in paths[:_MOST_NAMED]]
+    return ", ".join([*shown, *([f"{len(paths) - _MOST_NAMED} more"] if len(paths) > _MOST_NAMED else [])])
