@@ -511,8 +511,56 @@ def test_a_package_of_npm_is_unpacked_and_none_of_its_scripts_runs(
 
         facts = world.installed("some")
 
+        assert world.plugin("install", "npm:some-plugin@^2") != 0
+
     assert (facts["name"], facts["pin"]) == ("some", "some-plugin 2.0.0")
     assert not list(world.home.plugins.rglob("ran"))
+    assert "some-plugin: plugin for Claude Code from npm:some-plugin@^2, some-plugin 2.0.0" in world.out
+
+
+def test_what_is_no_package_of_npm_is_refused(world: World) -> None:
+    assert world.plugin("install", "npm:../x") != 0
+    assert "invalid package 'npm:../x': use npm:NAME" in world.err
+
+
+def test_what_keeps_a_plugin_from_working_is_shown(world: World) -> None:
+    def hook(command: str) -> dict[str, object]:
+        return {"hooks": [{"type": "command", "command": command}]}
+
+    root = "${CLAUDE_PLUGIN_ROOT}"
+    commands = ["kaa-none-a check", f'"{root}/run.sh" x', f"sh {root}/gone.sh", "A=1 sh -c 'x'", "[ -f x ] && kaa-none-c"]
+    loop = "[ -f ~/.claude/own.md ] && cat .claude/settings.json\nSTATE=.claude/loop.local.md\necho 1 > $STATE\n"
+    write(
+        world.market / "plugins" / "tools",
+        {
+            "run.sh": "#!/usr/bin/env kaa-none-b\n",
+            "loop.sh": loop,
+            "hooks/hooks.json": json.dumps({"hooks": {"PreToolUse": [hook(one) for one in commands]}}),
+            ".mcp.json": json.dumps({"mcpServers": {"db": {"command": "kaa-none-a"}}}),
+            ".lsp.json": "{}",
+        },
+    )
+    world.add()
+
+    world.plugin("install", "tools")
+
+    problems = world.out.partition("problems on this machine:\n")[2].splitlines()
+    assert problems == [
+        "    the program kaa-none-a is not installed, which the hook for PreToolUse, the MCP server tools-db need",
+        "    the program kaa-none-b is not installed, which the hook for PreToolUse needs",
+        "    the file gone.sh is not in the plugin, which the hook for PreToolUse needs",
+        "    it names .claude/loop.local.md (loop.sh): such files of a project are protected, so that hooks and commands"
+        " can read them and not write them",
+    ]
+
+
+def test_a_plugin_that_has_all_that_it_needs_has_no_problems(world: World) -> None:
+    write(world.market / "plugins" / "tools", {".mcp.json": "{}", ".lsp.json": "{}"})
+    world.add()
+
+    world.plugin("install", "tools")
+
+    assert "problems" not in world.out
 
 
 def test_the_variables_of_a_server_are_shown_and_a_changed_one_is_told(world: World) -> None:

@@ -35,8 +35,8 @@ _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _SCP = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*@[A-Za-z0-9][A-Za-z0-9.-]*:[A-Za-z0-9_~/][^\s]*")
-_PACKAGE = re.compile(r"(?:@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*")
-_VERSION = re.compile(r"[A-Za-z0-9^~<>=*][A-Za-z0-9.^~<>=*| +-]{0,63}")
+PACKAGE = re.compile(r"(?:@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*")
+VERSION = re.compile(r"[A-Za-z0-9^~<>=*][A-Za-z0-9.^~<>=*| +-]{0,63}")
 # What an entry says about itself in the list; everything else is the manifest.
 _OF_LIST = frozenset({"source", "category", "tags", "strict", "relevance", "policy"})
 
@@ -241,8 +241,8 @@ def _source(value: Json, plugin_root: Json) -> PluginSource:
             return Git(url, ref, sha)
         case "npm":
             return Npm(
-                _matching(value, "package", _PACKAGE),
-                _matching(value, "version", _VERSION) if "version" in value else "",
+                _matching(value, "package", PACKAGE),
+                _matching(value, "version", VERSION) if "version" in value else "",
                 _https(value["registry"]) if "registry" in value else "",
             )
         case "archive":

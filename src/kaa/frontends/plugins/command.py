@@ -30,6 +30,7 @@ plugins:
   ./FOLDER                          a copy of a folder
   OWNER/REPOSITORY[@REF]            of GitHub
   https://HOST/REPOSITORY.git@REF   a git repository; also ssh:// and git@HOST:PATH
+  npm:NAME, npm:NAME@VERSION        a package of npm
   wheel:NAME                        of a Python package in the project's virtual environment
 
 Installing executes nothing of the plugin. kaa uses it from the next conversation on.

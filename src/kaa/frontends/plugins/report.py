@@ -7,6 +7,7 @@ import msgspec
 
 from kaa.builtin.amounts import counted
 from kaa.builtin.columns import aligned
+from kaa.components.plugins.folder import Directory
 from kaa.components.plugins.manifest import Plugin, PluginFile
 from kaa.components.plugins.variables import PluginFolders, environment_for
 from kaa.core.messages import Json
@@ -18,6 +19,7 @@ from kaa.shell.mcp.config.reading import server_of
 from kaa.shell.mcp.config.variables import variables_in
 from kaa.shell.mcp.describing import address_warning, login_details, variables_set
 from kaa.shell.mcp.rights import permissions_of
+from kaa.shell.plugins.obstacles import obstacles
 from kaa.shell.plugins.records import InstalledPlugin
 from kaa.shell.plugins.resolution import Preparation
 from kaa.shell.plugins.store import PreparedPlugin
@@ -63,7 +65,10 @@ def preview_lines(prepared: PreparedPlugin) -> list[str]:
         )
         lines += _changes(prepared.previous.plugin, plugin)
         lines += changed_files(prepared)
-    return [*lines, *part_lines(plugin)]
+    lines += part_lines(plugin)
+    if found := obstacles(plugin, Directory(prepared.staged), os.environ):
+        lines += ["  problems on this machine:", *(f"    {one}" for one in found)]
+    return lines
 
 
 def part_lines(plugin: Plugin) -> Iterator[str]:

@@ -68,7 +68,7 @@ class Fetcher:
             case Relative(path=path):
                 return self._folder(marketplace / path)
             case Npm():
-                return self._npm(source)
+                return self.of_package(source)
             case Url(url=url):
                 raise InstallationError(f"{url} is an archive: kaa installs from folders, git repositories and npm")
             case _:
@@ -104,7 +104,12 @@ class Fetcher:
         repository.write(commit, source, tree)
         return Fetched(tree.top, commit)
 
-    def _npm(self, source: Npm) -> Fetched:
+    def of_package(self, source: Npm) -> Fetched:
+        """The plugin in a package of npm.
+
+        Raises:
+            InstallationError: it cannot be had.
+        """
         programs = host_programs(self._environ)
         if (npm := programs.find("npm")) is None:
             raise InstallationError(

@@ -2,12 +2,14 @@
 
 import re
 
-from kaa.components.plugins.marketplace import Git, GitHub, GitSubdir
+from kaa.components.plugins.marketplace import PACKAGE, VERSION, Git, GitHub, GitSubdir, Npm
 from kaa.shell.extensions.errors import InstallationError
 from kaa.shell.extensions.sources import GitSource, PathSource, parse_source
 
 _AT_GITHUB = re.compile(r"(?P<repository>[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9_][A-Za-z0-9._-]{0,99})(?P<at>@.+)?")
 _SCP = re.compile(r"(?P<host>[A-Za-z0-9_.-]+@[A-Za-z0-9.-]+):(?P<path>[^/].*)")
+NPM = "npm:"
+_NPM = re.compile(rf"{NPM}(?P<package>{PACKAGE.pattern})(?:@(?P<version>{VERSION.pattern}))?")
 _ADDRESS = re.compile(r"(?:git\+)?(?:https|ssh|file)://")
 
 
@@ -38,6 +40,17 @@ def source_in(text: str, directory: str) -> PathSource | GitSource:
             f"unknown source {text!r}: use OWNER/REPOSITORY, https://HOST/REPOSITORY.git, or a path such as ./{text}"
         )
     return found
+
+
+def npm_source(text: str) -> Npm:
+    """The package of npm that a text names: `npm:NAME`, or `npm:NAME@VERSION`.
+
+    Raises:
+        InstallationError: it names none.
+    """
+    if (found := _NPM.fullmatch(text)) is None:
+        raise InstallationError(f"invalid package {text!r}: use npm:NAME, npm:@SCOPE/NAME or npm:NAME@VERSION")
+    return Npm(found["package"], found["version"] or "")
 
 
 def repository_of(source: Git | GitSubdir | GitHub) -> GitSource:

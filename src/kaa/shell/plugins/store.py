@@ -29,7 +29,7 @@ from kaa.shell.home import Home
 from kaa.shell.plugins.fetching import Fetched, Fetcher
 from kaa.shell.plugins.records import InstalledPlugin, KnownMarketplace, PluginRecords, Records
 from kaa.shell.plugins.releases import newest_release
-from kaa.shell.plugins.sources import source_in
+from kaa.shell.plugins.sources import NPM, npm_source, source_in
 from kaa.shell.plugins.wheels import PREFIX, wheel_source
 
 _HIDDEN = ".preparing-"
@@ -144,7 +144,7 @@ class PluginStore:
         """Get a plugin and look at it. Nothing is installed yet; what is not installed is removed at the end.
 
         Args:
-            text: NAME, NAME@MARKETPLACE, `wheel:NAME`, or where it comes from; see `source_in`.
+            text: NAME, NAME@MARKETPLACE, `wheel:NAME`, `npm:NAME`, or where it comes from; see `source_in`.
             directory: that a relative path starts from.
             ranges: of versions that will do. Of a plugin in git, the newest tagged version in them is taken; if there
                 is none, what its marketplace has, whatever its version.
@@ -160,6 +160,9 @@ class PluginStore:
             if text.startswith(PREFIX):
                 wheel = wheel_source(text, directory)
                 fetched, given, name, entry = fetcher.of_wheel(wheel), str(wheel), wheel.name, None
+            elif text.startswith(NPM):
+                package = npm_source(text)
+                fetched, given, name, entry = fetcher.of_package(package), text, package.package.rpartition("/")[2], None
             elif chosen is None:
                 source = source_in(text, directory)
                 fetched, given, name, entry = fetcher.named(source), str(source), _last_of(text), None
