@@ -34,6 +34,7 @@ from kaa.ext import api
 from kaa.ext.acting import ConversationActions
 from kaa.ext.api import CompactionRequest, ExtensionAPI, PromptContext, Reply
 from kaa.ext.command_context import CommandControl
+from kaa.ext.invocation import TERMINAL_NAMES
 from kaa.ext.loader import load_extension
 from kaa.ext.questions import Chosen
 from kaa.frontends import sessions_command
@@ -338,6 +339,7 @@ def test_every_slash_command_of_the_terminal_is_documented_and_there_is_no_other
 
     assert documented == own | set(registry.commands)
     assert set(TERMINAL_COMMANDS) == own - set(registry.commands), "the other modes know what only the terminal has"
+    assert set(TERMINAL_COMMANDS) == TERMINAL_NAMES, "extensions whose command has such a name get another one"
 
 
 def test_the_keys_in_the_table_are_the_default_ones() -> None:

@@ -22,7 +22,7 @@ from kaa.core.provider import (
     ThinkingChunk,
 )
 from kaa.core.tool import ToolError, text_result
-from kaa.ext.api import CompactionRequest, Reply
+from kaa.ext.api import CommandContext, CompactionRequest, ExtensionAPI, Reply
 from kaa.ext.display import NoticeShown, StatusSection
 from kaa.ext.errors import CommandError, ExtensionError
 from kaa.ext.hooks import SessionEnd
@@ -187,6 +187,32 @@ def test_a_tool_of_another_extension_keeps_its_name(tmp_path: Path) -> None:
         assert "a tool named 'greet' is already registered by" in stage.host.reports[0]
         stage.registry.extensions.close()
         await other.host.close()
+
+    play(tmp_path, scene)
+
+
+def test_a_command_whose_name_is_taken_has_the_name_of_its_extension_before_it(tmp_path: Path) -> None:
+    async def scene(stage: Stage) -> None:
+        def other(kaa: ExtensionAPI) -> None:
+            async def plan(_arguments: str, _context: CommandContext) -> None:
+                raise CommandError("the other one")
+
+            kaa.register_command("plan", "Of another extension", plan)
+
+        stage.registry.load("first", other)
+        await stage.begin("""
+            peer = Peer()
+            peer.serve([("register/command", {"name": name}) for name in ("plan", "clear", "free")],
+                       {"command/execute": lambda params: peer.notify("showMessage", text=f"ran {params['name']}")})
+        """)
+
+        names = set(stage.registry.commands)
+        assert names == {"plan", "probe-plan", "probe-clear", "free"}
+        assert await stage.command("probe-plan") == Reply("ran plan")
+        assert [one.partition(", because")[0] for one in stage.host.reports] == [
+            "Extension probe: its command /plan is called /probe-plan",
+            "Extension probe: its command /clear is called /probe-clear",
+        ]
 
     play(tmp_path, scene)
 

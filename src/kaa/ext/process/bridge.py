@@ -12,6 +12,7 @@ from kaa.ext.context import ConversationContext
 from kaa.ext.errors import RegistrationError
 from kaa.ext.extension_api import ExtensionAPI
 from kaa.ext.hooks import CompactionRequest, CondensedText, SessionEnd, SessionStart
+from kaa.ext.invocation import TERMINAL_NAMES
 from kaa.ext.process import conversion, wire
 from kaa.ext.process.actions import Actions
 from kaa.ext.process.called import CommandCall, ProcessTool, ShortcutCall
@@ -80,6 +81,7 @@ class Bridge:
         self._providers: dict[str, ProviderOffer] = {}
         self._tools: dict[str, ToolOffer] = {}
         self._commands: dict[str, CommandOffer | ShortcutOffer] = {}
+        self._aliases: dict[str, str] = {}  # by the names of commands that are called differently in kaa
         self._sections: list[SectionOffer] = []
         self._hooked: set[type[Offer]] = set()
 
@@ -125,7 +127,7 @@ class Bridge:
         commands: dict[str, CommandOffer | ShortcutOffer] = {one.name: one for one in offers.commands}
         commands |= {self._shortcut_name(one): one for one in offers.shortcuts}
         for name in [name for name, known in self._commands.items() if commands.get(name) != known]:
-            self._kaa.unregister_command(name)
+            self._kaa.unregister_command(self._aliases.pop(name, name))
             del self._commands[name]
         providers = {one.api: one for one in offers.providers}
         for name in [name for name, known in self._providers.items() if providers.get(name) != known]:
@@ -162,8 +164,7 @@ class Bridge:
                 case ProviderOffer():
                     self._kaa.register_provider(offer.api, offer.entry, self._models.stream(offer.api))
                 case CommandOffer():
-                    handler = CommandCall(offer.name, self._supervisor, self._actions)
-                    self._kaa.register_command(offer.name, offer.description, handler, while_running=offer.immediate)
+                    self._register(offer)
                 case ShortcutOffer():
                     pressed = ShortcutCall(offer.key, self._supervisor, self._actions)
                     name, key = self._shortcut_name(offer), offer.key
@@ -173,6 +174,31 @@ class Bridge:
             self._supervisor.refuse(str(error))
             return False
         return True
+
+    def _register(self, offer: CommandOffer) -> None:
+        """Register a command, by another name if kaa or an extension has one of its name.
+
+        Raises:
+            RegistrationError: both names are invalid or taken.
+        """
+        handler = CommandCall(offer.name, self._supervisor, self._actions)
+
+        def register(name: str) -> None:
+            self._kaa.register_command(name, offer.description, handler, while_running=offer.immediate)
+
+        alias = f"{self._name}-{offer.name}"
+        try:
+            if offer.name in TERMINAL_NAMES:
+                raise RegistrationError(f"the terminal has a command named {offer.name!r}: choose another name")
+            register(offer.name)
+        except RegistrationError as error:
+            try:
+                register(alias)
+            except RegistrationError:
+                raise error from None
+            self._aliases[offer.name] = alias
+            reason = str(error).partition(": choose another name")[0]
+            self._supervisor.report(f"its command /{offer.name} is called /{alias}, because {reason}")
 
     def _shortcut_name(self, offer: ShortcutOffer) -> str:
         """The slash command of a shortcut, for frontends without keys."""
