@@ -99,6 +99,38 @@ def test_an_agent_is_chosen_and_left_again(kaa: Kaa, tmp_path: Path) -> None:
     assert listed(kaa)["theirs"] != ""
 
 
+def test_deny_rules_of_claude_are_taken_over_and_other_settings_named(kaa: Kaa, tmp_path: Path) -> None:
+    kaa.settings(approvals={"deny": ["bash: git push"], "policy": "ask"})
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude" / "settings.json").write_text(
+        json.dumps(
+            {
+                "model": "opus",
+                "statusLine": {"type": "command", "command": "x"},
+                "permissions": {"deny": ["Bash(git push:*)", "Read(./.env)", "Task(Explore)"], "allow": ["Bash(ls)"]},
+            }
+        )
+    )
+
+    before = kaa.run("import")
+    done = kaa.run("import", "claude")
+
+    assert "`kaa import claude` adds to `approvals.deny`: read: .env\n" in before.err
+    assert json.loads((kaa.home / "settings.json").read_text())["approvals"] == {
+        "deny": ["bash: git push", "read: .env"],
+        "policy": "ask",
+    }
+    for line in (
+        "Added to `approvals.deny`, because Claude Code forbids it: read: .env",
+        "~/.claude/settings.json: no rule of kaa forbids Task(Explore)",
+        "~/.claude/settings.json: `permissions.allow` (1 entry) is not used",
+        "~/.claude/settings.json: `model` (opus) is not used",
+        "~/.claude/settings.json: `statusLine` is not used",
+    ):
+        assert line in done.out
+    assert "adds to" not in kaa.run("import").err
+
+
 def test_definitions_of_agents_are_listed(kaa: Kaa, tmp_path: Path) -> None:
     text = "---\nname: {name}\ndescription: Reviews.\ntools: {tools}\n---\nReview it.\n"
     for folder, name, tools in (

@@ -14,7 +14,22 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.-]*")
 _INVOCATION = re.compile(rf"/({_NAME.pattern})(?:\s+(.*))?\Z", re.DOTALL)
 
 TERMINAL_NAMES = frozenset(
-    "branch changelog clear copy detach exit fullscreen hotkeys login logout quit redraw theme transcript".split()
+    [
+        "branch",
+        "changelog",
+        "clear",
+        "copy",
+        "detach",
+        "exit",
+        "fullscreen",
+        "hotkeys",
+        "login",
+        "logout",
+        "quit",
+        "redraw",
+        "theme",
+        "transcript",
+    ]
 )
 """The names of commands that only the interactive terminal has; there they go before one of an extension."""
 

@@ -8,10 +8,12 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from kaa.builtin.amounts import counted
+from kaa.core.messages import Json
 from kaa.frontends.delivery import deliver, while_delivered
 from kaa.frontends.exit_codes import ExitCode
 from kaa.frontends.json_text import json_line
 from kaa.shell.components import FOREIGN_AGENTS
+from kaa.shell.components.claude_settings import FILE, claude_settings
 from kaa.shell.components.overview import Overview, overview
 from kaa.shell.components.reading import Component
 from kaa.shell.home import Home
@@ -69,17 +71,27 @@ def _choose(home: Home, agents: Sequence[str], *, stop: bool) -> None:
     Raises:
         SettingsError: the settings cannot be read or written.
     """
-    before = load_user_settings(home.settings).use_files_of
+    settings = load_user_settings(home.settings)
+    before = settings.use_files_of
     kept = set(before) - set(agents) if stop else set(before) | set(agents)
     chosen = [name for name in FOREIGN_AGENTS if name in kept]
-    SettingsFile(home.settings).set({"useFilesOf": list(chosen)})
+    changes: dict[str, Json] = {"useFilesOf": list(chosen)}
+    lines: list[str] = []
+    if "claude" in agents and not stop:
+        theirs = claude_settings()
+        lines += theirs.unused
+        if denied := [rule for rule in theirs.denied if rule not in settings.approvals.deny]:
+            changes["approvals"] = {"deny": [*settings.approvals.deny, *denied]}
+            lines.append(f"Added to `approvals.deny`, because Claude Code forbids it: {', '.join(denied)}")
+    SettingsFile(home.settings).set(changes)
     own = "kaa uses its own files only from the next session on."
     told = f"kaa uses the files of {', '.join(chosen)} from the next session on." if chosen else own
     deliver(sys.stdout, sanitize(f"{told} `useFilesOf` in {home.settings} says so.\n"))
+    deliver(sys.stdout, "".join(f"{one_line(line)}\n" for line in lines))
 
 
 def _show(found: Overview, home: Home, *, as_json: bool) -> None:
-    for notice in found.notices:
+    for notice in (*found.notices, *_of_claude(home)):
         deliver(sys.stderr, sanitize(f"{notice}\n"))
     if as_json:
         deliver(sys.stdout, "".join(json_line(_record(one)) for one in found.components))
@@ -97,6 +109,15 @@ def _show(found: Overview, home: Home, *, as_json: bool) -> None:
             deliver(sys.stdout, f"{title}: {counted(len(of_it), 'file')}, {used} used\n")
         for one in of_it:
             deliver(sys.stdout, "".join(f"  {one_line(line)}\n" for line in _lines(one)))
+
+
+def _of_claude(home: Home) -> Iterator[str]:
+    """What the settings of Claude Code say that kaa does not use, or not yet."""
+    theirs = claude_settings()
+    yield from theirs.unused
+    known = load_user_settings(home.settings).approvals.deny
+    if denied := [rule for rule in theirs.denied if rule not in known]:
+        yield f"{FILE}: `kaa import claude` adds to `approvals.deny`: {', '.join(denied)}"
 
 
 def _lines(one: Component) -> Iterator[str]:

@@ -29,7 +29,7 @@ def test_timeouts_have_the_unit_of_their_dialect() -> None:
 
 @pytest.mark.parametrize(("value", "blocks"), [("block", True), ("continue", False), ("stop", False), (None, False)])
 def test_failures_block_where_the_hook_says_so(value: str | None, blocks: bool) -> None:
-    tool = {"type": "mcp_tool", "server": "s", "tool": "t", "onFailure": value}
+    tool: dict[str, Any] = {"type": "mcp_tool", "server": "s", "tool": "t", "onFailure": value}
 
     assert one("PreToolUse", onFailure=value).blocks_on_failure is blocks
     assert one("PreToolUse", **tool).blocks_on_failure is (blocks or value == "stop")

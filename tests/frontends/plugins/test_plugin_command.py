@@ -528,7 +528,13 @@ def test_what_keeps_a_plugin_from_working_is_shown(world: World) -> None:
         return {"hooks": [{"type": "command", "command": command}]}
 
     root = "${CLAUDE_PLUGIN_ROOT}"
-    commands = ["kaa-none-a check", f'"{root}/run.sh" x', f"sh {root}/gone.sh", "A=1 sh -c 'x'", "[ -f x ] && kaa-none-c"]
+    commands = [
+        "kaa-none-a check",
+        f'"{root}/run.sh" x',
+        f"sh {root}/gone.sh",
+        "A=1 sh -c 'x'",
+        "[ -f x ] && kaa-none-c",
+    ]
     loop = "[ -f ~/.claude/own.md ] && cat .claude/settings.json\nSTATE=.claude/loop.local.md\necho 1 > $STATE\n"
     write(
         world.market / "plugins" / "tools",
@@ -549,8 +555,8 @@ def test_what_keeps_a_plugin_from_working_is_shown(world: World) -> None:
         "    the program kaa-none-a is not installed, which the hook for PreToolUse, the MCP server tools-db need",
         "    the program kaa-none-b is not installed, which the hook for PreToolUse needs",
         "    the file gone.sh is not in the plugin, which the hook for PreToolUse needs",
-        "    it names .claude/loop.local.md (loop.sh): such files of a project are protected, so that hooks and commands"
-        " can read them and not write them",
+        "    it names .claude/loop.local.md (loop.sh): such files of a project are protected, so that hooks and"
+        " commands can read them and not write them",
     ]
 
 

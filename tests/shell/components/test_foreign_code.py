@@ -26,7 +26,7 @@ def notices(home: Path, **files: str) -> list[str]:
     ],
 )
 def test_loose_code_is_named(tmp_path: Path, path: str) -> None:
-    agent = path.split("/")[0][1:]
+    agent = path.split("/", maxsplit=1)[0][1:]
 
     assert notices(tmp_path, **{path: "x", "package.json": "{}"}) == [
         f"{path}: not used, because kaa does not execute code for {agent}"
@@ -56,7 +56,9 @@ def test_libraries_beside_plugins_are_not_named(tmp_path: Path) -> None:
 def test_plugins_in_settings_of_both_versions_are_named(tmp_path: Path, settings: str) -> None:
     [notice] = notices(tmp_path, **{"opencode.jsonc": settings})
 
-    assert notice == "opencode.jsonc: not used of it: the plugins opencode-notify, ./mine.ts, which are code for opencode"
+    assert (
+        notice == "opencode.jsonc: not used of it: the plugins opencode-notify, ./mine.ts, which are code for opencode"
+    )
 
 
 def test_settings_that_cannot_be_read_are_reported_once(tmp_path: Path) -> None:

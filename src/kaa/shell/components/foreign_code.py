@@ -14,6 +14,7 @@ from kaa.llm import jsonc
 from kaa.shell.components import Place
 from kaa.shell.components.finding import Tree
 from kaa.shell.components.part_files import find_parts
+from kaa.shell.home import expanded
 from kaa.workspace.protocol import DirEntry
 
 _ENDINGS = (".ts", ".tsx", ".mts", ".js", ".mjs", ".cjs")
@@ -30,19 +31,20 @@ _USER_FOLDERS: Final = {
 }
 
 
-async def foreign_code(tree: Tree, settings: Sequence[Place], inside: str | None, home: str = "") -> tuple[str, ...]:
+async def foreign_code(
+    tree: Tree, settings: Sequence[Place], inside: str | None, *, of_user: bool = False
+) -> tuple[str, ...]:
     """What kaa does not execute, in a sentence for each agent and for each of its settings.
 
     Args:
         tree: has the files.
         settings: files with settings of opencode.
         inside: the directory that these must not lead out of by links, without symlinks itself; None: they may.
-        home: the user's home, to look there instead of in the project.
+        of_user: look in the user's home instead of in the project.
     """
     notices: list[str] = []
-    for agent, folders in (_USER_FOLDERS if home else _FOLDERS).items():
-        paths = [path.replace("~", home, 1) if home else path for path in folders]
-        code = [path for folder in paths for path in await _code_in(tree, folder)]
+    for agent, folders in (_USER_FOLDERS if of_user else _FOLDERS).items():
+        code = [path for folder in folders for path in await _code_in(tree, str(expanded(folder)))]
         if code:
             notices.append(f"{_names(code)}: not used, because kaa does not execute code for {agent}")
     found = await find_parts(tree, settings, inside, _plugins, "plugins")

@@ -1,6 +1,5 @@
 """Everything that was found for a project, of all agents, used or not: for `kaa import`."""
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -63,7 +62,7 @@ async def overview(directory: str, home: Home, environ: Mapping[str, str]) -> Ov
     hooks = await find_hooks(UserTree(), user_hook_places(home.path, FOREIGN_AGENTS), None)
     language_servers = await find_lsp(UserTree(), user_lsp_places(FOREIGN_AGENTS), None)
     agents = await find_agent_settings(UserTree(), user_agent_settings(FOREIGN_AGENTS), None)
-    code = await foreign_code(UserTree(), user_agent_settings(FOREIGN_AGENTS), None, os.path.expanduser("~"))
+    code = await foreign_code(UserTree(), user_agent_settings(FOREIGN_AGENTS), None, of_user=True)
     candidates = _of_project(project, home)
     for file in (*own.files, *agents.files, *hooks.files, *language_servers.files):
         agent = file.place.agent

@@ -15,10 +15,10 @@ from kaa.shell.plugins.use import language_servers_of, plugin_hooks, servers_of
 _ROOT = "/plugin"  # stands for the root of the plugin
 _FOLDERS = PluginFolders(_ROOT, "/data", "/project")
 _IN_SHELL = re.compile(r"\$\{?(?:CLAUDE_PLUGIN_ROOT|PLUGIN_ROOT|extensionPath)\}?/")
-_BUILTINS = frozenset(
-    ". : [ [[ { ( ! cd case command echo eval exec exit export false for function if printf read return set source test"
-    " trap true umask unset until while".split()
-)
+# Words of a shell that are no programs.
+_BUILTINS = frozenset((".", ":", "[", "[[", "{", "(", "!", "cd", "case", "command", "echo", "eval", "exec", "exit"))
+_BUILTINS |= {"export", "false", "for", "function", "if", "printf", "read", "return", "set", "source", "test", "trap"}
+_BUILTINS |= {"true", "umask", "unset", "until", "while"}
 _SEARCHED = (".sh", ".bash", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl")
 _MOST_BYTES = 256 * 1024  # of a file that is searched
 _MOST_FILES = 500

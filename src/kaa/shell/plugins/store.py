@@ -162,7 +162,12 @@ class PluginStore:
                 fetched, given, name, entry = fetcher.of_wheel(wheel), str(wheel), wheel.name, None
             elif text.startswith(NPM):
                 package = npm_source(text)
-                fetched, given, name, entry = fetcher.of_package(package), text, package.package.rpartition("/")[2], None
+                fetched, given, name, entry = (
+                    fetcher.of_package(package),
+                    text,
+                    package.package.rpartition("/")[2],
+                    None,
+                )
             elif chosen is None:
                 source = source_in(text, directory)
                 fetched, given, name, entry = fetcher.named(source), str(source), _last_of(text), None

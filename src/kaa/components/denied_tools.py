@@ -1,0 +1,68 @@
+"""What `permissions.deny` of Claude Code forbids, as deny rules of kaa's approvals. A rule may forbid more, never less.
+
+Source: "Permissions" in the documentation of Claude Code's settings, November 2026. `Bash(curl:*)` is for commands that
+begin with this word; a path begins at the directory, `~/` at the home and `//` at the root.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kaa.components.tool_names import ToolPattern, own_patterns
+
+# Words that bash and kaa's rules understand alike, and what may follow them.
+_COMMAND = re.compile(r"([A-Za-z0-9_./@%+=,-]+(?: [A-Za-z0-9_./@%+=,:-]+?)*?)(?::\*| \*|\*)?")
+_PATH = re.compile(r"(~/|//|\./)?([A-Za-z0-9_.*][A-Za-z0-9_.*/-]*)")
+_DOMAIN = re.compile(r"domain:((?:\*\.)?[A-Za-z0-9.-]+)")
+_READING = frozenset({"read", "find", "grep", "ls"})
+_WRITING = frozenset({"write", "edit"})
+_MOST = 500
+
+
+class Denials(NamedTuple):
+    """What is forbidden. `rules`: deny rules, as `kaa.shell.approvals.rules` reads them; `left`: what none can say."""
+
+    rules: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+
+def denials_in(denied: Sequence[str]) -> Denials:
+    """The rules for a list of patterns."""
+    rules: dict[str, None] = {}
+    left: list[str] = []
+    for text in denied[:_MOST]:
+        found = [_rule(pattern) for pattern in own_patterns(text, "claude")]
+        if not found or None in found:
+            left.append(text)
+        else:
+            rules |= dict.fromkeys(filter(None, found))
+    return Denials(tuple(rules), (*left, *denied[_MOST:]))
+
+
+def _rule(pattern: ToolPattern) -> str | None:
+    tool, argument = pattern.tool, pattern.argument
+    if tool in _READING or tool in _WRITING:
+        subject = "read" if tool in _READING else "write"
+        if argument:
+            path = _path(argument)
+            return None if path is None else f"{subject}: {path}"
+        return tool if tool in _READING else subject
+    if not argument:
+        return None if tool == "*" else tool
+    if tool == "bash" and (command := _COMMAND.fullmatch(argument)):
+        return f"bash: {command[1]}"
+    if tool == "web_fetch" and (host := _DOMAIN.fullmatch(argument)):
+        return f"host: {host[1]}"
+    return None
+
+
+def _path(text: str) -> str | None:
+    """The glob for a path; None where `/` is relative to a file of settings, or the text is no plain glob."""
+    found = _PATH.fullmatch(text)
+    if found is None or ".." in text.split("/"):
+        return None
+    if found[1] == "//":
+        return f"/{found[2]}"
+    if found[1] == "~/":
+        return text
+    return found[2] if found[1] or "/" in found[2] else f"**/{found[2]}"

@@ -1,0 +1,41 @@
+"""What Claude Code's settings forbid, as kaa's rules: never less, and what no rule can say is named."""
+
+import pytest
+
+from kaa.components.denied_tools import denials_in
+from kaa.shell.approvals.rules import parse_rule
+
+
+@pytest.mark.parametrize(
+    ("denied", "rule"),
+    [
+        ("Bash(curl:*)", "bash: curl"),
+        ("Bash(git push *)", "bash: git push"),
+        ("Bash(git push:*)", "bash: git push"),
+        ("Bash(npm run a:b)", "bash: npm run a:b"),
+        ("Bash(rm -rf)", "bash: rm -rf"),
+        ("Bash", "bash"),
+        ("Read(./.env)", "read: .env"),
+        ("Read(.env)", "read: **/.env"),
+        ("Read(./secrets/**)", "read: secrets/**"),
+        ("Read(~/.aws/**)", "read: ~/.aws/**"),
+        ("Read(//etc/passwd)", "read: /etc/passwd"),
+        ("Edit(src/gen/**)", "write: src/gen/**"),
+        ("Write", "write"),
+        ("WebFetch", "web_fetch"),
+        ("WebFetch(domain:example.com)", "host: example.com"),
+        ("mcp__github", "mcp__github__*"),
+        ("mcp__github__push", "mcp__github__push"),
+    ],
+)
+def test_a_pattern_becomes_a_rule(denied: str, rule: str) -> None:
+    assert denials_in([denied]) == ((rule,), ())
+    assert parse_rule(rule, deny=True).text == rule
+
+
+@pytest.mark.parametrize(
+    "denied",
+    ["WebSearch", "Read(/secrets)", "Read(../x)", "Bash(a && b)", "Bash($X)", "Task(Explore)", "*", "Read({a,b})"],
+)
+def test_what_no_rule_can_say_is_left(denied: str) -> None:
+    assert denials_in([denied]) == ((), (denied,))
