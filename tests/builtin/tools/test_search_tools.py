@@ -1,5 +1,7 @@
 """grep, find and ls: what they show, and what they say of what they do not."""
 
+import pytest
+
 from kaa.core.messages import Json
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.protocol import FindResult, SearchQuery, SearchResult
@@ -103,6 +105,22 @@ def test_searches_that_were_stopped_say_so() -> None:
 def test_find_gives_paths_that_read_understands() -> None:
     assert call("find", pattern="*.py").splitlines() == [".hidden/c.py", "src/a.py", "src/deep/b.py"]
     assert call("find", pattern="*.py", path="src/deep") == "src/deep/b.py"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "found"),
+    [
+        ("src/*.py", ".", "src/a.py"),
+        ("./src/**", ".", "src/a.py\nsrc/deep/b.py"),
+        ("deep/*.py", "src", "src/deep/b.py"),
+        ("**/b.py", ".", "src/deep/b.py"),
+        ("deep/*.py", ".", "src/deep/b.py\n\n[nothing matches from . on: these match further down]"),
+    ],
+)
+def test_a_pattern_with_a_slash_begins_at_the_searched_directory(pattern: str, path: str, found: str) -> None:
+    tools = Toolbox(MemoryWorkspace({"src/a.py": b"", "src/deep/b.py": b"", "other/src/c.py": b""}))
+
+    assert run(tools.text("find", pattern=pattern, path=path)) == found
 
 
 def test_find_says_when_there_is_more_or_nothing() -> None:

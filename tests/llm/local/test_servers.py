@@ -106,6 +106,23 @@ def test_llamacpp_is_found_by_its_port(tmp_path: Path) -> None:
     ]
 
 
+def _llamacpp_at(*ports: int) -> dict[str, Json]:
+    return {name.replace("8092", str(port)): answer for name, answer in _LLAMA_CPP.items() for port in ports}
+
+
+@pytest.mark.parametrize("port", [9931, 8080])
+def test_llamacpp_is_found_by_its_name_on_the_ports_of_new_and_old_versions(tmp_path: Path, port: int) -> None:
+    resolved, _ = _find(tmp_path, ModelChoice("llamacpp"), _llamacpp_at(port))
+
+    assert (resolved.model.provider, resolved.endpoint.base_url) == ("llamacpp", f"http://127.0.0.1:{port}/v1")
+
+
+def test_of_two_servers_of_llamacpp_the_old_one_goes_by_its_port(tmp_path: Path) -> None:
+    found = asyncio.run(look_for_servers(ModelRegistry(tmp_path, {}), _Machine(_llamacpp_at(9931, 8080))))
+
+    assert found == ("llamacpp/model.gguf", "local:8080/model.gguf")
+
+
 def test_what_runs_here_is_free(tmp_path: Path) -> None:
     cost = _find(tmp_path, ModelChoice(":8092"), _LLAMA_CPP)[0].model.cost
 
@@ -221,7 +238,7 @@ def test_strangers_on_the_usual_ports_are_asked_one_harmless_question(tmp_path: 
     machine = _Machine({"http://127.0.0.1:8000/v1/models": b"<html>a web server</html>"})
 
     assert asyncio.run(look_for_servers(ModelRegistry(tmp_path, {}), machine)) == ()
-    assert sorted(machine.asked) == [f"http://127.0.0.1:{port}/v1/models" for port in (11434, 1234, 8000, 8080)]
+    assert sorted(machine.asked) == [f"http://127.0.0.1:{port}/v1/models" for port in (11434, 1234, 8000, 8080, 9931)]
 
 
 @pytest.mark.parametrize(("wanted", "ports"), [("none", []), ("", []), ("vllm,lmstudio,hal", [1234, 8000])])

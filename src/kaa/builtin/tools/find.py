@@ -34,13 +34,18 @@ async def _find_call(arguments: FindArguments, context: ToolContext) -> ToolResu
     workspace = context.workspace
     path = (await existing(workspace, arguments.path)).path
     limit = min(max(arguments.limit, 1), _MAX_LIMIT)
+    pattern = _from_path(arguments.pattern)
+    notes = []
     try:
-        result = await workspace.find(arguments.pattern, path, limit)
+        result = await workspace.find(pattern, path, limit)
+        if not result.paths and pattern != arguments.pattern:
+            result = await workspace.find(arguments.pattern, path, limit)
+            if result.paths:
+                notes.append(f"nothing matches from {path} on: these match further down")
     except SearchError as error:
         raise ToolError(f"{error} Correct the pattern.") from error
     except OSError as error:
         raise await explained(workspace, path, error) from error
-    notes = []
     if result.limit_reached:
         notes.append(f"stopped at {limit} files: refine the pattern or set limit={limit * 2}")
     if result.timed_out:
@@ -49,3 +54,9 @@ async def _find_call(arguments: FindArguments, context: ToolContext) -> ToolResu
         return text_result("\n\n".join(["No files found", *(f"[{note}]" for note in notes)]))
     prefix = "" if path in (".", "./") else path
     return listing_result([posixpath.join(prefix, found) for found in result.paths], notes)
+
+
+def _from_path(pattern: str) -> str:
+    """A pattern with a `/` begins at the searched directory, as in pi 1.6 and Claude Code."""
+    relative = pattern.removeprefix("./")
+    return f"/{relative}" if "/" in relative and not relative.startswith(("/", "**/")) else pattern

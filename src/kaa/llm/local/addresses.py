@@ -11,7 +11,9 @@ from urllib.parse import urlsplit
 
 # The ports on which they listen unless told otherwise: docs.ollama.com/faq, lmstudio.ai/docs/developer,
 # llama.cpp's tools/server/README.md, docs.vllm.ai/en/stable/serving.
-USUAL_PORTS: Final = {"ollama": 11434, "lmstudio": 1234, "llamacpp": 8080, "vllm": 8000}
+USUAL_PORTS: Final = {"ollama": 11434, "lmstudio": 1234, "llamacpp": 9931, "vllm": 8000}
+# Where older versions listen: llama-server until November 2026.
+_FORMER_PORTS: Final = {"llamacpp": 8080}
 
 _LOOPBACK: Final = "127.0.0.1"
 _PORT = re.compile(r"(?:local)?:([0-9]{1,5})(?:/(.*))?", re.DOTALL)
@@ -27,10 +29,12 @@ class Address(NamedTuple):
 
     Attributes:
         root: such as `http://127.0.0.1:1234`, without a path.
+        former: where an older version of the server is, if nobody is at `root`; empty for nowhere.
     """
 
     root: str
     model: str = ""
+    former: str = ""
 
 
 def root_of(name: str, environ: Mapping[str, str]) -> str:
@@ -38,6 +42,16 @@ def root_of(name: str, environ: Mapping[str, str]) -> str:
     if name == "ollama" and (host := environ.get("OLLAMA_HOST", "").strip()):
         return _ollama_root(host)
     return f"http://{_LOOPBACK}:{USUAL_PORTS[name]}"
+
+
+def roots_of(name: str, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Where the server of this usual name may be, the likeliest place first."""
+    former = _former_root(name)
+    return (root_of(name, environ), former) if former else (root_of(name, environ),)
+
+
+def _former_root(name: str) -> str:
+    return f"http://{_LOOPBACK}:{_FORMER_PORTS[name]}" if name in _FORMER_PORTS else ""
 
 
 def address_in(query: str, environ: Mapping[str, str]) -> Address | None:
@@ -51,21 +65,24 @@ def address_in(query: str, environ: Mapping[str, str]) -> Address | None:
     if query.startswith(("http://", "https://")):
         return _of_url(query)
     name, _, model = query.partition("/")
-    return Address(root_of(name, environ), model) if name in USUAL_PORTS else None
+    return Address(root_of(name, environ), model, _former_root(name)) if name in USUAL_PORTS else None
 
 
 def address_of_provider(provider: str, model: str, environ: Mapping[str, str]) -> Address | None:
     """The address that the name of a provider stands for, as sessions and settings keep it; None if for none."""
     if provider in USUAL_PORTS:
-        return Address(root_of(provider, environ), model)
+        return Address(root_of(provider, environ), model, _former_root(provider))
     match = _PORT.fullmatch(provider)
     return Address(_on_this_machine(match.group(1)), model) if match and not match.group(2) else None
 
 
 def name_for(root: str, kind: str, environ: Mapping[str, str]) -> str:
     """What the server goes by, as a provider."""
-    if kind in USUAL_PORTS and root == root_of(kind, environ):
-        return kind
+    return kind if kind in USUAL_PORTS and root in roots_of(kind, environ) else name_by_port(root)
+
+
+def name_by_port(root: str) -> str:
+    """What a server goes by whose usual name means another one."""
     parts = urlsplit(root)
     return f"local:{parts.port}" if parts.hostname == _LOOPBACK else parts.netloc
 

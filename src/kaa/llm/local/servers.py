@@ -13,7 +13,7 @@ import msgspec
 
 from kaa.core.messages import Json
 from kaa.llm.http.transport import HttpRequest, Transport
-from kaa.llm.local.addresses import USUAL_PORTS, name_for, root_of
+from kaa.llm.local.addresses import USUAL_PORTS, name_by_port, name_for, roots_of
 from kaa.llm.local.questions import JSON_HEADERS, ask, get
 
 # On this machine an answer takes milliseconds; whoever hangs is not waited for.
@@ -104,9 +104,15 @@ async def look_around(
         skip: names that mean something else to the user.
     """
     wanted = environ.get("KAA_LOCAL_SERVERS", ",".join(USUAL_PORTS)).split(",")
-    roots = {root_of(name, environ): None for name in USUAL_PORTS if name in wanted and name not in skip}
+    names = [name for name in USUAL_PORTS if name in wanted and name not in skip]
+    roots = dict.fromkeys(root for name in names for root in roots_of(name, environ))
     found = await asyncio.gather(*(ask_server_at(root, transport, environ, _PROBE_SECONDS) for root in roots))
-    return tuple(server for server in found if server is not None and server.models and server.name not in skip)
+    servers: dict[str, LocalServer] = {}
+    for server in found:
+        if server is not None and server.models and server.name not in skip:
+            name = name_by_port(server.root) if server.name in servers else server.name
+            servers[name] = msgspec.structs.replace(server, name=name)
+    return tuple(servers.values())
 
 
 async def _identified(root: str, transport: Transport, environ: Mapping[str, str]) -> LocalServer | None:

@@ -83,7 +83,9 @@ async def find_local_model(
     from kaa.llm.models.local_providers import described
 
     server = await ask_server_at(address.root, transport, registry.environ)
-    host = address.root.partition("://")[2]
+    if server is None and address.former:
+        server = await ask_server_at(address.former, transport, registry.environ)
+    host = (address.root if server is None else server.root).partition("://")[2]
     if server is None:
         raise registry.no_model(f"no model server answers at {host}: start it, or check the port")
     if not server.models:
