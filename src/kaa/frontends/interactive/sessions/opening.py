@@ -1,5 +1,6 @@
 """Going to a session that was chosen, and to a place in it."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -109,9 +110,9 @@ class SessionOpening:
         dialog = self._ui.lists.ask(title, squeezed(str(error)), choices)
 
     def _ask_where(self, session: SessionSummary, here: Here, arrived: Callable[[], None]) -> None:
-        said = (
-            f"The session is about {short_path(session.cwd)}, and kaa works in {short_path(here.directory)}. "
-            "To work there, start kaa in that directory."
+        is_gone = not os.path.isdir(session.cwd)
+        said = f"The session is about {short_path(session.cwd)}, and kaa works in {short_path(here.directory)}. " + (
+            "That directory does not exist any more." if is_gone else "To work there, start kaa in that directory."
         )
 
         def go(choice: SessionChoice) -> None:
@@ -123,4 +124,5 @@ class SessionOpening:
             DialogChoice("f", "Continue here with a copy", lambda: go(ForkSession(path))),
             DialogChoice("o", "Continue it here", lambda: go(ResumeSession(path))),
         ]
-        dialog = self._ui.lists.ask("A session of another directory", said, choices)
+        title = "The directory of the session is gone" if is_gone else "A session of another directory"
+        dialog = self._ui.lists.ask(title, said, choices)
