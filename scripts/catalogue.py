@@ -1,8 +1,8 @@
 """Writes kaa's catalogue of models from that of `@earendil-works/pi-ai` (MIT), an npm package.
 
     python scripts/catalogue.py                       the pinned version, fetched with `npm pack`
-    python scripts/catalogue.py --version 1.6.0       another one; then pin it below and read the difference
-    python scripts/catalogue.py pi-ai-1.5.2.tgz       a package that is here already
+    python scripts/catalogue.py --version 1.7.0       another one; then pin it below and read the difference
+    python scripts/catalogue.py pi-ai-1.6.0.tgz       a package that is here already
 
 Afterwards run tests/llm/catalogue: what the figures must be like, and where a second source of prices differs.
 """
@@ -29,7 +29,7 @@ from kaa.llm.catalogue import CatalogueEntry, CatalogueFile
 from kaa.llm.models.provider_table import BUILTINS, Builtin
 
 PACKAGE = "@earendil-works/pi-ai"
-VERSION = "1.5.2"
+VERSION = "1.6.0"
 _DATA = Path(__file__).resolve().parents[1] / "src/kaa/llm/catalogue/data"
 _INSIDE = re.compile(r"package/dist/providers/data/([a-z0-9-]+)\.json")
 _LARGEST_FILE = 8 * 1024 * 1024
@@ -72,12 +72,12 @@ _NOT_SERVED = re.compile(
     r"|[:-]batch$"
 )
 
-# The model that pi takes of each provider when none is asked for (its table of 1.5.2).
+# The model that pi takes of each provider when none is asked for (its table of 1.6.0).
 _PREFERRED = {
     "amazon-bedrock": "us.anthropic.claude-opus-5-5",
     "ant-ling": "Ring-2.6-1T",
     "anthropic": "claude-opus-5-5",
-    "azure": "gpt-6.1-sol",
+    "azure": "gpt-6.2-sol",
     "baseten": "zai-org/GLM-5.3",
     "cerebras": "gpt-oss-120b",
     "cloudflare-ai-gateway": "workers-ai/@cf/moonshotai/kimi-k2.7-code",
@@ -96,7 +96,7 @@ _PREFERRED = {
     "moonshotai": "kimi-k2.7-code",
     "moonshotai-cn": "kimi-k2.7-code",
     "nvidia": "nvidia/nemotron-3.5-super-vl-120b-a12b",
-    "openai": "gpt-6.1-sol",
+    "openai": "gpt-6.2-sol",
     "opencode": "kimi-k2.7-code",
     "opencode-go": "kimi-k3.1-pro",
     "openrouter": "moonshotai/kimi-k2.7-code",
@@ -326,7 +326,10 @@ def _entry(model: SourceModel, api: str, shared: Mapping[str, Json]) -> Catalogu
 def _price(model: SourceModel) -> ModelRates | None:
     """The price. Zeros are what pi has for prices it does not know, too: they count only where the name says so."""
     says_so = re.search(r"\bfree\b", f"{model.id} {model.name}", re.IGNORECASE)
-    return None if model.cost.is_free and not says_so else model.cost
+    if model.cost.is_free and not says_so:
+        return None
+    # OpenRouter lists the cheapest host of each price: that of the cache may be of another host.
+    return msgspec.structs.replace(model.cost, cache_read=min(model.cost.cache_read, model.cost.input))
 
 
 def _lines(file: CatalogueFile) -> bytes:

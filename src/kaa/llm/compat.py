@@ -171,6 +171,8 @@ _BY_HOST: tuple[tuple[str, dict[str, Json]], ...] = (
     ("together.xyz", {"thinkingFormat": "together", "supportsReasoningEffort": False}),
     ("together.ai", {"thinkingFormat": "together", "supportsReasoningEffort": False}),
     ("aliyuncs.com", {"thinkingFormat": "qwen", "supportsReasoningEffort": False}),
+    ("qwencloudapi.com", {"thinkingFormat": "qwen", "supportsReasoningEffort": False}),
+    ("qianwenaiapi.com", {"thinkingFormat": "qwen", "supportsReasoningEffort": False}),
     ("api.ant-ling.com", {"thinkingFormat": "ant-ling", "supportsReasoningEffort": False}),
     ("integrate.api.nvidia.com", {"supportsReasoningEffort": False}),
     ("gateway.ai.cloudflare.com", {"sendSessionAffinityHeaders": True}),

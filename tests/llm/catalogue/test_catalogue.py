@@ -90,7 +90,7 @@ def test_the_first_model_is_the_one_that_pi_takes() -> None:
 
     assert first == {
         "anthropic": "claude-opus-5-5",
-        "openai": "gpt-6.1-sol",
+        "openai": "gpt-6.2-sol",
         "google": "gemini-4-argon",
         "groq": "openai/gpt-oss-120b",
     }

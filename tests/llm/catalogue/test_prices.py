@@ -44,10 +44,10 @@ _TOLERANCE = 0.001  # prices are rounded in different places
 
 _MOVED = "an alias: the two sources were made when it meant different models"
 _CACHE = "theirs has no price for what is read from Mistral's cache"
-_REGIONAL = "Bedrock asks a tenth more within a region than for its global endpoints; ours has the global price"
 _GOVERNMENT = "theirs has no prices of their own for the regions of the government"
 _KNOWN_DIFFERENCES = {
     "azure/deepseek-v4-pro": "theirs takes DeepSeek's own price; Azure asks another one",
+    "fireworks/accounts/fireworks/routers/deepseek-v4p1-flash-1017-ultrafast": "theirs is from before it was halved",
     "google/gemini-flash-latest": _MOVED,
     "google/gemini-flash-lite-latest": _MOVED,
     "mistral/mistral-large-latest": _MOVED,
@@ -56,18 +56,6 @@ _KNOWN_DIFFERENCES = {
     "mistral/mistral-small-2506": _CACHE,
     "mistral/open-mistral-nemo": _CACHE,
     "mistral/pixtral-12b": _CACHE,
-    "amazon-bedrock/anthropic.claude-fable-5": _REGIONAL,
-    "amazon-bedrock/anthropic.claude-fable-5-1": _REGIONAL,
-    "amazon-bedrock/anthropic.claude-fable-5-2": _REGIONAL,
-    "amazon-bedrock/anthropic.claude-haiku-4-5-20251001-v1:0": _REGIONAL,
-    "amazon-bedrock/anthropic.claude-haiku-5-5": _REGIONAL,
-    "amazon-bedrock/anthropic.claude-opus-4-5-20251101-v1:0": _REGIONAL,
-    "amazon-bedrock/anthropic.claude-opus-4-7": _REGIONAL,
-    "amazon-bedrock/anthropic.claude-opus-4-8": _REGIONAL,
-    "amazon-bedrock/anthropic.claude-opus-5-5": _REGIONAL,
-    "amazon-bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0": _REGIONAL,
-    "amazon-bedrock/anthropic.claude-sonnet-5": _REGIONAL,
-    "amazon-bedrock/anthropic.claude-sonnet-5-5": _REGIONAL,
     "amazon-bedrock/us-gov.openai.gpt-oss-120b-1:0": _GOVERNMENT,
     "amazon-bedrock/us-gov.openai.gpt-oss-20b-1:0": _GOVERNMENT,
 }

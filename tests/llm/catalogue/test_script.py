@@ -129,6 +129,7 @@ def test_prices_and_their_tiers_are_kept_and_zeros_are_unknown(tmp_path: Path) -
         _model("unpriced", cost=nothing),
         _model("gift:free", cost=nothing),
         _model("freedom", cost=nothing),
+        _model("mixed", cost={"input": 1, "output": 8, "cacheRead": 1.5, "cacheWrite": 0}),
     )
 
     cost = entries["tiered"].cost
@@ -139,6 +140,9 @@ def test_prices_and_their_tiers_are_kept_and_zeros_are_unknown(tmp_path: Path) -
     gift = entries["gift:free"].cost
     assert gift is not None
     assert gift.is_free
+    mixed = entries["mixed"].cost
+    assert mixed is not None
+    assert mixed.cache_read == 1
 
 
 def test_a_reply_leaves_room_for_the_prompt(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_behind_a_gateway_the_best_model_kaa_knows_is_taken(tmp_path: Path) -> N
 def test_a_gateway_that_lists_nothing_is_trusted_to_have_the_default(tmp_path: Path) -> None:
     resolved = _find(tmp_path, _LOCAL | {"OPENAI_API_KEY": "key"}, _Server({}, status=404))
 
-    assert resolved.model.id == "gpt-6.1-sol"
+    assert resolved.model.id == "gpt-6.2-sol"
 
 
 @pytest.mark.parametrize("base_url", ["http://box:1", "http://box:1/v1"])

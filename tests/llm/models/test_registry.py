@@ -50,7 +50,7 @@ def _name(resolved: ResolvedModel) -> str:
     ("environ", "query", "name"),
     [
         (_ANTHROPIC, None, "anthropic/claude-opus-5-5"),
-        (_OPENAI, None, "openai/gpt-6.1-sol"),
+        (_OPENAI, None, "openai/gpt-6.2-sol"),
         (_ANTHROPIC | _OPENAI, "openai/gpt-4.1", "openai/gpt-4.1"),
         (_ANTHROPIC | _OPENAI, "sonnet", "anthropic/claude-sonnet-5-5"),
         (_ANTHROPIC | _OPENAI, "anthropic/haiku", "anthropic/claude-haiku-5-5"),
@@ -77,7 +77,7 @@ def test_what_is_asked_for_is_found(home: Path, environ: dict[str, str], query: 
 
 
 def test_the_provider_can_be_given_apart(home: Path) -> None:
-    assert _name(_resolve(home, _ANTHROPIC | _OPENAI, provider="openai")) == "openai/gpt-6.1-sol"
+    assert _name(_resolve(home, _ANTHROPIC | _OPENAI, provider="openai")) == "openai/gpt-6.2-sol"
     assert _name(_resolve(home, _ANTHROPIC | _OPENAI, "mini", provider="openai")) == "openai/gpt-5.4-mini"
     assert _name(_resolve(home, _ANTHROPIC | _OPENAI, "openai/new-1", provider="openai")) == "openai/new-1"
 
@@ -234,7 +234,7 @@ def test_available_models_are_those_with_a_key_or_without_need_of_one(home: Path
             _ANTHROPIC | _OPENAI,
             "gpt-6",
             {},
-            "'gpt-6' fits several models, write one of them: openai/gpt-6.1-sol, openai/gpt-6.1-terra",
+            "'gpt-6' fits several models, write one of them: openai/gpt-6.2-sol, openai/gpt-6.2-astra",
         ),
         (_ANTHROPIC | _OPENAI, "gpt-9", {}, "no model is called 'gpt-9'"),
         (_ANTHROPIC, "gpt-5", {}, "gpt-5 is a model of openai, but there is no API key for openai: set OPENAI_API_KEY"),
@@ -330,7 +330,7 @@ def test_servers_of_models_json_that_cannot_be_used_are_told(home: Path) -> None
 def test_a_wire_format_kaa_does_not_speak_is_refused_only_when_asked_for(home: Path) -> None:
     _models_json(home, gem={"baseUrl": "http://g", "api": "telepathy", "models": [{"id": "g-1"}]})
 
-    assert _name(_resolve(home, _OPENAI)) == "openai/gpt-6.1-sol"
+    assert _name(_resolve(home, _OPENAI)) == "openai/gpt-6.2-sol"
     with pytest.raises(NoModelError, match="'telepathy'; this kaa speaks openai-completions, "):
         _resolve(home, _OPENAI, "gem/g-1")
 

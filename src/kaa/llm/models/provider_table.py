@@ -1,6 +1,6 @@
 """The providers kaa knows without being told: addresses, variables and wire formats, as data.
 
-Addresses and variables are those the vendors document and pi reads (`@earendil-works/pi-ai` 1.5.2). The order is pi's
+Addresses and variables are those the vendors document and pi reads (`@earendil-works/pi-ai` 1.6.0). The order is pi's
 order of preference: without a wish the first provider there is a key for is taken. The one exception is Amazon
 Bedrock, which comes last: who has AWS credentials in the environment mostly has them for something else.
 
@@ -57,6 +57,13 @@ def _builtin(base_url: str, key_variable: str, api: str = "openai-completions") 
     return Builtin(base_url, ((key_variable, "api_key"),), api)
 
 
+def _qwen(base_url: str, *key_variables: str) -> Builtin:
+    """A plan of Qwen's: its own variable counts first, then that of the plans of its region."""
+    return Builtin(base_url, tuple((name, "api_key") for name in key_variables))
+
+
+_QWEN = "https://token-plan.maas.qwencloudapi.com/compatible-mode/v1"
+_QWEN_CN = "https://token-plan.maas.qianwenaiapi.com/compatible-mode/v1"
 _CLOUDFLARE_GATEWAY = "https://gateway.ai.cloudflare.com/v1/{CLOUDFLARE_ACCOUNT_ID}/{CLOUDFLARE_GATEWAY_ID}"
 _VERTEX = "https://{GOOGLE_VERTEX_HOST}/v1/projects/{GOOGLE_CLOUD_PROJECT}/locations/{GOOGLE_CLOUD_LOCATION}"
 # Bedrock's own recommendation for new programs; docs.aws.amazon.com/bedrock/latest/userguide/apis.html.
@@ -125,17 +132,11 @@ BUILTINS: dict[str, Builtin] = {
     "cloudflare-ai-gateway": Builtin(
         f"{_CLOUDFLARE_GATEWAY}/compat", (("CLOUDFLARE_API_KEY", "api_key"),), auth="cf-aig-authorization"
     ),
-    "qwen-token-plan": _builtin(
-        "https://token-plan.ap-southeast-1.maas.aliyuncs.com/compatible-mode/v1", "QWEN_TOKEN_PLAN_API_KEY"
-    ),
-    "qwen-token-plan-cn": _builtin(
-        "https://token-plan.cn-beijing.maas.aliyuncs.com/compatible-mode/v1", "QWEN_TOKEN_PLAN_CN_API_KEY"
-    ),
-    "qwen-token-plan-individual": _builtin(
-        "https://token-plan.ap-southeast-1.maas.aliyuncs.com/compatible-mode/v1", "QWEN_TOKEN_PLAN_API_KEY"
-    ),
-    "qwen-token-plan-individual-cn": _builtin(
-        "https://token-plan.cn-beijing.maas.aliyuncs.com/compatible-mode/v1", "QWEN_TOKEN_PLAN_CN_API_KEY"
+    "qwen-token-plan": _qwen(_QWEN, "QWEN_TOKEN_PLAN_TEAM_API_KEY", "QWEN_TOKEN_PLAN_API_KEY"),
+    "qwen-token-plan-cn": _qwen(_QWEN_CN, "QWEN_TOKEN_PLAN_TEAM_CN_API_KEY", "QWEN_TOKEN_PLAN_CN_API_KEY"),
+    "qwen-token-plan-individual": _qwen(_QWEN, "QWEN_TOKEN_PLAN_INDIVIDUAL_API_KEY", "QWEN_TOKEN_PLAN_API_KEY"),
+    "qwen-token-plan-individual-cn": _qwen(
+        _QWEN_CN, "QWEN_TOKEN_PLAN_INDIVIDUAL_CN_API_KEY", "QWEN_TOKEN_PLAN_CN_API_KEY"
     ),
     "xiaomi": _builtin("https://api.xiaomimimo.com/v1", "XIAOMI_API_KEY"),
     "xiaomi-token-plan-cn": _builtin("https://token-plan-cn.xiaomimimo.com/v1", "XIAOMI_TOKEN_PLAN_CN_API_KEY"),
