@@ -2,6 +2,9 @@
 
 import configparser
 import contextlib
+import os
+import shutil
+import subprocess
 import sys
 import time
 import urllib.parse
@@ -10,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kaa.session.errors import NotASessionError, SessionBusyError, SessionReadError, TrashError
-from kaa.session.file.file_store import journal_path
+from kaa.session.file.file_store import agents_folder, journal_path
 from kaa.session.library.trash import trash_session
 from tests.support.sessions import opened, user_entry, write_session
 
@@ -119,3 +122,45 @@ def test_a_session_on_another_disk_goes_to_the_trash_of_that_disk(tmp_path: Path
         with contextlib.suppress(OSError):  # unless somebody's files are in it
             for folder in (trashed.parent, trashed.parents[1] / "info", trashed.parents[1]):
                 folder.rmdir()
+
+
+_IN_AN_OVERLAY = """
+mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged || exit 77
+exec "$0" -c '
+import os
+from pathlib import Path
+from kaa.session.library.restoring import restore, trashed_sessions
+from kaa.session.library.trash import trash_session
+
+environ = {"XDG_DATA_HOME": os.path.abspath("merged/data")}
+path = Path("merged/sessions/s.jsonl").absolute()
+trashed = trash_session(path, environ)
+agent = "s.jsonl.agents/a.jsonl"
+print(trashed.parent.relative_to(Path("merged").absolute()), (trashed.parent / agent).exists(), path.parent.exists())
+print([one.name for one in path.parent.iterdir()])
+[one] = trashed_sessions([path.parent], environ)
+restore(one)
+print(path.exists(), (path.parent / agent).read_text())
+'
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="needs mounts")
+def test_a_session_of_a_lower_layer_is_moved_with_its_agents_and_comes_back(tmp_path: Path) -> None:
+    for folder in ("upper", "work", "merged"):
+        (tmp_path / folder).mkdir()
+    path = session(tmp_path / "lower" / "sessions" / "s.jsonl")
+    agents_folder(path).mkdir()
+    (agents_folder(path) / "a.jsonl").write_text("the agent")
+
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", _IN_AN_OVERLAY, sys.executable],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    if done.returncode == 77:
+        pytest.skip(f"there are no overlays here: {done.stderr}")
+    assert done.stdout.splitlines() == ["data/Trash/files True True", "[]", "True the agent"], done.stderr

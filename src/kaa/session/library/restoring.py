@@ -13,6 +13,7 @@ from kaa.session.errors import RestoreError
 from kaa.session.file.append_file import create_private_folders
 from kaa.session.file.file_store import HEADER_BYTES, find_header
 from kaa.session.file.new_name import give_new_name
+from kaa.session.library.moving import move
 from kaa.session.library.trash import Trash, companions, trash_for
 from kaa.session.naming import folder_name
 
@@ -131,10 +132,13 @@ def _belonging(trashed: Trashed, beside: Path) -> Path | None:
 
 
 def _move(path: Path, target: Path) -> None:
-    """Move a file, and never replace another one."""
+    """Move a file or folder, and never replace another one."""
     try:
         give_new_name(path, target)
-    except OSError:
+    except OSError as error:
+        if error.errno == errno.EXDEV:
+            move(path, target)
+            return
         if not _is_same(path, target):
             raise
         path.unlink()  # moved before, but for this

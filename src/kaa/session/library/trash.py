@@ -17,6 +17,7 @@ from urllib.parse import quote
 from kaa.session.errors import NotASessionError, SessionReadError, TrashError
 from kaa.session.file.file_store import HEADER_BYTES, agents_folder, draft_path, find_header, journal_path
 from kaa.session.file.lock import lock
+from kaa.session.library.moving import move
 
 _PRIVATE = 0o600
 _PRIVATE_FOLDER = 0o700
@@ -143,7 +144,8 @@ def trash_for(path: Path, environ: Mapping[str, str]) -> Trash:
         return Trash(Path(os.path.expanduser("~/.Trash")), has_info=False)
     data = environ.get("XDG_DATA_HOME", "")
     own = Path(data if os.path.isabs(data) else os.path.expanduser("~/.local/share"), "Trash")
-    device = _existing(path).lstat().st_dev
+    # Of the folder: in an overlay, a file of the lower layer has the device of that layer, and is moved like others.
+    device = _folder_of(path).stat().st_dev
     if _existing(own).stat().st_dev == device:
         return Trash(own)
     top = path.parent.resolve()
@@ -153,6 +155,11 @@ def trash_for(path: Path, environ: Mapping[str, str]) -> Trash:
     if _is_sound(shared):
         return Trash(shared / str(os.getuid()), top)
     return Trash(top / f".Trash-{os.getuid()}", top)
+
+
+def _folder_of(path: Path) -> Path:
+    found = _existing(path)
+    return found if found.is_dir() and not found.is_symlink() else found.parent
 
 
 def _existing(path: Path) -> Path:
@@ -173,7 +180,7 @@ def _move(path: Path, trash: Trash, deleted: str) -> Path:
     try:
         trash.create()
         name = trash.claim(path.parent.resolve() / path.name, deleted)
-        path.rename(trash.files / name)
+        move(path, trash.files / name)
     except OSError as error:
         if name:
             trash.release(name)
@@ -183,5 +190,5 @@ def _move(path: Path, trash: Trash, deleted: str) -> Path:
 
 def _put_back(moved: Path, path: Path, trash: Trash) -> None:
     with contextlib.suppress(OSError):
-        moved.rename(path)
+        move(moved, path)
         trash.release(moved.name)
