@@ -2,11 +2,9 @@
 
 import errno
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -17,6 +15,7 @@ from kaa.host.exchange import exchange
 from kaa.shell.extensions.candidate import Candidate, examine
 from kaa.shell.extensions.digest import tree_digest
 from kaa.shell.extensions.errors import InstallationError
+from kaa.shell.extensions.preparing import preparation_folder
 from kaa.shell.extensions.records import (
     ExtensionRecord,
     ExtensionRecords,
@@ -27,7 +26,6 @@ from kaa.shell.extensions.sources import GitSource, IndexSource, PathSource, Sou
 from kaa.shell.extensions.staging import HIDDEN, StagedTree, copy_file, copy_folder
 from kaa.shell.home import Home
 
-_ABANDONED_SECONDS = 24 * 3600
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -86,16 +84,13 @@ class Installer:
         Raises:
             InstallationError: it cannot be had, or is no extension.
         """
-        try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._clear_away()
-            staging = Path(tempfile.mkdtemp(prefix=HIDDEN, dir=self._folder))
-        except OSError as error:
-            raise InstallationError(f"{self._folder} cannot be written ({error.strerror})") from error
-        try:
+        with ExitStack() as ending:
+            try:
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                staging = ending.enter_context(preparation_folder(self._folder, HIDDEN))
+            except OSError as error:
+                raise InstallationError(f"{self._folder} cannot be written ({error.strerror})") from error
             yield self._examined(source, staging, link=link)
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
 
     def install(self, prepared: Prepared, granted: Permissions | None) -> None:
         """Install what was prepared, in place of what has its name.
@@ -203,13 +198,6 @@ class Installer:
         """The file or folder of an extension, or the remains of a link; None if there is nothing."""
         entries = (self._folder / f"{name}{suffix}" for suffix in ("", ".py", ".wasm"))
         return next((entry for entry in entries if os.path.lexists(entry)), None)
-
-    def _clear_away(self) -> None:
-        """Remove what installations and removals left behind that were killed."""
-        for left in self._folder.glob(f"{HIDDEN}*"):
-            with suppress(FileNotFoundError):  # another installation has just ended
-                if time.time() - left.lstat().st_mtime > _ABANDONED_SECONDS:
-                    shutil.rmtree(left, ignore_errors=True)
 
 
 class _Facts(msgspec.Struct, frozen=True):

@@ -2,10 +2,9 @@
 
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -23,8 +22,10 @@ from kaa.components.plugins.marketplace import (
 from kaa.components.plugins.reading import plugin_in
 from kaa.components.skill import Unusable
 from kaa.core.messages import Json
+from kaa.host.exchange import exchange
 from kaa.shell.extensions.digest import tree_digest
 from kaa.shell.extensions.errors import InstallationError
+from kaa.shell.extensions.preparing import preparation_folder
 from kaa.shell.home import Home
 from kaa.shell.plugins.fetching import Fetched, Fetcher
 from kaa.shell.plugins.records import InstalledPlugin, KnownMarketplace, PluginRecords, Records
@@ -121,9 +122,7 @@ class PluginStore:
                         f"a marketplace {found.name} comes from {known.source}: to use this one, remove that first"
                     )
                 target.parent.mkdir(0o700, exist_ok=True)
-                if target.exists():
-                    target.rename(staging / "old")
-                fetched.top.rename(target)
+                _put(fetched.top, target)
                 records.marketplaces[found.name] = KnownMarketplace(str(source), fetched.pin, _now())
         return found, fetched.pin
 
@@ -208,9 +207,7 @@ class PluginStore:
 
     def _place(self, prepared: PreparedPlugin) -> None:
         target = self._folder / prepared.record.folder
-        if target.exists():  # what was here before, and is unchanged or damaged
-            target.rename(prepared.staged.parent / "old")
-        prepared.staged.rename(target)
+        _put(prepared.staged, target)  # what was here before is unchanged or damaged
         if prepared.replaced is not None and prepared.replaced != target and prepared.replaced.exists():
             os.utime(prepared.replaced)  # conversations may still use it for a day
 
@@ -301,25 +298,34 @@ class PluginStore:
 
     @contextmanager
     def _staging(self) -> Iterator[Path]:
-        try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._clear_away()
-            staging = Path(tempfile.mkdtemp(prefix=_HIDDEN, dir=self._folder))
-        except OSError as error:
-            raise InstallationError(f"{self._folder} cannot be written ({error.strerror})") from error
-        try:
-            yield staging
-        except OSError as error:
-            raise InstallationError(f"{error.filename or self._folder}: {error.strerror or error}") from error
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
+        with ExitStack() as ending:
+            try:
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._clear_away()
+                staging = ending.enter_context(preparation_folder(self._folder, _HIDDEN))
+            except OSError as error:
+                raise InstallationError(f"{self._folder} cannot be written ({error.strerror})") from error
+            try:
+                yield staging
+            except OSError as error:
+                raise InstallationError(f"{error.filename or self._folder}: {error.strerror or error}") from error
 
     def _clear_away(self) -> None:
-        """Remove what belongs to no record any more, and what killed processes left behind."""
+        """Remove what belongs to no record any more."""
         kept = {_MARKETPLACES, *(one.folder for one in self.read().plugins.values())}
         for folder in self._folder.iterdir():
-            if folder.name not in kept and time.time() - folder.lstat().st_mtime > _ABANDONED_SECONDS:
+            if folder.name in kept or folder.name.startswith(_HIDDEN):
+                continue
+            if time.time() - folder.lstat().st_mtime > _ABANDONED_SECONDS:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def _put(new: Path, target: Path) -> None:
+    """Move a folder to a path, in place of what is there. At no moment is there nothing."""
+    if target.exists():
+        exchange(new, target)
+    else:
+        new.rename(target)
 
 
 def _list_in(folder: Path, named: str) -> Marketplace:
