@@ -120,6 +120,9 @@ def test_what_cannot_be_written_is_said_and_leaves_nothing(stage: Stage, tmp_pat
     missing = tmp_path / "no" / "folder.html"
 
     assert f"cannot write {missing}" in told_at_once(stage, f"/export {missing}")
+    for name in (r"a\0b.html", r"a\ud800.html"):
+        target = name.encode().decode("unicode_escape")
+        assert f"invalid file name '{tmp_path}/{name[0]}" in told_at_once(stage, f"/export {tmp_path}/{target}")
     assert "unknown export format .pdf" in told_at_once(stage, f"/export {tmp_path}/a.pdf")
     assert "/export has no --everything" in told_at_once(stage, "/export --everything")
     assert "exclude each other" in told_at_once(stage, "/export --all-branches --one-branch")

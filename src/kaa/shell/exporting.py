@@ -284,6 +284,8 @@ def _writing(target: Path, cwd: Path, *, force: bool) -> "Iterator[BinaryIO]":
     """
     from kaa.session.export.request import ExportError
 
+    if not _is_path(target):
+        raise ExportError(f"invalid file name {str(target)!r}: it has a character that file names cannot have")
     try:
         with _folder_of(target, cwd) as folder, _created(target.name, folder, force=force) as out:
             yield out
@@ -291,6 +293,14 @@ def _writing(target: Path, cwd: Path, *, force: bool) -> "Iterator[BinaryIO]":
         raise ExportError(f"{target} exists already; choose another name, or replace it with --force") from error
     except OSError as error:
         raise ExportError(f"cannot write {target}: {error.strerror or error}; choose another place") from error
+
+
+def _is_path(target: Path) -> bool:
+    """Whether the system takes a path: clients of rpc mode can send NUL and halves of characters."""
+    try:
+        return b"\0" not in os.fsencode(target)
+    except UnicodeEncodeError:
+        return False
 
 
 @contextlib.contextmanager
