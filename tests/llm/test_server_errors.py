@@ -106,6 +106,7 @@ def test_the_servers_own_words_are_kept(body: Json, words: str) -> None:
         (402, "top it up"),
         (404, "Check the base URL of provider 'acme' and the name of the model, 'model-1'"),
         (413, "/compact"),
+        (426, "write https:// in the base URL of provider 'acme'"),
         (429, "choose another model"),
         (500, "Try again later"),
     ],

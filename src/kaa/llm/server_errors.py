@@ -100,6 +100,9 @@ def failure_of_response(status: int, headers: Headers, body: bytes, peer: Peer) 
         hint = "Name a client certificate in KAA_CLIENT_CERT (and its key in KAA_CLIENT_KEY)."
     if status in (301, 302, 303, 307, 308, 404, 405):
         hint = f"Check the base URL of provider '{peer.provider}' and the name of the model, '{peer.model}'."
+    if status == 426:  # "Upgrade Required" (RFC 9110, section 15.5.22): mostly for TLS, which one connects to by https
+        wanted = " ".join((headers.get("upgrade") or "another protocol").split())[:80]
+        hint = f"It wants {wanted}: write https:// in the base URL of provider '{peer.provider}', or ask its operator."
     message = _sentence(kind, peer, f"HTTP {status}" + (f": {detail}" if detail else ""), hint)
     if kind is ContextOverflowError:
         window = _named_window(body.decode("utf-8", "replace"))

@@ -3,6 +3,7 @@
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import suppress
 from typing import Final, TypeVar
 
 import msgspec
@@ -18,6 +19,8 @@ from kaa.llm.http.transport import HttpRequest, HttpResponse, Transport
 from kaa.llm.wire import Peer
 
 _MAX_ERROR_BYTES: Final = 64 * 1024
+# The explanation of an error comes with it. One without a length may never end (426 on a connection that stays open).
+_ERROR_SECONDS: Final = 10.0
 _MAX_BODY_BYTES: Final = 64 * 1024 * 1024
 # The last bytes of a finished answer mostly come with its end mark; the connection can be reused once they are read.
 _SETTLE_SECONDS: Final = 0.2
@@ -108,7 +111,7 @@ async def stream_reply(
         if response.status != 200:
             from kaa.llm.server_errors import failure_of_response  # lazy: few requests fail
 
-            raise failure_of_response(response.status, response.headers, await _beginning(response), peer)
+            raise failure_of_response(response.status, response.headers, await error_body(response), peer)
         try:
             body = response.chunks()
             head = await _first_visible(body)
@@ -170,16 +173,18 @@ async def _whole(head: bytes, body: AsyncIterator[bytes], peer: Peer) -> bytes:
     return visible
 
 
-async def _beginning(response: HttpResponse) -> bytes:
-    """The body of an error, as much as can matter; a connection that breaks meanwhile does not hide the error."""
+async def error_body(response: HttpResponse, seconds: float = _ERROR_SECONDS) -> bytes:
+    """The body of an error, as much as can matter and comes in some seconds.
+
+    A connection that breaks meanwhile does not hide the error.
+    """
     body = bytearray()
-    try:
-        async for chunk in response.chunks():
-            body += chunk
-            if len(body) > _MAX_ERROR_BYTES:
-                break
-    except ProviderError:
-        pass
+    with suppress(ProviderError, TimeoutError):
+        async with asyncio.timeout(seconds):
+            async for chunk in response.chunks():
+                body += chunk
+                if len(body) > _MAX_ERROR_BYTES:
+                    break
     return bytes(body[:_MAX_ERROR_BYTES])
 
 
