@@ -60,6 +60,10 @@ def _whole_call(name: str | None, arguments: Json, **rest: Json) -> Json:
     return {"type": "function", "function": {"name": name, "arguments": arguments}, **rest}
 
 
+def _more(arguments: str) -> Json:
+    return {"index": 0, "function": {"arguments": arguments}}
+
+
 def _seen_calls(events: list[StreamEvent]) -> list[tuple[str, str, str]]:
     """Id, name and argument text of each call."""
     starts = {event.key: event for event in events if isinstance(event, CallChunkStart)}
@@ -161,12 +165,26 @@ def test_fragments_of_parallel_calls_may_interleave() -> None:
             [_calls(_whole_call("a", "{}", index=0, id=None)), _calls(_whole_call("b", "{}", index=1, id=None))],
             id="null ids",
         ),
+        pytest.param([_calls(_whole_call("a", "{}", index=0), _whole_call("b", "{}", index=0))], id="one index, no id"),
+        pytest.param(
+            [_calls(_whole_call("a", "{}", index=0)), _calls(_whole_call("b", "{", index=0)), _calls(_more("}"))],
+            id="one index, no id, in pieces",
+        ),
+        pytest.param(
+            [
+                _calls(_whole_call("a", "{}", index=0)),
+                _calls(_whole_call("a", "\n", index=0)),
+                _calls(_whole_call("b", "{}")),
+            ],
+            id="a name repeated with a blank",
+        ),
     ],
 )
 def test_calls_without_ids_get_stable_ones(chunks: list[Json]) -> None:
     events = _reply(*chunks, _STOP)
 
-    assert _seen_calls(events) == [("call_7_1", "a", "{}"), ("call_7_2", "b", "{}")]
+    calls = [(call_id, name, arguments.strip()) for call_id, name, arguments in _seen_calls(events)]
+    assert calls == [("call_7_1", "a", "{}"), ("call_7_2", "b", "{}")]
     assert events[-1] == StreamDone("toolUse")
 
 

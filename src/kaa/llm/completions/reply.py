@@ -93,9 +93,10 @@ _BROKEN_OFF: Final = ("error", "network_error", "insufficient_system_resource", 
 class _OpenCall:
     """A tool call that still arrives."""
 
-    def __init__(self, key: str, call_id: str, index: int | None) -> None:
+    def __init__(self, key: str, call_id: str, index: int | None, *, has_own_id: bool) -> None:
         self.key = key
         self.id = call_id
+        self.has_own_id = has_own_id
         self.index = index
         self.name = ""
         self.started = False
@@ -261,7 +262,8 @@ class CompletionParser(ReplyParser):
                 known = self._calls[-1]
         if known is None or self._is_another(known, delta, function):
             number = len(self._calls) + 1
-            known = _OpenCall(f"call{number}", delta.id or f"{self._call_id_prefix}_{number}", delta.index)
+            call_id = delta.id or f"{self._call_id_prefix}_{number}"
+            known = _OpenCall(f"call{number}", call_id, delta.index, has_own_id=bool(delta.id))
             self._calls.append(known)
             self._call_named.setdefault(known.id, known)
             if known.index is not None:
@@ -276,7 +278,8 @@ class CompletionParser(ReplyParser):
         # Servers that give every call the index 0; others repeat the name, or invent a new id, with every delta.
         other_id = bool(delta.id) and delta.id != known.id
         if delta.index is not None and not other_id:
-            return False
+            # Without ids, arguments after whole ones, with a name before them, are those of the next call.
+            return not delta.id and not known.has_own_id and bool(_visible(function.arguments)) and known.is_whole
         return known.is_whole or (other_id and not known.arguments)
 
     def _start(self, call: _OpenCall) -> None:
@@ -285,6 +288,10 @@ class CompletionParser(ReplyParser):
             self._buffer.add(CallChunkStart(call.key, call.id, call.name))
             for arguments in call.arguments:
                 self._buffer.arguments(call.key, arguments)
+
+
+def _visible(arguments: Json) -> Json:
+    return arguments.strip() if isinstance(arguments, str) else arguments
 
 
 def _usage(usage: _Usage) -> Usage:
