@@ -14,14 +14,20 @@ class OutputError(Exception):
 
 
 def deliver(stream: IO[AnyStr], text: AnyStr) -> None:
-    """Write and flush.
+    """Write and flush; what the encoding of the stream does not have, as escapes (`PYTHONIOENCODING=ascii`).
 
     Raises:
         BrokenPipeError: nobody reads any more.
         OutputError: it cannot be written.
     """
     try:
-        stream.write(text)
+        try:
+            stream.write(text)
+        except UnicodeEncodeError:
+            if not isinstance(text, str):  # bytes are written as they are
+                raise
+            encoding = getattr(stream, "encoding", None) or "ascii"
+            stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         stream.flush()
     except BrokenPipeError:
         raise
