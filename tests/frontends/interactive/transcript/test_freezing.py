@@ -156,7 +156,22 @@ def test_a_title_that_has_left_leaves_figures_to_the_end() -> None:
 
     session.show(*ends(call, result(call, "x")))
 
-    assert session.text() == "• read a\n  1 line"
+    assert session.text() == "• read a\n✓ read a\n  1 line"
+
+
+def test_calls_that_left_while_they_ran_say_below_how_they_ended() -> None:
+    calls = [ToolCall(name, "agent", {"task": name}) for name in ("one", "two")]
+    session = Session().show(*map(begins, calls))
+    scrollback = Scrollback(session)
+    scrollback.leave(4)  # a dialog below pushes both off the screen
+    running = session.text()
+
+    session.show(*ends(calls[0], result(calls[0], "Fine.")))
+    session.show(*ends(calls[1], result(calls[1], "Bad.", error=True)))
+
+    ended = session.text().removeprefix(running)
+    assert "✓ agent" in ended
+    assert "✗ agent" in ended
 
 
 def test_a_finished_block_is_settled_and_an_unfinished_one_is_not() -> None:

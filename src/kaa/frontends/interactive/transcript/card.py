@@ -73,6 +73,9 @@ class Card(Piece):
         lines = _title_rows(self.view, face, width, indent, with_aside=not below)
         lines += [" " * indent + line for line in face.body]
         verdict = _verdict_rows(self.view, face, width, indent, with_aside=below)
+        if self._left_unfinished and self.finished and not self.view.linear:
+            # What has left says for ever that it runs, and stands far above: the end says of what it is.
+            verdict = [*_title_rows(self.view, face, width, indent, with_aside=False)[:1], *verdict]
         background = "" if self.view.linear else self.context.palette[_BACKGROUNDS[face.state]]
         if background:
             lines = [pad(line, width, background) for line in lines]

@@ -26,6 +26,7 @@ class Piece(ABC):
         self._next = 0  # line of the layout that follows the frozen ones
         self._started_at = 0  # line of the layout with which `_lines` goes on behind the frozen ones
         self._has_left = False  # all of it, the end included
+        self._left_unfinished = False  # all of it that there was, and the end was still to come
 
     @abstractmethod
     def layout(self, width: int) -> list[str]:
@@ -76,10 +77,13 @@ class Piece(ABC):
         if lines == 0:
             self._next = self._started_at = 0
             self._frozen = []
-            self._has_left = False
+            self._has_left = self._left_unfinished = False
             self.changed()
             return
         if lines > len(self._frozen):
             self._next = self._started_at = self._started_at + lines - len(self._frozen)
             self._frozen = self._lines[:lines]
+            if lines >= len(self._lines) and not self.finished:
+                self._left_unfinished = True
+                self.changed()
         self._has_left = self.finished and self._painted_for is not None and lines >= len(self._lines)
