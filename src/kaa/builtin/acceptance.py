@@ -113,10 +113,13 @@ async def run_checks(commands: tuple[str, ...], context: ConversationContext) ->
 
 
 async def run_check(command: str, context: ConversationContext) -> RanCheck:
-    """Run a command, likewise."""
+    """Run a command, likewise, for no longer than the budget of the run has time."""
     began = time.monotonic()
+    left = min((one.limit - one.used for one in context.limits if one.measure == "seconds"), default=_SECONDS)
+    if left <= 0:
+        return RanCheck(command, "timedOut", missing=f"`{command}` was not run: the time for this run is used up")
     try:
-        result = await context.call_tool("bash", {"command": command, "timeout": _SECONDS})
+        result = await context.call_tool("bash", {"command": command, "timeout": min(_SECONDS, left)})
     except (CommandError, ToolError) as error:
         return RanCheck(command, "notRun", missing=f"`{command}` could not be run: {error}")
     seconds = round(time.monotonic() - began, 1)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -38,6 +39,7 @@ class Played:
         self.verdicts: list[dict[str, Json]] = []
         self.ran: list[str] = []
         self.results: dict[str, list[CommandResult]] = {}
+        self.observe: Callable[[CommandRequest], None] = lambda _command: None
 
     @property
     def requests(self) -> int:
@@ -61,6 +63,7 @@ class Played:
     def _run(self, command: CommandRequest) -> CommandResult:
         if len(command.argv) == 3:  # a call of bash; what kaa wants to know has other forms
             self.ran.append(command.argv[-1])
+            self.observe(command)
         results = self.results.get(command.argv[-1], [])
         return results.pop(0) if len(results) > 1 else (*results, _PASSED)[0]
 
@@ -236,6 +239,26 @@ class TestDeclaredCommands:
 
         assert "`make test` does not end:" in played.told[0]
         assert played.ends[0].reason == "done"
+
+    def test_the_time_of_the_run_bounds_it(self, played: Played) -> None:
+        settings(played.stage, verify=["make test"], budget={"run": {"minutes": 1}})
+        limits: list[float | None] = []
+        played.observe = lambda command: limits.append(command.timeout)
+
+        played.play([_EDIT, say("Done.")])
+
+        [limit] = limits
+        assert limit is not None
+        assert 0 < limit <= 60
+
+    def test_without_time_it_is_not_run_and_the_budget_ends_the_run(self, played: Played) -> None:
+        settings(played.stage, verify=["make first", "make second"], budget={"run": {"minutes": 0.004}})
+        played.observe = lambda _command: time.sleep(0.25)  # longer than the run may take
+
+        played.play([_EDIT, say("Done."), say("More.")])
+
+        assert "make second" not in played.ran
+        assert played.ends[0].reason == "budget"
 
     def test_what_the_model_ran_itself_since_is_not_run_again(self, played: Played) -> None:
         played.play([_EDIT, call("bash", command="make test"), call("bash", command="ls"), say("Done.")])
