@@ -148,18 +148,34 @@ def test_the_user_sees_the_agents(agents: Agents) -> None:
     assert "  scribe: Writes notes (read-only; tools: read, write, bash)" in shown.text
 
 
-def test_an_agent_that_ends_early_returns_what_it_said(agents: Agents) -> None:
+def test_an_agent_at_its_limit_of_turns_has_one_more_for_its_report(agents: Agents) -> None:
     agents.define(more="maxTurns: 1")
     agents.play(
         [
             call("agent", agent="scribe", task="Work."),
             call("bash", command="true"),
+            say("Half of it is done."),
             say("Done."),
         ]
     )
 
-    assert "ended early (" in agents.results()[0]
-    assert "1 turn" in agents.results()[0]
+    assert agents.request(2)["messages"][-1]["content"].startswith("You have reached the limit of 1 turn.")
+    assert agents.results()[0].startswith("Half of it is done.")
+    assert "2 turns" in agents.results()[0]
+
+
+def test_an_agent_that_writes_no_report_then_ends_early(agents: Agents) -> None:
+    agents.define(more="maxTurns: 1")
+    agents.play(
+        [
+            call("agent", agent="scribe", task="Work."),
+            call("bash", command="true"),
+            call("bash", command="true"),
+            say("Done."),
+        ]
+    )
+
+    assert "ended early (budget)" in agents.results()[0]
 
 
 def test_the_user_chooses_the_small_model(agents: Agents) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
 from itertools import chain
@@ -13,6 +13,7 @@ import msgspec
 from kaa.builtin.agents import AGENT_TOOL, RUNNING_AGENT, AgentEnds
 from kaa.builtin.agents.definitions import DEFINITIONS
 from kaa.builtin.agents.listing import used_in_short
+from kaa.builtin.amounts import counted
 from kaa.builtin.mcp.names import tool_prefix
 from kaa.builtin.skills.instructions import instructions
 from kaa.components.agent_definition import AgentDefinition, ModelRole
@@ -38,6 +39,10 @@ _STARTABLE: ContextVar[tuple[tuple[str, ...], ...]] = ContextVar("_STARTABLE", d
 _REPORT = (
     "You work for another agent. It gets only your last message: make that a short report of what you found or did,"
     " with paths and lines, and of what you could not do. Nobody answers questions."
+)
+_LAST_TURN = (
+    "You have reached the limit of {most}. Call no more tools: write your report now, with what you found or did"
+    " until here and what is still to be done."
 )
 _CHANGING = ("edit", "write")
 # They are for conversations with a person.
@@ -174,7 +179,7 @@ async def run_job(job: Job, models: Mapping[ModelRole, str], context: ToolContex
     prompt_parts = [definition.prompt, *[await instructions(file, "", context) for file in job.skills]]
     system_prompt = "\n\n".join(filter(None, prompt_parts)) or None
 
-    async def run(prompt: str, resume: str | None) -> AgentResult:
+    async def run(prompt: str, resume: str | None, turns: int | None = definition.max_turns) -> AgentResult:
         return await context.run_agent(
             prompt,
             name=definition.name[:_MOST_NAME_CHARACTERS],
@@ -184,13 +189,24 @@ async def run_job(job: Job, models: Mapping[ModelRole, str], context: ToolContex
             tools=job.tools,
             writable=rights,
             hosts=rights,
-            budget=None if definition.max_turns is None else Budget(turns=definition.max_turns),
+            budget=None if turns is None else Budget(turns=turns),
             asks=definition.permission == "ask",
             resume=resume,
             only=limits.only,
             denied=limits.denied,
             isolated=job.isolated and rights is None,  # what only reads needs no copy
         )
+
+    async def run_to_report(prompt: str, resume: str | None) -> AgentResult:
+        try:
+            return await run(prompt, resume)
+        except AgentError as error:
+            ended, most = error.result, definition.max_turns
+            if ended is None or most is None or ended.reason != "budget" or ended.used.turns < most:
+                raise
+            with suppress(AgentError):  # the reason for the end stays the limit
+                return _together(ended, await run(_LAST_TURN.format(most=counted(most, "turn")), ended.agent, 1))
+            raise
 
     ends = context.state(AgentEnds, AgentEnds)
     async with context.state(_Places, _Places).one():
@@ -199,14 +215,12 @@ async def run_job(job: Job, models: Mapping[ModelRole, str], context: ToolContex
         limited = _STARTABLE.set((*_STARTABLE.get(), *startable))
         starts = f" You can start these agents only: {', '.join(definition.agents)}." if definition.agents else ""
         try:
-            result = await run(f"{job.task}\n\n{_REPORT}{starts}", job.resume)
+            result = await run_to_report(f"{job.task}\n\n{_REPORT}{starts}", job.resume)
             for _ in range(_MOST_OBJECTIONS if ends.objection is not None else 0):
                 assert ends.objection is not None
                 if not (reason := await ends.objection(result.agent, definition.name, result.text, context)):
                     break
-                before, result = result, await run(reason, result.agent)
-                changed = dict.fromkeys((*before.changed, *result.changed))
-                result = msgspec.structs.replace(result, changed=tuple(changed))
+                result = _together(result, await run_to_report(reason, result.agent))
         except AgentError as error:
             if error.result is None:
                 raise
@@ -216,6 +230,18 @@ async def run_job(job: Job, models: Mapping[ModelRole, str], context: ToolContex
             _STARTABLE.reset(limited)
             RUNNING_AGENT.reset(within)
     return text_result(_report(result), details=_details(result))
+
+
+def _together(before: AgentResult, after: AgentResult) -> AgentResult:
+    """What came of an agent that went on."""
+    sums = {field: getattr(before.used, field) + getattr(after.used, field) for field in before.used.__struct_fields__}
+    changed = tuple(dict.fromkeys((*before.changed, *after.changed)))
+    return msgspec.structs.replace(
+        after,
+        used=msgspec.structs.replace(after.used, **sums),
+        changed=changed,
+        worktree=after.worktree or before.worktree,
+    )
 
 
 def tools_of(definition: AgentDefinition, active: Iterable[str], deferred: Iterable[str]) -> list[str]:
