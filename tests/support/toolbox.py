@@ -1,10 +1,18 @@
 """The built-in tools over some workspace, called the way the loop calls them."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
 from kaa.builtin.tools import extend
-from kaa.core.messages import Json, TextContent
+from kaa.core.messages import Json, Message, TextContent
 from kaa.core.tool import Permit, ToolError, ToolResult
+from kaa.ext.showing import ConversationDisplay
 from kaa.workspace.protocol import Workspace
 from tests.support.registries import LoadedRegistry
+
+if TYPE_CHECKING:
+    from kaa.ext.acting import ConversationControl
+    from kaa.ext.agents import AgentRunner
 
 
 class RecordedRun:
@@ -21,12 +29,30 @@ class RecordedRun:
         self.updates.append((delta, skipped_bytes))
 
 
+class _NewSession:
+    """A session in which nothing was said."""
+
+    messages: Sequence[Message] = ()
+
+
+class _Control:
+    """Of a conversation that has just begun: what tools ask of one."""
+
+    def session(self, _extension: str) -> _NewSession:
+        """That of the conversation."""
+        return _NewSession()
+
+
 class Toolbox:
     """All built-in tools, by name."""
 
     def __init__(self, workspace: Workspace) -> None:
         registry = LoadedRegistry(workspace=workspace)
         self._context = registry.context
+        display = ConversationDisplay("", None, lambda _failure: None)
+        self._context.attach(
+            lambda: cast("ConversationControl", _Control()), lambda: cast("AgentRunner", None), lambda: display
+        )
         registry.load("tools", extend, built_in=True)
         self.registered = {tool.name: tool for tool in registry.tools}
 

@@ -1,15 +1,18 @@
 """Which content of files a model has seen, so that `write` replaces nothing that somebody else saved meanwhile."""
 
+import posixpath
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TypeAlias
 
 from kaa.builtin.file_paths import locate
-from kaa.core.messages import Json
+from kaa.builtin.tools.argument_names import with_path
+from kaa.core.messages import AssistantMessage, Json, Message, ToolCall, ToolResultMessage
 from kaa.core.tool import ToolError
 from kaa.ext.context import ToolContext
+from kaa.ext.errors import CommandError
 from kaa.workspace.protocol import FileInfo
 
 _MAX_KEPT_BYTES = 256 * 1024  # of one file
@@ -19,6 +22,8 @@ _CLOCK_STEP_NS = 20_000_000  # the kernel's clock of files lags behind: CONFIG_H
 _SHOWN_LINES = 200
 _BEGINNING_LINES = 40
 _BEGINNING_BYTES = 4096
+
+_KNOWING = frozenset({"read", "write", "edit"})
 
 _Key: TypeAlias = tuple[str, str]  # who saw which real path
 
@@ -94,6 +99,8 @@ class SeenFiles:
             return
         key = _key(info, context)
         was_seen, seen = key in self._stamps, self._contents.get(key)
+        if not was_seen and await _is_in_history(info, context):
+            return
         present = await context.workspace.read(path, 0, _MAX_KEPT_BYTES + 1)
         whole = present.data if len(present.data) <= _MAX_KEPT_BYTES else None
         if whole is not None and whole in (new, seen):
@@ -125,6 +132,39 @@ async def check_write(arguments: dict[str, Json], context: ToolContext) -> None:
     found = await locate(context.workspace, path)
     if found is not None:
         await seen_files(context).check(found.path, found.info, content.encode("utf-8", "replace"), context)
+
+
+async def _is_in_history(info: FileInfo, context: ToolContext) -> bool:
+    """Return True if the model read or wrote the file before the conversation was opened, and it is as it was then."""
+    if context.caller:  # an agent: the session is that of the conversation
+        return False
+    messages: Sequence[Message] = ()
+    with suppress(CommandError):
+        messages = context.session.messages
+    for path in _known_paths(messages, info.modified_ns):
+        if posixpath.basename(path) == posixpath.basename(info.real_path):
+            found = await locate(context.workspace, path)
+            if found is not None and found.info.real_path == info.real_path:
+                return True
+    return False
+
+
+def _known_paths(messages: Sequence[Message], since_ns: int) -> Iterator[str]:
+    """The paths of calls that showed or wrote a file after a moment, in Unix time. Ids come again in later turns."""
+    calls: dict[str, ToolCall] = {}
+    for message in messages:
+        match message:
+            case AssistantMessage():
+                calls = {call.id: call for call in message.tool_calls}
+            case ToolResultMessage(tool_name=name, is_error=False, timestamp=moment_ms) if (
+                name in _KNOWING and moment_ms * 1_000_000 >= since_ns
+            ):
+                call = calls.get(message.tool_call_id)
+                path = with_path(call.arguments).get("path") if call is not None else None
+                if isinstance(path, str):
+                    yield path
+            case _:
+                pass
 
 
 def _stamp(info: FileInfo) -> tuple[int, int]:

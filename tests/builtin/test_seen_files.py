@@ -1,0 +1,78 @@
+"""What `write` knows of files from the session, after it was opened again."""
+
+import pytest
+
+from kaa.shell.options import ContinueSession, ConversationOptions
+from kaa.workspace.memory import MemoryWorkspace
+from tests.end_to_end.kaa_process import conversation
+from tests.support.agents import run
+from tests.support.model_server import ScriptItem, call, say
+from tests.support.stage import Stage
+
+_WRITE = call("write", path="notes.txt", content="new")
+
+
+class Days:
+    """A project in which kaa is started again and again, with the same session."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.workspace = MemoryWorkspace({"notes.txt": b"mine\n"})
+
+    def play(self, *script: ScriptItem, message: str = "go") -> str:
+        """What the last tool said, to a model that follows a script."""
+        self.stage.server.begin([*script, say("Done.")])
+
+        async def day() -> None:
+            host = self.stage.host()
+            options = ConversationOptions(model="m", approvals="auto", session=ContinueSession())
+            try:
+                await (await host.open(options, self.workspace)).conversation.submit(message)
+            finally:
+                await host.close()
+
+        run(day())
+        return [text for role, text in conversation(self.stage.server.requests[-1]) if role == "tool"][-1]
+
+    def save(self) -> None:
+        """The user saves something."""
+        run(self.workspace.write("notes.txt", b"saved\n"))
+
+
+@pytest.fixture
+def days(stage: Stage) -> Days:
+    return Days(stage)
+
+
+@pytest.mark.parametrize("path", ["notes.txt", "./notes.txt", "/project/notes.txt"])
+def test_a_file_that_was_read_before_is_overwritten(days: Days, path: str) -> None:
+    days.play(call("read", path=path))
+
+    assert days.play(_WRITE).startswith("Overwrote notes.txt")
+
+
+def test_a_file_that_was_written_before_is_overwritten(days: Days) -> None:
+    days.play(call("write", path="other.txt", content="1"))
+
+    assert days.play(call("write", path="other.txt", content="2")).startswith("Overwrote other.txt")
+
+
+def test_what_was_saved_since_is_not_overwritten(days: Days) -> None:
+    days.play(call("read", path="notes.txt"))
+    days.save()
+
+    assert "saved" in days.play(_WRITE)
+    assert days.workspace.files["/project/notes.txt"] == b"saved\n"
+
+
+def test_a_read_that_failed_shows_nothing(days: Days) -> None:
+    days.play(call("read", path="notes.txt", offset=100))
+
+    assert "was not written" in days.play(_WRITE)
+
+
+def test_another_file_of_the_same_name_was_not_read(days: Days) -> None:
+    run(days.workspace.write("sub/notes.txt", b"theirs\n"))
+    days.play(call("read", path="notes.txt"))
+
+    assert "was not written" in days.play(call("write", path="sub/notes.txt", content="new"))
