@@ -34,12 +34,13 @@ class TestCommands:
         assert registry.commands["todo"].handler is todo
 
     def test_take_the_arguments_of_register_command(self, registry: LoadedRegistry) -> None:
-        @registry.api.command(name="to-do", description="List.", argument_hint=None, while_running=True)
+        @registry.api.command(name="to-do", description="List.", argument_hint=None, while_running=True, key="alt+f8")
         async def todo(arguments: str, context: CommandContext) -> Reply:
             return Reply(arguments + context.conversation_id)
 
         command = registry.commands["to-do"]
         assert (command.description, command.argument_hint, command.while_running) == ("List.", None, True)
+        assert command.key == "alt+f8"
 
     def test_need_a_description(self, registry: LoadedRegistry) -> None:
         async def todo(arguments: str, context: CommandContext) -> None: ...

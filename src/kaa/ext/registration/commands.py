@@ -34,6 +34,7 @@ class CommandRegistrations(Registrar):
         complete: CommandCompleter | None = None,
         available: CommandAvailability | None = None,
         while_running: bool = False,
+        key: str = "",
     ) -> Callable[[CommandHandlerT], CommandHandlerT]: ...
 
     def command(
@@ -47,6 +48,7 @@ class CommandRegistrations(Registrar):
         complete: CommandCompleter | None = None,
         available: CommandAvailability | None = None,
         while_running: bool = False,
+        key: str = "",
     ) -> CommandHandlerT | Callable[[CommandHandlerT], CommandHandlerT]:
         """Add an async function as a slash command: `@kaa.command` or `@kaa.command(while_running=True)`.
 
@@ -58,6 +60,7 @@ class CommandRegistrations(Registrar):
             complete: likewise.
             available: likewise.
             while_running: likewise.
+            key: likewise.
 
         Raises:
             RegistrationError: as for `register_command`; there is no description.
@@ -77,6 +80,7 @@ class CommandRegistrations(Registrar):
                 complete=complete,
                 available=available,
                 while_running=while_running,
+                key=key,
             )
             return handler
 
