@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,22 @@ class _Mute(ScriptedServer):
 
     def handle(self, message: dict[str, Any]) -> list[dict[str, Any]]:
         return []
+
+
+class _Picky(ScriptedServer):
+    """A server that refuses the revision of some messages, and lists revisions that it supports."""
+
+    def __init__(self, refused: Callable[[dict[str, Any]], bool], supported: str, era: str) -> None:
+        super().__init__(eras=(era,))
+        self._refuses = refused
+        self._supported = supported
+
+    def handle(self, message: dict[str, Any]) -> list[dict[str, Any]]:
+        if not self._refuses(message):
+            return super().handle(message)
+        self.received.append(message)
+        error = {"code": -32022, "message": "unsupported", "data": {"supported": [self._supported]}}
+        return [{"jsonrpc": "2.0", "id": message["id"], "error": error}]
 
 
 class _Slow(ScriptedQuestions):
@@ -121,6 +138,41 @@ class TestConnecting:
         ]
         with pytest.raises(UnsupportedServerError, match=r"speaks 2031-01-01 of the protocol; kaa speaks 2026-07-28"):
             await connected(server)
+
+    @in_loop
+    async def test_a_refusal_that_lists_the_revision_of_the_request_is_tried_once_more(self) -> None:
+        refused = {"server/discover", "tools/call"}
+
+        def refuse_first(message: dict[str, Any]) -> bool:
+            first = message["method"] in refused
+            refused.discard(message["method"])
+            return first
+
+        server = _Picky(refuse_first, "2026-07-28", "modern")
+        client, _, _ = await connected(server, eras=("modern",))
+
+        assert texts(await client.call("echo", {"text": "hello"})) == ["hello"]
+        assert server.methods().count("tools/call") == 2
+        await client.close()
+
+    @in_loop
+    async def test_a_server_that_always_refuses_the_revision_that_it_lists_is_given_up(self) -> None:
+        server = _Picky(lambda _: True, "2026-07-28", "modern")
+
+        with pytest.raises(UnsupportedServerError, match="unsupported"):
+            await connected(server, eras=("modern",))
+
+        assert len(server.received) == 2
+
+    @in_loop
+    async def test_a_server_that_refuses_the_newest_legacy_revision_is_asked_for_one_that_it_lists(self) -> None:
+        def refuse(message: dict[str, Any]) -> bool:
+            return bool(message["method"] == "initialize" and message["params"]["protocolVersion"] != "2025-06-18")
+
+        client, _, _ = await connected(_Picky(refuse, "2025-06-18", "legacy"), eras=("legacy",))
+
+        assert client.manifest.protocol == "2025-06-18"
+        await client.close()
 
     @in_loop
     async def test_a_server_that_does_not_start_says_why(self) -> None:

@@ -11,7 +11,7 @@ from kaa.mcp.errors import LoginNeededError, McpError, ServerGoneError, Unsuppor
 from kaa.mcp.manifest import LEGACY, MODERN, NAMESPACE, Capabilities, Era, ServerInfo
 from kaa.mcp.parsing import capabilities, cleaned, instructions, server_info
 from kaa.mcp.questions import ServerQuestions
-from kaa.mcp.session import Session
+from kaa.mcp.session import Session, revisions_in
 
 _CLIENT = {"name": "kaa", "title": "kaa", "version": __version__}
 # A legacy server that does not answer what it does not know.
@@ -67,8 +67,8 @@ async def _discover(session: Session, patience: float) -> Agreement:
     except (ServerGoneError, LoginNeededError):
         raise
     except McpError as error:
-        known = _supported(error)
-        if error.code == codes.UNSUPPORTED_REVISION and known and not set(known) & set(LEGACY):
+        known = revisions_in(error)
+        if error.code == codes.UNSUPPORTED_REVISION and known and not {MODERN, *LEGACY} & set(known):
             raise UnsupportedServerError(_unknown(known)) from error
         raise _OtherEraError(f"server/discover was answered with: {error}") from error
     supported = [one for one in result.get("supportedVersions") or () if isinstance(one, str)]
@@ -77,9 +77,9 @@ async def _discover(session: Session, patience: float) -> Agreement:
     return _agreement("modern", MODERN, result)
 
 
-async def _initialize(session: Session, patience: float) -> Agreement:
+async def _initialize(session: Session, patience: float, asked: str = LEGACY[0]) -> Agreement:
     params = {
-        "protocolVersion": LEGACY[0],
+        "protocolVersion": asked,
         "capabilities": _announced(session.questions) | {"roots": {}},
         "clientInfo": _CLIENT,
     }
@@ -88,6 +88,10 @@ async def _initialize(session: Session, patience: float) -> Agreement:
     except McpError as error:
         if error.code is None:
             raise
+        known = revisions_in(error)
+        older = next((one for one in LEGACY if one in known and one != asked), None)
+        if older is not None and asked == LEGACY[0]:
+            return await _initialize(session, patience, older)
         raise _OtherEraError(f"initialize was answered with: {error}") from error
     protocol = result.get("protocolVersion")
     if protocol not in LEGACY:
@@ -123,11 +127,6 @@ def _agreement(era: Era, protocol: str, result: dict[str, Json]) -> Agreement:
         instructions=advice,
         instructions_digest=advice_digest,
     )
-
-
-def _supported(error: McpError) -> list[str]:
-    found = error.data.get("supported") if isinstance(error.data, dict) else None
-    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
 
 
 def _unknown(revisions: Sequence[str]) -> str:

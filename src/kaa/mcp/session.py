@@ -12,7 +12,7 @@ from kaa.mcp import codes, rounds
 from kaa.mcp.connection import Connection, ErrorResponse, Message, Notification, Request, RequestId, Response
 from kaa.mcp.contents import Progress
 from kaa.mcp.errors import McpError, NoAnswerError, ServerGoneError
-from kaa.mcp.manifest import ToolInfo
+from kaa.mcp.manifest import NAMESPACE, ToolInfo
 from kaa.mcp.parsing import one_line
 from kaa.mcp.questions import ServerQuestions
 
@@ -102,6 +102,8 @@ class Session:
     ) -> dict[str, Json]:
         """Ask, and wait for the answer. Cancelling tells the server.
 
+        If the server refuses the revision of the request and lists it as supported, the request is sent once more.
+
         Args:
             method: what is asked.
             params: its parameters, without `_meta`.
@@ -114,6 +116,31 @@ class Session:
             McpError: the server refused, or did not answer in time.
             ServerGoneError: the connection is over.
         """
+
+        async def ask() -> dict[str, Json]:
+            return await self._ask(method, params, patience, tool, progress, questions)
+
+        try:
+            return await ask()
+        except McpError as error:
+            if error.code != codes.UNSUPPORTED_REVISION or self._revision not in revisions_in(error):
+                raise
+            return await ask()
+
+    @property
+    def _revision(self) -> Json:
+        """The revision that requests name; None before one is agreed, and in revisions without that."""
+        return self.meta.get(f"{NAMESPACE}protocolVersion")
+
+    async def _ask(
+        self,
+        method: str,
+        params: dict[str, Json],
+        patience: float | None,
+        tool: ToolInfo | None,
+        progress: Callable[[Progress], None] | None,
+        questions: ServerQuestions | None,
+    ) -> dict[str, Json]:
         self._check_open()
         id_ = next(self._ids)
         meta = self.meta | ({"progressToken": id_} if progress is not None else {})
@@ -251,6 +278,12 @@ class Session:
         self._tasks.cancel()
         if told:
             self._on_end(reason)
+
+
+def revisions_in(error: McpError) -> list[str]:
+    """List the revisions that a server names in a refusal of another one."""
+    found = error.data.get("supported") if isinstance(error.data, dict) else None
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
 
 
 def _error(message: ErrorResponse) -> McpError:
