@@ -34,8 +34,8 @@ def test_both_tokens_are_revoked_by_the_client_that_got_them(
 
     assert said == f"Its tokens were revoked at {server.url.removeprefix('http://')}."
     assert server.asked("/revoke") == [
-        {"token": server.refresh_token, "token_type_hint": "refresh_token"},
-        {"token": server.access_token, "token_type_hint": "access_token"},
+        {"token": server.refresh_token, "token_type_hint": "refresh_token", "client_id": "client-1"},
+        {"token": server.access_token, "token_type_hint": "access_token", "client_id": "client-1"},
     ]
     assert store.details(server.mcp) is None
     assert again is None

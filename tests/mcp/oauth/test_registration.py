@@ -47,6 +47,17 @@ def test_it_registers_anew_after_its_secret_has_ended(server: McpOAuthServer, lo
     assert len(server.asked("/register")) == 2
 
 
+def test_it_registers_for_the_scopes_that_it_asks_for_and_anew_for_more(
+    server: McpOAuthServer, logging_in: LogIn
+) -> None:
+    server.conditions.client = {"scope": "read"}
+
+    for challenge in ("Bearer scope=read", "Bearer scope=read", 'Bearer error="insufficient_scope", scope="write"'):
+        logging_in(challenge=challenge)
+
+    assert [sent["scope"] for sent in server.asked("/register")] == ["read", "read write"]
+
+
 @pytest.mark.parametrize("proof", ["client_secret_basic", "client_secret_post"])
 def test_a_registered_secret_proves_who_kaa_is(server: McpOAuthServer, logging_in: LogIn, proof: str) -> None:
     server.conditions.metadata["token_endpoint_auth_methods_supported"] = [proof]
@@ -56,7 +67,19 @@ def test_a_registered_secret_proves_who_kaa_is(server: McpOAuthServer, logging_i
 
     (sent,) = server.asked("/token")
     assert sent.get("client_secret") == ("s3cret:/?" if proof == "client_secret_post" else None)
+    assert sent["client_id"] == "client-1"
     assert server.access_token == "access-1"
+
+
+def test_a_secret_is_sent_in_the_form_where_the_server_reads_both(server: McpOAuthServer, logging_in: LogIn) -> None:
+    server.conditions.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_basic", "client_secret_post"]
+    server.conditions.client = {"client_secret": "s3cret"}
+
+    logging_in()
+
+    (registered,), (sent,) = server.asked("/register"), server.asked("/token")
+    assert registered["token_endpoint_auth_method"] == "client_secret_post"
+    assert sent["client_secret"] == "s3cret"
 
 
 def test_a_client_of_the_users_own_needs_no_registration(server: McpOAuthServer, logging_in: LogIn) -> None:

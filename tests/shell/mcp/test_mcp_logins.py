@@ -72,7 +72,7 @@ class Lab:
 
             tell = partial(changed, one.name)
             offer = Offer(one, Approvals(self.home), Manifests(self.home), str, lambda _: "outside", tell)
-            return Server(one, "/project", offer, connect, tell)
+            return Server(one, "/project", offer, connect, tell, lacks=partial(logins.note_missing, one))
 
         self.servers = ProjectServers(lambda changed: [server(changed)], lambda: logins, self.told.append)
 
@@ -263,6 +263,28 @@ class TestALogin:
         assert "scope=read+write" in str(person.questions[0])
         assert await lab.call() == ["hello"]
         await lab.close()
+
+    @in_loop
+    async def test_the_scopes_that_it_lacks_are_asked_for_by_the_next_login_of_another_kaa(
+        self, lab: Lab, tmp_path: Path
+    ) -> None:
+        lab.oauth.conditions.scope = "read"
+        await lab.servers.log_in("lab", Browsing(lab.oauth, YES))
+        await lab.state("started")
+        for lacked in ("write", "delete"):
+            lab.oauth.conditions.scope = lacked
+            with pytest.raises(McpError, match="permits more"):
+                await lab.call()
+        await lab.close()
+        again, person, another = Lab(tmp_path / "home", lab.oauth), Browsing(lab.oauth, YES), Browsing(lab.oauth, YES)
+
+        await again.servers.log_in("lab", person)
+        await again.servers.log_in("lab", another)
+
+        assert "scope=read+delete+write" in str(person.questions[0])
+        assert "write" not in str(another.questions[0])
+        assert await again.call() == ["hello"]
+        await again.close()
 
 
 @pytest.mark.parametrize("scope", ["project", "plugin", "agent"])

@@ -75,7 +75,8 @@ async def log_in(
     async with AsyncExitStack() as stack:
         loopback = await _listening(stack, settings, server, before.client if before else None)
         try:
-            client = await client_at(server, settings, loopback.address, before.client if before else None, guarded)
+            kept = before.client if before else None
+            client = await client_at(server, settings, loopback.address, scope, kept, guarded)
         except LoginError as error:
             if server.issuer:
                 raise
@@ -117,7 +118,9 @@ def _scope(settings: OAuthEntry, asked: Challenge | None, found: Discovered, bef
     """What to ask for: what the user or the server wants, and what the login permitted before if it was too little."""
     wanted = settings.scope or (asked.scope if asked else "") or " ".join(found.scopes)
     if asked is not None and asked.wants_more:
-        wanted = " ".join((before.scope if before else "", wanted, asked.scope))
+        wanted = f"{wanted} {asked.scope}"
+    if before is not None and (before.missing or (asked is not None and asked.wants_more)):
+        wanted = f"{before.scope} {wanted} {before.missing}"
     scopes = dict.fromkeys(wanted.split())
     if scopes and _OFFLINE in found.server.scopes:  # servers that know it give refresh tokens for it alone
         scopes[_OFFLINE] = None

@@ -15,7 +15,8 @@ from kaa.mcp.oauth.settings import OAuthEntry
 
 Proof: TypeAlias = Literal["none", "client_secret_post", "client_secret_basic"]
 
-_WITH_SECRET: Final[tuple[Proof, ...]] = ("client_secret_basic", "client_secret_post")
+# Servers that use the official SDK for Python look for the client's id in the form, whatever the header says.
+_WITH_SECRET: Final[tuple[Proof, ...]] = ("client_secret_post", "client_secret_basic")
 
 
 class Client(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -25,6 +26,7 @@ class Client(msgspec.Struct, frozen=True, omit_defaults=True):
         proof: how it proves who it is at the token endpoint (RFC 7591 2).
         redirect: the address it registered to come back to; empty if kaa did not register it.
         expires: when the secret ends, in seconds of Unix time; 0 for never.
+        scope: the scopes that it may ask for; empty if the server did not say.
     """
 
     id: str
@@ -32,29 +34,42 @@ class Client(msgspec.Struct, frozen=True, omit_defaults=True):
     proof: Proof = "none"
     redirect: str = ""
     expires: float = 0
+    scope: str = ""
 
     def __repr__(self) -> str:
         return f"Client({self.id!r})"
+
+    def serves(self, redirect: str, scope: str) -> bool:
+        """Return whether a login with these scopes that comes back to `redirect` needs no other registration."""
+        is_current = not self.expires or self.expires > time.time()
+        return (
+            self.redirect == redirect
+            and is_current
+            and (not self.scope or set(scope.split()) <= set(self.scope.split()))
+        )
 
     @property
     def fields(self) -> dict[str, str]:
         """What it sends in the forms to the token endpoint."""
         match self.proof:
-            case "client_secret_basic":
-                return {}
             case "client_secret_post":
                 return {"client_id": self.id, "client_secret": self.secret}
-            case "none":
+            case "client_secret_basic" | "none":
                 return {"client_id": self.id}
 
     @property
     def login(self) -> Login | None:
-        """What it sends in a header instead."""
+        """What it sends in a header besides."""
         return Login(self.id, self.secret) if self.proof == "client_secret_basic" else None
 
 
 async def client_at(
-    server: AuthorizationServer, settings: OAuthEntry, redirect: str, kept: Client | None, transport: Transport
+    server: AuthorizationServer,
+    settings: OAuthEntry,
+    redirect: str,
+    scope: str,
+    kept: Client | None,
+    transport: Transport,
 ) -> Client:
     """The client to log in with.
 
@@ -62,6 +77,7 @@ async def client_at(
         server: where it is to be known.
         settings: what the user configured. A client id that is an https:// address is that of a metadata document.
         redirect: where the browser comes back to.
+        scope: what the login asks for.
         kept: a client of the same server, from the last login.
         transport: guarded.
 
@@ -80,14 +96,14 @@ async def client_at(
     if settings.registration == "cimd":
         why = f"{host} does not support it" if has_document else "`clientId` is not the https:// address of one"
         raise LoginError(f"kaa cannot log in with a client id metadata document: {why}. Check its `oauth` entry")
-    if kept is not None and kept.redirect == redirect and (not kept.expires or kept.expires > time.time()):
+    if kept is not None and kept.serves(redirect, scope):
         return kept
     if server.registration_url is None:
         raise LoginError(
             f"{host} does not let clients register themselves: register kaa there, with the address {redirect} to "
             "return to, and set `clientId` and `callbackPort` in its `oauth` entry"
         )
-    return await _registered(server, server.registration_url, settings, redirect, transport)
+    return await _registered(server, server.registration_url, settings, redirect, scope, transport)
 
 
 def _proof(server: AuthorizationServer) -> Proof:
@@ -96,7 +112,7 @@ def _proof(server: AuthorizationServer) -> Proof:
 
 
 async def _registered(
-    server: AuthorizationServer, url: str, settings: OAuthEntry, redirect: str, transport: Transport
+    server: AuthorizationServer, url: str, settings: OAuthEntry, redirect: str, scope: str, transport: Transport
 ) -> Client:
     """RFC 7591 3. A program on the user's machine keeps no secret well, so it wants none where it can choose."""
     wanted: Proof = "none" if "none" in server.proofs else _proof(server)
@@ -108,6 +124,8 @@ async def _registered(
         "token_endpoint_auth_method": wanted,
         "application_type": "native",
     }
+    if scope:
+        asked["scope"] = scope
     host = host_of(url)
     try:
         answer = await ask_in_json(transport, url, asked)
@@ -125,4 +143,6 @@ async def _registered(
             proof, secret = "none", ""
     expires = answer.get("client_secret_expires_at")
     ends = float(expires) if isinstance(expires, int | float) and not isinstance(expires, bool) else 0
-    return Client(secret_of(answer, "client_id", host), secret, proof, redirect, ends)
+    may = answer.get("scope")
+    granted = may if isinstance(may, str) else ""
+    return Client(secret_of(answer, "client_id", host), secret, proof, redirect, ends, granted)

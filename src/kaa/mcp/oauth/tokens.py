@@ -2,10 +2,12 @@
 
 import asyncio
 from pathlib import Path
+from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
+from kaa.core.messages import Json
 from kaa.host.private_file import PrivateFileError
 from kaa.llm.auth.auth_file import AuthFile
 from kaa.llm.auth.errors import LoginError, UnkeptLoginError
@@ -16,6 +18,8 @@ from kaa.llm.http.transport import HttpRequest, origin_of
 from kaa.mcp.errors import McpError
 from kaa.mcp.oauth.guarded import GuardedTransport
 from kaa.mcp.oauth.registration import Client
+
+_MOST_MISSING: Final = 50
 
 
 class McpLogin(msgspec.Struct, frozen=True, rename="camel"):
@@ -28,6 +32,7 @@ class McpLogin(msgspec.Struct, frozen=True, rename="camel"):
         scope: what they permit.
         client: who kaa is there.
         revocation_url: where they are revoked; empty if they cannot be.
+        missing: scopes that the server demanded since then for more than the tokens permit.
     """
 
     issuer: str
@@ -36,6 +41,7 @@ class McpLogin(msgspec.Struct, frozen=True, rename="camel"):
     scope: str
     client: Client
     revocation_url: str = ""
+    missing: str = ""
 
 
 class TokenStore:
@@ -84,6 +90,22 @@ class TokenStore:
         """
         self.of(url).keep(tokens, msgspec.to_builtins(login))
         self.changes += 1
+
+    def lacks(self, url: str, scope: str) -> None:
+        """Note scopes that a login lacks, for the next one. Without a login this does nothing.
+
+        Raises:
+            LoginError: the file cannot be read.
+            PrivateFileError: it cannot be written.
+        """
+        if (login := self.details(url)) is None or set(scope.split()) <= set(login.missing.split()):
+            return
+        with self._file.rewriting() as entries:
+            if (raw := entries.get(canonical(url))) is not None:
+                missing = dict.fromkeys((*scope.split(), *login.missing.split()))
+                entry = msgspec.json.decode(raw, type=dict[str, Json])
+                entry["missing"] = " ".join(tuple(missing)[:_MOST_MISSING])
+                entries[canonical(url)] = msgspec.Raw(msgspec.json.encode(entry))
 
     def remove(self, url: str) -> bool:
         """Forget a login, with the client that kaa registered for it. False if there was none.

@@ -6,6 +6,7 @@ from functools import partial
 
 import msgspec
 
+from kaa.host.log import LOG
 from kaa.host.private_file import PrivateFileError
 from kaa.llm.auth.errors import LoginError
 from kaa.llm.http.live import LiveTransport
@@ -88,6 +89,13 @@ class McpLogins:
             raise LoginError(f"{error}. {key_setting(server)}") from error
         finally:
             await transport.close()
+
+    async def note_missing(self, server: ConfiguredServer, scope: str) -> None:
+        """Keep the scopes that a login at a server lacks, for the next login there, also by another kaa."""
+        try:
+            await asyncio.to_thread(self._store.lacks, self._filled_in(server)[0], scope)
+        except (LoginError, PrivateFileError) as error:
+            LOG.warning("mcp: the scopes that %s demands are not kept: %s", server.name, error)
 
     async def has(self, server: ConfiguredServer) -> bool:
         """Whether there is a login at a server, usable or not.

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -59,6 +59,7 @@ class Server:
         changed: called when its view changed.
         timing: how soon it is tried again.
         host: where it is; empty for a program on this machine.
+        lacks: keeps the scopes that the login there lacks.
 
     Attributes:
         log: the last lines that it logged or printed.
@@ -73,6 +74,7 @@ class Server:
         changed: Callable[[], None],
         timing: Timing = AS_USUAL,
         host: str = "",
+        lacks: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         self.configured = configured
         self.offer = offer
@@ -81,6 +83,7 @@ class Server:
         self._connect = connect
         self._tell = changed
         self._host = host
+        self._lacks = lacks
         self._timing = timing
         self._lock = asyncio.Lock()
         self._client: McpClient | None = None
@@ -286,7 +289,10 @@ class Server:
         self._challenge = refusal.challenge
         challenge = parse_challenge(refusal.challenge)
         reason = refused(self.configured, challenge)
-        if not challenge.wants_more:  # else everything else works
+        if challenge.wants_more:  # everything else works
+            if self._lacks is not None and challenge.scope and not has_key(self.configured):
+                await self._lacks(challenge.scope)
+        else:
             self._needs_login, self._reason = not has_key(self.configured), reason
             await self.end()
             self._tell()

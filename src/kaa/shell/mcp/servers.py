@@ -112,7 +112,11 @@ class ServerMaker:
         risk = _risk(one, root)
         offer = Offer(one, self._approvals, self._manifests, describe, risk, tell, root, executes)
         connect = partial(self._connection, one, root, logins, lambda: offer.code)
-        return Server(one, root, offer, connect, tell, host=self._host(one, root))
+
+        async def lacks(scope: str) -> None:
+            await logins().note_missing(one, scope)
+
+        return Server(one, root, offer, connect, tell, host=self._host(one, root), lacks=lacks)
 
     def _place(self, root: str) -> "Place":
         from kaa.shell.mcp.place import Place  # lazy: a start of kaa starts no server
