@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -68,6 +69,28 @@ def test_the_model_calls_a_tool_of_the_users_server(kaa: Kaa, server: ModelServe
 
     assert (done.code, done.out) == (0, "Done.\n"), done.err
     assert "over the pipe" in results(server)[0]
+
+
+def test_a_short_run_leaves_the_listing_of_a_slow_server_to_another_process(kaa: Kaa, server: ModelServer) -> None:
+    configure(kaa, kaa.home / "mcp.json")
+    go = kaa.home.parent / "server" / "go"
+    config = json.loads((kaa.home / "mcp.json").read_text())
+    entry = config["mcpServers"]["scripted"]
+    line = 'until [ -e "$0" ]; do sleep 0.05; done; exec "$@"'
+    entry |= {"command": "/bin/sh", "args": ["-c", line, str(go), entry["command"], *entry["args"]]}
+    (kaa.home / "mcp.json").write_text(json.dumps(config))
+    server.begin([say("Done."), call("mcp", action="status"), say("Done.")])
+
+    first = kaa.run("-p", "hi")
+    known = list(kaa.home.glob("cache/mcp/*.json"))
+    go.touch()
+    while not list(kaa.home.glob("cache/mcp/*.json")):
+        time.sleep(0.05)
+    second = kaa.run("-p", "hi")
+
+    assert (first.code, first.out, known) == (0, "Done.\n", []), first.err
+    assert second.code == 0, second.err
+    assert results(server)[0].startswith("scripted (known, ")
 
 
 def test_the_model_calls_a_tool_of_a_server_at_an_address(kaa: Kaa, server: ModelServer) -> None:

@@ -38,6 +38,9 @@ from kaa.workspace.local import LocalWorkspace
 if TYPE_CHECKING:
     from kaa.ext.display import DisplayKind, DisplayUpdate
 
+# How long a run that is done waits for servers that it is the first to list.
+_LISTING_SECONDS = 1.0
+
 
 class Output(Protocol):
     """A way to write a run down."""
@@ -124,6 +127,7 @@ async def _converse(command_line: CommandLine, workspace: LocalWorkspace, output
                 output.reply(ended.text)
             if command_line.patch is not None and not await _wrote(command_line.patch, hosted.conversation, output):
                 return ended or ExitCode.FAILED
+            await _finish_listing(host)
             return ended
         except asyncio.CancelledError:
             if all(end.reason != "aborted" for end in ends):  # no run was under way that would have said it
@@ -212,6 +216,14 @@ async def _wrote(patch: str, conversation: Conversation, output: Output) -> bool
     for gap in (*changes.gaps, *written.left_out):
         output.notice(HostNotice(f"not in {patch}: {gap}"))
     return True
+
+
+async def _finish_listing(host: Host) -> None:
+    """Give MCP servers that were never listed a moment, and leave the others to a process of their own."""
+    for unlisted in await host.unlisted_servers(_LISTING_SECONDS):
+        from kaa.frontends.mcp.listing_later import list_later  # lazy: most runs know what their servers offer
+
+        list_later(unlisted)
 
 
 async def _submit_all(messages: list[UserMessage], work: WorkQueue, output: Output) -> ExitCode | SessionToOpen:

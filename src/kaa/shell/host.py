@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from kaa.ext.showing import DisplayOutput
     from kaa.shell.components.extensions import ComponentExtensions
     from kaa.shell.extensions.processes import ExtensionProcesses
-    from kaa.shell.mcp.servers import McpServers
+    from kaa.shell.mcp.servers import McpServers, Unlisted
     from kaa.shell.sessions import Sessions
     from kaa.shell.trust.configuration import ProjectConfiguration
     from kaa.shell.trust.decisions import TrustDecisions
@@ -275,6 +275,10 @@ class Host:
 
         configured = load_user_settings(self.home.settings).session_dir
         return Sessions(self.home, directory, session_folder(session_dir, configured))
+
+    async def unlisted_servers(self, seconds: float) -> "Sequence[Unlisted]":
+        """Return the MCP servers that have not said for the first time what they offer after so many seconds."""
+        return await self._mcp_servers.unlisted(seconds) if "_mcp_servers" in self.__dict__ else ()
 
     async def close(self) -> None:
         """End all conversations, unload extensions, close workspaces; one step that fails skips no other."""

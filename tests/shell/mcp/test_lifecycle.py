@@ -20,6 +20,7 @@ from tests.support.loops import in_loop
 from tests.support.mcp_connection import texts
 from tests.support.mcp_life import MOMENT_MINUTES, HeldConnection, Life, called
 from tests.support.mcp_server import ScriptedServer, echo_tool
+from tests.support.patience import HANG_SECONDS
 from tests.support.person import yes_or_no
 
 
@@ -38,6 +39,23 @@ class TestStarting:
         states = [state for _, state in life.states]
         assert states[:3] == ["starting", "started", "in use"]
         assert states[-2:] == ["started", "known"]
+        await servers.close()
+
+    @in_loop
+    async def test_a_server_that_is_not_listed_in_time_is_named(self, tmp_path: Path) -> None:
+        life = Life(tmp_path)
+        life.prepared = lambda connection: connection.opens.clear()
+        servers = life.servers()
+        servers.begin()
+
+        slow = await servers.unlisted(0)
+        while not life.connections:
+            await asyncio.sleep(0)
+        life.connections[0].opens.set()
+        listed = await servers.unlisted(HANG_SECONDS)
+
+        assert [one.name for one in slow] == ["one"]
+        assert listed == ()
         await servers.close()
 
     @in_loop

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from kaa.core.errors import ProviderError
 from kaa.frontends.confirming import NobodyAnswersError
+from kaa.frontends.mcp import listing_later
 from kaa.frontends.mcp.approving import CodeError, add_approve_arguments, run_approve
 from kaa.frontends.mcp.editing import (
     add_add_arguments,
@@ -16,6 +17,7 @@ from kaa.frontends.mcp.editing import (
 )
 from kaa.frontends.mcp.importing import add_import_arguments, run_import
 from kaa.frontends.mcp.listing import add_get_arguments, add_list_arguments, run_list
+from kaa.frontends.mcp.listing_later import LIST_LATER
 from kaa.frontends.mcp.logging_in import add_login_arguments, add_logout_arguments, run_login, run_logout
 from kaa.frontends.mcp.testing import add_test_arguments, run_test
 from kaa.frontends.subcommands import Subcommand, run_subcommand
@@ -29,6 +31,8 @@ from kaa.shell.trust.configuration import TrustError
 
 def main(arguments: Sequence[str], directory: str) -> int:
     """Run `kaa mcp`. Returns the exit code."""
+    if list(arguments) == [LIST_LATER]:  # for kaa itself
+        return listing_later.main()
     failures = (
         ApprovalRecordsError,
         CodeError,

@@ -11,6 +11,7 @@ from kaa.host.log import LOG
 from kaa.host.tasks import Tasks
 from kaa.llm.auth.errors import LoginError
 from kaa.shell.mcp.approvals import ApprovalRecordsError
+from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.server import Server
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class ProjectServers:
         self._servers = {server.name: server for server in servers(self._changed)}
         self._tasks = Tasks()
         self._learning = asyncio.Semaphore(_LEARNING_AT_ONCE)
+        self._unlisted: dict[str, asyncio.Task[None]] = {}  # what lists servers that were never listed
 
     def begin(self) -> None:
         """Start what starts with kaa, and learn what servers offer that were never listed. In the background."""
@@ -51,8 +53,17 @@ class ProjectServers:
                 continue
             if lifecycle == "keep-alive":
                 _ = self._tasks.begin(server.keep_alive())
-            elif lifecycle == "eager" or server.offer.manifest is None:
+            elif server.offer.manifest is None:
+                self._unlisted[server.name] = self._tasks.begin(self._learn(server))
+            elif lifecycle == "eager":
                 _ = self._tasks.begin(self._learn(server))
+
+    async def unlisted(self, seconds: float) -> tuple[ConfiguredServer, ...]:
+        """Return the servers that are still being listed for the first time after so many seconds."""
+        if not self._unlisted:
+            return ()
+        _, pending = await asyncio.wait(self._unlisted.values(), timeout=seconds)
+        return tuple(self._servers[name].configured for name, task in self._unlisted.items() if task in pending)
 
     async def require(self) -> None:
         """Wait until the servers run that are required.

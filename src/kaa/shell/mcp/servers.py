@@ -1,10 +1,13 @@
 """Makes configured servers into such that can be started, and into an extension for the conversations of a project."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
 
 from kaa.builtin.mcp import mcp_extension
 from kaa.builtin.mcp.host import ServerUnavailableError
@@ -36,6 +39,20 @@ if TYPE_CHECKING:  # only where a server starts
 
 # Streams on which servers say something now and then. Who waits for an answer has a limit of their own.
 _SILENCE_SECONDS = 3600.0
+
+
+class Unlisted(msgspec.Struct, frozen=True):
+    """Servers of a project that have not said yet what they offer.
+
+    Attributes:
+        root: of the project.
+        servers: approved ones.
+        sandbox: of the project's commands.
+    """
+
+    root: str
+    servers: tuple[ConfiguredServer, ...]
+    sandbox: SandboxOptions
 
 
 class ServerMaker:
@@ -83,6 +100,10 @@ class ServerMaker:
         return ProjectServers(
             lambda changed: [self._server(one, root, logins, changed) for one in configured], logins, self._report
         )
+
+    def unlisted(self, servers: tuple[ConfiguredServer, ...], root: str) -> Unlisted:
+        """Describe servers for a process of its own that lists them."""
+        return Unlisted(root, servers, self._sandbox(root))
 
     async def close(self) -> None:
         """Close what the servers share. They are closed before."""
@@ -160,6 +181,10 @@ class ServerMaker:
         return StdioConnection(lambda: start_program(one, place, log, admitted()))
 
 
+_Configuration: TypeAlias = tuple[str, tuple[ServerFile, ...], tuple[int, int] | None]
+"""What configures the servers of a project: its root, its files, and the version of the user's file."""
+
+
 class McpServers:
     """The servers of each project, as an extension for its conversations.
 
@@ -184,7 +209,7 @@ class McpServers:
         self._extensions = extensions
         self._report = report
         self._maker = maker
-        self._projects: dict[object, tuple[ExtensionId, ProjectServers]] = {}  # by what configures them
+        self._projects: dict[_Configuration, tuple[ExtensionId, ProjectServers]] = {}
 
     def of_project(self, root: str, files: Sequence[ServerFile]) -> tuple[ExtensionId, ProjectServers]:
         """The servers of a project, and the extension that they are for its conversations.
@@ -216,6 +241,12 @@ class McpServers:
             await self.of_project(root, files)[1].require()
         except ServerUnavailableError as error:
             raise ExtensionError(str(error)) from error
+
+    async def unlisted(self, seconds: float) -> Sequence[Unlisted]:
+        """Return what is still being listed for the first time after so many seconds, by project."""
+        roots = [root for root, _, _ in self._projects]
+        found = await asyncio.gather(*(servers.unlisted(seconds) for _, servers in self._projects.values()))
+        return [self._maker.unlisted(left, root) for root, left in zip(roots, found, strict=True) if left]
 
     async def close(self) -> None:
         """End all servers."""
