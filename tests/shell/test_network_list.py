@@ -19,7 +19,9 @@ from tests.support.model_server import ModelServer
 from tests.support.person import Person
 
 
-def _net(*answers: Answer, network: str = "off", granted: Sequence[str] = ()) -> tuple[str, Person, NetworkState]:
+def _net(
+    *answers: Answer, network: str = "off", granted: Sequence[str] = (), typed: str = ""
+) -> tuple[str, Person, NetworkState]:
     """What /net replies, what it asked, and what can be reached then."""
 
     async def scenario(folder: Path, server: ModelServer) -> tuple[str, Person, NetworkState]:
@@ -32,7 +34,7 @@ def _net(*answers: Answer, network: str = "off", granted: Sequence[str] = ()) ->
                 workspace.sandbox.network.allow(rule)
             host = Host(HostOptions(), Home(folder / "home"), environ, lambda _: None, person)
             async with conversing(host, ConversationOptions(model="m"), workspace) as conversation:
-                reply = await told(conversation, "/net")
+                reply = await told(conversation, f"/net {typed}".strip())
                 return reply, person, workspace.sandbox.network.state
         finally:
             await workspace.close()
@@ -62,6 +64,13 @@ def test_what_was_answered_in_the_session_can_be_unchecked_and_checked_again() -
     assert list(person.questions[1].options[-2:]) == ["[x] b.example", "[ ] a.example"]
     assert [str(rule) for rule in state.rules] == ["b.example"]
     assert [str(rule) for rule in state.granted] == ["a.example"]  # still at public addresses only
+
+
+def test_a_name_that_the_person_types_after_an_answer_is_a_rule() -> None:
+    reply, _, state = _net(granted=["a.example", "b.example"], typed="a.example")
+
+    assert reply == "network: a.example"
+    assert ([str(rule) for rule in state.rules], state.granted) == (["a.example"], ())
 
 
 def test_off_and_on_end_the_list() -> None:

@@ -141,7 +141,7 @@ async def _sandbox(_arguments: str, context: CommandContext) -> CommandAction:
 
 async def _net(arguments: str, context: CommandContext) -> CommandAction:
     if arguments:
-        return Reply(f"network: {context.set_network(arguments)}")
+        return Reply(f"network: {context.set_network(arguments, named=True)}")
     if not context.asker.can_ask or not context.network:
         return Reply(await context.describe_sandbox())
     from kaa.builtin.network_list import check_hosts  # lazy: only for who asks

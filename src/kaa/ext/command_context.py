@@ -156,8 +156,13 @@ class CommandControl(Protocol):
         """What the commands of tools may reach, as `set_network` takes it; empty where nothing holds them back."""
         ...
 
-    def set_network(self, text: str) -> str:
-        """Change what the commands of tools may reach, running ones too: `off`, `on`, or domains. Returns the state.
+    def set_network(self, text: str, *, named: bool = False) -> str:
+        """Change what the commands of tools may reach, running ones too. Returns the state.
+
+        Args:
+            text: `off`, `on`, or hosts and groups of registries, separated by commas.
+            named: the person wrote these hosts for this purpose: they may have private addresses. Without it, hosts
+                among them that were allowed in answer to a question keep the limits of that answer.
 
         Raises:
             CommandError: it is something else.

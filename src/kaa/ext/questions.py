@@ -231,16 +231,23 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
             return ()
         return tuple(one.what for one in self.escalations)
 
-    def _joined(self, kind: EscalationKind) -> tuple[Escalation, ...]:
-        what = ", ".join(one.what for one in self.escalations if one.kind == kind)
-        return (Escalation(kind, what),) if what else ()
+    def _all(self, kind: EscalationKind) -> tuple[str, ...]:
+        return tuple(one.what for one in self.escalations if one.kind == kind)
 
     @property
     def permits(self) -> tuple[str, ...]:
         """What a yes changes, in sentences; one for all hosts, and one for all files."""
-        others = (one for one in self.escalations if one.kind not in ("network", "file"))
-        lifts = (*others, *self._joined("network"), *self._joined("file"))
-        return tuple(f"A yes {one.text}." for one in lifts)
+        lifts = [one.text for one in self.escalations if one.kind not in ("network", "file")]
+        told: tuple[str, ...] = ()
+        if hosts := self._all("network"):
+            from kaa.workspace.network import registries  # lazy: few questions are about hosts
+
+            named = registries.as_asked(hosts)
+            lifts.append(Escalation("network", ", ".join(named)).text)
+            told = (registries.meaning(),) if registries.ALL in named else ()
+        if files := self._all("file"):
+            lifts.append(Escalation("file", ", ".join(files)).text)
+        return (*(f"A yes {one}." for one in lifts), *told)
 
 
 class Confirmation(Question[Confirmed], tag="confirmation", frozen=True):

@@ -189,11 +189,11 @@ class Contained:
         """The same, with what was permitted in answer to questions."""
         return str(self._workspace.sandbox.network.state)
 
-    def set_network(self, text: str) -> str:
-        """Change what commands may reach."""
+    def set_network(self, text: str, *, named: bool = False) -> str:
+        """Change what commands may reach. `named`: the person wrote it, so its hosts may have private addresses."""
         network = self._workspace.sandbox.network
         try:
-            network.choose(text)
+            network.choose(text, named=named)
         except NetworkRuleError as error:
             raise CommandError(str(error)) from error
         return str(network.state)
@@ -317,7 +317,7 @@ class NoSandbox:
         """There is no network."""
         return ""
 
-    def set_network(self, text: str) -> str:
+    def set_network(self, text: str, *, named: bool = False) -> str:
         """There is no network to switch."""
         raise CommandError(f"this workspace has no network; {text!r} changes nothing")
 

@@ -409,9 +409,9 @@ class Conversation:
         """What commands may reach now, answers of this session included; empty where nothing is held back."""
         return self.containment.reachable
 
-    def set_network(self, text: str) -> str:
+    def set_network(self, text: str, *, named: bool = False) -> str:
         """Change what commands may reach, running ones too. Returns the state now. See `Containment.set_network`."""
-        state = self.containment.set_network(text)
+        state = self.containment.set_network(text, named=named)
         self.approvals.keep()
         return state
 

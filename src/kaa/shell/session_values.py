@@ -92,7 +92,7 @@ class SessionValues:
             case "approvals.policy", str():
                 return f"approvals now: {await self._permissions.choose(value)}"
             case "sandbox.network", str() | list():
-                return f"network now: {self._containment.set_network(_network(value))}"
+                return f"network now: {self._containment.set_network(_network(value), named=True)}"
             case "sandbox.writable", list():
                 return await self._write(list(map(str, value)))
             case "sandbox.mode", str() if value in get_args(ConfinedMode):

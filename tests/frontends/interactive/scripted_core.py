@@ -233,7 +233,7 @@ class ScriptedCore:
     async def status(self) -> Status:
         return self._status()
 
-    def set_network(self, network: str) -> str:
+    def set_network(self, network: str, *, named: bool = False) -> str:
         return network
 
     @property

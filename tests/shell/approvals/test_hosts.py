@@ -17,10 +17,12 @@ from kaa.ext.questions import (
 )
 from kaa.shell.approvals.rule_file import RuleFile
 from kaa.workspace.network.asking import HostAnswer
+from kaa.workspace.network.registries import ALL, hosts_of
 from tests.shell.approvals.test_gate import Stage, results
 
 _PYPI = ("pypi.org", "files.pythonhosted.org")
 _RULES = "host: pypi.org\nhost: files.pythonhosted.org"
+_REGISTRIES = hosts_of(ALL) or ()
 
 
 def _held(stage: Stage, *hosts: str, alone: bool = True) -> HostAnswer:
@@ -28,7 +30,7 @@ def _held(stage: Stage, *hosts: str, alone: bool = True) -> HostAnswer:
     stage.commands("make")
     asker = stage.sandbox.asker
     assert asker is not None
-    return asyncio.run(asker.ask(hosts, alone=alone))
+    return asyncio.run(asker.ask(asker.together(hosts), alone=alone))
 
 
 class TestBeforeTheRun:
@@ -40,19 +42,19 @@ class TestBeforeTheRun:
         (question,) = stage.person.questions
         assert end.reason == "done"
         assert (question.only_connects, question.was_run, question.title) == (True, False, "pip install x")
-        assert question.escalations == tuple(Escalation("network", host) for host in _PYPI)
+        assert question.escalations == tuple(Escalation("network", host) for host in _REGISTRIES)
         assert question.reasons == ("pip install needs the network",)
-        assert question.suggestion == _RULES
+        assert question.suggestion == "host: registries"
         assert stage.ran == [("pip install x", None)]
-        assert (stage.sandbox.hosts, stage.sandbox.hosts_of_call) == ([], _PYPI)
+        assert (stage.sandbox.hosts, stage.sandbox.hosts_of_call) == ([], _REGISTRIES)
 
-    def test_a_yes_for_the_session_is_not_asked_again(self) -> None:
+    def test_a_yes_for_the_session_is_not_asked_again_by_any_installer(self) -> None:
         stage = Stage(AllowForSession(), policy="auto")
 
-        stage.commands("pip install x", "pip install y")
+        stage.commands("pip install x", "pip install y", "npm install z", "cargo fetch", "go mod download")
 
         assert len(stage.person.questions) == 1
-        assert stage.sandbox.hosts == list(_PYPI)
+        assert stage.sandbox.hosts == list(_REGISTRIES)
 
     def test_a_no_keeps_it_from_running(self) -> None:
         stage = Stage(Deny("use the vendored one"), policy="auto")
@@ -63,7 +65,7 @@ class TestBeforeTheRun:
         assert "use the vendored one" in results(end)[0].text
 
     @pytest.mark.parametrize(
-        ("answer", "of_call", "of_session"), [(AllowOnce(), _PYPI, ()), (AllowForSession(), (), _PYPI)]
+        ("answer", "of_call", "of_session"), [(AllowOnce(), _REGISTRIES, ()), (AllowForSession(), (), _REGISTRIES)]
     )
     def test_where_the_call_is_asked_too_it_is_the_same_question(
         self, answer: Answer, of_call: tuple[str, ...], of_session: tuple[str, ...]
@@ -74,7 +76,7 @@ class TestBeforeTheRun:
 
         (question,) = stage.person.questions
         assert not question.only_connects
-        assert [one.what for one in question.escalations] == list(_PYPI)
+        assert [one.what for one in question.escalations] == list(_REGISTRIES)
         assert (stage.sandbox.hosts_of_call, tuple(stage.sandbox.hosts)) == (of_call, of_session)
 
     @pytest.mark.parametrize(("allow", "deny"), [(_RULES.splitlines(), []), ([], ["host: pypi.org"])])
@@ -84,6 +86,16 @@ class TestBeforeTheRun:
         stage.commands("pip install x")
 
         assert stage.person.questions == []
+
+    def test_a_registry_that_a_rule_denies_is_left_out_of_the_question_about_the_others(self) -> None:
+        stage = Stage(AllowForSession(), policy="auto", deny=["host: registry.npmjs.org"])
+
+        stage.commands("pip install x")
+
+        (question,) = stage.person.questions
+        assert [one.what for one in question.escalations] == [
+            host for host in _REGISTRIES if host != "registry.npmjs.org"
+        ]
 
     def test_without_a_user_it_runs_and_is_refused_at_once(self) -> None:
         stage = Stage(policy="auto", headless=True)
@@ -110,6 +122,31 @@ class TestWhileItIsHeld:
         assert (question.only_connects, question.was_run, question.call_id) == (True, False, "c0")
         assert question.reasons == ("the command is running, and connects after your answer unless it gives up before",)
 
+    def test_one_registry_brings_all_and_the_question_names_the_one_that_waits(self) -> None:
+        stage = Stage(AllowOnce(), policy="auto")
+
+        assert _held(stage, "registry.npmjs.org") == "call"
+
+        (question,) = stage.person.questions
+        assert {one.what for one in question.escalations} == set(_REGISTRIES)
+        assert question.permits[0] == "A yes allows network access to registries."
+        assert "python, node, rust, go" in question.permits[1]
+        assert "connects to registry.npmjs.org after your answer" in question.reasons[0]
+
+    @pytest.mark.parametrize(("allow", "deny", "said"), [(_RULES, "", "session"), ("", "host: pypi.org", "no")])
+    def test_rules_about_the_group_answer_without_a_question_about_all(
+        self, allow: str, deny: str, said: HostAnswer
+    ) -> None:
+        stage = Stage(policy="auto", allow=allow.splitlines(), deny=deny.splitlines())
+
+        assert _held(stage, "files.pythonhosted.org") == said
+        assert stage.person.questions == []
+
+    def test_a_rule_for_a_group_of_registries_covers_its_hosts(self) -> None:
+        stage = Stage(policy="auto", allow=["host: registries"], deny=["host: registries/node"])
+
+        assert (_held(stage, "crates.io"), _held(stage, "registry.npmjs.org")) == ("session", "no")
+
     def test_other_commands_that_may_be_meant_are_mentioned(self) -> None:
         stage = Stage(AllowOnce(), policy="auto")
 
@@ -119,11 +156,11 @@ class TestWhileItIsHeld:
 
     def test_always_is_kept_as_rules(self, tmp_path: Path) -> None:
         file = RuleFile(tmp_path / "approvals.json")
-        stage = Stage(AllowAlways(_RULES), policy="auto", file=file)
+        stage = Stage(AllowAlways("host: registries"), policy="auto", file=file)
 
         assert _held(stage, *_PYPI) == "session"
 
-        assert [rule.text for rule in file.load().allow] == _RULES.splitlines()
+        assert [rule.text for rule in file.load().allow] == ["host: registries"]
         assert _held(Stage(policy="auto", file=file, headless=True), *_PYPI) == "session"
 
     def test_wider_rules_do_as_well(self, tmp_path: Path) -> None:
@@ -157,7 +194,9 @@ class TestWhileItIsHeld:
         assert _held(stage, "y.evil.example", "x.evil.example") == "no"
 
     def test_an_answer_for_the_session_leaves_no_rule_that_outlives_a_change_of_the_network(self) -> None:
-        stage = Stage(AllowForSession(_RULES), AllowForSession("host: *.example.com"), Deny(), policy="auto")
+        stage = Stage(
+            AllowForSession("host: registries"), AllowForSession("host: *.example.com"), Deny(), policy="auto"
+        )
 
         assert _held(stage, *_PYPI) == "session"
         assert _held(stage, "a.example.com") == "session"

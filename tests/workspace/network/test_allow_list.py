@@ -192,8 +192,31 @@ def test_an_address_never_allows_what_its_name_does_not(
         assert state.judge(destination, address) is not HostVerdict.ALLOWED
 
 
-def test_hosts_that_the_user_permitted_are_named_as_the_question_did() -> None:
+@pytest.mark.parametrize(
+    ("host", "address", "verdict"),
+    [
+        ("pypi.org", "10.1.2.3", HostVerdict.ALLOWED),
+        ("pypi.org", "127.0.0.1", HostVerdict.FORBIDDEN),
+        ("pypi.org", "169.254.169.254", HostVerdict.FORBIDDEN),
+        ("a.example", "10.1.2.3", HostVerdict.PRIVATE),
+    ],
+)
+def test_a_yes_to_a_question_permits_private_addresses_of_registries_alone(
+    host: str, address: str, verdict: HostVerdict
+) -> None:
+    state = NetworkState().granting(NetworkRule.parse(host))
+
+    assert state.judge(Destination(host, 443), address) is verdict
+
+
+def test_a_yes_to_a_wide_name_permits_no_private_address_below_it() -> None:
+    state = NetworkState().granting(NetworkRule.parse("*.pythonhosted.org"))
+
+    assert state.judge(Destination("files.pythonhosted.org", 443), "10.1.2.3") is HostVerdict.PRIVATE
+
+
+def test_registries_that_the_user_permitted_are_named_as_groups() -> None:
     hosts = (NetworkRule.parse("pypi.org"), NetworkRule.parse("files.pythonhosted.org"))
 
-    assert str(NetworkState().granting(*hosts)) == "pypi.org,files.pythonhosted.org"
+    assert str(NetworkState().granting(*hosts)) == "registries/python"
     assert str(NetworkState.parse("registries/python").granting(*hosts)) == "registries/python"

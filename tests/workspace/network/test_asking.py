@@ -20,6 +20,7 @@ class User:
 
     Attributes:
         asked: the hosts of each question.
+        used_with: the hosts that a question is about besides one.
         withdrawn: how many questions were withdrawn.
     """
 
@@ -33,6 +34,10 @@ class User:
         if answers:
             self.may_answer.set()
         self.answers = list(answers)
+        self.used_with: dict[str, Sequence[str]] = {}
+
+    def together(self, hosts: Sequence[str]) -> Sequence[str]:
+        return tuple(dict.fromkeys(one for host in hosts for one in (host, *self.used_with.get(host, ()))))
 
     async def ask(self, hosts: Sequence[str], *, alone: bool) -> HostAnswer:
         self.asked.append(tuple(hosts))
@@ -173,14 +178,15 @@ class TestAnswers:
 
 
 class TestOneQuestion:
-    def test_a_host_of_a_registry_brings_the_others(self) -> None:
+    def test_a_host_brings_those_that_the_user_is_asked_about_together_with_it(self) -> None:
         async def scenario(place: Place) -> None:
-            for host in ("pypi.org", "files.pythonhosted.org"):
+            for host in ("a.example", "b.example"):
                 await place.here.serve(host, Recorder())
             user = User("call")
+            user.used_with["a.example"] = ("b.example",)
             async with place.call(user):
-                assert [await place.status(host) for host in ("pypi.org", "files.pythonhosted.org")] == [200, 200]
-            assert user.asked == [("pypi.org", "files.pythonhosted.org")]
+                assert [await place.status(host) for host in ("a.example", "b.example")] == [200, 200]
+            assert user.asked == [("a.example", "b.example")]
 
         play(scenario)
 

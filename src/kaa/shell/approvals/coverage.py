@@ -69,7 +69,7 @@ def _is_covered(call: JudgedCall, rules: Sequence[Rule], root: str) -> bool:
 
 
 def _forbids(rule: Rule, call: JudgedCall, root: str) -> RuleMatch:
-    if rule.host is not None:  # about connections, see `hosts`
+    if rule.hosts:  # about connections, see `hosts`
         return RuleMatch.NO
     if rule.is_for_tool:
         return RuleMatch.YES if any(map(rule.names, _names_of(call.tool))) else RuleMatch.NO

@@ -457,7 +457,12 @@ class Gate:
         if self._sandbox.is_narrowed or call.outside is not None:
             return ()
         unmet = tuple(need for need in call.needs if not self._is_met(need.escalation))
-        return unmet if self._can_ask else tuple(need for need in unmet if need.escalation == OUTSIDE)
+        if not self._can_ask:
+            return tuple(need for need in unmet if need.escalation == OUTSIDE)
+        connecting = [need for need in unmet if need.escalation.kind == "network"]
+        together = self._hosts.together([need.escalation.what for need in connecting]) if connecting else ()
+        used_with = (Need(Escalation("network", host), connecting[0].reason) for host in together)
+        return tuple({need.escalation: need for need in (*used_with, *unmet)}.values())
 
     def _is_met(self, need: Escalation) -> bool:
         if self._sandbox.permits(need):

@@ -29,9 +29,9 @@ from kaa.shell.approvals.rule_file import ApprovalsError
 from kaa.shell.approvals.rules import HOST_SUBJECT, Rule, RuleError, parse_rule
 from kaa.workspace.network.allow_list import NetworkRule
 from kaa.workspace.network.asking import HostAnswer, HostAsker, covers
-from kaa.workspace.network.registries import companions
+from kaa.workspace.network.registries import ALL, as_asked, companions, hosts_of, is_registry
 
-_HELD = "the command is running, and connects after your answer unless it gives up before"
+_HELD = "the command is running, and connects{where} after your answer unless it gives up before"
 _OTHERS = "other commands are running too, and may be those that connect"
 
 
@@ -60,12 +60,24 @@ class HostJudge:
     @property
     def can_answer(self) -> bool:
         """Whether there is a user, or a rule about hosts."""
-        return self._asker() is not None or any(rule.host for rule in self._memory.rules.allow)
+        return self._asker() is not None or any(rule.hosts for rule in self._memory.rules.allow)
 
     def knows(self, host: str) -> bool:
         """Whether rules decide about a host, or deny one that it is used with."""
         together = [self._ruled([NetworkRule.parse(one)]) for one in companions(host)]
         return together[0] is not None or "no" in together
+
+    def together(self, hosts: Sequence[str]) -> tuple[str, ...]:
+        """All hosts that a question about these is about: a host of a registry brings all others that no rule denies.
+
+        Where rules answer for the hosts and the others of their groups, there is no question, and only they count.
+        """
+        wanted = tuple(dict.fromkeys(one for host in hosts for one in companions(host)))
+        if not any(map(is_registry, hosts)) or self._ruled(list(map(NetworkRule.parse, wanted))) is not None:
+            return wanted
+        denied = _hosts(self._memory.rules.deny)
+        others = (host for host in hosts_of(ALL) or () if not covers(denied, NetworkRule.parse(host)))
+        return tuple(dict.fromkeys((*wanted, *others)))
 
     def of_call(self, call: JudgedCall) -> HostAsker:
         """Asks for the connections of a call that runs."""
@@ -98,7 +110,7 @@ class HostJudge:
             arguments=call.arguments,
             reasons=tuple(reasons),
             escalations=tuple(Escalation("network", host) for host in hosts),
-            suggestion="\n".join(f"{HOST_SUBJECT}: {host}" for host in hosts),
+            suggestion="\n".join(f"{HOST_SUBJECT}: {host}" for host in as_asked(tuple(hosts))),
             only_connects=True,
         )
         return await self._until_answered(question, wanted)
@@ -165,13 +177,18 @@ class _OfCall:
         """Whether an answer can be waited for."""
         return self._judge.can_answer
 
+    def together(self, hosts: Sequence[str]) -> Sequence[str]:
+        """All hosts that one question is about."""
+        return self._judge.together(hosts)
+
     async def ask(self, hosts: Sequence[str], *, alone: bool) -> HostAnswer:
         """Answer for these hosts."""
-        return await self._judge.answer(self._call, hosts, (_HELD,) if alone else (_HELD, _OTHERS))
+        held = _HELD.format(where=f" to {hosts[0]}" if ALL in as_asked(tuple(hosts)) else "")
+        return await self._judge.answer(self._call, hosts, (held,) if alone else (held, _OTHERS))
 
 
 def _hosts(rules: Sequence[Rule]) -> list[NetworkRule]:
-    return [rule.host for rule in rules if rule.host is not None]
+    return [host for rule in rules for host in rule.hosts]
 
 
 def _written(text: str, hosts: Sequence[NetworkRule]) -> list[Rule]:
@@ -181,7 +198,7 @@ def _written(text: str, hosts: Sequence[NetworkRule]) -> list[Rule]:
         RuleError: one is none, is not about a host, or they do not allow all that was asked.
     """
     rules = [parse_rule(line) for line in text.splitlines() if line.strip()]
-    other = next((rule for rule in rules if rule.host is None), None)
+    other = next((rule for rule in rules if not rule.hosts), None)
     if other is not None:
         raise RuleError(f"{other.text!r} is not about a host: write '{HOST_SUBJECT}: pypi.org'")
     missing = [str(host) for host in hosts if not covers(_hosts(rules), host)]

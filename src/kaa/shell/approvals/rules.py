@@ -7,6 +7,7 @@
     mytool                      any call of this tool
     mcp__github__*              any call of the tools whose names begin so, for those of MCP servers
     host: pypi.org              connections of commands to this host, as `--net` takes it
+    host: registries            the same for a group of hosts
     outside bash: docker ps     the same, and it runs outside the sandbox
 
 An allow rule without `outside` never lets anything out of the sandbox. With both `outside` and ` *` it may name only
@@ -28,7 +29,7 @@ from kaa.shell.approvals.places import confusable
 from kaa.shell.approvals.programs import distrust
 from kaa.shell.approvals.words import split
 from kaa.workspace.globs import Glob, compile_glob
-from kaa.workspace.network.allow_list import NetworkRule, NetworkRuleError
+from kaa.workspace.network.allow_list import NetworkRule, NetworkRuleError, rules_of
 from kaa.workspace.protocol import SearchError
 
 COMMAND_SUBJECT = "bash"
@@ -61,7 +62,7 @@ class Rule(msgspec.Struct, frozen=True):
         words: for `bash`, the words that a command must begin with.
         open_ended: for `bash`, whether further words may follow.
         pattern: for `read` and `write`, the glob; empty for every path.
-        host: for `host`, what may be connected to.
+        hosts: for `host`, what may be connected to.
     """
 
     text: str
@@ -70,7 +71,7 @@ class Rule(msgspec.Struct, frozen=True):
     words: tuple[str, ...] = ()
     open_ended: bool = False
     pattern: str = ""
-    host: NetworkRule | None = None
+    hosts: tuple[NetworkRule, ...] = ()
 
     @property
     def is_for_paths(self) -> bool:
@@ -208,7 +209,7 @@ def _host_rule(rule: Rule, pattern: str) -> Rule:
     if rule.outside or not pattern:  # without a host it would be one for a tool of that name
         raise RuleError(f"{rule.text!r}: a rule for a host is written 'host: pypi.org'")
     try:
-        return msgspec.structs.replace(rule, host=NetworkRule.parse(pattern))
+        return msgspec.structs.replace(rule, hosts=rules_of(pattern))
     except NetworkRuleError as error:
         raise RuleError(f"{rule.text!r}: {error}") from error
 

@@ -10,7 +10,8 @@ Decisions, each on the side of caution:
   user's network.
 - This machine, the local link and metadata services are never reached, whatever a rule says.
 - A host that the user allowed in answer to a question has only public addresses: whoever controls its name could point
-  it into the user's network afterwards.
+  it into the user's network afterwards. Those of `registries` may have private ones too, as where a company's network
+  answers for them: no command chooses their names, and nobody who wrote it controls where they lead.
 """
 
 import re
@@ -128,7 +129,7 @@ class NetworkState(msgspec.Struct, frozen=True):
     Attributes:
         public: whether the whole public internet may.
         rules: what may besides.
-        granted: what the user allowed in answer to a question: at public addresses only.
+        granted: what the user allowed in answer to a question: at public addresses only, but for registries.
         within: the state of a wider sandbox, which must allow it too; None where there is none.
     """
 
@@ -156,7 +157,7 @@ class NetworkState(msgspec.Struct, frozen=True):
         words = {part.lower() for part in parts} & {"off", "on"}
         if "off" in words and len(parts) > 1:
             raise NetworkRuleError(f"{text!r} is contradictory: say 'off' alone, or list the hosts without it.")
-        rules = (rule for part in parts if part.lower() not in words for rule in _rules(part))
+        rules = (rule for part in parts if part.lower() not in words for rule in rules_of(part))
         return cls(public="on" in words).allowing(*rules)
 
     @property
@@ -213,10 +214,17 @@ class NetworkState(msgspec.Struct, frozen=True):
             case AddressKind.PUBLIC:
                 return HostVerdict.ALLOWED
             case AddressKind.PRIVATE:
-                named = any(not rule.subdomains for rule in matching)
+                named = any(not rule.subdomains for rule in matching) or self._grants_registry(destination)
                 return HostVerdict.ALLOWED if named else HostVerdict.PRIVATE
             case AddressKind.FORBIDDEN:
                 return HostVerdict.FORBIDDEN
+
+    def _grants_registry(self, destination: Destination) -> bool:
+        if not any(rule.matches(destination) and not rule.subdomains for rule in self.granted):
+            return False
+        from kaa.workspace.network.registries import is_registry  # lazy: few names lead to private addresses
+
+        return is_registry(destination.host)
 
     def __str__(self) -> str:
         words = ["on"] if self.public else [] if self.rules or self.granted else ["off"]
@@ -225,7 +233,11 @@ class NetworkState(msgspec.Struct, frozen=True):
             from kaa.workspace.network.registries import folded  # lazy: few lists are long
 
             rules = folded(rules)
-        answered = (str(rule) for rule in self.granted if rule not in self.rules)  # as the question named them
+        answered = tuple(str(rule) for rule in self.granted if rule not in self.rules)
+        if len(answered) > 1:
+            from kaa.workspace.network.registries import folded
+
+            answered = folded(answered)
         return ",".join((*words, *rules, *answered))
 
 
@@ -236,7 +248,7 @@ def askable(destination: Destination) -> bool:
     return not is_forbidden(destination.host)
 
 
-def _rules(part: str) -> tuple[NetworkRule, ...]:
+def rules_of(part: str) -> tuple[NetworkRule, ...]:
     """The rules that a part of a list stands for: itself, or those of a group of registries."""
     if not _REGISTRIES.fullmatch(part):
         return (NetworkRule.parse(part),)

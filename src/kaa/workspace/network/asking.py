@@ -14,12 +14,11 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 from kaa.workspace.network.allow_list import NetworkRule
-from kaa.workspace.network.registries import companions
 
 HostAnswer: TypeAlias = Literal["call", "session", "no"]
 
 _GATHER_SECONDS = 0.1  # programs open several connections at once: one question is for all of them
-_MAX_HOSTS = 8  # in one question, besides those of the same registries
+_MAX_HOSTS = 8  # in one question, besides those that the asker adds
 _MAX_QUESTIONS = 6  # of one call
 _MAX_REFUSALS = 2  # by then the user has said what they think of the call
 
@@ -30,6 +29,10 @@ class HostAsker(Protocol):
     @property
     def can_ask(self) -> bool:
         """Whether an answer can be waited for; otherwise connections are refused at once."""
+        ...
+
+    def together(self, hosts: Sequence[str]) -> Sequence[str]:
+        """All hosts that a question about these is about, as rules: these, and those that are used with them."""
         ...
 
     async def ask(self, hosts: Sequence[str], *, alone: bool) -> HostAnswer:
@@ -99,8 +102,8 @@ class HostQuestions:
         try:
             while self._next:
                 await asyncio.sleep(_GATHER_SECONDS)
-                named = (name for rule in self._next for name in _with_companions(rule))
-                self._shown, self._next = tuple(dict.fromkeys(map(NetworkRule.parse, named))), []
+                named = self._asker.together(tuple(map(str, self._next)))
+                self._shown, self._next = tuple(map(NetworkRule.parse, named)), []
                 self._count += 1
                 answer = await self._asker.ask(tuple(map(str, self._shown)), alone=calls.are_only(self))
                 self._take(answer, calls)
@@ -186,7 +189,3 @@ class RunningCalls:
 def covers(rules: Iterable[NetworkRule], rule: NetworkRule) -> bool:
     """Whether one of the rules names all that another one names."""
     return any(one.covers(rule) for one in rules)
-
-
-def _with_companions(rule: NetworkRule) -> tuple[str, ...]:
-    return companions(str(rule)) if rule.port is None else (str(rule),)

@@ -1,5 +1,7 @@
 """The public package registries that `registries` means, by group: hosts that installers download from.
 
+A question about one of them is about all: an installer brings the next one, and a yes to each says nothing new.
+
 Only hosts of the registries themselves: what an installer gets from elsewhere (GitHub releases, CDNs of a project) is
 asked about. Sources: the default settings of each installer, 2026.
 """
@@ -48,10 +50,30 @@ def words() -> tuple[str, ...]:
     return tuple(_PREFIX + group for group in GROUPS)
 
 
+def meaning() -> str:
+    """What `registries` permits, in sentences for the question about it."""
+    *others, last = GROUPS
+    return (
+        f"{ALL} are the public package registries of {', '.join(others)} and {last}, also where this network leads"
+        " them to private addresses. /net lists their hosts."
+    )
+
+
+def is_registry(host: str) -> bool:
+    """Whether a host belongs to a group."""
+    return any(host in hosts for hosts in GROUPS.values())
+
+
 def companions(host: str) -> tuple[str, ...]:
     """The hosts that an installer connects to together with this one, which comes first."""
     group = next((hosts for hosts in GROUPS.values() if host in hosts), ())
     return (host, *(other for other in group if other != host))
+
+
+def as_asked(hosts: tuple[str, ...]) -> tuple[str, ...]:
+    """Hosts as a question names them: in full, but for `registries` where all of these are among them."""
+    named = folded(hosts)
+    return named if ALL in named else hosts
 
 
 def folded(rules: tuple[str, ...]) -> tuple[str, ...]:

@@ -52,15 +52,20 @@ class Network:
             within = msgspec.structs.replace(network.state, within=state)
             network.set_state(state if network._leader is self else within)
 
-    def choose(self, text: str) -> None:
+    def choose(self, text: str, *, named: bool = False) -> None:
         """Change what is allowed to what a text says, as `--net` takes it.
 
-        Hosts that were allowed in answer to a question, and that the text names again, stay no more than that.
+        Args:
+            text: what is allowed from now on.
+            named: the person wrote these hosts. Otherwise those among them that were allowed in answer to a question
+                stay no more than that.
 
         Raises:
             NetworkRuleError: it is no such text.
         """
         chosen = NetworkState.parse(text)
+        if named:
+            self._granted.difference_update(chosen.rules)
         kept = tuple(rule for rule in chosen.rules if rule in self._granted)
         rules = tuple(rule for rule in chosen.rules if rule not in kept)
         self.set_state(msgspec.structs.replace(chosen, rules=rules, granted=kept, within=self._state.within))
