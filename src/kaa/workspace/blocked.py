@@ -109,6 +109,11 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
         )
 
     @property
+    def told(self) -> str:
+        """The same for a question to the user, without the advice that a yes makes needless."""
+        return self.text if self.kept_as else visible(self._reason)
+
+    @property
     def host_rule(self) -> str | None:
         """The rule that allows the host of a blocked connection, as `--net` takes it; None if none can."""
         from kaa.workspace.network.allow_list import NetworkRule, NetworkRuleError  # lazy: few hosts are blocked

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kaa.ext.questions import AllowOnce, Answer, Approval, Confirmation, Deny, Trust, TrustDecision
+from kaa.ext.questions import AllowOnce, Answer, Approval, Choice, Chosen, Confirmation, Deny, Trust, TrustDecision
 from kaa.frontends.interactive.attention import Attention
 from kaa.frontends.interactive.questions import QuestionDialogs
 from kaa.frontends.interactive.selectors.lists import ListDialogs
@@ -165,11 +165,11 @@ def test_the_working_line_says_what_is_waited_for(seat: Seated) -> None:
     assert "Running bash" in seat.dock
 
 
-def asked(seat: Seated, question: Approval | Trust) -> list[Answer]:
+def asked(seat: Seated, question: Approval | Trust | Choice) -> list[Answer]:
     """Ask, and wait until the question can be answered. Returns the answers to come."""
     answers: list[Answer] = []
     QuestionDialogs(seat.main_view, Attention(seat.main_view, seat.terminal)).ask(question, answers.append)
-    run_until(seat, "(n)")
+    run_until(seat, "Enter chooses" if isinstance(question, Choice) else "(n)")
     return answers
 
 
@@ -214,6 +214,26 @@ def test_the_letters_of_a_message_do_not_answer(seat: Seated, text: str) -> None
     assert "keys continue your message, Down selects an answer" in seat.dock
     press(seat, "enter")
     assert answers == []
+
+
+@pytest.mark.parametrize("text", ["n", "no, the other one"])
+def test_a_message_does_not_choose_from_a_list(seat: Seated, text: str) -> None:
+    answers = asked(seat, Choice("Which one?", ("first", "another")))
+
+    press(seat, *text, "enter")
+    assert answers == []
+
+    press(seat, "down", "enter")
+    assert answers == [Chosen("another")]
+
+
+def test_after_an_arrow_what_is_typed_searches_a_list(seat: Seated) -> None:
+    answers = asked(seat, Choice("Which one?", ("first", "another", "third")))
+
+    press(seat, "down", *"thi", "enter")
+
+    assert answers == [Chosen("third")]
+    assert seat.main_view.editor.is_empty
 
 
 def test_a_paste_does_not_answer(seat: Seated) -> None:

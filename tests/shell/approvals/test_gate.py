@@ -383,9 +383,7 @@ class TestRunningAgain:
 
         (question,) = stage.person.questions
         assert question.was_run
-        assert question.warning == (
-            "all commands run again, also those that have run already: `git fetch --all`, `git pull`"
-        )
+        assert question.warning == "all 2 commands of it run again, also those that have run already"
 
     def test_one_command_needs_no_list(self) -> None:
         stage = Stage(Deny(), policy="auto")

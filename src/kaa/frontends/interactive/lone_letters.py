@@ -1,7 +1,8 @@
 """Tells an answer to a question from the letters of a message that somebody is typing.
 
 While the editor has text, keys go on into it, and only Esc and the arrows are for the question; after an arrow, all
-keys are. With an empty editor a letter answers if it stands alone: if another one follows at once, both are text.
+keys are. With an empty editor a letter answers if it stands alone: if another one follows at once, both are text. A
+list has no letters that answer: before an arrow, what is typed is text, and afterwards it searches the list.
 """
 
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from kaa.frontends.interactive.dialogs.choices import DialogChoices
 from kaa.frontends.interactive.dialogs.question import QuestionDialog
 from kaa.frontends.interactive.main_view import MainView
+from kaa.tui.components.select_list import SelectList
 from kaa.tui.events import Input, Key, Paste
 from kaa.tui.reactor import Timer
 
@@ -62,6 +64,8 @@ class LoneLetters:
             key = held
         elif isinstance(self._dialog.control, DialogChoices) and not self._is_selecting and _types(key):
             return self._hold(key, self._dialog.control)
+        elif isinstance(self._dialog.control, SelectList) and not self._is_selecting and _types(key):
+            return False
         self._dialog.key(key)
         return True
 

@@ -81,7 +81,7 @@ class WorkingLine:
             palette, glyphs = self._context.palette, self._context.glyphs
             spinner = glyphs.spinner[self._step % len(glyphs.spinner)]
             facts = [elapsed(self._now() - self._since)]
-            if self._shown_tokens:
+            if self._shown_tokens and not self._instead:
                 facts.append(f"about {short_count(self._shown_tokens)} tokens")
             if not self._instead:  # keys are for what it waits for
                 facts.append(self._hint())

@@ -588,7 +588,7 @@ class Gate:
             risk=call.risk,
             arguments=call.arguments,
             parts=judged_parts(call, rules.allow),
-            reasons=(*sentences(blocked), *filter(None, (exposed, call.detour))),
+            reasons=(*dict.fromkeys(one.told for one in blocked), *filter(None, (exposed, call.detour))),
             warning="; ".join(wording.warnings(call, escalations)) or None,
             escalations=escalations,
             was_run=True,

@@ -58,8 +58,7 @@ def warnings(call: JudgedCall, escalations: Sequence[Escalation]) -> list[str]:
     lost = [*(loss.sentence for loss in call.losses), *filter(None, (one.warning for one in escalations))]
     commands = call.script.commands if call.script else ()
     if len(commands) > 1:  # which of them ran before the sandbox blocked one, only bash knows
-        listed = ", ".join(f"`{command.text}`" for command in commands)
-        lost.append(f"all commands run again, also those that have run already: {listed}")
+        lost.append(f"all {len(commands)} commands of it run again, also those that have run already")
     if OUTSIDE in escalations and call.private is not None:
         lost.append(f"outside the sandbox {call.private} is another file: temporary files made inside stay there")
     return lost

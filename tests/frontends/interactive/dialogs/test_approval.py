@@ -21,6 +21,7 @@ from kaa.ext.questions import (
 from kaa.ext.tools import ToolServer
 from kaa.frontends.interactive.dialogs.approval import ApprovalDialog
 from kaa.tui.events import Key
+from kaa.workspace.blocked import Blocked
 from tests.support.keyboard import keyboard_context, press, type_text
 from tests.support.painted import assert_well_formed, visible
 
@@ -226,7 +227,7 @@ def test_what_is_allowed_for_the_session_is_read_in_full_before_it_is_allowed(co
     asked = Asked(suggestion=rules, columns=columns, rows=rows)
     seen = asked.text
 
-    while "Scroll to the end to allow" in asked.text:
+    while not asked.dialog.is_read:
         asked.letter("s")
         assert asked.answers == []
         press(asked.dialog, "pagedown")
@@ -294,6 +295,43 @@ def test_what_would_be_run_and_why_it_is_asked_is_shown() -> None:
         "✗ git push --force  no rule allows it",
     ):
         assert words in asked.text
+
+
+def test_commands_that_differ_in_nothing_are_not_listed() -> None:
+    asked = Asked(parts=(JudgedPart("git fetch", "no rule allows it"), JudgedPart("git push", "no rule allows it")))
+
+    assert "Commands:" not in asked.text
+    assert asked.text.count("no rule allows it") == 1
+
+
+def test_a_question_about_a_blocked_command_fits_a_small_terminal() -> None:
+    add, show = "git remote add origin https://git.example/group/project.git", "git remote -v"
+    asked = Asked(
+        columns=80,
+        rows=24,
+        arguments={"command": f"{add} && {show}"},
+        parts=(JudgedPart(add, "no rule allows it"), JudgedPart(show, "no rule allows it")),
+        reasons=(Blocked("protected", "/home/someone/project/.git/config").told,),
+        warning="all 2 commands of it run again, also those that have run already",
+        escalations=(OUTSIDE,),
+        was_run=True,
+        suggestion=f"outside bash: {add}\noutside bash: {show}",
+    )
+
+    asked.letter("y")
+
+    assert asked.answers == [AllowOnce()]
+
+
+def test_a_yes_before_all_was_read_says_what_to_do() -> None:
+    asked = Asked(columns=80, rows=24, arguments={"command": _LONG}, suggestion=None)
+    assert "Scroll to the end to allow" in asked.text
+
+    asked.letter("y")
+
+    assert asked.answers == []
+    assert "No answer yet, read to the end: 0 lines above" in asked.text
+    assert "(PageUp / PageDown)" in asked.text
 
 
 def test_enter_alone_is_no_yes_where_something_would_be_lost() -> None:
@@ -398,11 +436,12 @@ def test_a_yes_is_taken_only_when_all_was_on_the_screen(rows: int, key: str) -> 
     asked = Asked(columns=80, rows=rows, arguments={"command": _LONG}, auto=True)
     pages = 0
 
-    while "Scroll to the end to allow" in asked.text:
+    while not asked.dialog.is_read:
         asked.letter(key)
         assert asked.answers == []
         assert "Rules, one per line" not in asked.text
         press(asked.dialog, "pagedown")
+        assert asked.text  # shows the page
         pages += 1
 
     assert pages >= 100 // rows

@@ -99,7 +99,7 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
         return DialogChoices(self._context, choices, lambda: self._answer(Deny()), proposed)
 
     def _once_read(self, take: Callable[[], None]) -> Callable[[], None]:
-        return lambda: take() if self.is_read else None
+        return lambda: take() if self.is_read else self.insist("No answer yet, read to the end")
 
     def _ask_for_rule(self) -> None:
         """Rules, one on each line; a session's answer takes rules as well as an answer for good."""

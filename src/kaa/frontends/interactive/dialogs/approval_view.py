@@ -69,9 +69,9 @@ class ApprovalView:
         yield from self._what(width)
 
     def _judged(self, width: int) -> Iterator[list[str]]:
-        """The commands that a command consists of, if it is more than one."""
+        """The commands that a command consists of, if some of them differ in whether rules allow them, and why not."""
         parts, palette, glyphs = self._request.parts, self._context.palette, self._context.glyphs
-        if len(parts) < 2:
+        if len({part.reason for part in parts}) < 2:
             return
         yield self._said("Commands:", "muted", width)
         for part in parts:

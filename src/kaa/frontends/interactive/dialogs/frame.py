@@ -52,6 +52,7 @@ class DialogFrame:
     ) -> None:
         self.takes_keys = True
         self.urge = ""
+        self._insists = False
         self._context = context
         self._title = one_line(title)
         self._body = body
@@ -80,6 +81,10 @@ class DialogFrame:
     def is_read(self) -> bool:
         """Whether every line of the body was on the screen."""
         return self._body is None or (self._body_for is not None and self._seen >= len(self._body_lines))
+
+    def insist(self, urge: str) -> None:
+        """Say anew why the body should be read, as an error: somebody wants to answer before."""
+        self.urge, self._insists, self._painted_for = urge, True, ()
 
     def exchange(self, control: Component, hint: str = "") -> None:
         """Let something else take the keys from now on."""
@@ -177,7 +182,8 @@ class DialogFrame:
             more = (
                 f"{self._scroll} lines above, {self._hidden - self._scroll} below ({' / '.join(map(show_key, keys))})"
             )
-            urge, token = (self.urge, "warning") if self.urge and not self.is_read else ("", "dim")
+            urge, token = ("", "dim") if self.is_read else (self.urge, "error" if self._insists else "warning")
+            token = token if urge else "dim"
             rows.append(paint(clip(f"{urge}{': ' if urge else ''}{more}", width), self._context.palette[token]))
         if rows and not self._is_tight:
             rows.append("")
