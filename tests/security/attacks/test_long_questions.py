@@ -22,7 +22,7 @@ _TEXT = "\n".join([*(f"# setting {number}" for number in range(_LINES)), "touch 
 _FIRST_PAGE = (
     "Outside the sandbox: allow write?",
     "A yes runs this call outside the sandbox.",
-    "it writes what the sandbox protects, or where it lets nothing be written",
+    "it writes where the sandbox lets nothing be written",
 )
 
 

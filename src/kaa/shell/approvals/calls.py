@@ -167,10 +167,9 @@ def _file_call(call: ToolCall, risk: Risk, confines: Confines, target: Target | 
     if risk == "write" and outside is None and confines.mode != "full-access":
         writable = confines.writable
         free = bool(paths) and all(is_free_to_write(one, writable) for one in paths)
-        if not free or any(is_protected(name, writable) for name in names):
-            is_read_only = confines.mode == "read-only"
-            what = "what the sandbox protects, or where it lets nothing be written"
-            outside = f"it writes {'in the project, and the mode is read-only' if is_read_only else what}"
+        protected = next((one for one in (*paths, *names) if is_protected(one, writable)), None)
+        if not free or protected is not None:
+            outside = _why_not_inside(protected, confines)
     return JudgedCall(
         id=call.id,
         tool=call.name,
@@ -182,6 +181,17 @@ def _file_call(call: ToolCall, risk: Risk, confines: Confines, target: Target | 
         outside=outside,
         is_held=confines.effective and outside is None,
     )
+
+
+def _why_not_inside(protected: str | None, confines: Confines) -> str:
+    """Why a file cannot be written inside the sandbox. `protected`: the path, if other programs obey what is there."""
+    if confines.mode == "read-only":
+        return "it writes in the project, and the mode is read-only"
+    if protected is None:
+        return "it writes where the sandbox lets nothing be written"
+    from kaa.shell.approvals.obeying import obeying  # lazy: few calls write such files
+
+    return f"it writes what {obeying(protected)}"
 
 
 def _script(call: ToolCall) -> Script:

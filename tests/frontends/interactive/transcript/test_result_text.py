@@ -13,6 +13,8 @@ from kaa.frontends.interactive.transcript.tools.call import take_apart
         ("a\n\n[Lines 1-2 of 9. x]\n\nCommand aborted", "a", ["Lines 1-2 of 9. x", "Command aborted"], []),
         ("a\n\n[sandbox] No.\n[sandbox] Nor that.", "a", [], ["No.", "Nor that."]),
         ("[sandbox] No.", "", [], ["No."]),
+        ("a\n\n[sandbox] No.\nUse write for it.", "a", ["Use write for it."], ["No."]),
+        ("a\n\n[sandbox] No.\nb\nc", "a\n\n[sandbox] No.\nb\nc", [], []),
         ("[The file is empty.]", "", ["The file is empty."], []),
         ("a\n\n[section]", "a\n\n[section]", [], []),
         ("a\n\n[Process 3: exited with 0] serve", "a", ["[Process 3: exited with 0] serve"], []),

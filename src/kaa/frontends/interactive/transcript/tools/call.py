@@ -36,10 +36,13 @@ def take_apart(text: str) -> ResultText:
     while rest:
         before, _, paragraph = rest.rpartition("\n\n")
         lines = paragraph.split("\n") if len(paragraph) <= _NOTE_CHARACTERS else []
+        advice = lines[-1:] if rest is text and len(lines) > 1 and lines[-2].startswith(_SANDBOX) else []
+        advice = [line for line in advice if not _is_note(line)]  # of the gate, to the model
+        lines = lines[: len(lines) - len(advice)]
         if not lines or not all(map(_is_note, lines)):
             break
         blocked[:0] = [line.removeprefix(_SANDBOX) for line in lines if line.startswith(_SANDBOX)]
-        notes[:0] = [_without_brackets(line) for line in lines if not line.startswith(_SANDBOX)]
+        notes[:0] = [_without_brackets(line) for line in lines if not line.startswith(_SANDBOX)] + advice
         rest = before
     return ResultText("" if rest == _NO_OUTPUT else rest, notes, blocked)
 
