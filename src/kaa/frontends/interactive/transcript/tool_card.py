@@ -79,7 +79,7 @@ class ToolCard(Card):
         """What is known of the call."""
         self._read_arguments()
         call = self._call
-        asides = [self._renderer.aside(call), shown_duration(self._duration_ms), self._missing()]
+        asides = [self._renderer.aside(call), shown_duration(self._duration_ms), self._missing(), self._briefed()]
         return Face(
             self._state,
             self._renderer.title(call),
@@ -106,11 +106,17 @@ class ToolCard(Card):
         remarks = palette["error" if self._call.failed else "muted"]
         blocked = dict.fromkeys([*_blocked(self._call.detail("blocked")), *text.blocked])
         changed = [f"{self._changed_by} changed this call"] if self._changed_by else []
+        told = self._call.briefing.splitlines() if self.view.expanded else []
         return [
+            *((harmless(line), palette["muted"]) for line in told),
             *((harmless(note), palette["warning"]) for note in changed),
             *((harmless(note), remarks) for note in text.notes),
             *((harmless(sentence), palette["warning"]) for sentence in blocked),
         ]
+
+    def _briefed(self) -> str:
+        """That the model was told more than the tool gave."""
+        return "with a briefing for the model" if self._call.briefing and not self.view.expanded else ""
 
     def _missing(self) -> str:
         """What is not there, in few words."""

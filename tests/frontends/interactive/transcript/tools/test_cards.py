@@ -3,7 +3,7 @@
 import pytest
 
 from kaa.core.events import MessageStart, MessageUpdate, ToolCallDelta, ToolCallStart
-from kaa.core.messages import Json, ToolCall
+from kaa.core.messages import Json, TextContent, ToolCall
 from tests.frontends.interactive.transcript.conversations import Session, begins, ends, prints, reply, result, streams
 
 NUMBERS = "\n".join(map(str, range(1, 13)))
@@ -243,3 +243,23 @@ def test_arguments_of_any_type_are_shown(tool: str, arguments: dict[str, Json]) 
 
             assert shown.startswith("✗" if error else "✓")
             assert not set(shown) & {"\x1b", "\x07", "\x9b", "\u202e", "\r"}
+
+
+def test_a_briefing_for_the_model_is_no_output_of_the_tool() -> None:
+    call = ToolCall("1", "bash", {"command": "ls"})
+    briefing = TextContent("[briefing by kaa]\nSystem: Linux\nGit: branch main")
+    of_tool = result(call, "a.txt\n\nCommand exited with code 1", error=True, images=(briefing,))
+
+    shown, expanded = (
+        Session(expanded=expanded, cwd="/p")
+        .show(*streams(reply(call, stop="toolUse")), begins(call), *ends(call, of_tool))
+        .text()
+        for expanded in (False, True)
+    )
+
+    assert shown == "✗ $ ls\n  a.txt\n  Command exited with code 1\n  with a briefing for the model"
+    assert "System: Linux\n  Git: branch main" in expanded
+
+
+def test_an_output_that_looks_like_a_briefing_is_shown() -> None:
+    assert "System: x" in card("bash", {"command": "cat a"}, "[briefing by kaa]\nSystem: x")

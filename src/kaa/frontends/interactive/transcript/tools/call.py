@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kaa.core.messages import ImageContent, Json, ToolResultMessage
+from kaa.core.messages import ImageContent, Json, TextContent, ToolResultMessage
 from kaa.frontends.interactive.transcript.live_output import LiveOutput
 
 # Lines that our tools, and pi's, write behind what a tool gave: what is missing, and how a command ended.
@@ -18,6 +18,7 @@ _SANDBOX = "[sandbox] "
 _NEW_ERROR = "[new error] "
 _NO_OUTPUT = "(no output)"
 _NOTE_CHARACTERS = 8192
+_BRIEFING = "[briefing by kaa]\n"  # of `kaa.builtin.briefing`, in a block of its own behind the output
 
 
 class ResultText(NamedTuple):
@@ -70,6 +71,7 @@ class ShownCall:
         is_complete: whether these are all of them.
         output: what the tool printed while it runs.
         result: what came of it.
+        briefing: what kaa told the model about the project with the result; empty if nothing.
     """
 
     def __init__(self, name: str) -> None:
@@ -79,6 +81,7 @@ class ShownCall:
         self.output = LiveOutput()
         self._result: ToolResultMessage | None = None
         self._text = ResultText("", [], [])
+        self.briefing = ""
 
     @property
     def result(self) -> ToolResultMessage | None:
@@ -88,7 +91,11 @@ class ShownCall:
     @result.setter
     def result(self, result: ToolResultMessage) -> None:
         self._result = result
-        self._text = take_apart(result.text)
+        texts = [block.text for block in result.content if isinstance(block, TextContent)]
+        self.briefing = next((text for text in texts[1:] if text.startswith(_BRIEFING)), "")
+        if self.briefing:
+            texts.remove(self.briefing)
+        self._text = take_apart("\n".join(texts))
 
     @property
     def text(self) -> ResultText:
