@@ -58,6 +58,15 @@ def test_leaving_by_key_needs_an_empty_editor(world: World) -> None:
     assert world.done == ["app.exit"]
 
 
+def test_the_key_for_leaving_says_why_kaa_stays(world: World) -> None:
+    world.main_view.editor.set_text("ab")
+
+    world.take(Key("ctrl+d"))
+
+    assert (world.done, world.main_view.editor.text) == ([], "ab")
+    assert world.main_view.status.text == "the editor has text: Ctrl+C clears it, then Ctrl+D leaves"
+
+
 def test_a_dialog_takes_all_keys(world: World) -> None:
     chosen: list[str] = []
     choices = DialogChoices(

@@ -73,10 +73,23 @@ class Shortcuts:
             pass
         elif isinstance(key, Paste):
             self._paste(key)
-        elif self._main_view.editor.is_empty and self._act(key, "app.exit"):
-            pass
+        elif (not key.text or self._main_view.editor.is_empty) and self._main_view.context.keymap.first(
+            key, "app.exit"
+        ):
+            self._leave(key)
         elif not self._main_view.editor.key(key) and not self._act(key, *self._actions):
             self._run_command(key)
+
+    def _leave(self, key: Key) -> None:
+        """Leave; with text in the editor the key is its own, and where that does nothing, say why kaa stays."""
+        editor = self._main_view.editor
+        if editor.is_empty:
+            self._act(key, "app.exit")
+            return
+        before = editor.text
+        if not editor.key(key) or editor.text == before:
+            clear, leave = map(self._main_view.key_of, ("app.clear", "app.exit"))
+            self._main_view.say(f"the editor has text: {clear} clears it, then {leave} leaves", "warning")
 
     def _is_for_text(self, key: Input) -> bool:
         """Keys by which one moves in a line move in the transcript only if there is no line."""
