@@ -146,7 +146,9 @@ class McpServer:
                 }
             case "ping", False:
                 return {}
-            case "server/discover", True:
+            case "server/discover", is_modern:
+                if not is_modern:
+                    raise McpError(f"server/discover needs {_VERSION} in `_meta`", code=codes.INVALID_PARAMS)
                 return self._complete({"supportedVersions": [MODERN], "capabilities": {"tools": {}}, **_UNCACHED})
             case "tools/list", is_modern:
                 listed: dict[str, Json] = {"tools": [tool_json(tool) for tool in self._service.tools()]}
@@ -240,18 +242,21 @@ def _is_modern(params: dict[str, Json]) -> bool:
 
     Raises:
         _UnsupportedVersionError: it names another one.
+        McpError: it lacks one of the two fields that go together.
     """
-    if _VERSION not in (meta := _meta(params)):
+    meta = _meta(params)
+    given = [name for name in (_VERSION, _CAPABILITIES) if name in meta]
+    if not given:
         return False
-    if (asked := meta[_VERSION]) != MODERN:
+    if _VERSION in meta and (asked := meta[_VERSION]) != MODERN:
         raise _UnsupportedVersionError(asked)
+    if len(given) == 1:
+        raise McpError(f"`_meta` has {given[0]} alone: send {_VERSION} and {_CAPABILITIES}", code=codes.INVALID_PARAMS)
     return True
 
 
 def _refusal(request: RequestId, error: McpError) -> ErrorResponse:
-    data = (
-        {"supported": [MODERN, *LEGACY], "requested": error.asked}
-        if isinstance(error, _UnsupportedVersionError)
-        else None
-    )
+    data: Json = None
+    if isinstance(error, _UnsupportedVersionError):
+        data = {"supported": [MODERN], "requested": error.asked}
     return ErrorResponse(request, error.code or codes.INTERNAL_ERROR, str(error), data)

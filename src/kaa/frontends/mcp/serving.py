@@ -60,12 +60,12 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace, *, as_agent
                 tell("kaa mcp serve begins a session for each task: leave out -c, --session, --fork and --view")
                 return ExitCode.USAGE
             if as_agent:
-                await _serve(AgentService(host, workspace, options, asker), output)
+                await serve(AgentService(host, workspace, options, asker), output)
             else:
                 kept_nowhere = msgspec.structs.replace(options(), session=UnkeptSession())
                 hosted = await host.open(kept_nowhere, workspace)
                 await hosted.begin()
-                await _serve(ToolService(hosted.conversation), output)
+                await serve(ToolService(hosted.conversation), output)
     except FORESEEN as error:
         tell(str(error))
         return ExitCode.FAILED
@@ -74,7 +74,7 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace, *, as_agent
     return ExitCode.DONE
 
 
-async def _serve(service: Service, output: int) -> None:
+async def serve(service: Service, output: int) -> None:
     """Answer lines until the input ends or nobody reads what is written to the descriptor `output`.
 
     Raises:
