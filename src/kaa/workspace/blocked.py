@@ -174,10 +174,7 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
                 " command again if it needs it."
             )
         if self.kind == "private":
-            return (
-                f"{access} is blocked: the name leads to an address that is not public. No yes to a question allows"
-                f" that, but the exact name does. {remedy}"
-            )
+            return f"{access} is blocked: the name leads to an address that is not public. {remedy}"
         if self.kind == "unanswered":
             return f"{access} was blocked: the command ended before the user answered. {remedy}"
         return f"{access} is blocked{f'. {remedy}' if self.host_rule else ': nothing in the sandbox may reach it.'}"

@@ -147,6 +147,22 @@ class TestWhileItIsHeld:
 
         assert (_held(stage, "crates.io"), _held(stage, "registry.npmjs.org")) == ("session", "no")
 
+    @pytest.mark.parametrize(
+        ("answer", "said"), [(AllowForSession(), "session"), (AllowOnce(), "call"), (Deny(), "no")]
+    )
+    def test_a_private_address_is_shown_and_no_rule_answers_for_it(self, answer: Answer, said: HostAnswer) -> None:
+        stage = Stage(answer, policy="auto", allow=["host: git.example"])
+        stage.commands("make")
+        asker = stage.sandbox.asker
+        assert asker is not None
+
+        assert asyncio.run(asker.ask_private("git.example", ["10.1.2.3"], alone=True)) == said
+
+        (question,) = stage.person.questions
+        assert question.escalations == (Escalation("network", "git.example"),)
+        assert question.reasons[0] == "git.example leads to 10.1.2.3, not to a public address"
+        assert (question.lasting, question.suggestion) == (True, None)
+
     def test_other_commands_that_may_be_meant_are_mentioned(self) -> None:
         stage = Stage(AllowOnce(), policy="auto")
 

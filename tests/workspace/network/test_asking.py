@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import pytest
 
-from kaa.workspace.network.allow_list import NetworkRule, NetworkState
+from kaa.workspace.network.allow_list import GrantedAddress, NetworkRule, NetworkState
 from kaa.workspace.network.asking import HostAnswer, HostQuestions, RunningCalls
 from kaa.workspace.network.limits import ProxyLimits
 from tests.support.patience import HANG_SECONDS
@@ -50,6 +50,9 @@ class User:
             raise
         return self.answers.pop(0)
 
+    async def ask_private(self, host: str, addresses: Sequence[str], *, alone: bool) -> HostAnswer:
+        return await self.ask((host, *addresses), alone=alone)
+
     def answer(self, *answers: HostAnswer) -> None:
         self.answers += answers
         self.may_answer.set()
@@ -88,10 +91,15 @@ def play(scenario: Callable[[Place], Awaitable[None]], allowed: str = "off", lim
             state = state.granting(*rules)
             apply()
 
-        def apply() -> None:
-            here.gate.set_state(state.granting(*calls.permitted))
+        def grant_at(addresses: Sequence[GrantedAddress]) -> None:
+            nonlocal state
+            state = state.granting_at(*addresses)
+            apply()
 
-        calls = RunningCalls(grant, apply)
+        def apply() -> None:
+            here.gate.set_state(state.granting(*calls.permitted).granting_at(*calls.permitted_at))
+
+        calls = RunningCalls(grant, grant_at, apply)
         async with world(allowed, calls=calls, limits=limits) as here:
             async with asyncio.timeout(HANG_SECONDS):
                 await scenario(Place(here, calls))
@@ -175,6 +183,95 @@ class TestAnswers:
             assert user.asked == []
 
         play(scenario)
+
+
+class TestPrivateAddresses:
+    def test_a_second_question_shows_the_address_and_its_yes_works(self) -> None:
+        async def scenario(place: Place) -> None:
+            await place.here.serve("git.example", Recorder(), address="10.1.2.3")
+            user = User("call", "session")
+            async with place.call(user):
+                assert await place.status("git.example") == 200
+            assert user.asked == [("git.example",), ("git.example", "10.1.2.3")]
+            assert place.blocked() == []
+
+        play(scenario)
+
+    def test_a_yes_is_for_the_address_that_was_shown(self) -> None:
+        async def scenario(place: Place) -> None:
+            await place.here.serve("git.example", Recorder(), address="10.1.2.3")
+            await place.here.serve("other.example", Recorder(), address="10.1.2.4")
+            user = User("session", "session", "no")
+            async with place.call(user):
+                assert await place.status("git.example") == 200
+                place.here.internet.names["git.example"] = ("10.1.2.4",)
+
+                assert await place.status("git.example") == 403
+            assert user.asked[2:] == [("git.example", "10.1.2.4")]
+
+        play(scenario)
+
+    @pytest.mark.parametrize("address", ["127.0.0.1", "169.254.169.254"])
+    def test_nobody_is_asked_about_this_machine_and_the_local_link(self, address: str) -> None:
+        async def scenario(place: Place) -> None:
+            await place.here.serve("git.example", Recorder(), address=address)
+            user = User("session")
+            async with place.call(user):
+                assert await place.status("git.example") == 403
+            assert user.asked == [("git.example",)]
+
+        play(scenario)
+
+    def test_a_no_is_not_asked_again_while_the_call_runs(self) -> None:
+        async def scenario(place: Place) -> None:
+            await place.here.serve("git.example", Recorder(), address="10.1.2.3")
+            user = User("no")
+            async with place.call(user):
+                assert [await place.status("git.example") for _ in range(3)] == [403, 403, 403]
+            assert len(user.asked) == 1
+            assert place.blocked() == [("git.example:80", False)]
+
+        play(scenario, allowed="on")
+
+    def test_connections_that_come_together_share_one_question(self) -> None:
+        async def scenario(place: Place) -> None:
+            await place.here.serve("git.example", Recorder(), address="10.1.2.3")
+            user = User()
+            async with place.call(user):
+                asking = [asyncio.create_task(place.status("git.example")) for _ in range(3)]
+                await user.is_asked()
+
+                user.answer("call")
+
+                assert [await one for one in asking] == [200, 200, 200]
+            assert len(user.asked) == 1
+
+        play(scenario, allowed="on")
+
+    def test_the_end_of_the_call_withdraws_the_question(self) -> None:
+        async def scenario(place: Place) -> None:
+            await place.here.serve("git.example", Recorder(), address="10.1.2.3")
+            user = User()
+            async with place.call(user):
+                asking = asyncio.create_task(place.status("git.example"))
+                await user.is_asked()
+
+            assert await asking == 403
+            assert user.withdrawn == 1
+            assert not user.answers
+
+        play(scenario, allowed="on")
+
+    def test_a_public_address_beside_it_is_taken_without_a_question(self) -> None:
+        async def scenario(place: Place) -> None:
+            await place.here.serve("git.example", Recorder())
+            place.here.internet.names["git.example"] = ("10.1.2.3", *place.here.internet.names["git.example"])
+            user = User()
+            async with place.call(user):
+                assert await place.status("git.example") == 200
+            assert user.asked == []
+
+        play(scenario, allowed="on")
 
 
 class TestOneQuestion:
@@ -301,7 +398,9 @@ class TestAttacks:
 
     @pytest.mark.parametrize("address", ["10.0.0.5", "127.0.0.1", "169.254.169.254", "fd00::1"])
     @pytest.mark.parametrize("answer", ["call", "session"])
-    def test_a_name_that_is_pointed_inside_while_it_is_held_is_refused(self, address: str, answer: HostAnswer) -> None:
+    def test_a_name_that_is_pointed_inside_while_it_is_held_needs_another_yes(
+        self, address: str, answer: HostAnswer
+    ) -> None:
         async def scenario(place: Place) -> None:
             await place.here.serve("rebind.example", Recorder())
             await place.here.serve("inside.example", Recorder(), address=address)
@@ -311,7 +410,7 @@ class TestAttacks:
                 await user.is_asked()
                 place.here.internet.names["rebind.example"] = (address,)
 
-                user.answer(answer)
+                user.answer(answer, "no")
 
                 assert await asking == 403
             assert place.here.internet.connected == []

@@ -52,6 +52,9 @@ class User:
     def together(self, hosts: Sequence[str]) -> Sequence[str]:
         return hosts
 
+    async def ask_private(self, host: str, addresses: Sequence[str], *, alone: bool) -> HostAnswer:
+        raise AssertionError("the name has no address")
+
     async def ask(self, hosts: Sequence[str], *, alone: bool) -> HostAnswer:
         assert hosts == ("name.invalid",)
         assert alone

@@ -115,6 +115,24 @@ class HostJudge:
         )
         return await self._until_answered(question, wanted)
 
+    async def answer_private(
+        self, call: JudgedCall, host: str, addresses: Sequence[str], reasons: Sequence[str]
+    ) -> HostAnswer:
+        """Whether the commands of a call may connect to private addresses of a host. No rule answers that with yes."""
+        question = Approval(
+            title=call.title,
+            call_id=call.id,
+            tool=call.tool,
+            risk=call.risk,
+            arguments=call.arguments,
+            reasons=(f"{host} leads to {', '.join(addresses)}, not to a public address", *reasons),
+            escalations=(Escalation("network", host),),
+            lasting=True,
+            only_connects=True,
+        )
+        async with self._turns.turn() as is_stopped:
+            return "no" if is_stopped else await self._until_answered(question, [NetworkRule.parse(host)])
+
     def _ruled(self, hosts: Sequence[NetworkRule]) -> HostAnswer | None:
         """What rules say: no to all if one is denied, and yes only if all are allowed."""
         rules = self._memory.rules
@@ -183,8 +201,17 @@ class _OfCall:
 
     async def ask(self, hosts: Sequence[str], *, alone: bool) -> HostAnswer:
         """Answer for these hosts."""
-        held = _HELD.format(where=f" to {hosts[0]}" if ALL in as_asked(tuple(hosts)) else "")
-        return await self._judge.answer(self._call, hosts, (held,) if alone else (held, _OTHERS))
+        where = f" to {hosts[0]}" if ALL in as_asked(tuple(hosts)) else ""
+        return await self._judge.answer(self._call, hosts, _circumstances(where, alone=alone))
+
+    async def ask_private(self, host: str, addresses: Sequence[str], *, alone: bool) -> HostAnswer:
+        """Answer for these addresses."""
+        return await self._judge.answer_private(self._call, host, addresses, _circumstances("", alone=alone))
+
+
+def _circumstances(where: str, *, alone: bool) -> tuple[str, ...]:
+    held = _HELD.format(where=where)
+    return (held,) if alone else (held, _OTHERS)
 
 
 def _hosts(rules: Sequence[Rule]) -> list[NetworkRule]:

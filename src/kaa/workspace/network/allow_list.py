@@ -10,7 +10,8 @@ Decisions, each on the side of caution:
   user's network.
 - This machine, the local link and metadata services are never reached, whatever a rule says.
 - A host that the user allowed in answer to a question has only public addresses: whoever controls its name could point
-  it into the user's network afterwards. Those of `registries` may have private ones too, as where a company's network
+  it into the user's network afterwards. Where it does, the user is asked again, and a yes is for the addresses that the
+  question shows. Those of `registries` may have private ones too, as where a company's network
   answers for them: no command chooses their names, and nobody who wrote it controls where they lead.
 """
 
@@ -123,6 +124,13 @@ class NetworkRule(msgspec.Struct, frozen=True):
         return f"{'*.' if self.subdomains else ''}{in_brackets(self.host)}:{self.port}"
 
 
+class GrantedAddress(msgspec.Struct, frozen=True):
+    """A private address that the user permitted for a host, in answer to a question that showed it."""
+
+    rule: NetworkRule
+    address: str
+
+
 class NetworkState(msgspec.Struct, frozen=True):
     """What may be reached now.
 
@@ -130,12 +138,14 @@ class NetworkState(msgspec.Struct, frozen=True):
         public: whether the whole public internet may.
         rules: what may besides.
         granted: what the user allowed in answer to a question: at public addresses only, but for registries.
+        addresses: private ones that the user permitted for what is permitted otherwise.
         within: the state of a wider sandbox, which must allow it too; None where there is none.
     """
 
     public: bool = False
     rules: tuple[NetworkRule, ...] = ()
     granted: tuple[NetworkRule, ...] = ()
+    addresses: tuple[GrantedAddress, ...] = ()
     within: "NetworkState | None" = None
 
     @classmethod
@@ -170,7 +180,7 @@ class NetworkState(msgspec.Struct, frozen=True):
     @property
     def chosen(self) -> "NetworkState":
         """This state without what was answered to questions: written down, that would permit private addresses too."""
-        return msgspec.structs.replace(self, granted=())
+        return msgspec.structs.replace(self, granted=(), addresses=())
 
     def allowing(self, *rules: NetworkRule) -> "NetworkState":
         """This state with more allowed."""
@@ -179,6 +189,10 @@ class NetworkState(msgspec.Struct, frozen=True):
     def granting(self, *rules: NetworkRule) -> "NetworkState":
         """This state with more that the user allowed in answer to a question."""
         return msgspec.structs.replace(self, granted=tuple(dict.fromkeys((*self.granted, *rules))))
+
+    def granting_at(self, *addresses: GrantedAddress) -> "NetworkState":
+        """This state with private addresses that the user permitted."""
+        return msgspec.structs.replace(self, addresses=tuple(dict.fromkeys((*self.addresses, *addresses))))
 
     def beyond(self, wider: "NetworkState") -> tuple[str, ...]:
         """What this state allows and `wider` does not, as a user writes it."""
@@ -214,7 +228,11 @@ class NetworkState(msgspec.Struct, frozen=True):
             case AddressKind.PUBLIC:
                 return HostVerdict.ALLOWED
             case AddressKind.PRIVATE:
-                named = any(not rule.subdomains for rule in matching) or self._grants_registry(destination)
+                named = (
+                    any(not rule.subdomains for rule in matching)
+                    or self._grants_registry(destination)
+                    or any(one.address == address and one.rule.matches(destination) for one in self.addresses)
+                )
                 return HostVerdict.ALLOWED if named else HostVerdict.PRIVATE
             case AddressKind.FORBIDDEN:
                 return HostVerdict.FORBIDDEN

@@ -13,7 +13,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Literal, Protocol, TypeAlias
 
-from kaa.workspace.network.allow_list import NetworkRule
+from kaa.workspace.network.allow_list import GrantedAddress, NetworkRule
 
 HostAnswer: TypeAlias = Literal["call", "session", "no"]
 
@@ -47,6 +47,13 @@ class HostAsker(Protocol):
         """
         ...
 
+    async def ask_private(self, host: str, addresses: Sequence[str], *, alone: bool) -> HostAnswer:
+        """Ask whether a host that is permitted may be reached at these addresses, none of which is public.
+
+        Cancelling it withdraws the question. The answer is as that of `ask`.
+        """
+        ...
+
 
 class HostQuestions:
     """What one call asks about hosts, and what was answered.
@@ -57,6 +64,7 @@ class HostQuestions:
 
     Attributes:
         permitted: until the call ends.
+        permitted_at: likewise, private addresses.
         refused: likewise.
     """
 
@@ -68,15 +76,22 @@ class HostQuestions:
         self._next: list[NetworkRule] = []
         self._asking: asyncio.Task[None] | None = None
         self._turn = asyncio.Event()  # set when a question ends; then the next one gets its own
+        self._private = asyncio.Lock()
+        self._asking_private: asyncio.Future[HostAnswer] | None = None
         self.permitted = permitted
+        self.permitted_at: tuple[GrantedAddress, ...] = ()
         self.refused: tuple[NetworkRule, ...] = ()
 
     def takes(self, rule: NetworkRule) -> bool:
         """Whether the user can be asked about a host."""
         if covers(self._shown, rule) or rule in self._next:
             return True
-        is_enough = self._count >= _MAX_QUESTIONS or self._refusals >= _MAX_REFUSALS
-        return self._asker.can_ask and not is_enough and len(self._next) < _MAX_HOSTS
+        return self.takes_more and len(self._next) < _MAX_HOSTS
+
+    @property
+    def takes_more(self) -> bool:
+        """Whether the user can be asked one more question."""
+        return self._asker.can_ask and self._count < _MAX_QUESTIONS and self._refusals < _MAX_REFUSALS
 
     async def wait_for(self, rule: NetworkRule, calls: "RunningCalls") -> None:
         """Wait until the question about a host has ended: answered or withdrawn."""
@@ -87,13 +102,33 @@ class HostQuestions:
         while rule in self._next or covers(self._shown, rule):
             await self._turn.wait()
 
+    async def ask_private(
+        self, rule: NetworkRule, addresses: Sequence[str], calls: "RunningCalls", allows: Callable[[], bool]
+    ) -> None:
+        """Ask about private addresses of a host, unless it was answered while another question was open."""
+        async with self._private:
+            if allows() or calls.has_refused(rule) or not self.takes_more:
+                return
+            self._count += 1
+            asked = self._asker.ask_private(str(rule), addresses, alone=calls.are_only(self))
+            self._asking_private = asking = asyncio.ensure_future(asked)
+            try:
+                await asyncio.wait({asking})
+            finally:
+                asking.cancel()
+                await asyncio.wait({asking})
+            if not asking.cancelled():
+                self._take_private(asking.result(), rule, addresses, calls)
+
     async def settle(self) -> None:
         """Wait for the answer to a question that is open."""
         if self._asking is not None:
             await asyncio.wait({self._asking})
 
     async def withdraw(self) -> None:
-        """End an open question without an answer."""
+        """End open questions without an answer."""
+        if self._asking_private is not None:
+            self._asking_private.cancel()
         if self._asking is not None:
             self._asking.cancel()
             await asyncio.wait({self._asking})
@@ -123,6 +158,20 @@ class HostQuestions:
                 self.refused += self._shown
         self._end_question()
 
+    def _take_private(
+        self, answer: HostAnswer, rule: NetworkRule, addresses: Sequence[str], calls: "RunningCalls"
+    ) -> None:
+        granted = tuple(GrantedAddress(rule, address) for address in addresses)
+        match answer:
+            case "call":
+                self.permitted_at += granted
+                calls.changed()
+            case "session":
+                calls.grant_at(granted)
+            case "no":
+                self._refusals += 1
+                self.refused += (rule,)
+
     def _end_question(self) -> None:
         self._shown = ()
         self._turn.set()
@@ -134,18 +183,30 @@ class RunningCalls:
 
     Args:
         grant: permits rules for the session.
+        grant_at: permits private addresses for the session.
         changed: what holds until calls end is another now.
     """
 
-    def __init__(self, grant: Callable[[Sequence[NetworkRule]], None], changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        grant: Callable[[Sequence[NetworkRule]], None],
+        grant_at: Callable[[Sequence[GrantedAddress]], None],
+        changed: Callable[[], None],
+    ) -> None:
         self._calls: list[HostQuestions] = []
         self.grant = grant
+        self.grant_at = grant_at
         self.changed = changed
 
     @property
     def permitted(self) -> tuple[NetworkRule, ...]:
         """What is permitted until the call ends that asked."""
         return tuple(rule for call in self._calls for rule in call.permitted)
+
+    @property
+    def permitted_at(self) -> tuple[GrantedAddress, ...]:
+        """Private addresses that are permitted until the call ends that asked."""
+        return tuple(one for call in self._calls for one in call.permitted_at)
 
     def permits(self, rule: NetworkRule) -> bool:
         """Whether a host is permitted until a call ends."""
@@ -184,6 +245,19 @@ class RunningCalls:
             if call is None:
                 return
             await call.wait_for(rule, self)
+
+    async def wait_for_private(self, rule: NetworkRule, addresses: Sequence[str], allows: Callable[[], bool]) -> None:
+        """Hold a connection whose host has only private addresses until there is an answer, if one is to be had.
+
+        Args:
+            rule: the host.
+            addresses: of the host.
+            allows: whether one of them is permitted now.
+        """
+        if not allows() and not self.has_refused(rule):
+            call = next((one for one in self._calls if one.takes_more), None)
+            if call is not None:
+                await call.ask_private(rule, addresses, self, allows)
 
 
 def covers(rules: Iterable[NetworkRule], rule: NetworkRule) -> bool:

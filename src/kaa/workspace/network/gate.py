@@ -6,7 +6,8 @@ commands.
 
 Order of a connection: the name is judged, and only an allowed one is resolved, because a lookup can carry data out.
 While the user is asked about a name, the connection is held; then the name is judged again.
-Each address is judged (a name may lead anywhere), and the connection goes to a judged address, never to the name.
+Each address is judged (a name may lead anywhere), and where all are private, the user is asked about them likewise; the
+connection goes to a judged address, never to the name.
 What TLS says inside a tunnel is not looked at: who may reach one host of a large provider may reach what else answers
 there.
 """
@@ -14,7 +15,7 @@ there.
 import asyncio
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 
 from kaa.workspace.network import socks
 from kaa.workspace.network.acceptor import Acceptor
@@ -149,7 +150,7 @@ class NetworkGate:
         except UnsupportedProxyError as error:
             raise UnreachableError(str(error)) from None
         if upstream is None:
-            addresses = await self._permitted_addresses(destination)
+            addresses = await self._permitted_addresses(visit, destination)
             address, sock = await connect_first(self._internet, addresses, destination.port)
         else:
             address, sock = None, await self._connect_to_proxy(upstream)
@@ -179,8 +180,34 @@ class NetworkGate:
             return
         rule = NetworkRule.exactly(destination)
         self._journal.hold(destination, str(rule))
+        await self._wait(visit, calls.wait_for(rule, lambda: self._allows(destination)))
+        self._journal.release(destination)
+
+    async def _hold_at(self, visit: "_Visit", destination: Destination, addresses: Sequence[str]) -> None:
+        """The same about a name that is allowed and leads only to these addresses, which are not.
+
+        Raises:
+            ConnectionAbortedError: the client did not wait.
+        """
+        calls = self._calls
+        if calls is None or self.held >= self._limits.held:
+            return
+        rule = NetworkRule.exactly(destination)
+        self._journal.hold(destination, str(rule), private=True)
+        await self._wait(
+            visit,
+            calls.wait_for_private(rule, addresses, lambda: any(self._allows(destination, one) for one in addresses)),
+        )
+        self._journal.release(destination)
+
+    async def _wait(self, visit: "_Visit", answer: Awaitable[None]) -> None:
+        """Wait for an answer as long as the client does.
+
+        Raises:
+            ConnectionAbortedError: the client did not wait.
+        """
         self.held += 1
-        answered = asyncio.ensure_future(calls.wait_for(rule, lambda: self._allows(destination)))
+        answered = asyncio.ensure_future(answer)
         left = asyncio.ensure_future(visit.client.hung_up())
         try:
             await asyncio.wait({answered, left}, return_when=asyncio.FIRST_COMPLETED)
@@ -192,15 +219,17 @@ class NetworkGate:
             for task in (answered, left):
                 task.cancel()
             await asyncio.gather(answered, left, return_exceptions=True)
-        self._journal.release(destination)
 
-    def _allows(self, destination: Destination) -> bool:
-        return self._state.judge(destination) is HostVerdict.ALLOWED
+    def _allows(self, destination: Destination, address: str | None = None) -> bool:
+        return self._state.judge(destination, address) is HostVerdict.ALLOWED
 
-    async def _permitted_addresses(self, destination: Destination) -> Sequence[str]:
+    async def _permitted_addresses(self, visit: "_Visit", destination: Destination) -> Sequence[str]:
         if destination.is_address:
             return (destination.host,)
         addresses = await resolve(self._internet, destination.host)
+        private = [one for one in addresses if self._state.judge(destination, one) is HostVerdict.PRIVATE]
+        if private and not any(self._allows(destination, one) for one in addresses):
+            await self._hold_at(visit, destination, private)
         verdicts = {address: self._state.judge(destination, address) for address in addresses}
         permitted = [address for address in addresses if verdicts[address] is HostVerdict.ALLOWED]
         if addresses and not permitted:

@@ -44,9 +44,9 @@ class NetworkJournal:
         """Note that a command was kept from a destination."""
         _put_last(self._blocked, destination, (self._tick(), BlockedDestination(destination, rule, private)))
 
-    def hold(self, destination: Destination, rule: str) -> None:
+    def hold(self, destination: Destination, rule: str, *, private: bool = False) -> None:
         """Note that a command waits for an answer about a destination: it is blocked until there is one."""
-        entry = BlockedDestination(destination, rule, waited=True)
+        entry = BlockedDestination(destination, rule, private, waited=True)
         _put_last(self._blocked, destination, (self._tick(), entry))
 
     def release(self, destination: Destination) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kaa.workspace.blocked import Blocked
-from kaa.workspace.network.allow_list import NetworkRule, NetworkRuleError, NetworkState
+from kaa.workspace.network.allow_list import GrantedAddress, NetworkRule, NetworkRuleError, NetworkState
 
 if TYPE_CHECKING:
     from kaa.workspace.network.asking import HostQuestions, RunningCalls
@@ -151,15 +151,22 @@ class Network:
         self._granted.update(rules)
         self.set_state(self._state.granting(*rules))
 
+    def _grant_at(self, addresses: Sequence[GrantedAddress]) -> None:
+        if self._leader is not None:
+            self._leader._grant_at(addresses)
+            return
+        self.set_state(self._state.granting_at(*addresses))
+
     def _apply(self) -> None:
         if self._gate is not None:
-            self._gate.set_state(self._state.granting(*self._running_calls().permitted))
+            calls = self._running_calls()
+            self._gate.set_state(self._state.granting(*calls.permitted).granting_at(*calls.permitted_at))
 
     def _running_calls(self) -> "RunningCalls":
         from kaa.workspace.network.asking import RunningCalls  # lazy: many conversations run no command
 
         if self._calls is None:
-            self._calls = RunningCalls(self._grant, self._apply)
+            self._calls = RunningCalls(self._grant, self._grant_at, self._apply)
         return self._calls
 
     def _blocked(self, refusal: "BlockedDestination") -> Blocked:
@@ -167,6 +174,8 @@ class Network:
         rule = NetworkRule.exactly(refusal.destination)
         if not refusal.waited or calls.has_refused(rule):
             return Blocked("private" if refusal.private else "network", what)
+        if refusal.private:  # its name is permitted, and says nothing about the address
+            return Blocked("unanswered", what)
         return Blocked("late" if self.allows(str(rule)) or calls.permits(rule) else "unanswered", what)
 
     def _take_waiting(self) -> list[socket.socket]:
