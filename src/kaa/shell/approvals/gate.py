@@ -41,6 +41,7 @@ from kaa.shell.approvals.coverage import Permission, beyond, forbidden, judged_p
 from kaa.shell.approvals.foresight import Need
 from kaa.shell.approvals.grammar import Words
 from kaa.shell.approvals.hosts import HostJudge
+from kaa.shell.approvals.installing import place_of_installed
 from kaa.shell.approvals.judgement import Allowed, Denied, Doubtful, judge, suggested
 from kaa.shell.approvals.memory import Memory
 from kaa.shell.approvals.questions import QuestionTurns
@@ -180,7 +181,7 @@ class Gate:
         refusal = self._hosts.refusals.pop(call.id, None)
         had = self._escalated_when_started.pop(call.id, frozenset())
         if not blocked:
-            return self._count_as_denied(details.blocked_earlier)
+            return self._count_as_denied(details.blocked_earlier) or self._with_place(call, result, had)
         escalations = escalations_for(blocked, self._sandbox.objection if self._may_add(call.name) else None)
         if self._sandbox.is_narrowed and (escalations or any(one.kind in ("network", "private") for one in blocked)):
             return Refuse(wording.narrowed("; ".join(sentences(blocked))), wording.ADVICE)
@@ -362,6 +363,14 @@ class Gate:
         if self._can_ask or not blocked_earlier:
             return None
         return Refuse(wording.blocked_earlier(blocked_earlier, switchable=self._switchable), wording.ADVICE)
+
+    def _with_place(self, call: ToolCall, result: ToolResult, had: frozenset[Escalation]) -> ToolResult | None:
+        """The result with where a command put programs that it installed for the user; None if it did not."""
+        is_confined = self._sandbox.confined and self._sandbox.mode != "full-access" and OUTSIDE not in had
+        if result.is_error or not is_confined or self._risk_of(call.name) != "command":
+            return None
+        place = place_of_installed(call.arguments.get("command"))
+        return msgspec.structs.replace(result, content=(*result.content, TextContent(place))) if place else None
 
     @property
     def _switchable(self) -> bool:
