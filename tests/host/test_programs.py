@@ -4,10 +4,11 @@ import os
 import sysconfig
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 import pytest
 
-from kaa.host.programs import HostPrograms
+from kaa.host.programs import HostPrograms, host_programs
 
 
 class Machine(NamedTuple):
@@ -48,6 +49,20 @@ def test_the_next_one_is_taken_where_the_first_is_the_projects(machine: Machine)
     path = install(machine.programs)
 
     assert machine.on(machine.project / "bin", machine.programs).find("gh") == path
+
+
+def test_the_one_of_another_project_in_which_commands_could_write_is_not_taken(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = install(machine.project / "bin")
+    monkeypatch.chdir(machine.programs)
+    environ = {"PATH": str(machine.project / "bin"), "HOME": str(tmp_path / "home")}
+    assert host_programs(environ).find("gh") == theirs
+    (tmp_path / "home/.cache/kaa/caches" / quote(str(machine.project), safe="")).mkdir(parents=True)
+
+    assert host_programs(environ).find("gh") is None
+    assert host_programs(environ).left_out == (str(machine.project / "bin"),)
+    assert "outside of projects" in host_programs(environ).refusal("gh")
 
 
 def test_where_there_is_only_the_projects_the_reason_is_said(machine: Machine) -> None:

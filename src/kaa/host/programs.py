@@ -5,7 +5,7 @@ in the sandbox can write a `gh` there; kaa, which holds keys and is not confined
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from kaa.host.paths import is_below, trail
 from kaa.host.process import current_directory
@@ -47,8 +47,12 @@ def host_programs(environ: Mapping[str, str] | None = None) -> "HostPrograms":
     Args:
         environ: the user's variables; the process's if None.
     """
-    project = current_directory()
-    return HostPrograms(os.environ if environ is None else environ, filter(None, (project, *_written)))
+    from kaa.host.known_projects import in_known_project  # lazy: most runs execute no other program
+
+    project, own = current_directory(), os.environ if environ is None else environ
+    return HostPrograms(
+        own, filter(None, (project, *_written)), lambda path: in_known_project(path, own, project or "") is not None
+    )
 
 
 class HostPrograms:
@@ -57,9 +61,16 @@ class HostPrograms:
     Args:
         environ: the user's variables.
         writable: directories that commands can write, whether they exist or not.
+        was_writable: whether commands could write to a real path in another run.
     """
 
-    def __init__(self, environ: Mapping[str, str], writable: Iterable[str]) -> None:
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        writable: Iterable[str],
+        was_writable: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        self._was_writable = was_writable
         self._environ = environ
         # Where / is the project, commands write nothing, or whatever the user can: there is no outside.
         self._writable = tuple(path for path in dict.fromkeys(map(os.path.realpath, writable)) if path != "/")
@@ -85,7 +96,7 @@ class HostPrograms:
             return ""
         return (
             f"kaa does not execute {os.path.abspath(found[0])}: commands in the sandbox can write it, or what it leads"
-            f" to. Install {os.path.basename(name)} in a directory of PATH outside the project and --add-dir"
+            f" to. Install {os.path.basename(name)} in a directory of PATH outside of projects and --add-dir"
         )
 
     def environment(self) -> dict[str, str]:
@@ -153,7 +164,9 @@ class HostPrograms:
         return word in ("-w", "-W0") or self._is_safe(word)
 
     def _is_safe(self, path: str) -> bool:
-        return os.path.isabs(path) and not any(is_below(place, self._writable) for place in trail(path))
+        return os.path.isabs(path) and not any(
+            is_below(place, self._writable) or self._was_writable(place) for place in trail(path)
+        )
 
 
 def _interpreter(path: str) -> str | None:
