@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import Final
 
-from kaa.components.tool_names import note_whole_name
-
 GATEWAY: Final = "mcp"
 """The tool that reaches all servers."""
 
@@ -56,6 +54,8 @@ def _told_apart(server: str, tool: str, digits: int) -> str:
     whole, room = _joined(server, tool), _MOST_CHARACTERS - digits - 1
     name = f"{whole[:room]}_{mark}"
     if len(whole) > room:
+        from kaa.components.tool_names import note_whole_name  # lazy: few names are that long
+
         note_whole_name(name, whole)
     return name
 
