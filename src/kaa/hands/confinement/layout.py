@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from kaa.hands.confinement import repositories
 from kaa.hands.confinement.contract import ConfinementError
-from kaa.hands.confinement.linked_programs import linked_programs
-from kaa.hands.confinement.listing import HomeList, is_below_any, real_parents
+from kaa.hands.confinement.expansion import Expansion
+from kaa.hands.confinement.listing import HomeList, is_below_any
 from kaa.hands.confinement.named import named_paths, needed_paths
 from kaa.hands.policy import PROTECTED_NAMES, TEMPORARY, Policy
 from kaa.hands.protected import JUDGED_PATHS, is_protected_name
@@ -72,7 +72,8 @@ def resolve(policy: Policy, home: str = "") -> Layout:
     gits = [repository for root in projects for repository in repositories.find(root)]
     if policy.git_writable and policy.mode == "workspace-write":
         writable += _opened(gits, (*writable, *real_directories([policy.temporary])))
-    hidden, shown = concealment(policy)
+    expansion = Expansion()
+    hidden, shown = concealment(policy, expansion)
     protected = [*_protected_names(projects), *_protected_in_repositories(gits, policy.git_writable), *own_code()]
     protected += filter(os.path.exists, (*policy.executed, *named_paths(gits, projects, home)))
     protected += _protected_by_kind(projects)
@@ -80,19 +81,19 @@ def resolve(policy: Policy, home: str = "") -> Layout:
         protected.append(policy.own)
     # What a `.git` names is the project's word: it must not uncover what is hidden, or what of /tmp is the host's.
     proven = (path for git in gits if git.proof for path in git.directories if not is_below_any(path, hidden))
-    listing = HomeList(
-        policy, (*projects, *writable), _needed(policy, home, (*projects, *writable), hidden) if home else ()
-    )
-    carved, whole = _carve(policy, home, hidden, (*projects, *writable), listing) if home else ({}, ())
+    worked_in = (*projects, *writable)
+    needed = _needed(policy, home, worked_in, hidden) if home else ()
+    listing = HomeList(policy, worked_in, needed, expansion)
+    carved, whole = _carve(policy, home, hidden, worked_in, listing, expansion) if home else ({}, ())
     entries = (entry for path in listing.directories for entry in carved.get(path, ()))
     links = (path for path in entries if os.path.islink(path) and not is_below_any(os.path.realpath(path), hidden))
     replaced = [*map(os.path.realpath, (*TEMPORARY, "/run"))]  # slots have their own
     listed = [
         path
-        for path in _expand((*listing.elsewhere, *map(glob.escape, links)))
+        for path in expansion.existing((*listing.elsewhere, *map(glob.escape, links)))
         if (listing.hides(path) or is_below_any(path, replaced)) and not is_below_any(path, hidden)
     ]
-    lent = tuple(_shared(policy, hidden, (*projects, *writable), listing))
+    lent = tuple(_shared(policy, hidden, worked_in, listing, expansion))
     seen = (*listed, *shown, *writable)
     hidden = (*(path for path in hidden if not listing.hides(os.path.dirname(path)) or is_below_any(path, seen)),)
     hidden += tuple(path for directory in whole for path in _entries(directory) if listing.leaves_out(path))
@@ -109,14 +110,15 @@ def resolve(policy: Policy, home: str = "") -> Layout:
 
 
 def _shared(
-    policy: Policy, hidden: tuple[str, ...], worked_in: tuple[str, ...], listing: HomeList
+    policy: Policy, hidden: tuple[str, ...], worked_in: tuple[str, ...], listing: HomeList, expansion: Expansion
 ) -> Iterator[tuple[str, str]]:
     """Caches of the user that commands may read as a whole: nothing in them is or can become hidden."""
     if not policy.cache or not policy.shared:
         return
     replaced = map(os.path.realpath, ("/tmp", "/var/tmp", "/run", "/dev", "/proc"))  # noqa: S108 - slots have their own
     closed = (*hidden, *worked_in, *replaced)
-    parents = (parent for pattern in policy.hidden for parent in real_parents(os.path.dirname(pattern)))
+    above = dict.fromkeys(map(os.path.dirname, policy.hidden))
+    parents = (parent for pattern in above for parent in expansion.directories(pattern))
     kept_out = (*hidden, *policy.hidden, *parents, os.path.realpath(policy.cache))
     for folder, path in policy.shared:
         real = os.path.realpath(path)
@@ -126,13 +128,19 @@ def _shared(
             yield folder, real
 
 
-def concealment(policy: Policy) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What is hidden, and what is shown all the same."""
-    shown, private = _unique(_expand(policy.shown)), real_directories(policy.private)
+def concealment(policy: Policy, expansion: Expansion | None = None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What is hidden, and what is shown all the same.
+
+    Args:
+        policy: says it in patterns.
+        expansion: finds what they mean; one of its own unless given.
+    """
+    expansion = expansion or Expansion()
+    shown, private = _unique(expansion.existing(policy.shown)), real_directories(policy.private)
     excepted = {"/", *real_directories(policy.writes)}  # a directory to work in cannot be hidden
     hidden = (
         path
-        for path in _expand(policy.hidden)
+        for path in expansion.existing(policy.hidden)
         if path not in excepted and (path in private or not is_below_any(path, shown))
     )
     return _unique(hidden), tuple(path for path in shown if path not in private)
@@ -145,6 +153,8 @@ def needed_in_home(policy: Policy, home: str) -> tuple[str, ...]:
 
 
 def _needed(policy: Policy, home: str, untrusted: tuple[str, ...], hidden: tuple[str, ...]) -> tuple[str, ...]:
+    from kaa.hands.confinement.linked_programs import linked_programs  # lazy: kaa itself asks only about a block
+
     return _unique(
         (*needed_paths(home, untrusted, hidden), *linked_programs(home, untrusted, hidden, frozenset(policy.listed)))
     )
@@ -168,14 +178,13 @@ def _is_inside_any(path: str, roots: Iterable[str]) -> bool:
     return path not in roots and is_below_any(path, roots)
 
 
-def _expand(patterns: Iterable[str]) -> Iterator[str]:
-    for pattern in patterns:
-        found = glob.glob(pattern, include_hidden=True) if glob.has_magic(pattern) else [pattern]
-        yield from (os.path.realpath(path) for path in found if os.path.exists(path))
-
-
 def _carve(
-    policy: Policy, home: str, hidden: tuple[str, ...], worked_in: tuple[str, ...], listing: HomeList
+    policy: Policy,
+    home: str,
+    hidden: tuple[str, ...],
+    worked_in: tuple[str, ...],
+    listing: HomeList,
+    expansion: Expansion,
 ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
     """Find the directories of the home in which a secret may appear, with their entries; and those with too many.
 
@@ -187,7 +196,7 @@ def _carve(
     if top == "/":
         return {}, ()
     parents = {parent for pattern in (*policy.hidden, *policy.unlisted) for parent in _parents(pattern, home)}
-    places = {place for parent in parents for place in real_parents(parent)}
+    places = {place for parent in parents for place in expansion.directories(parent)}
     places |= {parent for path in hidden for parent in ancestors_within(path, [top])}
     if places:
         places.add(top)

@@ -2,9 +2,10 @@
 
 import glob
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
+from kaa.hands.confinement.expansion import Expansion
 from kaa.hands.policy import Policy
 
 
@@ -15,17 +16,25 @@ class HomeList:
         policy: says which entries are hidden unless they are listed, and the list.
         worked_in: directories that are worked in: no list holds in them.
         needed: paths that are listed here and now, besides those of the policy.
+        expansion: finds what patterns mean; one of its own unless given.
 
     Attributes:
         directories: whose entries are hidden unless they are listed. They can be passed through themselves.
         elsewhere: what is listed and lies below an entry that is not, as the list's patterns say it.
     """
 
-    def __init__(self, policy: Policy, worked_in: Iterable[str] = (), needed: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        worked_in: Iterable[str] = (),
+        needed: Iterable[str] = (),
+        expansion: Expansion | None = None,
+    ) -> None:
+        expansion = expansion or Expansion()
         listed = (*policy.listed, *map(glob.escape, needed))
-        rules = _by_directory(policy.unlisted)
+        rules = _by_directory(policy.unlisted, expansion)
         self._unlisted = {path: rules[path] for path in rules if not is_below_any(path, worked_in)}
-        self._listed = _by_directory(listed) if self._unlisted else {}
+        self._listed = _by_directory(listed, expansion) if self._unlisted else {}
         self.directories = frozenset(self._unlisted)
         usual = {os.path.dirname(pattern) for pattern in policy.unlisted}
         self.elsewhere = [pattern for pattern in listed if os.path.dirname(pattern) not in usual]
@@ -71,7 +80,7 @@ class _Names:
 _NONE = _Names()
 
 
-def _by_directory(patterns: Iterable[str]) -> dict[str, _Names]:
+def _by_directory(patterns: Iterable[str], expansion: Expansion) -> dict[str, _Names]:
     """Patterns for names, by the real directories that they are about."""
     names: dict[str, list[str]] = {}
     for pattern in patterns:
@@ -79,16 +88,9 @@ def _by_directory(patterns: Iterable[str]) -> dict[str, _Names]:
         names.setdefault(parent, []).append(name)
     found: dict[str, _Names] = {}
     for parent, below in names.items():
-        for directory in real_parents(parent):
+        for directory in expansion.directories(parent):
             found.setdefault(directory, _Names()).add(below)
     return found
-
-
-def real_parents(pattern: str) -> Iterator[str]:
-    """The existing directories that a pattern means, without symlinks."""
-    for path in glob.glob(pattern, include_hidden=True) if glob.has_magic(pattern) else [pattern]:
-        if os.path.isdir(path):
-            yield os.path.realpath(path)
 
 
 def is_below_any(path: str, roots: Iterable[str]) -> bool:

@@ -1,0 +1,95 @@
+"""Finds what patterns mean, before each command again: most of them mean nothing, and one system call says so."""
+
+import functools
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from fnmatch import translate
+
+_MAGIC = re.compile("[*?[]")
+
+
+class Expansion:
+    """What patterns mean now, as `glob` has it, with hidden names and without `**`.
+
+    Each directory is read once, and the links that lead to it are followed once: what changed, another one sees.
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[str, tuple[str, ...]] = {}
+        self._real: dict[str, str] = {}
+
+    def existing(self, patterns: Iterable[str]) -> Iterator[str]:
+        """Real paths of what exists, in the order of the patterns. What several mean comes several times."""
+        for pattern in patterns:
+            for path in self._candidates(pattern):
+                if real := self._real_path(path):
+                    yield real
+
+    def directories(self, pattern: str) -> Iterator[str]:
+        """Real paths of the directories that a pattern means."""
+        return filter(os.path.isdir, self.existing([pattern]))
+
+    def _candidates(self, pattern: str) -> Iterator[str]:
+        """Paths that fit a pattern. The last part exists if it comes from a listing."""
+        magic = _parts(pattern)
+        if magic is None:
+            yield pattern
+            return
+        parent, name, fits = magic
+        for directory in self._candidates(parent):
+            if fits is None:
+                yield os.path.join(directory, name)
+            else:
+                yield from (os.path.join(directory, entry) for entry in self._listed(directory) if fits(entry))
+
+    def _listed(self, directory: str) -> tuple[str, ...]:
+        if (names := self._names.get(directory)) is None:
+            try:
+                names = tuple(os.listdir(directory))
+            except (OSError, ValueError):
+                names = ()
+            self._names[directory] = names
+        return names
+
+    def _real_path(self, path: str) -> str | None:
+        try:
+            mode = os.lstat(path).st_mode
+        except (OSError, ValueError):
+            return None
+        parent, _, name = path.rpartition("/")
+        if stat.S_ISLNK(mode) or name in ("", ".", ".."):
+            return os.path.realpath(path) if os.path.exists(path) else None
+        if (real := self._real.get(parent)) is None:
+            real = self._real[parent] = os.path.realpath(parent or "/").rstrip("/")
+        return f"{real}/{name}"
+
+
+@functools.cache
+def _parts(pattern: str) -> tuple[str, str, Callable[[str], object] | None] | None:
+    """The parent of a pattern, its last part, and what fits that if it is a pattern itself; None if nothing is."""
+    if not _MAGIC.search(pattern):
+        return None
+    parent, name = os.path.split(pattern)
+    return parent, name, _fitting(name) if _MAGIC.search(name) else None
+
+
+def _fitting(pattern: str) -> Callable[[str], object]:
+    """What says whether a name fits a pattern. Most have stars only: to compile an expression would take longer."""
+    if "?" in pattern or "[" in pattern:
+        return re.compile(translate(pattern)).match
+    first, *inner, last = pattern.split("*")
+
+    def fits(name: str) -> bool:
+        at, end = len(first), len(name) - len(last)
+        if at > end or not (name.startswith(first) and name.endswith(last)):
+            return False
+        for part in inner:
+            found = name.find(part, at, end)
+            if found < 0:
+                return False
+            at = found + len(part)
+        return True
+
+    return fits
