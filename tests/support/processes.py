@@ -2,9 +2,11 @@
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from tests.support.patience import HANG_SECONDS
+from tests.support.warm_hands import name_for
 
 
 class Processes:
@@ -21,16 +23,20 @@ class Processes:
 
     @staticmethod
     def children(parent: int) -> list[int]:
-        """The children of a process."""
-        found = []
+        """The children of a process. Of these are the hands that `warm_hands.py` forked for it."""
+        names: dict[int, bytes] = {}
+        running: dict[int, int] = {}
         for path in Path("/proc").glob("[0-9]*/stat"):
-            try:
-                fields = path.read_bytes().rpartition(b")")[2].split()
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            if int(fields[1]) == parent and fields[0] != b"Z":
-                found.append(int(path.parent.name))
-        return found
+            with suppress(FileNotFoundError, ProcessLookupError):
+                before, _, after = path.read_bytes().rpartition(b")")
+                state, its_parent, *_ = after.split()
+                pid = int(path.parent.name)
+                names[pid] = before.partition(b"(")[2]
+                if state != b"Z":
+                    running[pid] = int(its_parent)
+        hands = name_for(parent).encode()  # and what they fork has the same name
+        are_hands = {pid for pid, its in running.items() if names[pid] == hands and names.get(its) != hands}
+        return [pid for pid, its in running.items() if its == parent or pid in are_hands]
 
     def descendants(self, ancestor: int) -> list[int]:
         """All that a process started, as far as it was not orphaned."""
@@ -42,7 +48,7 @@ class Processes:
     def hands(self) -> int:
         """The fork-server that this process started."""
         for child in self.children(os.getpid()):
-            is_own = os.getsid(child) == child  # the one that `warm_hands.py` forks from is in this session
+            is_own = os.getsid(child) == child  # `warm_hands.py` itself is in this session
             if is_own and b"hands/__main__.py" in Path(f"/proc/{child}/cmdline").read_bytes():
                 return child
         raise AssertionError("there are no hands")

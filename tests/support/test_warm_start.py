@@ -19,8 +19,8 @@ def kaa(tmp_path: Path) -> Kaa:
     return Kaa(tmp_path)
 
 
-# In /proc/PID/status (proc_pid_status(5)).
-_STANDING = ("Name", "Umask", "PPid", "Uid", "Gid", "Groups", "Threads", "Sig", "Shd", "Cap", "NoNewPrivs", "Seccomp")
+# In /proc/PID/status (proc_pid_status(5)); name and parent differ.
+_STANDING = ("Umask", "Uid", "Gid", "Groups", "Threads", "Sig", "Shd", "Cap", "NoNewPrivs", "Seccomp")
 
 
 def _properties(hands: LaunchedHands) -> dict[str, object]:

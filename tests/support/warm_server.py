@@ -1,4 +1,4 @@
-"""A process that has loaded kaa, and forks for each run that a test asks for: `python warm_server.py SOCKET COMMAND`.
+"""A process that has loaded kaa, and forks for each run of a test: `python warm_server.py SOCKET HANDS COMMAND`.
 
 A run costs half as much as one that loads kaa first. Each request is JSON with the three standard descriptors; the
 answer is the pid. The new process is a child of the process that started this one, so that it can wait for it.
@@ -64,7 +64,10 @@ _LOADED = (
 
 def main() -> None:
     requests = socket.socket(fileno=int(sys.argv[1]))
-    command = sys.argv[2]
+    orders = socket.socket(fileno=int(sys.argv[2]))
+    orders.set_inheritable(False)
+    hands = _warm_hands.HandsServer(orders)
+    command = sys.argv[3]
     sys.path[0] = os.path.dirname(command)
     _load()
     while True:
@@ -74,7 +77,7 @@ def main() -> None:
         pid = _warm_hands.clone_beside()
         if pid == 0:
             requests.close()
-            _become(json.loads(data), command, descriptors)
+            _become(json.loads(data), command, descriptors, hands)
             break
         for descriptor in descriptors:
             os.close(descriptor)
@@ -92,7 +95,7 @@ def _load() -> None:
     gc.freeze()
 
 
-def _become(request: Request, command: str, descriptors: list[int]) -> None:
+def _become(request: Request, command: str, descriptors: list[int], hands: Any) -> None:  # any: a HandsServer
     """Take on the descriptors, directory, environment and terminal of a new process of kaa."""
     if request["session"]:
         os.setsid()
@@ -110,7 +113,7 @@ def _become(request: Request, command: str, descriptors: list[int]) -> None:
     if launch := request["launch"]:
         _launcher.become(launch)
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)  # as after the start of a program
-    launch_hands.start_by(_warm_hands.forked_server().start)
+    launch_hands.start_by((_warm_hands.forked_server() if launch else hands).start)
     os.environ.clear()
     os.environ.update(request["environ"])
     time.tzset()

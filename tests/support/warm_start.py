@@ -38,9 +38,14 @@ _LOCALE = "C.UTF-8"
 
 
 class _Server:
-    """The process that has loaded kaa, from the first run on."""
+    """The process that has loaded kaa, from the first run on.
 
-    def __init__(self) -> None:
+    Args:
+        hands: where the hands of runs are ordered.
+    """
+
+    def __init__(self, hands: socket.socket) -> None:
+        self._hands = hands
         self._process: subprocess.Popen[bytes] | None = None
         self._requests: socket.socket | None = None
 
@@ -58,9 +63,10 @@ class _Server:
     def _start(self) -> socket.socket:
         self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
+            sockets = theirs.fileno(), self._hands.fileno()
             self._process = subprocess.Popen(
-                [sys.executable, str(_SERVER), str(theirs.fileno()), COMMAND],
-                pass_fds=[theirs.fileno()],
+                [sys.executable, str(_SERVER), *map(str, sockets), COMMAND],
+                pass_fds=sockets,
                 env={"PATH": os.environ["PATH"], "LANG": _LOCALE},
                 cwd="/",
                 stdin=subprocess.DEVNULL,
@@ -75,8 +81,8 @@ class _Server:
 
 
 @contextmanager
-def _warm_hands() -> Iterator[None]:
-    """Fork hands that this process starts from one that has loaded them."""
+def _warm_hands() -> Iterator[socket.socket]:
+    """Fork hands that this process starts from one that has loaded them. Others order theirs at this socket."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     script = str(Path(hands.__file__).with_name("__main__.py"))
     with theirs:
@@ -89,9 +95,10 @@ def _warm_hands() -> Iterator[None]:
         )
     launch_hands.start_by(HandsServer(ours).start)
     try:
-        yield
+        yield ours
     finally:
         launch_hands.start_by(None)
+        ours.shutdown(socket.SHUT_RDWR)  # runs that still live have it too
         ours.close()
         process.wait()
 
@@ -116,14 +123,14 @@ def warm_runs() -> Iterator[None]:
     if not is_possible or os.environ.get("KAA_TESTS_COLD") or "COVERAGE_PROCESS_CONFIG" in os.environ:
         yield
         return
-    server = _Server()
-    _servers.append(server)
-    try:
-        with _warm_hands():
+    with _warm_hands() as hands:
+        server = _Server(hands)
+        _servers.append(server)
+        try:
             yield
-    finally:
-        _servers.remove(server)
-        server.close()
+        finally:
+            _servers.remove(server)
+            server.close()
 
 
 class KaaProcess(subprocess.Popen[AnyStr]):

@@ -19,6 +19,7 @@ from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import CommandRequest, WorkspaceUnavailableError
 from tests.hands.confinement.arena import Arena, Report
 from tests.support.patience import HANG_SECONDS
+from tests.support.processes import Processes
 
 _CONNECTIONS = Path(__file__).with_name("connections.py")
 _FIRST_WITH_NOTIFICATIONS = (5, 9)
@@ -266,17 +267,13 @@ def test_the_end_of_a_slot_is_not_the_brokers(someone: Arena) -> None:
 
 def kill_slots() -> int:
     """Kill the grandchildren of this process that are the first of a process namespace."""
-    parents = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
     killed = 0
-    for pid, parent in parents.items():
+    for pid in (slot for hands in Processes.children(os.getpid()) for slot in Processes.children(hands)):
         with contextlib.suppress(OSError):
             ids = next(
                 line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("NSpid:")
             )
-            if parents.get(parent) == os.getpid() and ids.split()[2:] == ["1"]:
+            if ids.split()[2:] == ["1"]:
                 os.kill(pid, signal.SIGKILL)
                 killed += 1
     return killed

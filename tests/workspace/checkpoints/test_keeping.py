@@ -26,6 +26,7 @@ from kaa.workspace.checkpoints.store import Store, new_change_set_id
 from kaa.workspace.checkpoints.upkeep import tidy
 from kaa.workspace.protocol import CommandRequest
 from kaa.workspace.sandbox.options import SandboxOptions
+from tests.support.processes import Processes
 from tests.workspace.checkpoints.conftest import LIMITS, Play, Turns
 
 FILES = {"a.txt": "one\n", "b.txt": "b\n"}
@@ -33,15 +34,12 @@ FILES = {"a.txt": "one\n", "b.txt": "b\n"}
 
 def _watchers() -> Iterator[int]:
     """Processes below this one that watch directories: without a sandbox, the slots for checkpoints."""
-    parents = {}
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError):
-            parents[int(name)] = int(Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1])
-    for pid, parent in parents.items():
-        with contextlib.suppress(OSError):
-            links = [os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")]
-            if parents.get(parent) == os.getpid() and "anon_inode:inotify" in links:
-                yield pid
+    for hands in Processes.children(os.getpid()):
+        for pid in Processes.children(hands):
+            with contextlib.suppress(OSError):
+                links = [os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")]
+                if "anon_inode:inotify" in links:
+                    yield pid
 
 
 def test_the_turn_goes_on_when_the_slot_dies(play: Play) -> None:

@@ -20,6 +20,7 @@ from kaa.workspace.sandbox.changes import SandboxChangeError
 from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.patience import HANG_SECONDS
+from tests.support.processes import Processes
 
 Scenario = Callable[[LocalWorkspace], Awaitable[None]]
 
@@ -165,8 +166,8 @@ def test_going_back_and_forth_starts_no_more_processes(folder: Path) -> None:
     play(folder, scenario)
 
 
-def _children() -> set[str]:
-    return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
+def _children() -> set[int]:
+    return set(Processes().children(os.getpid()))
 
 
 def test_a_session_that_began_read_only_can_be_written_and_undone_later(folder: Path) -> None:
