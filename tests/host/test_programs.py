@@ -196,3 +196,29 @@ def test_ordinary_programs_of_the_machine_are_found() -> None:
     shell = HostPrograms({"PATH": "/usr/bin:/bin"}, (sysconfig.get_path("scripts"),)).find("sh")
 
     assert shell is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_exposed"),
+    [
+        ("KUBECONFIG", "/etc/kube:{project}/kube", True),
+        ("GIT_SSH_COMMAND", "ssh -F {project}/config", True),
+        ("GIT_CONFIG_VALUE_0", "{project}/x", True),
+        ("KUBECONFIG", "/etc/kube", False),
+        ("GIT_CEILING_DIRECTORIES", "{project}/..", False),
+        ("MY_CONFIG", "{project}/config", False),
+        ("TWINE_REPOSITORY_URL", "https://example.com/x", False),
+    ],
+)
+def test_a_variable_that_has_clients_obey_files_of_the_project_is_known(
+    machine: Machine, name: str, value: str, is_exposed: bool
+) -> None:
+    programs = machine.on("/usr/bin", **{name: value.format(project=machine.project)})
+
+    assert programs.exposed_setting() == (name if is_exposed else None)
+
+
+def test_a_directory_that_git_may_work_in_is_no_setting_that_it_obeys(machine: Machine) -> None:
+    variables = {"GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": str(machine.project)}
+
+    assert machine.on("/usr/bin", **variables).exposed_setting() is None

@@ -120,6 +120,10 @@ class SandboxControl(Confines, Protocol):
         """The program that a name means outside the sandbox, if calls without a permit can write it."""
         ...
 
+    def exposed_setting(self) -> str | None:
+        """The variable that has a client outside the sandbox obey what calls without a permit can write, if any."""
+        ...
+
     def unattended(self) -> Workspace:
         """As `unconfined` for everything, for a command that nobody was asked about now.
 
@@ -128,7 +132,7 @@ class SandboxControl(Confines, Protocol):
         ...
 
     def watched(self) -> Workspace:
-        """As `unconfined` for everything, for a command of the model: the guard moves away what others execute."""
+        """As `unattended`, for a command of the model that was asked about: the guard moves away what others execute."""
         ...
 
     def unconfined(self, target: Target | None) -> Workspace:

@@ -156,12 +156,16 @@ class Contained:
         return unconfined if target is None else PermittedWorkspace(unconfined, target)
 
     def watched(self) -> Workspace:
-        """The project without a sandbox, with the guard."""
+        """The project without a sandbox, with the guard, and without programs of the project."""
         return self._workspace.watched()
 
     def exposed_program(self, name: str) -> str | None:
         """See `SandboxControl`."""
         return self._workspace.exposed_program(name)
+
+    def exposed_setting(self) -> str | None:
+        """See `SandboxControl`."""
+        return self._workspace.exposed_setting()
 
     def unattended(self) -> Workspace:
         """The project without a sandbox, and without programs of the project."""
@@ -291,6 +295,10 @@ class NoSandbox:
         return self._workspace
 
     def exposed_program(self, name: str) -> str | None:
+        """There are no programs."""
+        return None
+
+    def exposed_setting(self) -> str | None:
         """There are no programs."""
         return None
 

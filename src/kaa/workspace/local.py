@@ -254,9 +254,10 @@ class LocalWorkspace:
     def watched(self) -> "LocalWorkspace":
         """The same, for commands of the model: what they write, the guard treats as what commands in the sandbox write.
 
-        A client can bring files whose names nobody has seen before the yes.
+        A client can bring files whose names nobody has seen before the yes. It finds the programs that it starts
+        outside what commands can write, where a sandbox holds these back.
         """
-        view = copy(self.unconfined())
+        view = copy(self.unattended() if self.sandbox.confined else self.unconfined())
         view._watched_by = self.sandbox if self.sandbox.confined else None
         return view
 
@@ -269,6 +270,10 @@ class LocalWorkspace:
     def exposed_program(self, name: str) -> str | None:
         """The program that a name means outside the sandbox, if commands in the sandbox can write it."""
         return host_programs(self._own_environment).exposed(name)
+
+    def exposed_setting(self) -> str | None:
+        """The variable that has a client outside the sandbox obey or run what commands can write, if there is one."""
+        return host_programs(self._own_environment).exposed_setting()
 
     async def read(self, path: str, offset: int = 0, length: int | None = None) -> FileContent:
         """See `Workspace.read`."""

@@ -123,6 +123,9 @@ class Sandbox:
     def exposed_program(self, name: str) -> str | None:
         return self.exposed.get(name)
 
+    def exposed_setting(self) -> str | None:
+        return self.exposed.get("a variable")
+
     def watched(self) -> Workspace:
         return cast("Workspace", "outside")
 
@@ -437,6 +440,15 @@ class TestForeseenNeeds:
         end = stage.commands("git push")
 
         assert "git is /project/.venv/bin/git, which commands in the sandbox can write" in results(end)[0].text
+        assert (stage.person.questions, stage.ran) == ([], [])
+
+    def test_a_client_that_obeys_what_commands_can_write_does_not_leave(self) -> None:
+        stage = Stage(policy="auto")
+        stage.sandbox.exposed["a variable"] = "KUBECONFIG"
+
+        end = stage.commands("kubectl get pods")
+
+        assert "the variable KUBECONFIG has programs obey what commands in the sandbox" in results(end)[0].text
         assert (stage.person.questions, stage.ran) == ([], [])
 
     def test_the_rest_of_a_command_does_not_leave_with_its_part(self) -> None:

@@ -38,8 +38,10 @@ def folder() -> Iterator[Path]:
 
 
 @contextlib.asynccontextmanager
-async def opened(folder: Path, options: SandboxOptions | None = None) -> AsyncIterator[LocalWorkspace]:
-    environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+async def opened(
+    folder: Path, options: SandboxOptions | None = None, **variables: str
+) -> AsyncIterator[LocalWorkspace]:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), **variables}
     workspace = LocalWorkspace.start(str(folder / "project"), env=environment, sandbox=options)
     try:
         if options is None and not (await workspace.sandbox.status()).confined:
@@ -49,9 +51,9 @@ async def opened(folder: Path, options: SandboxOptions | None = None) -> AsyncIt
         await workspace.close()
 
 
-def play(folder: Path, scenario: Scenario, options: SandboxOptions | None = None) -> None:
+def play(folder: Path, scenario: Scenario, options: SandboxOptions | None = None, **variables: str) -> None:
     async def whole() -> None:
-        async with opened(folder, options) as workspace:
+        async with opened(folder, options, **variables) as workspace:
             await scenario(workspace)
 
     asyncio.run(whole())
@@ -337,6 +339,20 @@ def test_what_a_permitted_command_of_the_model_brings_is_moved_away(folder: Path
 
     play(folder, scenario)
     assert (folder / "project" / ".idea" / "x").read_text() == "1\n"
+
+
+def test_a_permitted_command_finds_no_program_that_commands_can_write(folder: Path) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        await sh(workspace, "mkdir bin; printf '#!/bin/sh\\necho planted' >bin/ssh; chmod +x bin/ssh")
+
+        inside = await sh(workspace, "ssh; echo $PYTHONPATH")
+        outside = await sh(workspace.watched(), "command -v ssh; echo $PYTHONPATH")
+
+        assert inside.tail == f"planted\n{folder}/project/src\n".encode()
+        assert b"/project/" not in outside.tail
+
+    variables = {"PATH": f"{folder}/project/bin:{os.environ['PATH']}", "PYTHONPATH": f"{folder}/project/src"}
+    play(folder, scenario, **variables)
 
 
 def test_git_works_in_a_permitted_command_under_the_eyes_of_the_guard(folder: Path) -> None:

@@ -323,6 +323,8 @@ class Gate:
         if any(one.kind == "process" for one in blocked):
             return "it would reach other processes of this machine"
         exposed = self._exposed(call) or self._runs_writable(call, files_named, files_described)
+        if exposed is None and (variable := self._sandbox.exposed_setting()) is not None:
+            exposed = wording.exposed_setting(variable)
         return objection_to_leaving(
             call, self._sandbox.root, exposed, lambda path: self._sandbox.permits(Escalation("read", path))
         )

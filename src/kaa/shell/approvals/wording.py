@@ -86,6 +86,11 @@ def exposed(name: str, path: str) -> str:
     )
 
 
+def exposed_setting(variable: str) -> str:
+    """What a client outside the sandbox would obey besides its words."""
+    return f"the variable {variable} has programs obey what commands in the sandbox can write"
+
+
 def runs_writable(name: str, path: str) -> str:
     """What a command that is to leave the sandbox runs besides its words."""
     return f"{name} runs or obeys {path}, which commands in the sandbox can write"
