@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from kaa.hands import places
-from kaa.hands.fields import is_real, text, text_map, texts
+from kaa.hands.fields import flag, is_real, text, text_map, texts
 from kaa.hands.processes import ChildSignals, ProcessTree, become_subreaper
 from kaa.hands.settings import HandsSettings
 from kaa.hands.standing import standing
@@ -48,13 +48,25 @@ class Streams(NamedTuple):
 
 
 class CommandRequest(NamedTuple):
-    """What to run. `is_real`: no part of `cwd` may be a symlink."""
+    """What to run.
+
+    Attributes:
+        argv: program and arguments.
+        cwd: its directory.
+        env: its whole environment.
+        streams: its descriptors.
+        is_real: no part of `cwd` may be a symlink.
+        linkless: directories in which it follows no link.
+        needs_linkless: it does not run where the kernel cannot do that.
+    """
 
     argv: list[str]
     cwd: str
     env: dict[str, str]
     streams: Streams
     is_real: bool
+    linkless: Sequence[str] = ()
+    needs_linkless: bool = False
 
     @classmethod
     def parse(cls, header: Header, descriptors: Sequence[int]) -> "CommandRequest":
@@ -73,7 +85,11 @@ class CommandRequest(NamedTuple):
                 raise WireError("a command needs one descriptor for its output, or three or more for its streams")
         if not argv:
             raise WireError("a command needs a program")
-        return cls(argv, text(header, "cwd"), text_map(header, "env"), streams, is_real(header))
+        cwd, env = text(header, "cwd"), text_map(header, "env")
+        if "linkless" not in header:
+            return cls(argv, cwd, env, streams, is_real(header))
+        linkless, needed = texts(header, "linkless"), flag(header, "needs_linkless")
+        return cls(argv, cwd, env, streams, is_real(header), linkless, needed)
 
 
 class Ending(NamedTuple):
@@ -168,6 +184,12 @@ class _Watch(NamedTuple):
 
 def _run(request: CommandRequest, connection: WireConnection, settings: HandsSettings, watch: _Watch) -> Ending:
     cwd = settings.absolute(request.cwd)
+    if request.linkless:
+        if watch.own_namespace:  # such a slot has its own mounts, and runs further commands
+            raise WireError("only a command outside the sandbox can do without links")
+        from kaa.hands.confinement import linkless  # lazy: few commands leave the sandbox
+
+        linkless.refuse_links(request.linkless, needed=request.needs_linkless)
     if request.is_real:
         places.enter(cwd)
     else:

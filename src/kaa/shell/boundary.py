@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 from kaa.ext.escalations import Escalation
 from kaa.hands.policy import Mode
 from kaa.workspace.permitted import Target
-from kaa.workspace.protocol import FileInfo, Workspace
+from kaa.workspace.protocol import FileInfo, Links, Workspace
 from kaa.workspace.sandbox.options import SandboxChange
 
 if TYPE_CHECKING:
@@ -124,15 +124,18 @@ class SandboxControl(Confines, Protocol):
         """The variable that has a client outside the sandbox obey what calls without a permit can write, if any."""
         ...
 
-    def unattended(self) -> Workspace:
+    def unattended(self, links: Links = "followed") -> Workspace:
         """As `unconfined` for everything, for a command that nobody was asked about now.
 
         Its programs are found outside what calls without a permit can write.
+
+        Args:
+            links: what it does with links there.
         """
         ...
 
-    def watched(self) -> Workspace:
-        """As `unattended`, for a command of the model that was asked about: the guard moves away what others execute."""
+    def watched(self, links: Links = "followed") -> Workspace:
+        """As `unattended`, for a command that was asked about: the guard moves away what others execute."""
         ...
 
     def unconfined(self, target: Target | None) -> Workspace:

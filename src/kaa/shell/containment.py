@@ -15,7 +15,7 @@ from kaa.host.paths import is_below
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkRuleError
 from kaa.workspace.permitted import PermittedWorkspace, Target
-from kaa.workspace.protocol import FileInfo, Workspace
+from kaa.workspace.protocol import FileInfo, Links, Workspace
 from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 
@@ -155,9 +155,9 @@ class Contained:
         unconfined = self._workspace.unconfined()
         return unconfined if target is None else PermittedWorkspace(unconfined, target)
 
-    def watched(self) -> Workspace:
+    def watched(self, links: Links = "followed") -> Workspace:
         """The project without a sandbox, with the guard, and without programs of the project."""
-        return self._workspace.watched()
+        return self._workspace.watched(links)
 
     def exposed_program(self, name: str) -> str | None:
         """See `SandboxControl`."""
@@ -167,9 +167,9 @@ class Contained:
         """See `SandboxControl`."""
         return self._workspace.exposed_setting()
 
-    def unattended(self) -> Workspace:
+    def unattended(self, links: Links = "followed") -> Workspace:
         """The project without a sandbox, and without programs of the project."""
-        return self._workspace.unattended()
+        return self._workspace.unattended(links)
 
     def warm_up(self) -> None:
         """Have ready what the first command needs."""
@@ -290,7 +290,7 @@ class NoSandbox:
         """The same workspace, or only `target` in it."""
         return self._workspace if target is None else PermittedWorkspace(self._workspace, target)
 
-    def watched(self) -> Workspace:
+    def watched(self, links: Links = "followed") -> Workspace:
         """The same workspace."""
         return self._workspace
 
@@ -302,7 +302,7 @@ class NoSandbox:
         """There are no programs."""
         return None
 
-    def unattended(self) -> Workspace:
+    def unattended(self, links: Links = "followed") -> Workspace:
         """The same workspace."""
         return self._workspace
 

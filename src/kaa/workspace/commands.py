@@ -89,6 +89,7 @@ class CommandRunner:
         timeout: float | None,  # noqa: ASYNC109 - not the caller's timeouts but the command's limit; its end is an answer
         output: Callable[[bytes], None] | OwnStreams,
         given: Callable[[], None] = lambda: None,
+        fields: Mapping[str, object] | None = None,
     ) -> Ending:
         """Run a command to its end.
 
@@ -101,6 +102,7 @@ class CommandRunner:
             timeout: seconds, None for no limit.
             output: gets stdout and stderr as they come; or the streams the command is to have itself.
             given: called when it has these streams: the caller needs them no more.
+            fields: of the request besides these.
 
         Raises:
             OSError: the directory cannot be entered.
@@ -112,6 +114,7 @@ class CommandRunner:
         self._idle.clear()
         try:
             request = {**self._naming, "op": "run", "argv": list(argv), "cwd": cwd, "env": dict(env)}
+            request |= fields or {}
             await command.start(request)
             given()
             return await command.run(cwd, timeout)

@@ -40,6 +40,7 @@ from kaa.workspace.protocol import (
     FileInfo,
     FindResult,
     LineSlice,
+    Links,
     NamedFile,
     OnOutput,
     PipedProgram,
@@ -131,6 +132,7 @@ class LocalWorkspace:
         self._listener = sandbox.findings.last
         self._questions: HostQuestions | None = None
         self._watched_by: Sandbox | None = None
+        self._linkless: Mapping[str, object] | None = None  # fields of requests to run commands
         # Made of the first part; whether programs are found that commands installed.
         self._commands_environment: tuple[Mapping[str, str], dict[bool, dict[str, str]]] | None = None
         self.sandbox = sandbox
@@ -251,21 +253,30 @@ class LocalWorkspace:
             raise PermissionError("a narrowed workspace has no outside")
         return self._outside.unconfined
 
-    def watched(self) -> "LocalWorkspace":
+    def watched(self, links: Links = "followed") -> "LocalWorkspace":
         """The same, for commands of the model: what they write, the guard treats as what commands in the sandbox write.
 
         A client can bring files whose names nobody has seen before the yes. It finds the programs that it starts
         outside what commands can write, where a sandbox holds these back.
         """
-        view = copy(self.unattended() if self.sandbox.confined else self.unconfined())
+        view = copy(self.unattended(links) if self.sandbox.confined else self.unconfined())
         view._watched_by = self.sandbox if self.sandbox.confined else None
         return view
 
-    def unattended(self) -> "LocalWorkspace":
-        """The same, for commands that nobody is asked about: they find programs outside what commands can write."""
+    def unattended(self, links: Links = "followed") -> "LocalWorkspace":
+        """The same, for commands that nobody is asked about: they find programs outside what commands can write.
+
+        Args:
+            links: what commands do with links in what others can write.
+        """
         if self.is_narrowed:
             raise PermissionError("a narrowed workspace has no outside")
-        return self._outside.unattended
+        if links == "followed":
+            return self._outside.unattended
+        view = copy(self._outside.unattended)
+        directories = [path for path in self.sandbox.written if os.path.isdir(path)]
+        view._linkless = {"linkless": directories, "needs_linkless": links == "refused"}
+        return view
 
     def exposed_program(self, name: str) -> str | None:
         """The program that a name means outside the sandbox, if commands in the sandbox can write it."""
@@ -413,6 +424,7 @@ class LocalWorkspace:
                         env=_changed(await self._environment(command), command.env),
                         timeout=command.timeout,
                         output=output.feed,
+                        fields=self._linkless,
                     )
             finally:
                 output.close()

@@ -18,6 +18,9 @@ from kaa.workspace.checkpoints.contract import CheckpointLimits, Checkpoints, Pe
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
 
+# What a command outside the sandbox does with links in directories that commands in it can write: follow them, follow
+# none where the user has the right to forbid it, or not run where it would follow one.
+Links: TypeAlias = Literal["followed", "avoided", "refused"]
 EntryKind = Literal["file", "directory", "symlink", "other"]
 
 

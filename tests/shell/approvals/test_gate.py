@@ -26,6 +26,7 @@ from kaa.ext.questions import (
     Answer,
     Deny,
     Dismissed,
+    Question,
 )
 from kaa.ext.tools import RegisteredTool, ToolServer
 from kaa.hands.policy import Mode
@@ -41,11 +42,11 @@ from kaa.workspace.git import ChangedFiles
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.network.asking import HostAsker
 from kaa.workspace.permitted import PermittedWorkspace, Target
-from kaa.workspace.protocol import FileInfo, Workspace
+from kaa.workspace.protocol import FileInfo, Links, Workspace
 from kaa.workspace.sandbox.options import SandboxChange
 from tests.shell.approvals.judging import RISKS, ROOT
 from tests.support.agents import Scene, run, say
-from tests.support.person import Person
+from tests.support.person import AnswerT, Person
 
 HIDDEN = ("secret",)
 WEB = ("mcp__web__search", "mcp__web__open")
@@ -72,6 +73,7 @@ class Sandbox:
         self.temporary = ("/tmp",)
         self.private_temporary: tuple[str, ...] = ("/tmp",)
         self.links: dict[str, str] = {}
+        self.links_outside: list[Links] = []
         self.exposed: dict[str, str] = {}
         self.outside: Workspace | None = None
         self.looked_at: list[str] = []
@@ -126,10 +128,12 @@ class Sandbox:
     def exposed_setting(self) -> str | None:
         return self.exposed.get("a variable")
 
-    def watched(self) -> Workspace:
+    def watched(self, links: Links = "followed") -> Workspace:
+        self.links_outside.append(links)
         return cast("Workspace", "outside")
 
-    def unattended(self) -> Workspace:
+    def unattended(self, links: Links = "followed") -> Workspace:
+        self.links_outside.append(links)
         return cast("Workspace", "outside, unattended")
 
     def unconfined(self, target: Target | None) -> Workspace:
@@ -450,6 +454,58 @@ class TestForeseenNeeds:
 
         assert "the variable KUBECONFIG has programs obey what commands in the sandbox" in results(end)[0].text
         assert (stage.person.questions, stage.ran) == ([], [])
+
+    @pytest.mark.parametrize(
+        ("command", "links"),
+        [
+            ("git push", "avoided"),
+            ("gh pr list | head -n 3", "avoided"),
+            ("git commit -S -F notes.txt", "refused"),
+            ("gh gist create notes.txt", "refused"),
+            ("gh api x -F body=@notes.txt", "refused"),
+            ("kubectl -n x apply -f notes.yaml", "refused"),
+            ("git clone git@example.com:x/y.git vendor", "refused"),
+            ("scp notes.txt host:x", "refused"),
+        ],
+    )
+    def test_links_in_the_project_lead_nowhere_outside(self, command: str, links: Links) -> None:
+        stage = Stage(AllowOnce(), policy="auto")
+
+        stage.commands(command)
+
+        assert stage.ran == [(command, "outside")]
+        assert stage.sandbox.links_outside == [links]
+
+    def test_programs_of_a_rule_that_kaa_does_not_know_follow_links(self) -> None:
+        stage = Stage(policy="auto", allow=["outside bash: make release", "outside bash: gh gist create x"])
+
+        stage.commands("make release", "gh gist create x")
+
+        assert stage.sandbox.links_outside == ["followed", "refused"]
+
+    @pytest.mark.parametrize("command", ["gh gist create notes.txt", "git commit -S -F notes.txt"])
+    def test_no_answer_to_a_command_that_names_files_holds_for_another_one(self, command: str) -> None:
+        stage = Stage(AllowForSession(), AllowForSession(), policy="auto")
+
+        stage.commands(command, command)
+
+        assert [question.suggestion for question in stage.person.questions] == [None, None]
+
+    def test_what_changed_while_the_question_was_open_is_looked_at(self, tmp_path: Path) -> None:
+        class Exchanging(Person):
+            async def ask(self, question: Question[AnswerT]) -> AnswerT | Dismissed:
+                (tmp_path / "notes.txt").symlink_to("/etc/passwd")
+                return await super().ask(question)
+
+        stage = Stage(policy="auto")
+        stage.gate.asker = stage.person = Exchanging(AllowOnce())
+        stage.sandbox.root = str(tmp_path)
+
+        end = stage.commands("gh gist create notes.txt")
+
+        assert len(stage.person.questions) == 1
+        assert "notes.txt" in results(end)[0].text
+        assert stage.ran == []
 
     def test_the_rest_of_a_command_does_not_leave_with_its_part(self) -> None:
         stage = Stage(policy="auto")
@@ -1313,7 +1369,7 @@ class TestAfter:
         ("command", "warned"),
         [
             ("ls /tmp/x.py", "/tmp/x.py"),
-            ("du --exclude-from=/tmp", "/tmp"),
+            ("stat --printf=/tmp", "/tmp"),
             ("ls '/tmp/a b'", "/tmp/a"),
             ("ls $TMPDIR/x", "$TMPDIR/x"),
             ("ls ${TMPDIR}/x", "${TMPDIR}/x"),
@@ -1469,15 +1525,15 @@ class TestRequests:
     def test_a_command_is_asked_about_when_it_is_called_and_runs_outside_once(self) -> None:
         stage = Stage(AllowOnce(), policy="auto")
 
-        stage.play(("request_permission", self.request("command", "cat  x")))
+        stage.play(("request_permission", self.request("command", "ls  x")))
         asked_before = len(stage.person.questions)
-        for wanted in ("cat x", "cat  x", "cat  x"):
+        for wanted in ("ls x", "ls  x", "ls  x"):
             stage.commands(wanted)
 
         assert asked_before == 0
-        assert stage.ran[-3:] == [("cat x", None), ("cat  x", "outside"), ("cat  x", None)]
+        assert stage.ran[-3:] == [("ls x", None), ("ls  x", "outside"), ("ls  x", None)]
         (question,) = stage.person.questions
-        assert question.arguments == {"command": "cat  x"}
+        assert question.arguments == {"command": "ls  x"}
         assert question.reasons == ('The model gives this reason: "the tests need it"',)
         assert question.escalations == (OUTSIDE,)
         assert question.suggestion is None

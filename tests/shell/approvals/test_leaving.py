@@ -306,6 +306,124 @@ def test_nothing_that_loses_or_writes_something_outside_the_project_may_leave(co
     assert objection(command) is not None
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "for HOME in sub; do git push; done",
+        "((HOME=1)); git push",
+        "printf -v HOME sub; git push",
+        "select PATH in sub; do git push; done",
+        "if true; then git push; fi",
+        "while true; do git push; done",
+        "case x in x) git push;; esac",
+        "{ git push; }",
+        "(git push)",
+        "! git push",
+        "[[ -n x ]]; git push",
+        "test -v 'a[$(sh x)]'; gh auth status",
+        "[ -v 'a[$(sh x)]' ]; gh auth status",
+        "printf -v 'a[$(sh x)]' x; gh auth status",
+        "ssh host 'for PATH in sub; do ls; done'",
+    ],
+)
+def test_only_plain_lists_of_commands_may_leave(command: str) -> None:
+    assert objection(command) is not None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git pull git@example.com:r m && cat news.txt",
+        "git fetch; head -n 3 news.txt",
+        "git fetch; head -n -n news.txt",
+        "git fetch; cat -- -news",
+        "git fetch; grep -e KEY news.txt",
+        "git fetch; grep KEY news.txt",
+        "git fetch; wc -l news.txt",
+        "du --files0-from=sizes.txt; gh auth status",
+        "du -X sizes.txt; gh auth status",
+    ],
+)
+def test_no_file_of_the_project_is_printed_outside_even_one_that_comes_only_then(command: str) -> None:
+    assert objection(command) is not None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "twine upload -s --sign-with ./evil.sh dist/x.whl",
+        "twine upload --sign-w=./evil.sh dist/x.whl",
+        "twine upload --cer x dist/x.whl",
+        "aws s3 ls --endp http://other.example.com",
+        "aws s3 ls --e http://other.example.com",
+        "aws s3 ls --no-ver",
+        "aws s3 ls --debug",
+        "kubectl get SECRETS -o yaml",
+        "kubectl get Secret x -o yaml",
+        "kubectl get pods,Secrets",
+        "kubectl get -f secret.yaml -o yaml",
+        "kubectl get pods --as admin",
+        "gcloud compute ssh list --ssh-flag=-v",
+        "gcloud compute ssh list",
+        "gcloud storage cp list gs://b",
+        "gcloud builds submit list",
+        "gcloud config set project list",
+        "gcloud container clusters describe x",
+        "doctl serverless deploy list",
+        "az vm create list",
+        "az vm list --debug",
+        "gh pr list --web",
+        "glab mr list --config x",
+        "gsutil cp -o GSUtil:x=y a gs://b",
+        "aws appsync list-api-keys",
+    ],
+)
+def test_only_options_and_subcommands_that_kaa_knows_may_leave(command: str) -> None:
+    assert objection(command) is not None
+
+
+def test_nothing_is_written_or_read_through_a_link_in_the_project(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    project = tmp_path / "project"
+    (project / "inside").mkdir(parents=True)
+    (project / "conf").symlink_to("../home")
+    (project / "other").symlink_to("inside")
+    (project / "notes.txt").symlink_to("../home/key")
+
+    def offered(command: str) -> bool:
+        call = examine(ToolCall("1", "bash", {"command": command}), "command", CONFINED)
+        return objection_to_leaving(call, str(project), None) is None
+
+    for command in (
+        "git clone git@example.com:x {}/new",
+        "scp host:x {}/new",
+        "rsync -v host:x {}/new",
+        "aws s3 cp s3://b/x {}/new",
+        "gh release download v1 -O {}/new",
+        "gh repo clone o/r {}/new",
+        "gh release create v1 '{}/new#Label'",
+    ):
+        assert offered(command.format("inside")), command
+        assert not offered(command.format("conf")), command
+        assert not offered(command.format("other")), command
+    assert not offered("gh release create v1 'notes.txt#Notes'")
+    assert not offered("glab release upload v1 'notes.txt#x'")
+
+
+def test_git_does_not_write_its_own_files_through_links(tmp_path: Path) -> None:
+    (tmp_path / ".git" / "logs").mkdir(parents=True)
+    call = examine(ToolCall("1", "bash", {"command": "git commit -S -m x"}), "command", CONFINED)
+    before = objection_to_leaving(call, str(tmp_path), None)
+
+    (tmp_path / ".git" / "hooks").symlink_to("../hooks")
+    with_hooks = objection_to_leaving(call, str(tmp_path), None)
+    (tmp_path / ".git" / "logs" / "HEAD").symlink_to("../../../canary")
+    after = objection_to_leaving(call, str(tmp_path), None)
+
+    assert (before, with_hooks) == (None, None)
+    assert after == f"git would write through the link {tmp_path}/.git/logs/HEAD"
+
+
 def test_only_files_that_commands_can_read_anyway_are_printed_outside() -> None:
     call = examine(ToolCall("1", "bash", {"command": "cat /usr/key; gh auth status"}), "command", CONFINED)
 

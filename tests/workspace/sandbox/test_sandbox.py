@@ -19,7 +19,7 @@ from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.hands import Wrapper
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkState
-from kaa.workspace.protocol import CommandRequest, CommandResult
+from kaa.workspace.protocol import CommandRequest, CommandResult, Links
 from kaa.workspace.sandbox import sandbox as sandbox_module
 from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
 from tests.support.elsewhere import folder_elsewhere
@@ -352,7 +352,31 @@ def test_a_permitted_command_finds_no_program_that_commands_can_write(folder: Pa
         assert b"/project/" not in outside.tail
 
     variables = {"PATH": f"{folder}/project/bin:{os.environ['PATH']}", "PYTHONPATH": f"{folder}/project/src"}
-    play(folder, scenario, **variables)
+    play(folder, scenario, None, **variables)
+
+
+@pytest.mark.parametrize("links", ["refused", *(["avoided"] if os.geteuid() == 0 else [])])
+def test_a_permitted_command_follows_no_link_in_the_project(folder: Path, links: Links) -> None:
+    (folder / "canary").write_text("canary\n")
+    (folder / "project" / "deep").mkdir()
+    (folder / "project" / "up").symlink_to("..")
+    (folder / "project" / "plain").write_text("plain\n")
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        if (await workspace.sandbox.status()).tier != "full":
+            pytest.skip("this kernel has no user namespaces")
+        permitted = workspace.watched(links)
+        exchanged = "cat plain; ln -sf ../canary plain; cat plain; cat up/canary; echo 1 > up/made; readlink up"
+        result = await sh(permitted, exchanged)
+        followed = await sh(workspace.watched(), "cat up/canary")
+
+        assert b"canary" not in result.tail.replace(b"up/canary", b"")
+        assert result.tail.startswith(b"plain\n")
+        assert result.tail.endswith(b"..\n")
+        assert followed.tail == b"canary\n"
+
+    play(folder, scenario)
+    assert not (folder / "made").exists()
 
 
 def test_git_works_in_a_permitted_command_under_the_eyes_of_the_guard(folder: Path) -> None:

@@ -13,6 +13,7 @@ _BIND = 4096
 _RECURSIVE = 16384
 _PRIVATE, _SLAVE, _SHARED = 1 << 18, 1 << 19, 1 << 20
 _ATTRIBUTE_READ_ONLY, _ATTRIBUTE_NO_SET_USER_ID, _ATTRIBUTE_NO_DEVICES = 1, 2, 4
+_ATTRIBUTE_NO_LINKS = 0x200000  # MOUNT_ATTR_NOSYMFOLLOW, Linux 5.14
 _AT_CURRENT_DIRECTORY = -100
 _AT_EMPTY_PATH = 0x1000
 _AT_RECURSIVE = 0x8000
@@ -40,6 +41,16 @@ def follow() -> None:
 def freeze(path: str = "/") -> None:
     """Make a mount and everything mounted below it read-only, without devices and set-user-ID programs."""
     _set_attributes(path, _ATTRIBUTE_READ_ONLY | _ATTRIBUTE_NO_SET_USER_ID | _ATTRIBUTE_NO_DEVICES, 0, recursive=True)
+
+
+def refuse_links(directory: str) -> None:
+    """Have the kernel follow no symlink in a directory and all that is mounted below it (ELOOP)."""
+    handle = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        bind(handle, directory)
+    finally:
+        os.close(handle)
+    _set_attributes(directory, _ATTRIBUTE_NO_LINKS, 0, recursive=True)
 
 
 def make_read_only(path: str) -> None:

@@ -57,6 +57,26 @@ def enter(joined: Sequence[int], network: bool) -> None:
         _bring_up_loopback()
 
 
+def leave_mounts() -> None:
+    """Move the calling process, which must have one thread only, into a mount namespace of its own.
+
+    Raises:
+        PermissionError: only a user namespace gives the right to that; see `leave_mounts_as_user`.
+        OSError: the kernel refused.
+    """
+    kernel.call("unshare", NEW_MOUNT)
+
+
+def leave_mounts_as_user() -> None:
+    """The same in a user namespace of its own, where files of users that are not mapped belong to nobody.
+
+    Raises:
+        OSError: the kernel refused.
+        ConfinementError: nobody may be mapped into it.
+    """
+    _unshare_with_user(NEW_USER | NEW_MOUNT)
+
+
 def descriptors(network: bool) -> list[int]:
     """Descriptors of the namespaces that other hands can join."""
     kinds = [kind for kind in _NAMES if network or kind != NEW_NETWORK]

@@ -43,7 +43,13 @@ _TO_REPOSITORIES = {
     "pull": r"-j|--(?:depth|jobs)",
     "push": r"-o|--push-option",
 }
+_TO_NAMED_DIRECTORIES = frozenset({"clone", "submodule"})
+_FILE_OF_GIT = re.compile("-[aqvsne]*F|--fi")
 _ADDING_REMOTES = frozenset({"add", "set-url"})
+
+
+def _options(names: str) -> "re.Pattern[str]":
+    return re.compile("|".join(names.split()))
 
 
 class _Client(NamedTuple):
@@ -51,19 +57,24 @@ class _Client(NamedTuple):
 
     Attributes:
         subcommands: all words before the first option, but for those of `before`.
-        refused: options with which it runs or obeys something else, without their dashes.
+        options: options that only select, filter or say what is done, without their dashes. Not those with which it
+            runs or obeys something else or sends credentials elsewhere. A shortened one is none of them.
         before: options that only select what it works with, and may stand before the subcommand; each has a value.
         remote: subcommands behind whose `--` is what runs elsewhere.
         telling: begins like all words of a call that prints credentials.
         flags: letters of options without a value, which may be joined.
+        fileless: subcommands whose operands are no files.
+        of_files: letters of options whose value is a file.
     """
 
     subcommands: "re.Pattern[str]"
-    refused: "re.Pattern[str]" = re.compile("(?!)")
+    options: "re.Pattern[str]"
     before: "re.Pattern[str]" = re.compile("(?!)")
     remote: frozenset[str] = frozenset()
     telling: "re.Pattern[str]" = re.compile("(?!)")
     flags: str = ""
+    fileless: "re.Pattern[str]" = re.compile("(?!)")
+    of_files: str = "DFOT"
 
 
 _KUBERNETES = _Client(
@@ -71,18 +82,65 @@ _KUBERNETES = _Client(
         r"(?:annotate|api-resources|api-versions|apply|auth can-i|cluster-info|cordon|create|delete|describe|drain"
         r"|events|exec|explain|get|label|logs|patch|rollout|scale|set|taint|top|uncordon|version|wait)(?: .*)?"
     ),
-    # Another configuration, an editor, kustomize and its plugins, which can be programs; and where the credentials of
-    # the user's configuration go.
-    re.compile(
-        "kubeconf.*|edit|enable-.*|exec-.*|k|kustomize|s|server|certificate-.*|insecure-.*|proxy-url|tls-server-name"
-        "|token|raw"
+    # kubectl 1.34. Not: another configuration, an editor, kustomize and its plugins, which can be programs, and where
+    # the credentials of the user's configuration go.
+    _options(
+        """
+        A F L R all all-containers all-namespaces all-pods api-group c cascade chunk-size client cluster condition
+        container containers context cpu cpu-percent current-replicas delete-emptydir-data disable-eviction dry-run f
+        field-manager field-selector filename follow for force force-conflicts from-env-file from-file from-literal
+        grace-period h help i ignore-daemonsets ignore-not-found image interactive l label-columns labels limit-bytes
+        limits list local max max-log-requests memory min n name namespace namespaced no-headers now o output
+        output-watch-events overwrite p patch patch-file pod-running-timeout pod-selector port prefix previous quiet q
+        replicas request-timeout requests resource-version resource restart-policy revision schedule selector
+        server-print server-side show-kind show-labels show-managed-fields since since-time sort-by stdin subresource
+        sum t tail tcp template timeout timestamps to-revision tty type validate verbs w wait watch watch-only
+        """
     ),
     # Names in the user's own configuration, which commands cannot write.
-    re.compile("n|namespace|context|cluster"),
+    _options("n namespace context cluster"),
     frozenset({"exec"}),
-    re.compile(r"get .*\bsecrets?\b|create .*\btoken\b"),
+    # Kinds are written in any case; the kinds in a file are not seen.
+    re.compile(r"(?i:get .*\bsecrets?\b|create .*\btoken\b)|get (?:.* )?-(?:[A-Za-z]*f|-filename)"),
     "AFRfhiqtw",  # `f` has a value, which is then the next word
+    re.compile(
+        r"(?:api-resources|api-versions|auth|cluster-info|cordon|describe|drain|events|exec|explain|get|label|logs"
+        r"|rollout|scale|taint|top|uncordon|version|wait)(?: .*)?"
+    ),
+    "Ff",
 )
+# Of clouds, what the words before a verb may be: as operands or as other verbs, they could run or write something.
+_OF_AZURE = (
+    "account acr activity-log ad aks alert app appservice assignment backup batch blob cognitiveservices container"
+    " containerapp cosmosdb db definition deployment disk dns endpoint env eventhubs eventhub extension"
+    " flexible-server functionapp group hub identity image iot job lb location lock log-analytics managed-cluster"
+    " metrics monitor mysql nat namespace network nic node nodepool nsg plan policy pool postgres private-endpoint"
+    " public-ip queue record-set redis replication replica repository resource revision role rule server service"
+    " servicebus share signalr site slot snapshot sp sql staticwebapp storage subnet subscription tag tags topic"
+    " traffic-manager user vm vmss vnet webapp workspace zone"
+)
+_OF_DIGITALOCEAN = (
+    "1-click account action apps balance billing-history certificate compute domain droplet firewall image invoice"
+    " kubernetes k8s cluster load-balancer monitoring alert node-pool projects records region registry repository"
+    " reserved-ip size snapshot ssh-key tag volume vpcs"
+)
+_OF_GOOGLE = (
+    "accounts addresses app artifacts auth backend-services backups bigtable billing buckets builds clusters"
+    " components compute config configurations connectors container databases datasets disks dns docker domains"
+    " endpoints executions filestore firestore firewall-rules folders forwarding-rules functions health-checks iam"
+    " images instance-groups instance-templates instances jobs kms keyrings locations logging logs machine-types"
+    " managed managed-zones memcache monitoring networks node-pools objects operations organizations packages policies"
+    " projects pubsub queues record-sets recommender redis regions releases repositories revisions roles routers run"
+    " scheduler secrets service-accounts services snapshots source spanner sql ssl-certificates storage subnets"
+    " subscriptions tags target-pools tasks topics triggers url-maps versions vpn-tunnels workflows zones"
+)
+
+
+def _reading(groups: str, verbs: str) -> "re.Pattern[str]":
+    """Groups of a client of a cloud, and what only reads of them."""
+    return re.compile(f"(?:(?:{'|'.join(groups.split())}) )+(?:{verbs})(?: .*)?")
+
+
 _CLIENTS = {
     "aws": _Client(
         # What lists and shows, and copies of s3. Not: what ssm starts here, and credentials.
@@ -91,28 +149,52 @@ _CLIENTS = {
             r"|(?!ssm )[a-z0-9-]+ (?:wait [a-z0-9-]+|(?:batch-get|describe|get|head|list|lookup|search)-[a-z0-9-]+)"
             r"(?: .*)?"
         ),
-        re.compile("endpoint.*|no-v.*|ca-.*|cli-.*"),
-        re.compile("output|profile|region"),
+        # Each operation has options of its own; the AWS CLI takes those for all of them shortened, too.
+        re.compile(
+            r"(?!(?:c|ca|ca-.*|cli?|cli-.*|d|de|deb|debu|debug|e|en|end|endp.*|n|no|no-|no-[cv].*)\Z).*|no-cli-pager"
+        ),
+        _options("output profile region"),
         telling=re.compile(
             r"(?!sts get-access-key-info)[a-z0-9-]+ (?:batch-)?get-[a-z0-9-]*"
             r"(?:access|api-key|authorization|credential|login|password|secret|token)"
+            r"|apigateway get-api-key|appsync list-api-keys|cognito-idp describe-user-pool-client"
+            r"|lambda (?:get-function|list-functions)"
+        ),
+        fileless=re.compile(
+            r"configure list|s3 ls(?: .*)?|logs tail(?: .*)?|sts get-caller-identity"
+            r"|[a-z0-9-]+ (?:describe|list)-[a-z0-9-]+(?: .*)?"
         ),
     ),
     "az": _Client(
-        re.compile(r"(?:[a-z0-9-]+ )+(?:list|show)(?: .*)?"),
+        _reading(_OF_AZURE, "list|show"),
+        _options(
+            """
+            account-name all container-name d filter g ids l location n name namespace-name o only-show-errors output
+            query registry repository resource-group resource-type scope server server-name show-details subscription
+            tag top vnet-name zone-name
+            """
+        ),
         telling=re.compile(".*(?:appsettings|connection-string|credential|key|password|secret|token)"),
+        fileless=re.compile(".*"),
     ),
     "doctl": _Client(
-        re.compile(r"(?:[a-z0-9-]+ )+(?:list|get)(?: .*)?"),
-        re.compile("access-token|api-url|config|c|t|u"),
-        re.compile("context"),
-        telling=re.compile("(?:databases?|db|dbs) "),
+        _reading(_OF_DIGITALOCEAN, "list|get"),
+        _options("context format no-header o output public region resource tag-name v verbose"),
+        _options("context"),
+        fileless=re.compile(".*"),
     ),
     "gcloud": _Client(
-        re.compile(r"(?:[a-z0-9-]+ )+(?:describe|list|read)(?: .*)?"),
-        re.compile("flags-.*|log-.*|access-.*"),
-        re.compile("account|configuration|format|project"),
-        telling=re.compile("auth (?!list)"),
+        _reading(_OF_GOOGLE, "describe|list|read"),
+        _options(
+            """
+            account cluster configuration databases-instance filter flatten format freshness function-version gen2
+            global instance job keyring limit location locations log-filter order page-size platform project q quiet
+            region regions repository service sort-by uri version zone zones
+            """
+        ),
+        _options("account configuration format project"),
+        telling=re.compile("auth (?!list)|container clusters describe"),
+        fileless=re.compile(".*"),
     ),
     "gh": _Client(
         # `gist edit` starts an editor.
@@ -120,26 +202,95 @@ _CLIENTS = {
             r"(?:api|auth (?:login|status)|status|(?!gist edit)(?:cache|gist|issue|label|pr|release|repo|ruleset|run"
             r"|search|secret|variable|workflow) [a-z-]+)(?: .*)?"
         ),
-        # An editor or a browser, the hooks of a push, and submodules with configurations of their own.
-        re.compile("editor|e|web|w|push|recurse-submodules|insecure-storage"),
-        re.compile("R|repo"),
+        # gh 2.83. Not: an editor (`e`) or a browser (`w`), the hooks of a push, and submodules with configurations of
+        # their own.
+        _options(
+            """
+            A B D F H L M O R S T X a active add-assignee add-label add-milestone add-project add-reviewer admin all
+            app approve archive archived assignee attempt author auto b base body body-file branch c cache checkout
+            clobber closed color comment comments commit committer created d default-branch delete-branch delete-last
+            description dir disable-auto disable-issues disable-wiki discussion-category draft dry-run duplicate-of
+            edit-last env event exclude-drafts exit-status f fail-fast field filename fill fill-first fill-verbose
+            follow force fork git-protocol h head header help homepage hostname include input internal interval
+            involves issue j job jq json k key l label language latest limit log log-failed match match-head-commit
+            mention mentions merge merged method milestone n name name-only no-maintainer-edit notes notes-file
+            notes-from-tag notes-start-tag o order org output owner p paginate patch pattern prerelease preview
+            private project public q r raw raw-field reason rebase ref remove-assignee remove-label remove-milestone
+            remove-project remove-reviewer repo repos request-changes required reviewer s scopes search sha silent
+            skip-existing slurp sort source squash state status subject t tag target template title topic u undo
+            updated user v verbose verify-tag visibility workflow yes
+            """
+        ),
+        _options("R repo"),
         telling=re.compile(r"auth (?:.* )?-(?:[a-z]*t|-show-t[a-z]*)(?:[ =]|$)"),
         flags="adfh",
+        fileless=re.compile(
+            r"(?:auth (?:login|status)|status|search [a-z]+|(?:issue|pr|repo|run|workflow) (?:cancel|checks|checkout"
+            r"|close|comment|create|delete|diff|disable|edit|enable|list|merge|ready|reopen|rerun|review|run|status"
+            r"|sync|view|watch)|(?:cache|label|ruleset) [a-z]+|(?:gist|release|secret|variable) (?:delete|list|view))"
+            r"(?: .*)?"
+        ),
     ),
     "glab": _Client(
         re.compile(r"(?:api|auth status|(?:ci|issue|label|mr|release|repo|variable) [a-z-]+)(?: .*)?"),
-        re.compile("web|w"),
-        re.compile("R|repo"),
+        _options(
+            """
+            A F L P R X a all allow-collaboration assignee assets-links author b body c closed color comments
+            confidential create-source-branch d description draft due-date f field fill group h head header help
+            hostname i input issue-type job l label m merged milestone mine n name no-editor not-draft notes
+            notes-file o opened order output p page paginate per-page pipeline-id r raw-field ref ref-name
+            related-issue remove-source-branch repo reviewer s scope search sha signoff silent source-branch sort
+            squash squash-before-merge squash-message state status t tag-message tag-name target-branch title type u
+            unlabel unassign v visibility weight wip y yes
+            """
+        ),
+        _options("R repo"),
         telling=re.compile(r"auth (?:.* )?-(?:[a-z]*t|-show-t[a-z]*)(?:[ =]|$)|variable (?:export|get|list)"),
+        fileless=re.compile(
+            r"(?:auth status|(?:issue|mr) (?:approve|close|create|list|merge|note|reopen|update|view)"
+            r"|(?:ci|label|release|repo) (?:list|status|view))(?: .*)?"
+        ),
     ),
-    "gsutil": _Client(re.compile(r"(?:cat|cp|du|ls|rsync|stat)(?: .*)?"), flags="LPRahlnrs"),
+    "gsutil": _Client(
+        re.compile(r"(?:cat|cp|du|ls|rsync|stat)(?: .*)?"),
+        _options("L P R a c d e h l n p r s"),
+        flags="PRaehlnr",
+        fileless=re.compile(r"(?:du|ls|stat)(?: .*)?"),
+    ),
     "kubectl": _KUBERNETES,
     "oc": _KUBERNETES,
-    "twine": _Client(re.compile(r"(?:check|upload)(?: .*)?"), re.compile("con.*|repository-.*|cert|client-.*")),
+    "twine": _Client(
+        re.compile(r"(?:check|upload)(?: .*)?"),
+        _options(
+            "c comment disable-progress-bar non-interactive p r repository skip-existing strict u username verbose"
+        ),
+    ),
 }
+# Options whose value is a file, of any client, and values that name one.
+_OF_FILES = re.compile(r"--(?:[a-z]+-)*(?:assets|file|files|filename|dir|input|source|template)(?:[-=].*)?")
+_NAMES_FILE = re.compile(r"(?:^|=)(?:@|fileb?://)")
 _OPTION = re.compile(r"--?(?P<name>[A-Za-z][\w-]*)(?P<value>=.*)?", re.DOTALL)
 _IS_OPTION = re.compile(r"--?[^\W_]|--\Z")  # not `- `, with which a message may begin
 _FILE_OF_VALUE = re.compile(r"(?:^|=)@(?:[/~]|\.\.)")  # not in a text, such as `for @/team`
+
+
+def may_use_files(name: str, words: Sequence[str]) -> bool:
+    """Whether a client may read or write a file of the project that its words name. It counts as so if in doubt.
+
+    Args:
+        name: of the client.
+        words: behind the program.
+    """
+    if name == "git":
+        while words and words[0] in _BEFORE_SUBCOMMANDS:
+            words = words[1:]
+        return words[0] in _TO_NAMED_DIRECTORIES or any(map(_FILE_OF_GIT.match, words)) if words else False
+    client = _CLIENTS[name]
+    words = _behind(client.before, here(name, words))
+    of_files = re.compile(f"-[A-Za-z]*[{client.of_files}].*")
+    if any(_OF_FILES.fullmatch(word) or of_files.match(word) or _NAMES_FILE.search(word) for word in words):
+        return True
+    return client.fileless.fullmatch(" ".join(_subcommand(words))) is None
 
 
 def is_client(name: str) -> bool:
@@ -222,16 +373,17 @@ def is_executed(word: str, root: str) -> bool:
 
 def _of_client(client: _Client, words: Sequence[str], root: str) -> str | None:
     words = _behind(client.before, words)
-    first_option = next((number for number, word in enumerate(words) if word.startswith("-")), len(words))
-    subcommand = " ".join(words[:first_option])
+    before_options = _subcommand(words)
+    subcommand = " ".join(before_options)
     if not client.subcommands.fullmatch(subcommand):
-        return " ".join(words[: max(1, min(first_option, 2))]) or "no subcommand"
-    for word in filter(_IS_OPTION.match, words[first_option:]):
+        return " ".join(words[: max(1, min(len(before_options), 2))]) or "no subcommand"
+    for word in filter(_IS_OPTION.match, words[len(before_options) :]):
         option = _OPTION.fullmatch(word)
-        if option is None or client.refused.fullmatch(option["name"]):
+        if option is None:
             return word
         name = option["name"]
-        if not word.startswith("--") and len(name) > 1 and not _is_joined(name, client):
+        is_joined = not word.startswith("--") and len(name) > 1
+        if not (_is_joined(name, client) if is_joined else client.options.fullmatch(name)):
             return word
     if client.telling.match(" ".join(words)):
         return f"{subcommand}, which may print credentials"
@@ -240,10 +392,15 @@ def _of_client(client: _Client, words: Sequence[str], root: str) -> str | None:
     return next(filter(_FILE_OF_VALUE.search, words), None)
 
 
+def _subcommand(words: Sequence[str]) -> Sequence[str]:
+    """The words before the first option."""
+    return words[: next((number for number, word in enumerate(words) if word.startswith("-")), len(words))]
+
+
 def _is_joined(letters: str, client: _Client) -> bool:
     """Whether a short word is options without a value, or one with a number, such as `-L10`."""
     if letters[1:].isdigit():
-        return client.refused.fullmatch(letters[0]) is None
+        return client.options.fullmatch(letters[0]) is not None
     return set(letters) <= set(client.flags)
 
 

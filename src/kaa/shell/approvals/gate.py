@@ -54,6 +54,7 @@ from kaa.shell.boundary import SandboxControl
 from kaa.shell.settings import ApprovalPolicy, SettingsError
 from kaa.workspace.blocked import Blocked, sentences
 from kaa.workspace.permitted import Target
+from kaa.workspace.protocol import Links
 from kaa.workspace.sandbox.options import SandboxChange
 
 if TYPE_CHECKING:
@@ -326,7 +327,10 @@ class Gate:
         if exposed is None and (variable := self._sandbox.exposed_setting()) is not None:
             exposed = wording.exposed_setting(variable)
         return objection_to_leaving(
-            call, self._sandbox.root, exposed, lambda path: self._sandbox.permits(Escalation("read", path))
+            call,
+            self._sandbox.root,
+            exposed,
+            lambda path: self._writable(path) is None and self._sandbox.permits(Escalation("read", path)),
         )
 
     def _loss_outside(self, call: JudgedCall) -> str | None:
@@ -340,6 +344,18 @@ class Gate:
         from kaa.shell.approvals.leaving import hooks_outside  # lazy, as above
 
         return hooks_outside(call, self._sandbox.root)
+
+    def _links_of(self, call: JudgedCall) -> Links:
+        """What a command that leaves the sandbox does with links in what commands can write."""
+        from kaa.shell.approvals.leaving import links_of  # lazy, as above
+
+        return links_of(call, self._sandbox.root) if self._is_held_back else "followed"
+
+    def _names_files(self, call: JudgedCall) -> bool:
+        """Whether a command that is to leave the sandbox names files that commands can exchange afterwards."""
+        from kaa.shell.approvals.leaving import names_files  # lazy, as above
+
+        return call.risk == "command" and self._is_held_back and names_files(call)
 
     @property
     def _is_held_back(self) -> bool:
@@ -387,10 +403,9 @@ class Gate:
         """What lets a call out of the sandbox: a command to everything, a file tool to where its path leads."""
         if self._sandbox.mode == "full-access":
             return None
-        if call.risk == "command" and not verdict.asked:
-            return WorkspacePermit(self._sandbox.unattended())
         if call.risk == "command":
-            return WorkspacePermit(self._sandbox.watched())
+            links = self._links_of(call)
+            return WorkspacePermit(self._sandbox.watched(links) if verdict.asked else self._sandbox.unattended(links))
         target = None if call.risk == "fetch" else call.target or Target(".", self._sandbox.root)
         return WorkspacePermit(self._sandbox.unconfined(target))
 
@@ -529,6 +544,7 @@ class Gate:
                 return Denied(wording.not_offered(objection) if is_alone else wording.not_together(foreseen, objection))
             leaves = (call.outside or verdict.exposed) and call.risk != "outside"
             escalations = (OUTSIDE,) if leaves else tuple(need.escalation for need in verdict.needs)
+            rules_count = verdict.rules_count and not (OUTSIDE in escalations and self._names_files(call))
             question = Approval(
                 title=call.title,
                 call_id=call.id,
@@ -539,7 +555,7 @@ class Gate:
                 reasons=(*verdict.reasons, *wording.made_executable(call)),
                 warning=verdict.warning,
                 escalations=escalations,
-                suggestion=verdict.suggestion,
+                suggestion=verdict.suggestion if rules_count else None,
                 auto=self._policy() in ("ask", "step")
                 and call.is_held
                 and isinstance(self._judge(call, "auto"), Allowed),
@@ -548,7 +564,7 @@ class Gate:
                 loses_outside=bool(call.losses or call.restorable) and self._loss_outside(call) is not None,
                 server=call.server,
             )
-            answer = await self._ask(call, question, rules_count=verdict.rules_count)
+            answer = await self._ask(call, question, rules_count=rules_count)
             if isinstance(answer, Denied):
                 return answer
             once = tuple(one.what for one in escalations if one.kind == "network" and not answer.lasting)
@@ -586,7 +602,8 @@ class Gate:
         is_ruled = outside or not self._can_ask  # a rule is all that is left where nobody can be asked
         exposed = (self._exposed(call) or self._runs_writable(call, files_named)) if is_ruled else None
         # No rule and no answer for the session is offered for a program that commands can exchange afterwards.
-        offered = suggested(call, rules, self._sandbox.root, outside=True) if is_ruled and exposed is None else None
+        is_stable = exposed is None and not (self._can_ask and self._names_files(call))
+        offered = suggested(call, rules, self._sandbox.root, outside=True) if is_ruled and is_stable else None
         denial = forbidden(call, rules.deny, self._sandbox.root)
         if denial is not None and denial[0] is RuleMatch.YES:  # only now it is known where its path leads
             return Denied(wording.still_forbidden(denial[1]))
@@ -606,18 +623,23 @@ class Gate:
             lasting=not outside,
             suggestion=offered,
         )
-        return await self._ask(call, question, rules_count=outside and exposed is None)
+        return await self._ask(call, question, rules_count=outside and is_stable)
 
     async def _ask(self, call: JudgedCall, question: Approval, *, rules_count: bool) -> Allowed | Denied:
         """Ask until there is an answer that can be taken."""
         outside = OUTSIDE in question.escalations
         if outside and (hooks := self._hooks_outside(call)) is not None:
             question = msgspec.structs.replace(question, warning="; ".join(filter(None, (question.warning, hooks))))
+        was_offered = outside and self._objection_to_leaving(call) is None
         while self.asker.can_ask:
             answer = await self.asker.ask(question)
             try:
                 if isinstance(answer, AllowInProject):
                     return await self._keep(question.directories)
+                is_yes = not isinstance(answer, Deny | Dismissed | Abort)
+                # Files may have changed while the question was open.
+                if is_yes and was_offered and (objection := self._objection_to_leaving(call)) is not None:
+                    return Denied(wording.not_offered(objection))
                 return await self._take(answer, call, outside=outside, rules_count=rules_count, auto=question.auto)
             except (RuleError, ApprovalsError, SettingsError) as error:
                 written = answer.rules if isinstance(answer, AllowForSession | AllowAlways) else None

@@ -91,6 +91,12 @@ _BEYOND_RULES = {
     "heredoc_content": "a here-document",
     "heredoc_end": "a here-document",
 }
+# What a list of simple commands consists of: nothing decides which of them run but how the earlier ones ended.
+_FLAT = (
+    _PLAIN
+    - {"subshell", "compound_statement", "negated_command", "if_statement", "elif_clause", "else_clause"}
+    - {"while_statement", "do_group"}
+) | {"simple_expansion", "expansion", "variable_name", "special_variable_name"}
 _COMMAND_TYPES = frozenset({"command", "declaration_command", "unset_command", "test_command"})
 _REDIRECTION_TYPES = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
 _NO_ARGUMENTS = _REDIRECTION_TYPES | {"variable_assignment", "comment"}
@@ -127,11 +133,13 @@ class Script(msgspec.Struct, frozen=True):
         commands: every simple command in it, wherever it stands, in the order of their beginnings.
         understood: the grammar knows all of it; otherwise `commands` may lack some.
         obstacle: why no rule can allow it, None if rules can.
+        is_flat: it is nothing but simple commands in a list or in pipes.
     """
 
     commands: tuple[SimpleCommand, ...]
     understood: bool = True
     obstacle: str | None = None
+    is_flat: bool = False
 
 
 def read(command: str) -> Script:
@@ -198,6 +206,7 @@ class _Reading:
         self._commands: list[SimpleCommand] = []
         self._beyond: str | None = None
         self._understood = True
+        self._is_flat = True
 
     def script(self) -> Script:
         root = _parse(self._source).root_node
@@ -206,7 +215,7 @@ class _Reading:
         while stack:
             stack += reversed([*self._visit(stack.pop())])
         understood = self._understood and not root.has_error
-        return Script(tuple(self._commands), understood, self._obstacle(understood))
+        return Script(tuple(self._commands), understood, self._obstacle(understood), understood and self._is_flat)
 
     def _visit(self, place: "_Place") -> "Iterator[_Place]":
         """Take note of a node; what is to be visited next."""
@@ -220,6 +229,7 @@ class _Reading:
         yield from (_Place(child, node, redirections) for child in node.named_children)
 
     def _note_type(self, node: "Node") -> None:
+        self._is_flat &= node.type in _FLAT
         if node.type in _BEYOND_RULES:
             self._beyond = self._beyond or f"it contains {_BEYOND_RULES[node.type]}"
         elif node.type not in _PLAIN:

@@ -1,7 +1,8 @@
 """Which commands kaa offers to run outside the sandbox: it knows every program in them, and they destroy nothing.
 
-Outside, a mistake can cost the whole machine: a client that accepted every question once had kaa run a command there
-that deleted files of the system. All other commands get the one host or path that they lack, inside the sandbox.
+Only flat lists of simple commands leave, in which a person sees what runs. Outside, a mistake can cost the whole
+machine: a client that accepted every question once had kaa run a command there that deleted files of the system. All
+other commands get the one host or path that they lack, inside the sandbox.
 """
 
 import os.path
@@ -10,26 +11,35 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from kaa.shell.approvals.calls import JudgedCall
-from kaa.shell.approvals.clients import here, is_client, is_executed, obscurity
+from kaa.shell.approvals.clients import here, is_client, is_executed, may_use_files, obscurity
 from kaa.shell.approvals.grammar import SimpleCommand, Words
 from kaa.shell.approvals.places import absolute
 from kaa.shell.approvals.programs import program_name
 from kaa.shell.approvals.reach import behind_options_of_ssh
 from kaa.shell.approvals.transfers import objection_to_transfer
 from kaa.workspace.blocked import Blocked
+from kaa.workspace.protocol import Links
 
-# They only look or tell, whatever their arguments are (POSIX, GNU coreutils 9, procps).
+# They only look or tell, whatever their arguments are (POSIX, GNU coreutils 9, procps), but for those below. Not `du`,
+# which reads lists of files, and not `test` and `[`: bash evaluates what they are given, as in `test -v 'a[$(x)]'`.
 _LOOKING = frozenset(
     """
-    : [ basename cat cd cut df dirname du echo egrep false fgrep grep head id ls nl nproc printf ps pwd readlink
-    realpath seq sleep stat tail test tr true uname uptime wc which whoami
+    : basename cat cd cut df dirname echo egrep false fgrep grep head id ls nl nproc printf ps pwd readlink
+    realpath seq sleep stat tail tr true uname uptime wc which whoami
     """.split()  # noqa: SIM905 - as a list it would fill the screen
 )
 # Of these, those that print what is in the files that they name: outside, a link leads to whatever is hidden.
-_PRINTING = frozenset("cat cut egrep fgrep grep head nl tail tr wc".split())  # noqa: SIM905
+_PRINTING = frozenset("cat cut egrep fgrep grep head nl tail wc".split())  # noqa: SIM905
+_WITH_PATTERN = frozenset({"egrep", "fgrep", "grep"})
+# Their options with a value in the next word that is no file.
+_VALUES_OF_PRINTING = {
+    "cut": frozenset({"-b", "-c", "-d", "-f"}),
+    **dict.fromkeys(("head", "tail"), frozenset({"-c", "-n"})),
+    **dict.fromkeys(_WITH_PATTERN, frozenset({"-A", "-B", "-C", "-m"})),
+}
 # Options with which these read further files, or whole directories; long ones can be shortened.
 _READING_MORE = {
-    **dict.fromkeys(("egrep", "fgrep", "grep"), re.compile(r"-[A-Za-z0-9]*[dfrR].*|--[defr].*")),
+    **dict.fromkeys(_WITH_PATTERN, re.compile(r"-[A-Za-z0-9]*[defrR].*|--[defr].*")),
     "wc": re.compile("--f.*"),
 }
 # What these hold is known anyway; other variables may hold credentials.
@@ -65,12 +75,18 @@ _SAFE_OPTIONS = {
     "scp": re.compile(r"-[346BCTpqrv]+|-[Pil]"),
     "ssh": re.compile(r"-[46CNTntqvx]+|-[ilp]"),
 }
+# They run git, which follows links among its own files.
+_USING_GIT = frozenset({"gh", "git", "glab"})
+# Where git has files that it writes, besides those directly in `.git`.
+_WRITTEN_BY_GIT = ("info", "logs", "refs")
+_MOST_FILES_OF_GIT = 4096
 # Of rsync, only at a host: there is nothing of this machine.
 _DELETING = frozenset({"--delete", "--delete-after", "--delete-before", "--delete-during", "--delete-excluded"})
 # The last word of these is where they write.
 _COPYING = frozenset({"rsync", "scp"})
 _NOTHING = re.compile("(?!)")
-_VALUE = re.compile("[=@]")
+# What a word of a client may hold besides a file: a name and `=`, an `@`, or a label of gh behind `#`.
+_VALUE = re.compile("[=@#]")
 _REMOTE = re.compile(r"[^/:]+:.*")
 _ELSEWHERE = re.compile(r"(?:-[^=]*=)?(?:[^\s=]*=)*@?(?:fileb?:)?(?P<path>[/~].*|\.\.|\.\./.*|.*/\.\.(?:/.*)?)")
 # What they do to a place that exists is removal, or a change of its owner or permissions.
@@ -107,8 +123,50 @@ def objection_to_leaving(
     for command in call.reach.simple:
         if reason := _hidden(command, root, moves=moves):
             return reason
+    if not call.reach.is_flat:
+        return "it is no plain list of commands, in which one could see what runs"
+    uses_git = any(program_name(words[0] or "") in _USING_GIT for words in call.reach.commands)
+    if uses_git and (link := _link_of_git(root)):
+        return f"git would write through the link {link}"
     unknown = next((words for words in call.reach.commands if not _is_judged(words, root, is_readable)), None)
     return None if unknown is None else f"kaa cannot judge what {' '.join(filter(None, unknown[:2]))} does"
+
+
+def links_of(call: JudgedCall, root: str) -> Links:
+    """Return what a command that leaves the sandbox may do with links in what commands can write.
+
+    kaa knows that its clients need none. What others run, and hooks of git, may: `node_modules/.bin` has only links.
+
+    Args:
+        call: a call of a tool that runs commands.
+        root: the project.
+    """
+    commands = call.reach.commands if call.reach is not None else ()
+    if not commands or not all(map(_is_known, commands)):
+        return "followed"
+    if names_files(call):
+        return "refused"
+    return "avoided" if hooks_outside(call, root) is None else "followed"
+
+
+def names_files(call: JudgedCall) -> bool:
+    """Whether a client in a command may read or write a file of the project that its words name."""
+    return call.reach is not None and any(map(_names_files, call.reach.commands))
+
+
+def _is_known(command: Words) -> bool:
+    name = program_name(command[0] or "")
+    return name in _LOOKING or name in _TIMING or name in _SAFE_OPTIONS or is_client(name)
+
+
+def _names_files(command: Words) -> bool:
+    name = program_name(command[0] or "")
+    words = [word for word in command[1:] if word is not None]
+    if name in _PRINTING:
+        return any(not os.path.isabs(os.path.expanduser(file)) for file in _printed(name, words))
+    if name == "ssh":
+        return any(word.startswith("-i") for word in words)
+    return name in _COPYING or (is_client(name) and may_use_files(name, words))
 
 
 def loss_outside(call: JudgedCall, root: str, writable: Sequence[str]) -> str | None:
@@ -212,10 +270,17 @@ def _hidden(command: SimpleCommand, root: str, *, moves: bool) -> str | None:
     if not command.words or command.words[0] is None:
         return None
     program, name = command.words[0], program_name(command.words[0])
+    if name == "printf" and any(word is None or word.startswith("-") for word in command.words[1:2]):
+        return "printf sets a variable, which can have a program do something else"
     if not is_client(name) and name not in _SAFE_OPTIONS:
         computed = None in command.words and _HARMLESS_VARIABLE.sub("", command.text)
         hides = computed and any(sign in computed for sign in "$`…")
         return f"kaa cannot see what {program} would print of the environment" if hides else None
+    return _hidden_of_client(command, program, root, moves=moves)
+
+
+def _hidden_of_client(command: SimpleCommand, program: str, root: str, *, moves: bool) -> str | None:
+    name = program_name(program)
     if None in command.words:
         return "kaa cannot see all that it would run"
     words = [word for word in command.words[1:] if word is not None]
@@ -231,7 +296,7 @@ def _hidden(command: SimpleCommand, root: str, *, moves: bool) -> str | None:
     if name in _COPYING and (executed := next((word for word in words if is_executed(word, root)), None)):
         return f"other programs execute {executed}"
     if place := _place_elsewhere(name, words, root):
-        return f"kaa cannot judge what {program} does with {place}, outside the project"
+        return f"kaa cannot judge what {program} does with {place}, outside the project or behind a link"
     return objection_to_transfer(name, here(name, words), root)
 
 
@@ -247,7 +312,7 @@ def _place_elsewhere(name: str, words: Sequence[str], root: str) -> str | None:
         return None
     if name not in _COPYING:
         return next((word for word in here(name, words) if _is_elsewhere(word, root)), None)
-    links = (word for word in words if _leads_out(word, root))
+    links = (word for word in words if _leads_through_link(word, root))
     return next(links, None) or next((word for word in words[-1:] if _is_elsewhere(word, root)), None)
 
 
@@ -259,36 +324,72 @@ def _is_elsewhere(word: str, root: str) -> bool:
     """Whether a word may be a path outside the project; not if it names something remote, such as `/aws/lambda/x`."""
     match = _ELSEWHERE.fullmatch(word)
     if match is None:
-        return any(_leads_out(text, root) for text in (word, *_VALUE.split(word)))
+        return any(_leads_through_link(text, root) for text in (word, *_VALUE.split(word)))
     path = absolute(match["path"], root)
     is_remote = match["path"].startswith("/") and not os.path.lexists(f"/{path.split('/')[1]}")
     return not is_remote and not _is_below(path, [root])
 
 
-def _leads_out(word: str, root: str) -> bool:
-    """Whether a word names something in the project that a link takes elsewhere."""
-    named = absolute(word, root)
-    if not _is_below(named, [root]) or not os.path.lexists(named):
-        return False
-    return not _is_below(os.path.realpath(named), [os.path.realpath(root)])
+def _leads_through_link(word: str, root: str) -> bool:
+    """Whether a word names a place in the project, if only a new one, on the way to which a link is followed."""
+    project = os.path.realpath(root)
+    named = absolute(word, project)
+    return _is_below(named, [project]) and os.path.realpath(named) != named
+
+
+def _link_of_git(root: str) -> str | None:
+    """Which of git's own files is a link that leads out of the project's repository."""
+    directory = os.path.realpath(os.path.join(root, ".git"))
+    if not os.path.isdir(directory):
+        return None
+    seen = 0
+    pending = [directory]
+    while pending and seen < _MOST_FILES_OF_GIT:
+        folder = pending.pop()
+        try:
+            content = list(os.scandir(folder))
+        except OSError:
+            continue
+        seen += len(content)
+        for entry in content:
+            if entry.is_symlink():
+                if entry.name != "hooks" and not _is_below(os.path.realpath(entry.path), [directory]):
+                    return entry.path
+            elif entry.is_dir() and (folder != directory or entry.name in _WRITTEN_BY_GIT):
+                pending.append(entry.path)
+    return None
 
 
 def _is_below(path: str, directories: Sequence[str]) -> bool:
     return any(f"{path}/".startswith(f"{directory.rstrip('/')}/") for directory in directories)
 
 
-def _is_what_it_says(word: str, root: str) -> bool:
-    """Whether a word is no path, or one outside the project that leads through no link."""
+def _printed(name: str, words: Sequence[str]) -> list[str]:
+    """The files that a program prints, as far as its words name them."""
+    files: list[str] = []
+    is_value, has_pattern = False, name not in _WITH_PATTERN
+    for word in words:
+        if is_value:
+            is_value = False
+        elif word.startswith("-") and word != "--":
+            is_value = word in _VALUES_OF_PRINTING.get(name, ())
+        elif not has_pattern:
+            has_pattern = True
+        else:
+            files.append(word)
+    return files
+
+
+def _is_plain_path(word: str, root: str) -> bool:
+    """Whether a word is an absolute path outside the project that leads through no link."""
     path = os.path.expanduser(word)
-    if not os.path.isabs(path):
-        return "/" not in word and not os.path.lexists(os.path.join(root, word))
-    return os.path.realpath(path) == os.path.normpath(path) and not _is_below(path, [root])
+    return os.path.isabs(path) and os.path.realpath(path) == os.path.normpath(path) and not _is_below(path, [root])
 
 
 def _is_readable(word: str, is_readable: Callable[[str], bool]) -> bool:
-    """Whether a word is no path, or one that commands can read without leaving the sandbox."""
+    """Whether a path is one that commands can read without leaving the sandbox."""
     path = os.path.normpath(os.path.expanduser(word))
-    return not os.path.isabs(path) or (not _is_below(path, _PROCESSES) and is_readable(path))
+    return not _is_below(path, _PROCESSES) and is_readable(path)
 
 
 def _is_judged(words: Words, root: str, is_readable: Callable[[str], bool]) -> bool:
@@ -297,14 +398,10 @@ def _is_judged(words: Words, root: str, is_readable: Callable[[str], bool]) -> b
     if "/" in program:  # a program of this name, but which one?
         return False
     if name in _PRINTING:
-        reads_more = _READING_MORE.get(name, _NOTHING)
-        return all(
-            word is not None
-            and _is_what_it_says(word, root)
-            and _is_readable(word, is_readable)
-            and not reads_more.fullmatch(word)
-            for word in words[1:]
-        )
+        known = [word for word in words[1:] if word is not None]
+        if len(known) < len(words) - 1 or any(map(_READING_MORE.get(name, _NOTHING).fullmatch, known)):
+            return False
+        return all(_is_plain_path(path, root) and _is_readable(path, is_readable) for path in _printed(name, known))
     if name == "ps" and any(word is None or _ENVIRONMENTS.fullmatch(word) for word in words[1:]):
         return False
     if name in _LOOKING or name in _TIMING:

@@ -97,18 +97,20 @@ class CommandReach(msgspec.Struct, frozen=True):
         commands: the programs with their arguments; options of git before its subcommand are left out.
         simple: the simple commands themselves, with those in nested command strings.
         complete: nothing is hidden from us by syntax, by words that bash computes or by depth.
+        is_flat: all of it is lists and pipes of simple commands.
     """
 
     commands: tuple[Words, ...]
     simple: tuple[SimpleCommand, ...]
     complete: bool
+    is_flat: bool = False
 
 
 def reach(script: Script) -> CommandReach:
     """Everything `script` would run, as far as can be seen."""
     search = _Search()
     search.add(script, 0)
-    return CommandReach(tuple(search.commands), tuple(search.simple), search.complete)
+    return CommandReach(tuple(search.commands), tuple(search.simple), search.complete, search.is_flat)
 
 
 class _Search:
@@ -116,10 +118,12 @@ class _Search:
         self.commands: list[Words] = []
         self.simple: list[SimpleCommand] = []
         self.complete = True
+        self.is_flat = True
         self._words_seen = 0
 
     def add(self, script: Script, depth: int) -> None:
         self.complete &= script.understood
+        self.is_flat &= script.is_flat
         for command in script.commands:
             self.simple.append(command)
             if command.words:

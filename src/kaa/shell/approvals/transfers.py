@@ -26,7 +26,7 @@ _FLAGS_OF_AWS = frozenset(
     """.split()  # noqa: SIM905 - as a list it would fill the screen
 )
 _KEEPING_LINKS = frozenset({"git", "rsync", "ssh"})  # rsync: `leaving` knows no option with which it follows links
-_VALUE = re.compile("[=@]")
+_VALUE = re.compile("[=@#]")
 _MOST_ENTRIES = 4096  # looked at in some milliseconds
 _SYSTEM = "/usr/"  # what a `.venv` links to, and nothing of the user's
 

@@ -190,6 +190,12 @@ class Sandbox:
         return self._options
 
     @property
+    def written(self) -> tuple[str, ...]:
+        """Directories that commands can write, or could: the project and what was added. Real paths."""
+        directories = (self._root, *self._options.writable, *self._guarded.writable)
+        return tuple(dict.fromkeys(map(os.path.realpath, directories)))
+
+    @property
     def loaded(self) -> tuple[str, ...]:
         """What kaa loads code from besides its own, as it was known at the start: since then it cannot be changed."""
         return self._options.loaded

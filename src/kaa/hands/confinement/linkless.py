@@ -1,0 +1,43 @@
+"""Mounts for one command that leaves the sandbox: links in what commands can write lead nowhere, whoever makes them.
+
+Whoever judged the command saw names; a background process can exchange a file for a link between that and its use.
+"""
+
+import errno
+from collections.abc import Sequence
+
+from kaa.hands.confinement import mounts, namespaces
+from kaa.hands.confinement.contract import ConfinementError
+
+_REASON = (
+    "this system cannot keep links in the project from leading a program out of it (Linux 5.14 with user namespaces"
+    " can), so the command does not run outside the sandbox"
+)
+
+
+def refuse_links(directories: Sequence[str], *, needed: bool) -> None:
+    """Follow no link in these directories from now on, in this process and those that it starts.
+
+    Args:
+        directories: absolute, without links.
+        needed: whether it is an error if that is impossible. Otherwise it is done only where no user namespace is
+            needed: in one, files of root belong to nobody, and ssh does not accept its configuration.
+
+    Raises:
+        OSError: the kernel refused, and it is needed.
+    """
+    try:
+        try:
+            namespaces.leave_mounts()
+        except PermissionError:
+            if not needed:
+                return
+            namespaces.leave_mounts_as_user()
+        mounts.follow()
+        for directory in directories:
+            if directory == "/":
+                raise OSError(errno.EINVAL, "all programs are behind links")
+            mounts.refuse_links(directory)
+    except (OSError, ConfinementError) as error:
+        if needed:
+            raise OSError(errno.EPERM, _REASON) from error
