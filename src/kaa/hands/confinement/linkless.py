@@ -6,7 +6,7 @@ Whoever judged the command saw names; a background process can exchange a file f
 import errno
 from collections.abc import Sequence
 
-from kaa.hands.confinement import mounts, namespaces
+from kaa.hands.confinement import mounts, namespaces, ssh_configuration
 from kaa.hands.confinement.contract import ConfinementError
 
 _REASON = (
@@ -21,7 +21,7 @@ def refuse_links(directories: Sequence[str], *, needed: bool) -> None:
     Args:
         directories: absolute, without links.
         needed: whether it is an error if that is impossible. Otherwise it is done only where no user namespace is
-            needed: in one, files of root belong to nobody, and ssh does not accept its configuration.
+            needed: in one, programs that set their user id, such as those of snaps, do not work.
 
     Raises:
         OSError: the kernel refused, and it is needed.
@@ -33,7 +33,10 @@ def refuse_links(directories: Sequence[str], *, needed: bool) -> None:
             if not needed:
                 return
             namespaces.leave_mounts_as_user()
-        mounts.follow()
+            mounts.follow()
+            ssh_configuration.own_included_files()
+        else:
+            mounts.follow()
         for directory in directories:
             if directory == "/":
                 raise OSError(errno.EINVAL, "all programs are behind links")
