@@ -408,6 +408,23 @@ def test_hooks_of_an_agent_run_while_it_works_and_look_at_its_end(kaa: Kaa, serv
     assert "two" in results(server)[1]
 
 
+def test_the_users_guards_refuse_calls_of_agents_that_only_read(kaa: Kaa, server: ModelServer) -> None:
+    script = write(kaa.home.parent / "guard.sh", "grep -q secret && { echo not that >&2; exit 2; }; exit 0\n")
+    write(kaa.home / "hooks.json", hooks(("PreToolUse", "Bash", {"command": f"sh {script}"})))
+    server.begin(
+        [
+            call("agent", agent="explore", task="Look"),
+            call("bash", command="echo secret"),
+            say("Refused."),
+            say("Done."),
+        ]
+    )
+
+    kaa.run("-p", "go")
+
+    assert "A hook refused bash: not that" in results_of(server, 2)[-1]
+
+
 def test_what_a_hook_leaves_in_the_background_holds_nothing_up(kaa: Kaa, server: ModelServer) -> None:
     held = {"command": "sleep 600 & echo not now >&2; exit 2", "sandbox": False}
     write(kaa.home / "hooks.json", hooks(("PreToolUse", "Bash", held)))

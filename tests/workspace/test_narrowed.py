@@ -211,3 +211,17 @@ def test_in_memory_the_same_rules_hold_for_files() -> None:
                 narrow.narrowed(**chosen)
 
     asyncio.run(scenario())
+
+
+def test_hooks_of_the_user_have_the_users_rights_also_for_a_narrowed_workspace(folder: Path) -> None:
+    async def scene(workspace: LocalWorkspace) -> None:
+        narrower = workspace.narrowed(writable=()).narrowed()
+
+        with pytest.raises(PermissionError, match="no outside"):
+            narrower.unattended()
+        done = await narrower.of_user().run(CommandRequest(["sh", "-c", f"echo x > {folder}/by-a-hook"]))
+
+        assert done.exit_code == 0
+        assert narrower.of_user() is workspace.unattended()
+
+    play(folder, scene)

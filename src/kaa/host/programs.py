@@ -131,6 +131,12 @@ class HostPrograms:
         kept.setdefault("PATH", os.defpath)
         return kept
 
+    def changes(self) -> dict[str, str | None]:
+        """Return what `environment` changes about the user's variables; None removes one."""
+        safe = self.environment()
+        names = (*self._environ, *safe)
+        return {name: safe.get(name) for name in names if safe.get(name) != self._environ.get(name)}
+
     @property
     def left_out(self) -> tuple[str, ...]:
         """Entries of PATH that `environment` leaves out."""

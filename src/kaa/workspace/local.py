@@ -35,6 +35,8 @@ from kaa.workspace.protocol import (
     DirEntry,
     EntryKind,
     Expected,
+    FedResult,
+    FedStreams,
     FileContent,
     FileDigest,
     FileInfo,
@@ -124,7 +126,7 @@ class LocalWorkspace:
         self._runner = CommandRunner(sandbox, self._naming)
         sandbox.on_flood(self._runner.stop)
         self._processes = processes or ProcessTable(self._logs)
-        self._outside = _Outside(self)
+        self._outside = self._users = _Outside(self)
         self._narrowed: list[LocalWorkspace] = []
         self._narrowed_beside: list[LocalWorkspace] = []
         self.is_narrowed = False
@@ -180,7 +182,9 @@ class LocalWorkspace:
             self._root, self._home, Places.of(self._own_environment, self._home, self._root), self._own_environment
         )
         sandbox = narrowed_sandbox(self.sandbox, own, self._listener, writable, hosts)
-        return self._made_beside(own, sandbox, is_narrowed=True)
+        narrower = self._made_beside(own, sandbox, is_narrowed=True)
+        narrower._users = self._users
+        return narrower
 
     def relocated(self, project: str, copy: str, root: str) -> "LocalWorkspace":
         """A workspace over a copy of the project, with the rights that this one has in the project.
@@ -277,6 +281,10 @@ class LocalWorkspace:
         directories = [path for path in self.sandbox.written if os.path.isdir(path)]
         view._linkless = {"linkless": directories, "needs_linkless": links == "refused"}
         return view
+
+    def of_user(self) -> "LocalWorkspace":
+        """Return the same for hooks of the user: they run for calls of narrowed agents, too. No call may have this."""
+        return self._users.unattended
 
     def exposed_program(self, name: str) -> str | None:
         """The program that a name means outside the sandbox, if commands in the sandbox can write it."""
@@ -512,13 +520,32 @@ class LocalWorkspace:
         services = self._services(command.argv, b"", ending.failed_connections)
         found = () if carrier is None else carrier.found
         blocked = (*found, *self.sandbox.network.blocked_since(refused_before), *services)
-        return CommandResult(ending.exit_code, ending.signal, b"", 0, 0, leftovers=ending.leftovers, blocked=blocked)
+        return CommandResult(
+            ending.exit_code,
+            ending.signal,
+            b"",
+            0,
+            0,
+            timed_out=ending.timed_out,
+            leftovers=ending.leftovers,
+            blocked=blocked,
+        )
 
     def piped_program(self, command: CommandRequest) -> AbstractAsyncContextManager[PipedProgram]:
         """See `PipedPrograms`."""
         from kaa.workspace.piped_program import run_piped  # lazy: few conversations have use for it
 
         return run_piped(command, self.attach)
+
+    async def run_fed(self, command: CommandRequest, streams: FedStreams) -> FedResult:
+        """See `FedCommands`."""
+        from kaa.workspace.fed_command import run_fed  # lazy: few conversations have hooks
+
+        policy = self.sandbox.policy
+        ended, output, errors = await run_fed(command, streams, self.attach)
+        code = 128 + (ended.signal or 0) if ended.exit_code is None else ended.exit_code
+        blocked = self._told_by(command, errors, (), policy, failed=True) if code else ()
+        return FedResult(code, output, errors, ended.timed_out, blocked)
 
     def closed_program(self, script: str) -> AbstractAsyncContextManager[PipedProgram]:
         """See `ClosedPrograms`."""

@@ -8,7 +8,7 @@ there, bytes that are not UTF-8 become U+FFFD.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
@@ -383,6 +383,55 @@ class PipedPrograms(Protocol):
 
         Args:
             command: what concerns its output has no effect. That it cannot be run is said by `ending`.
+        """
+        ...
+
+
+class FedStreams(NamedTuple):
+    """What a command reads, and how much of what it prints is read: after that its pipe is closed.
+
+    Attributes:
+        given: its standard input.
+        most_output: of its standard output, in bytes.
+        most_errors: of its standard error, in bytes.
+    """
+
+    given: bytes
+    most_output: int
+    most_errors: int
+
+
+class FedResult(NamedTuple):
+    """How a command ended that was given an input.
+
+    Attributes:
+        exit_code: 128 and the number of the signal if one ended it, as in a shell.
+        output: what it printed to its standard output.
+        errors: what it printed to its standard error.
+        timed_out: the timeout ended it.
+        blocked: what the sandbox stopped, according to its errors.
+    """
+
+    exit_code: int
+    output: bytes
+    errors: bytes
+    timed_out: bool = False
+    blocked: tuple[Blocked, ...] = ()
+
+
+@runtime_checkable
+class FedCommands(Protocol):
+    """Runs commands with an input, and with their streams apart. No part of `Workspace`, as above."""
+
+    async def run_fed(self, command: CommandRequest, streams: FedStreams) -> FedResult:
+        """Run a command to its end. No other command can read or change what goes through its streams.
+
+        Args:
+            command: what concerns its output has no effect.
+            streams: its input, and the limits of its outputs.
+
+        Raises:
+            OSError: it cannot be run.
         """
         ...
 

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -15,7 +16,7 @@ from kaa.core.messages import user_message
 from kaa.shell.host import HostedConversation
 from kaa.shell.options import ConversationOptions
 from kaa.workspace.memory import CommandHandler, MemoryWorkspace
-from kaa.workspace.protocol import CommandRequest, CommandResult
+from kaa.workspace.protocol import CommandRequest, CommandResult, FedResult, FedStreams
 from tests.end_to_end.kaa_process import conversation
 from tests.support.agents import run
 from tests.support.extension_ids import named
@@ -31,17 +32,31 @@ def hook(event: HookEvent, command: str, matcher: str = "") -> HookDefinition:
     return HookDefinition(event, event, "claude", "command", "mine", of_project=True, matcher=matcher, command=command)
 
 
-def ran(code: int, out: str = "", errors: str = "") -> CommandResult:
-    """What kaa's script says of a command."""
-    head = f"{code} {len(out)} {len(errors)}\n"
-    return CommandResult(0, None, f"{head}{out}{errors}".encode(), 0, 0)
+HookHandler = Callable[[CommandRequest, FedStreams], Awaitable[FedResult] | FedResult]
+
+
+class HookedWorkspace(MemoryWorkspace):
+    """A workspace whose commands of hooks are answered by a function."""
+
+    def __init__(self, files: Mapping[str, bytes], hooks: HookHandler, commands: CommandHandler | None) -> None:
+        super().__init__(files, commands=commands)
+        self._hooks = hooks
+
+    async def run_fed(self, command: CommandRequest, streams: FedStreams) -> FedResult:
+        answer = self._hooks(command, streams)
+        return answer if isinstance(answer, FedResult) else await answer
+
+
+def ran(code: int, out: str = "", errors: str = "") -> FedResult:
+    return FedResult(code, out.encode(), errors.encode())
 
 
 def play(
     stage: Stage,
     scene: Callable[[HostedConversation], Awaitable[T]],
-    command: CommandHandler,
+    command: HookHandler,
     *hooks: HookDefinition,
+    tools: CommandHandler | None = None,
 ) -> T:
     async def whole() -> T:
         stage.home.mkdir(exist_ok=True)
@@ -49,7 +64,7 @@ def play(
         host = stage.host()
         extend = agent_hooks_extension(hooks, (), lambda workspace: workspace)
         host.extensions.load(named("/extensions/hooks.py"), extend)
-        stage.workspace = MemoryWorkspace(stage.files, commands=command)
+        stage.workspace = HookedWorkspace(stage.files, command, tools)
         try:
             hosted = await host.open(ConversationOptions(model="m", approvals="auto"), stage.workspace)
             await hosted.begin()
@@ -69,7 +84,7 @@ def test_a_hook_that_asks_gets_the_users_answer(stage: Stage, answer: bool) -> N
     async def scene(hosted: HostedConversation) -> None:
         await hosted.conversation.submit("go")
 
-    play(stage, scene, lambda _command: ran(0, output), hook("PreToolUse", "check", "Read"))
+    play(stage, scene, lambda _command, _streams: ran(0, output), hook("PreToolUse", "check", "Read"))
 
     assert [question.title for question in person.questions] == ["A hook asks: run read?"]
     assert person.questions[0].details.startswith("Really?")
@@ -84,7 +99,7 @@ def test_a_hook_can_refuse_compaction(stage: Stage) -> None:
         await hosted.conversation.submit("second")
         return await hosted.conversation.compaction.compact()
 
-    end = play(stage, scene, lambda _command: ran(2, "", "Not now."), hook("PreCompact", "check", "manual"))
+    end = play(stage, scene, lambda _command, _streams: ran(2, "", "Not now."), hook("PreCompact", "check", "manual"))
 
     assert end.error is not None
     assert end.error.startswith("Not now.")
@@ -99,7 +114,7 @@ def test_the_model_gets_the_context_of_the_start_again_after_a_compaction(stage:
         await hosted.conversation.compaction.compact()
         await hosted.conversation.submit("third")
 
-    play(stage, scene, lambda _command: ran(0, "Speak Latin."), hook("SessionStart", "check", "compact"))
+    play(stage, scene, lambda _command, _streams: ran(0, "Speak Latin."), hook("SessionStart", "check", "compact"))
 
     assert "Speak Latin." not in str(stage.server.requests[0].json)
     assert "Speak Latin." in str(stage.server.requests[-1].json["messages"])
@@ -110,7 +125,7 @@ def test_stopping_the_agent_ends_its_hooks(stage: Stage) -> None:
     began = asyncio.Event()
     stage.server.begin([call("read", path="notes.txt"), say("Never.")])
 
-    async def hang(_request: CommandRequest) -> CommandResult:
+    async def hang(_request: CommandRequest, _streams: FedStreams) -> FedResult:
         began.set()
         try:
             await asyncio.Event().wait()
@@ -129,11 +144,11 @@ def test_stopping_the_agent_ends_its_hooks(stage: Stage) -> None:
     assert ended == ["hook"]
 
 
-def test_the_script_is_given_its_input_in_pieces(stage: Stage) -> None:
-    requests: list[CommandRequest] = []
+def test_a_hook_gets_its_input_from_kaa_and_no_programs_of_the_models(stage: Stage) -> None:
+    given: list[tuple[CommandRequest, FedStreams]] = []
 
-    def command(request: CommandRequest) -> CommandResult:
-        requests.append(request)
+    def command(request: CommandRequest, streams: FedStreams) -> FedResult:
+        given.append((request, streams))
         return ran(0)
 
     stage.server.begin([say("Done.")])
@@ -143,24 +158,46 @@ def test_the_script_is_given_its_input_in_pieces(stage: Stage) -> None:
 
     play(stage, scene, command, hook("UserPromptSubmit", "check"))
 
-    assert not requests[0].finds_installed  # a missing program of the user's must not be one of the model's
-    pieces = [value or "" for name, value in requests[0].env.items() if name.startswith("KAA_HOOK_INPUT")]
-    assert all(len(piece.encode()) < 128 * 1024 for piece in pieces)
-    assert msgspec.json.decode("".join(pieces))["prompt"] == "é" * 100_000
+    [(request, streams)] = given
+    assert not request.finds_installed  # a missing program of the user's must not be one of the model's
+    assert msgspec.json.decode(streams.given)["prompt"] == "é" * 100_000
 
 
-def answered(stage: Stage, hook: HookDefinition, answer: CommandResult, *script: ScriptItem) -> list[str]:
+def test_a_guard_in_the_sandbox_finds_no_program_that_commands_can_write(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path}/.venv/bin:/usr/bin")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    given: dict[str, Mapping[str, str | None]] = {}
+
+    def command(request: CommandRequest, _streams: FedStreams) -> FedResult:
+        given[request.argv[-1]] = request.env
+        return ran(0)
+
+    stage.server.begin([call("read", path="notes.txt"), say("Done.")])
+
+    async def scene(hosted: HostedConversation) -> None:
+        await hosted.conversation.submit("go")
+
+    play(stage, scene, command, hook("PreToolUse", "guard"), hook("PostToolUse", "format"))
+
+    assert (given["guard"]["PATH"], given["guard"]["PYTHONPATH"]) == ("/usr/bin", None)
+    assert "PATH" not in given["format"]  # tools of the project, such as formatters
+
+
+def answered(stage: Stage, hook: HookDefinition, answer: FedResult, *script: ScriptItem) -> list[str]:
     """Play a run in which each command of a hook has this answer. Returns the results of the calls."""
     stage.server.begin(script)
 
-    def command(request: CommandRequest) -> CommandResult:
+    def tool(request: CommandRequest) -> CommandResult:
         line = request.argv[-1]
-        return CommandResult(0, None, line.encode(), len(line), 1) if line.startswith("echo") else answer
+        return CommandResult(0, None, line.encode(), len(line), 1)
 
     async def scene(hosted: HostedConversation) -> None:
         await hosted.work.submit(user_message("go"))
 
-    play(stage, scene, command, hook)
+    play(stage, scene, lambda _command, _streams: answer, hook, tools=tool)
     return [text for who, text in conversation(stage.server.requests[-1]) if who == "tool"]
 
 
@@ -206,7 +243,9 @@ def test_the_failure_of_a_hook_is_shown_once_for_each_message(stage: Stage) -> N
             counts.append(sum("exit code 127" in text for text in notices.texts))
         return counts
 
-    counts = play(stage, scene, lambda _command: ran(127, "", "eslint: not found"), hook("PostToolUse", "check"))
+    counts = play(
+        stage, scene, lambda _command, _streams: ran(127, "", "eslint: not found"), hook("PostToolUse", "check")
+    )
 
     assert counts == [1, 2]
 

@@ -21,6 +21,7 @@ from kaa.core.tool import ToolError
 from kaa.ext.api import CommandError, ConversationContext, NetworkError, TextContent
 from kaa.ext.completions import CompletionError
 from kaa.ext.errors import RegistrationError
+from kaa.host.programs import host_programs
 from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
@@ -167,12 +168,14 @@ class Handlers:
 
     async def _command(self, hook: HookDefinition, text: str, context: ConversationContext, seconds: float) -> Ended:
         workspace = context.workspace
+        variables = {**_variables(hook, workspace.root, text), **dict(hook.variables)}
         if not runs_sandboxed(hook, workspace.root):
             try:
                 workspace = self._users_rights(workspace)
             except OSError as error:
-                return Ended(None, problem=f"was not run: {error}")
-        variables = {**_variables(hook, context.workspace.root, text), **dict(hook.variables)}
+                return Ended.unstarted(str(error))
+        elif hook.event == "PreToolUse":  # else a program that commands wrote could answer for it
+            variables = {**host_programs().changes(), **variables}
         return await run_command(hook, text, workspace, variables, seconds)
 
 

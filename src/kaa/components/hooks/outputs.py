@@ -40,12 +40,19 @@ class Ended(msgspec.Struct, frozen=True):
         output: of stdout.
         errors: of stderr.
         problem: why there is no exit code, as the rest of a sentence.
+        undecided: its decision is unknown, because kaa could not start it or read all of its answer.
     """
 
     exit_code: int | None
     output: str = ""
     errors: str = ""
     problem: str = ""
+    undecided: bool = False
+
+    @classmethod
+    def unstarted(cls, reason: str) -> "Ended":
+        """Return the end of a command that kaa could not start."""
+        return cls(None, problem=f"was not run: {reason}", undecided=True)
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -76,6 +83,8 @@ class Outcome(msgspec.Struct, frozen=True):
 
 def outcome_of(hook: HookDefinition, ended: Ended) -> Outcome:
     """What a hook wants by its output and its exit code. JSON counts at any exit code."""
+    if ended.undecided and hook.event == "PreToolUse":  # it might have refused
+        return Outcome("deny", ended.problem, problems=(f"{ended.problem}; the call was denied",))
     if ended.exit_code is None:
         return failed(hook, ended.problem)
     output = ended.output.strip()

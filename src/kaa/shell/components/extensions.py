@@ -237,12 +237,8 @@ def _hooks_of_components(
 
 
 def _users_rights(workspace: Workspace) -> Workspace:
-    """The project with the user's rights, and without programs that commands can write.
-
-    Raises:
-        PermissionError: it was narrowed for an agent, and has no outside.
-    """
-    return workspace.unattended() if isinstance(workspace, LocalWorkspace) else workspace
+    """The project with the user's rights, and without programs that commands can write."""
+    return workspace.of_user() if isinstance(workspace, LocalWorkspace) else workspace
 
 
 def _command(component: Component) -> "UsableCommand | None":

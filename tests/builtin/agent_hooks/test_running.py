@@ -1,0 +1,86 @@
+"""Commands of hooks in the sandbox: exit code 2 refuses, whatever the sandbox or the words of the model say."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kaa.builtin.agent_hooks.running import run_command
+from kaa.components.hooks import HookDefinition
+from kaa.components.hooks.outputs import Ended, outcome_of
+from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.memory import MemoryWorkspace
+from tests.support.elsewhere import folder_elsewhere
+
+
+def guard(command: str) -> HookDefinition:
+    return HookDefinition("PreToolUse", "PreToolUse", "claude", "command", "mine", of_project=True, command=command)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with folder_elsewhere() as folder:
+        (folder / "project").mkdir()
+        yield folder
+
+
+def ended(folder: Path, command: str, given: str = "") -> Ended:
+    async def whole() -> Ended:
+        environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+        workspace = LocalWorkspace.start(str(folder / "project"), env=environment)
+        try:
+            if not (await workspace.sandbox.status()).confined:
+                pytest.skip("this machine cannot confine anything")
+            return await run_command(guard(command), given, workspace, {}, 60)
+        finally:
+            await workspace.close()
+
+    return asyncio.run(whole())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'read -r line; echo "$line" >&2; exit 2',
+        "sh guard.sh >> log",
+        "cat >> log",
+    ],
+)
+def test_no_words_of_the_model_make_a_refusal_a_block_of_the_sandbox(folder: Path, command: str) -> None:
+    """The log of the last one is a link that a command made, to a place where the sandbox lets nobody write."""
+    (folder / "project" / "guard.sh").write_text("cat >&2; exit 2\n")
+    if command.startswith("cat"):
+        (folder / "project" / "log").symlink_to("/etc/hosts")
+
+    done = ended(folder, command, "sh: 1: cannot create log: Read-only file system\n")
+
+    assert done.exit_code == 2
+    assert outcome_of(guard(command), done).decision == "deny"
+
+
+@pytest.mark.parametrize(
+    ("line", "refuses"),
+    [
+        ("cat >> ~/log-of-the-user", False),
+        ('jq -r \'.tool_input | "\\(.x) - y"\' | cat >> "$HOME/log-of-the-user" 2>&1', False),
+        ("sh guard.sh 2>> ~/log-of-the-user", True),
+        ("echo no >&2; cat >> ~/log-of-the-user", True),
+        ("sh guard.sh || cat >> ~/log-of-the-user", True),
+    ],
+)
+def test_only_a_hook_that_does_nothing_but_log_refuses_nothing_when_its_log_is_blocked(
+    folder: Path, line: str, refuses: bool
+) -> None:
+    done = ended(folder, line, "{}")
+
+    assert (done.exit_code == 2) is refuses, done
+    assert ("refuses nothing: Writing" in done.problem) is not refuses
+    assert not refuses or "can log to $TMPDIR" in done.errors
+
+
+def test_a_guard_that_cannot_be_started_refuses() -> None:
+    done = asyncio.run(run_command(guard("exit 0"), "{}", MemoryWorkspace(), {}, 60))
+
+    assert outcome_of(guard("exit 0"), done).decision == "deny"
