@@ -53,7 +53,8 @@ def run(
         case "guard":
             from kaa.hands.guard import service  # not before the fork, as above
 
+            beneath = confinement.beneath(policy.writable)
             confinement.enclose()
-            service.serve(connection, settings, policy, over)
+            service.serve(connection, settings, policy, over, beneath)
         case _:
             raise WireError(f"there is no slot for {kind!r}")

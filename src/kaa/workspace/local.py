@@ -424,7 +424,8 @@ class LocalWorkspace:
         started = time.monotonic()
         async with network.used_by(self._questions):
             try:
-                async with (self._watched_by or self.sandbox).guarded(carrier):
+                is_outside = self._watched_by is not None
+                async with (self._watched_by or self.sandbox).guarded(carrier, outside=is_outside):
                     policy = self.sandbox.policy
                     ending = await self._runner.run(
                         command.argv,

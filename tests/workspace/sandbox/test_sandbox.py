@@ -379,6 +379,31 @@ def test_a_permitted_command_follows_no_link_in_the_project(folder: Path, links:
     assert not (folder / "made").exists()
 
 
+def test_what_a_permitted_command_changes_in_protected_directories_is_moved_away(folder: Path) -> None:
+    """Mounts hold these for commands in the sandbox, so there the guard takes every change for the user's."""
+    tasks = folder / "project" / ".vscode" / "tasks.json"
+    tasks.parent.mkdir()
+    tasks.write_text("mine\n")
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        await sh(workspace, "true")
+        replace = "echo theirs > .vscode/tasks.json; mkdir .vscode/new; echo 1 > .vscode/new/x; sleep 0.2"
+        result = await sh(workspace.watched(), replace)
+        moved = {one.what: one.kept_as for one in result.blocked}
+        assert moved[str(tasks)] == f"{tasks}.kaa-blocked"
+
+        # Beside a command in the sandbox alone, it is the user's again.
+        running = asyncio.create_task(sh(workspace, "sleep 0.5"))
+        await asyncio.sleep(0.1)
+        (tasks.parent / "settings.json").write_text("{}")
+        assert (await running).blocked == ()
+
+    play(folder, scenario)
+    assert tasks.read_text() == "mine\n"
+    assert not (tasks.parent / "new" / "x").exists()
+    assert (tasks.parent / "settings.json").exists()
+
+
 def test_git_works_in_a_permitted_command_under_the_eyes_of_the_guard(folder: Path) -> None:
     git = "git -c user.name=a -c user.email=a@example.com -c protocol.file.allow=always"
     origin = folder / "origin"

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from kaa.hands.below import RootDirectory
+
 if TYPE_CHECKING:
     from kaa.hands.confinement.view_watch import ViewWatch
 
@@ -82,6 +84,10 @@ class Confinement(ABC):
 
     def release(self) -> None:  # noqa: B027 most tiers do nothing
         """In the fork-server: let go of the protected names that `hold` holds, until it is called again."""
+
+    def beneath(self, directories: Sequence[str]) -> Sequence[RootDirectory]:
+        """In a slot that is not enclosed yet: return those of the directories that it has without mounts in them."""
+        return ()
 
     def namespaces(self) -> Sequence[int]:
         """Descriptors of the namespaces that later hands join, to be closed by the caller."""

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from kaa.hands.below import RootDirectory
 from kaa.hands.confinement import kernel, landlock, mounts, namespaces
 from kaa.hands.confinement.building import Builder
 from kaa.hands.confinement.connect_broker import ConnectBroker, ConnectBrokerError
@@ -131,6 +132,18 @@ class FullTier(Confinement):
     def release(self) -> None:
         """Let go of what was not held from the start."""
         self._holding.release()
+
+    def beneath(self, directories: Sequence[str]) -> Sequence[RootDirectory]:
+        """Return clones of directories without what is mounted in them, where the kernel allows it."""
+        found = []
+        for path in directories:
+            with contextlib.suppress(OSError):
+                handle = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+                try:
+                    found.append(RootDirectory(path, mounts.clone_alone(handle)))
+                finally:
+                    os.close(handle)
+        return found
 
     def enclose(self, reports: int | None = None) -> None:
         """Confine the calling slot."""

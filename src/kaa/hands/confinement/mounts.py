@@ -129,6 +129,25 @@ def clone(source: int, *, writable: bool = False) -> int:
     return tree
 
 
+def clone_alone(source: int) -> int:
+    """A mount of what a descriptor stands for that is attached nowhere, and in which nothing is or will be mounted.
+
+    Returns:
+        A descriptor of its root.
+
+    Raises:
+        OSError: the kernel refused.
+    """
+    tree = kernel.call("open_tree", source, b"", _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_EMPTY_PATH)
+    try:
+        structure = struct.pack("=4Q", 0, 0, _PRIVATE, 0)
+        kernel.call("mount_setattr", tree, b"", _AT_EMPTY_PATH, structure, len(structure))
+    except BaseException:
+        os.close(tree)
+        raise
+    return tree
+
+
 def uncover(mount: int) -> None:
     """Take away a mount in all slots, unless another one hides it. No path is followed: commands can change paths.
 

@@ -22,6 +22,9 @@ class TrustedMounts:
 
     Args:
         roots: absolute paths.
+
+    Attributes:
+        is_passed_by: a command of the model's runs outside the sandbox, where no mount holds it.
     """
 
     def __init__(self, roots: Sequence[str]) -> None:
@@ -29,6 +32,7 @@ class TrustedMounts:
         self._mounts: dict[int, int] = {}  # number: descriptor
         self._changes: select.poll | None = None
         self._distrusts = False
+        self.is_passed_by = False
         self._table = -1
         with contextlib.suppress(OSError):  # macOS has none
             self._table = os.open(_TABLE, os.O_RDONLY | os.O_CLOEXEC)
@@ -51,7 +55,7 @@ class TrustedMounts:
 
     def holds(self, directory: int, name: str) -> bool:
         """Whether no command can have changed this name, in an open directory, or anything below it."""
-        if self._distrusts:
+        if self._distrusts or self.is_passed_by:
             return False
         with contextlib.suppress(OSError):
             descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)

@@ -30,7 +30,13 @@ _ALARMS = 65536  # as many as a pipe holds
 _NEWS = b"."
 
 
-def serve(connection: WireConnection, settings: HandsSettings, policy: Policy, over: int | None = None) -> None:
+def serve(
+    connection: WireConnection,
+    settings: HandsSettings,
+    policy: Policy,
+    over: int | None = None,
+    beneath: Sequence[RootDirectory] = (),
+) -> None:
     """Guard the writable directories until the brain is gone, and all commands. The package says what that means.
 
     Args:
@@ -38,6 +44,7 @@ def serve(connection: WireConnection, settings: HandsSettings, policy: Policy, o
         settings: of the hands.
         policy: says what may be written.
         over: readable when no command is left; None if there are none.
+        beneath: the writable directories without what is mounted in them, where the tier has these.
     """
     roots = policy.writable if policy.mode == "workspace-write" else ()
     inotify = _inotify() if roots else None
@@ -45,7 +52,14 @@ def serve(connection: WireConnection, settings: HandsSettings, policy: Policy, o
     missing = (path for path in policy.executed if not os.path.lexists(path))
     named = (*named_paths(gits, roots, settings.home), *missing)
     elsewhere = (path for git in gits if git.proof for path in git.directories if not is_below_any(path, roots))
-    guard = Guard(roots, policy.git_writable, inotify, named, elsewhere if policy.git_writable else ())
+    guard = Guard(
+        roots,
+        policy.git_writable,
+        inotify,
+        named,
+        elsewhere if policy.git_writable else (),
+        {root.path: root for root in beneath},
+    )
     signs = Signs(inotify) if roots else None
     lookout = _lookout(guard, signs) if inotify is not None and signs is not None else None
     try:
@@ -219,6 +233,10 @@ def _answer(frame: Frame, guard: Guard, settings: HandsSettings) -> Header:
         case "written":
             path = settings.absolute(text(frame.header, "path"))
             guard.accept(path, WrittenFile(path, text(frame.header, "digest"), integer(frame.header, "size")))
+        case "outside":
+            guard.pass_by(True)
+        case "inside":
+            guard.pass_by(False)
         case "retry":
             guard.retry()
         case "succeed":

@@ -2,7 +2,7 @@
 
 import _thread  # `threading` would load for a millisecond
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kaa.hands.below import RootDirectory, is_below, open_below
 from kaa.hands.guard.baseline import Baseline, harmful_paths
@@ -28,6 +28,7 @@ class Guard:
         inotify: tells where to look; without it everything is looked at every time.
         named: absolute paths of further guarded names, anywhere below the roots.
         git_directories: absolute paths of git directories elsewhere that belong to the roots and can be written.
+        beneath: the roots without what is mounted in them, where the tier has these.
 
     Attributes:
         findings: what was done, to be told.
@@ -41,6 +42,7 @@ class Guard:
         inotify: Inotify | None,
         named: Iterable[str] = (),
         git_directories: Iterable[str] = (),
+        beneath: Mapping[str, RootDirectory] | None = None,
     ) -> None:
         self.findings = FindingLog()
         self.stuck: set[Subject] = set()
@@ -51,6 +53,7 @@ class Guard:
         self._baseline = Baseline()
         self._root_paths = [root.path for root in self._directories.roots]
         self._mounts = TrustedMounts([*self._root_paths, *(each.path for each in self._directories.elsewhere)])
+        self._beneath = beneath or {}
         self._subjects: set[Subject] = set()  # at which there are files
         self._changed: set[Subject] = set()  # harmlessly: perhaps only the first half of a change
         # What this guard moved away, and its directory. The guard of another kaa may give it another name.
@@ -93,6 +96,7 @@ class Guard:
             return
         with self._settling:
             if path in self._root_paths:
+                self._mounts.is_passed_by = False
                 self._mounts.renew()
             self._expected.remove(path)
             deferred, self._deferred = self._deferred, set()
@@ -100,6 +104,10 @@ class Guard:
             for subject in deferred:
                 self._inspect(subject)
             self._written = None
+
+    def pass_by(self, passes: bool) -> None:
+        """From now on a command of the model's may run outside the sandbox, or none does any more."""
+        self._mounts.is_passed_by = passes
 
     def take_known(self) -> Known | None:
         """What a successor needs to know; None if that is what it was the last time."""
@@ -178,6 +186,8 @@ class Guard:
     def close(self) -> None:
         """Let go of the directories and of inotify."""
         self._mounts.close()
+        for root in self._beneath.values():
+            os.close(root.descriptor)
         self._directories.close()
 
     def _look_at_start(self) -> None:
@@ -260,7 +270,10 @@ class Guard:
         parent, _, name = os.path.join(subject.name, path).rstrip("/").rpartition("/")
         why, kind = items[path].reason, "git" if items[path].dangers == UNWANTED_REPOSITORY else "protected"
         kept = ""
-        with open_below(RootDirectory(subject.directory.root.path, directory), parent) as descriptor:
+        root = RootDirectory(subject.directory.root.path, directory)
+        if self._mounts.is_passed_by and root.path in self._beneath:
+            root, parent = self._beneath[root.path], os.path.join(subject.directory.path, parent).rstrip("/")
+        with open_below(root, parent) as descriptor:
             if descriptor is None:
                 return
             versions = (items[path], before.get(path))

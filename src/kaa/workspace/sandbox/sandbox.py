@@ -302,11 +302,12 @@ class Sandbox:
         return Denials(policy or self.policy, self._root, self._home)
 
     @contextlib.asynccontextmanager
-    async def guarded(self, carrier: Carrier | None) -> AsyncIterator[None]:
+    async def guarded(self, carrier: Carrier | None, *, outside: bool = False) -> AsyncIterator[None]:
         """Do something in the project under the eyes of the guard.
 
         Args:
             carrier: has at the end what was found meanwhile; None where nobody reads a result.
+            outside: it is a command of the model's that no mount holds.
 
         Raises:
             BlockedError: this machine cannot confine anything, although the user wants it.
@@ -319,12 +320,12 @@ class Sandbox:
             async with self._permitted_beside(carrier):
                 yield
             return
-        await self._begin_watch()
+        await self._begin_watch(outside)
         with self.findings.carried(carrier):
             try:
                 yield
             finally:
-                await self._end_watch()
+                await self._end_watch(outside)
 
     async def inspect(self) -> None:
         """Have the guard move away now what commands have planted so far.
@@ -489,7 +490,7 @@ class Sandbox:
         process = self._current.network_process
         return frozenset() if process is None else listening_ports(process) - set(self._proxy_ports.values())
 
-    async def _begin_watch(self) -> None:
+    async def _begin_watch(self, outside: bool) -> None:
         """Tell the guard that something begins. A guard that died is replaced, one that is busy is waited for."""
         async with self._watching:
             for _attempt in range(2):
@@ -497,7 +498,7 @@ class Sandbox:
                     await self._change_guard(await self.take("guard"))
                 assert self._watch is not None
                 try:
-                    await self._watch.begin()
+                    await self._watch.begin(outside=outside)
                 except GuardLostError:
                     if self._watch.is_alive:
                         raise
@@ -524,12 +525,12 @@ class Sandbox:
         self._watch = new
         await former.retire()
 
-    async def _end_watch(self) -> None:
+    async def _end_watch(self, outside: bool) -> None:
         """Have everything found. That the guard could not be asked is a finding too: something may keep it busy."""
         if self._watch is None:
             return
         try:
-            await self._watch.end()
+            await self._watch.end(outside=outside)
         except GuardLostError:
             self.findings.deliver([Blocked("unchecked")])
             await self._look_after_death()

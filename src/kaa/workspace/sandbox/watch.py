@@ -61,7 +61,8 @@ class GuardWatch:
         deliver: gets what was found, as soon as the guard says so.
 
     Attributes:
-        running: how many confined activities are under way.
+        running: how many activities are under way.
+        outside: how many of them no mount holds.
         scans: the project has too many directories to watch them all.
     """
 
@@ -79,7 +80,7 @@ class GuardWatch:
         self._stop = stop
         self._deliver = deliver
         self.scans = False
-        self.running = 0
+        self.running = self.outside = 0
         self._turn = asyncio.Lock()
         self._answers_due = 0
         self._minds: bool | None = None  # what it was told last; None: not known
@@ -109,15 +110,19 @@ class GuardWatch:
         """Whether it died while something of kaa's might run: nobody has looked at what that did."""
         return self._answers_for_commands and not self._closed and not self._slot.channel.is_alive()
 
-    async def begin(self) -> None:
+    async def begin(self, *, outside: bool = False) -> None:
         """From now on whatever appears may come from a command. Returns when the guard knows it.
 
         What it found before is asked for first, so that it does not seem to come from what begins.
+
+        Args:
+            outside: what begins is not held by mounts.
 
         Raises:
             GuardLostError: it does not answer.
         """
         self.running += 1
+        self.outside += outside
         try:
             if not self.is_alive:
                 raise GuardLostError("The guard of the project is gone.")
@@ -126,12 +131,18 @@ class GuardWatch:
                     await self._ask("check")
             await self._hold()
             await self._tell()
+            if outside:
+                async with self._turn:
+                    await self._ask("outside")
         except BaseException:
-            self._leave()
+            self._leave(outside)
             raise
 
-    async def end(self) -> None:
+    async def end(self, *, outside: bool = False) -> None:
         """Something is over. Returns when everything that happened while it ran was looked at and passed on.
+
+        Args:
+            outside: as it began.
 
         Raises:
             GuardLostError: it does not answer.
@@ -141,8 +152,11 @@ class GuardWatch:
             if self.running > 1 or self._may_have_found():
                 async with self._turn:
                     await self._ask("check")
+            if self.outside == outside == 1:
+                async with self._turn:
+                    await self._ask("inside")
         finally:
-            self._leave()
+            self._leave(outside)
 
     def expect_replacements(self) -> None:
         """Commands run under another policy from now on: before the next one, what was replaced is held there too."""
@@ -156,16 +170,19 @@ class GuardWatch:
         Raises:
             GuardLostError: this one does not answer.
         """
-        self.running = former.running
+        self.running, self.outside = former.running, former.outside
         if former.failed and former._known:
             await self._tell(former._known)
         elif self.running:
             await self._tell()
+        if self.outside:
+            async with self._turn:
+                await self._ask("outside")
         if former.is_alive:
             with contextlib.suppress(GuardLostError):
                 async with former._turn:
                     await former._ask("check")
-        self.running = former.running
+        self.running, self.outside = former.running, former.outside
         if self.running == 0:
             self._relax()
 
@@ -250,8 +267,9 @@ class GuardWatch:
                 raise GuardLostError(str(error)) from error
             raise
 
-    def _leave(self) -> None:
+    def _leave(self, outside: bool) -> None:
         self.running -= 1
+        self.outside -= outside
         if self.running == 0 and not self._closed:
             self._relax()
 
