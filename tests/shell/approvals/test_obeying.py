@@ -17,6 +17,7 @@ from kaa.shell.approvals.obeying import obeying
         ("/p/.git/hooks/pre-commit", "git executes or obeys (.git)"),
         ("/p/.config/mise/config.toml", "mise executes or obeys (.config/mise: configuration)"),
         ("/p/.mise.dev.toml", "mise executes or obeys (.mise.*.toml: MISE_ENV)"),
+        ("/p/.envrc.private", "direnv-stdlib executes or obeys (.envrc.private: source_env_if_exists)"),
         ("/p/a.code-workspace", "VS Code executes or obeys (*.code-workspace: multi-root workspaces)"),
     ],
 )

@@ -175,6 +175,7 @@ JUDGES: _Judges = MappingProxyType(
         ".hg/hgrc-not-shared": _mercurial,
         ".hg/sharedpath": whatever,
         ".jj/repo/config.toml": whatever,
+        ".jj/workspace-config.toml": whatever,
         ".luarc.json": _lua,
         ".luarc.jsonc": _lua,
         ".pijul/config": whatever,
