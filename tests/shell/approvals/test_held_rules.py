@@ -96,6 +96,56 @@ def test_a_deny_rule_stands_above_a_broad_rule(command: str, rule: str) -> None:
     assert isinstance(bash(command, allow=[rule], deny=["bash: git push"], confinement=EFFECTIVE), Denied)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "test -v 'a[$(git push)]'",
+        "test -v 'a[$(git pu\"\"sh)]'",
+        "[ -v 'a[`git push`]' ]",
+        "[[ 'a[$(git push)0]' -eq 1 ]]",
+        "printf -v 'a[$(git push)]' x",
+        "builtin unset 'a[$(git push)]'",
+        "unset 'a[$(git push)]'",
+        "let 'a[$(git push)]'",
+        "declare 'a[$(git push)0]=1'",
+        "typeset -i 'x=a[$(git push)0]'",
+        "read 'a[$(git push)0]' < x",
+        "wait -p 'a[$(git push)0]'",
+        "mapfile -c1 -C 'git push' < f",
+        "compgen -C 'git push' x",
+        "compgen -W '$(git push)'",
+        "complete -C'git push' x",
+        r"git rebase -x 'git pu\sh' x",
+        r"git rebase --exe='git pu\sh' x",
+        r"git bisect run sh -c 'git pu\sh'",
+    ],
+)
+def test_a_deny_rule_holds_for_code_in_words_that_are_evaluated(command: str) -> None:
+    assert isinstance(bash(command, deny=["bash: git push"], confinement=EFFECTIVE), Denied)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "x='$(git push)'; echo ${x@P}",
+        "x=a'[$''(git pu''sh)0]'; echo $((x))",
+        "enable -f ./x.so push",
+        r"test -v $'a[\x24(git push)]'",
+        """[ "$x"'$(git push)' ]""",
+    ],
+)
+def test_a_deny_rule_asks_where_what_is_evaluated_cannot_be_seen(command: str) -> None:
+    assert isinstance(bash(command, policy="auto", deny=["bash: git push"], confinement=EFFECTIVE), Doubtful)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["IFS=$'\\n'; ls", "test -n 'x y'", """[ "it's $(date)" = 'x' ]""", "printf '%s' '$(x)'", "x='a b'; ls"],
+)
+def test_a_deny_rule_lets_words_alone_that_hold_no_code(command: str) -> None:
+    assert isinstance(bash(command, policy="auto", deny=["bash: git push"], confinement=EFFECTIVE), Allowed)
+
+
 @pytest.mark.parametrize("command", ["make > x", "CI=1 make", "make $x", "make; ls", "make $(ls)", "/tmp/make"])
 def test_a_broad_rule_covers_only_the_words_of_its_program(command: str) -> None:
     assert isinstance(bash(command, allow=["bash: make *"], confinement=EFFECTIVE), Doubtful)

@@ -172,8 +172,6 @@ def test_what_a_deny_rule_may_hold_for_is_in_doubt_and_no_rule_allows_it(command
         "parallel git ::: push",
         "git p",
         "git submodule foreach 'git push'",
-        "git rebase -x 'git push' main",
-        "git bisect run git push",
         "git -c core.sshCommand='git push' fetch",
         "python3 -c \"import os; os.system('git push')\"",
         "python3 -c \"import subprocess; subprocess.run(['git', '-C', 'x', 'push'])\"",

@@ -3,6 +3,7 @@
 What the grammar does not understand, and what this module does not know, makes a command one that no rule allows.
 """
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from importlib.machinery import PathFinder
@@ -98,8 +99,21 @@ _FLAT = (
     - {"while_statement", "do_group"}
 ) | {"simple_expansion", "expansion", "variable_name", "special_variable_name"}
 _COMMAND_TYPES = frozenset({"command", "declaration_command", "unset_command", "test_command"})
+_EVALUATING_TYPES = frozenset({"declaration_command", "unset_command", "test_command"})
 _REDIRECTION_TYPES = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
 _NO_ARGUMENTS = _REDIRECTION_TYPES | {"variable_assignment", "comment"}
+
+# Quoted or not, one word of a command.
+_WORD_TYPES = frozenset({"word", "concatenation", "raw_string", "string", "ansi_c_string"})
+# What bash executes when it evaluates a text: in subscripts, in arithmetic, by `${x@P}`.
+CODE = re.compile(r"\$\(|`")
+# The same as a part of a word is written, in quotes of each kind.
+_QUOTED_CODE = {
+    "raw_string": re.compile(rb"\$\(|`"),
+    "ansi_c_string": re.compile(rb"\$\(|`|\\[xuU0-7]"),
+    "string": re.compile(rb"\\[$`]"),
+    "word": re.compile(rb"\\[$`]"),
+}
 
 
 class SimpleCommand(msgspec.Struct, frozen=True):
@@ -111,6 +125,8 @@ class SimpleCommand(msgspec.Struct, frozen=True):
         assigns: variables are set for it.
         redirections: those that are not harmless, as they are written.
         globs: for each of the words the pattern, if it is a simple one that bash expands to names of files.
+        evaluated: quoted words of a test or a declaration, and values of variables, that hold code: bash executes it
+            when it evaluates them. None for one that bash computes, and for values, which may be nothing but text.
     """
 
     text: str
@@ -118,6 +134,7 @@ class SimpleCommand(msgspec.Struct, frozen=True):
     assigns: bool = False
     redirections: tuple[str, ...] = ()
     globs: Words = ()
+    evaluated: Words = ()
 
     @property
     def literal_words(self) -> tuple[str, ...] | None:
@@ -260,7 +277,25 @@ class _Reading:
                 written = [self._bytes(child) for child in (*arguments, *_behind_redirections(node, parent))]
                 words, globs = [*map(literal, written)], [*map(simple_glob, written)]
         redirections = (*inherited, *self._redirections(node))
-        return SimpleCommand(_cut(self._bytes(node)), tuple(words), assigns, redirections, tuple(globs))
+        evaluated = tuple(self._evaluated(node)) if assigns or node.type == "test_command" else ()
+        return SimpleCommand(_cut(self._bytes(node)), tuple(words), assigns, redirections, tuple(globs), evaluated)
+
+    def _evaluated(self, node: "Node") -> "Iterator[str | None]":
+        """The quoted words below a node that hold code, or may. What stands there unquoted are nodes of their own."""
+        stack = [node]
+        while stack:
+            below = stack.pop()
+            if below.type not in _WORD_TYPES:
+                stack += reversed(below.named_children)
+            elif (word := literal(self._bytes(below))) is not None:
+                if CODE.search(word):  # a value is evaluated only by some uses of its variable, and may be a text
+                    yield word if node.type in _EVALUATING_TYPES else None
+            elif any(self._quotes_code(part) for part in (below, *below.named_children)):
+                yield None
+
+    def _quotes_code(self, node: "Node") -> bool:
+        quoted = _QUOTED_CODE.get(node.type)
+        return quoted is not None and quoted.search(self._bytes(node)) is not None
 
     def _redirections(self, node: "Node") -> tuple[str, ...]:
         """The redirections of a node that are not harmless."""

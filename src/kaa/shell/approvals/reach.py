@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import msgspec
 
-from kaa.shell.approvals.grammar import Script, SimpleCommand, Words, read
+from kaa.shell.approvals.grammar import CODE, Script, SimpleCommand, Words, read
 from kaa.shell.approvals.programs import program_name
 
 # Wrappers within wrappers; deeper than this nobody writes by accident.
@@ -71,6 +71,11 @@ _WRAPPERS: dict[str, tuple[str, int]] = {
     "xargs": ("-I -n -P -L -s -d -E -a --max-args --max-procs --max-lines --arg-file --delimiter", 0),
 }
 _SHELLS = "sh bash rbash dash zsh fish ksh mksh csh tcsh ash su runuser script"
+# Builtins of bash that evaluate names of variables with their subscripts, or arithmetic.
+_EVALUATING = frozenset(
+    {"[", "declare", "export", "getopts", "let", "local", "mapfile", "read", "readarray", "readonly"}
+)
+_EVALUATING |= {"test", "typeset", "unset", "wait"}
 _SPLIT_LETTER = re.compile("-[iv0]*S")
 _FIND_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
 # Global options of git that take a value in the next word (git(1)).
@@ -126,6 +131,8 @@ class _Search:
         self.is_flat &= script.is_flat
         for command in script.commands:
             self.simple.append(command)
+            for word in command.evaluated:
+                self._add_code(word, depth)
             if command.words:
                 self._add_words(command.words, depth)
 
@@ -137,16 +144,25 @@ class _Search:
             return
         name = program_name(program)
         self.commands.append(_resolved(name, words))
-        for text in _command_strings(name, rest):
+        for text in (*_command_strings(name, rest), *_callbacks(name, rest)):
             if text is None or self._is_exhausted(depth):
                 self.complete = False
                 break
             self.add(read(text), depth + 1)
+        for word in _evaluated(name, rest):
+            self._add_code(word, depth)
         for inner in (*_wrapped(name, rest), *_git_aliased(name, rest), *_git_otherwise(self.commands[-1])):
             if self._is_exhausted(depth):
                 self.complete = False
                 break
             self._add_words(inner, depth + 1)
+
+    def _add_code(self, word: str | None, depth: int) -> None:
+        """Add what bash executes when it evaluates a word."""
+        if word is None or self._is_exhausted(depth):
+            self.complete = False
+        elif found := CODE.search(word):
+            self.add(read(word[found.start() :]), depth + 1)
 
     def _is_exhausted(self, depth: int) -> bool:
         return depth > _MAX_DEPTH or self._words_seen > _MAX_WORDS
@@ -187,6 +203,8 @@ def _git_otherwise(words: Words) -> Iterator[Words]:
         return
     if words[1:2] == ("for-each-repo",):
         yield ("git", *_behind_options(words[2:], "--config", assignments=False))
+    if words[1:3] == ("bisect", "run"):
+        yield words[3:]
     for subcommand, other in _GIT_OTHERWISE.items():
         if words[1 : 1 + len(subcommand)] == subcommand:
             yield ("git", other, *words[1 + len(subcommand) :])
@@ -236,6 +254,27 @@ def _command_strings(name: str, rest: Sequence[str | None]) -> Iterator[str | No
         yield from (word for word in rest if word is not None and " " in word)
 
 
+def _callbacks(name: str, rest: Sequence[str | None]) -> Iterator[str | None]:
+    """The texts that bash or git runs later or for each of many, as values of options; None for what is not seen."""
+    if name in ("compgen", "complete", "mapfile", "readarray"):
+        yield from _values(rest, "C")
+    elif name == "enable" and any((word or "").startswith("-f") for word in rest):
+        yield None  # it loads a builtin from a file
+    elif name == "git" and tuple((command := _without_git_options(rest))[:1]) == ("rebase",):
+        yield from _values(command, "x", "--exec")
+
+
+def _evaluated(name: str, rest: Sequence[str | None]) -> Iterator[str]:
+    """The words that a builtin evaluates: a subscript in them can hold a command, also in quotes."""
+    if name == "printf":
+        rest = rest[:2] if rest and (rest[0] or "").startswith("-v") else ()
+    elif name == "compgen":
+        rest = [word for option, word in pairwise(rest) if option == "-W"]
+    elif name not in _EVALUATING:
+        return
+    yield from (word for word in rest if word is not None and CODE.search(word))
+
+
 def _split_strings(rest: Sequence[str | None]) -> Iterator[str | None]:
     """The texts that `env` makes commands of."""
     for index, word in enumerate(rest):
@@ -261,6 +300,18 @@ def _behind_options(rest: Sequence[str | None], with_value: str, *, assignments:
             break
         index += 2 if word in with_value.split() else 1
     return rest[index:]
+
+
+def _values(rest: Sequence[str | None], letter: str, long: str = "") -> Iterator[str | None]:
+    """The values of an option, in the same word or in the next one."""
+    for index, word in enumerate(rest):
+        name, equals, value = (word or "").partition("=")
+        if long and equals and len(name) > len("--e") and long.startswith(name):
+            yield value
+        elif match := re.match(f"-[A-Za-z]*?{letter}", word or ""):
+            yield (word or "")[match.end() :] or next(iter(rest[index + 1 :]), "")
+        elif word == long:
+            yield next(iter(rest[index + 1 :]), "")
 
 
 def _until_terminator(words: Sequence[str | None]) -> Iterator[str | None]:
