@@ -224,6 +224,8 @@ class WorktreeMerge(msgspec.Struct, frozen=True):
         before: the tree of the project before it.
         after: the tree of the project after it.
         theirs: the tree of the worktree.
+        obstacles: files of the project that git ignores or cannot read, where the merge adds some; with any, nothing is
+            merged.
     """
 
     summary: str
@@ -231,6 +233,7 @@ class WorktreeMerge(msgspec.Struct, frozen=True):
     before: str = ""
     after: str = ""
     theirs: str = ""
+    obstacles: tuple[str, ...] = ()
 
 
 class SessionWorktrees(Protocol):

@@ -88,8 +88,10 @@ def _merge(parsed: argparse.Namespace, home: Home) -> int:
     if parsed.dry_run:
         if merge.conflicts:
             _print(f"both changed: {', '.join(merge.conflicts)}")
-        return ExitCode.FAILED if merge.conflicts else ExitCode.DONE
-    if not merge.conflicts and not parsed.yes and not _agrees(parsed.undo):
+        if merge.obstacles:
+            _print(f"git ignores or cannot read what this would replace: {', '.join(merge.obstacles)}")
+        return ExitCode.FAILED if merge.conflicts or merge.obstacles else ExitCode.DONE
+    if not merge.conflicts and not merge.obstacles and not parsed.yes and not _agrees(parsed.undo):
         return ExitCode.DENIED
     _run(worktrees.merge(worktree, merge, undo=parsed.undo))
     again = "" if parsed.undo else f"; `kaa worktrees merge --undo {worktree.name}` takes that back"

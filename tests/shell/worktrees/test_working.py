@@ -413,3 +413,76 @@ def test_what_was_shown_is_not_merged_into_a_project_that_changed_meanwhile(repo
         asyncio.run(worktrees.merge(worktree, shown))
 
     assert contents(repository.project) == {"same": "same\n", "new": "mine\n"}
+
+
+def test_what_git_ignores_in_the_project_is_named_and_not_replaced(repository: World) -> None:
+    project = repository.project
+    (project / ".gitignore").write_text("data*\n")
+    directory = repository.enter()
+    (project / "data.dir").mkdir()
+    for name in ("data.db", "data.file", "data.dir/one"):
+        (project / name).write_text("the user's\n")
+    (directory / "data.file").mkdir()
+    for name in ("data.db", "data.dir", "data.file/two", "new"):
+        (directory / name).write_text("generated\n")
+    repository.git("add", "-f", ".", at=directory)
+    before = contents(project)
+
+    shown = asyncio.run(repository.worktrees().foresee(repository.find()))
+    with pytest.raises(WorktreeError, match=r"data\.db, data\.dir/, data\.file would be replaced"):
+        repository.merge()
+
+    assert shown.obstacles == ("data.db", "data.dir/", "data.file")
+    assert contents(project) == before
+
+
+def test_what_git_ignores_and_a_merge_added_can_be_merged_again_and_taken_back(repository: World) -> None:
+    (repository.project / ".gitignore").write_text("*.log\n")
+    directory = repository.enter()
+    (directory / "run.log").write_text("one\n")
+    repository.git("add", "-f", "run.log", at=directory)
+    repository.merge()
+    before = contents(repository.project)
+    append("two\n", directory / "run.log")
+
+    repository.merge()
+
+    assert contents(repository.project) == before | {"run.log": "one\ntwo\n"}
+    repository.merge(undo=True)
+    assert contents(repository.project) == before
+
+
+def test_a_merge_that_fails_leaves_the_project_as_it_was(repository: World) -> None:
+    """The sandbox keeps git from writing one of the files."""
+    project = repository.project
+    for name in (".claude/settings.json", ".vscode/tasks.json", "removed/file"):
+        (project / name).parent.mkdir()
+        (project / name).write_text("{}")
+    directory = repository.enter()
+    (directory / ".claude" / "settings.json").write_text("[]")
+    append("theirs\n", directory / "same")
+    (directory / "removed" / "file").unlink()
+    (directory / ".vscode" / "tasks.json").unlink()
+    (directory / "new").write_text("new\n")
+    before = contents(project)
+
+    with pytest.raises(WorktreeError, match=r"\.claude/settings\.json, \.vscode/tasks\.json cannot be"):
+        repository.merge()
+
+    assert contents(project) == before
+
+
+def test_what_git_cannot_read_is_not_replaced(repository: World) -> None:
+    project = repository.project
+    (project / "odd.txt").write_text("old\n")
+    repository.git("add", "odd.txt")
+    (project / ".gitattributes").write_text("odd.txt working-tree-encoding=UTF-16\n")
+    directory = repository.enter()
+    (project / "odd.txt").write_bytes(b"the user's")
+    append("theirs\n", directory / "same")
+    append("theirs\n", directory / "odd.txt")
+
+    with pytest.raises(WorktreeError):
+        repository.merge()
+
+    assert (project / "odd.txt").read_bytes() == b"the user's"

@@ -116,6 +116,13 @@ async def _agreed(attempt: Attempt, context: CommandContext) -> WorktreeMerge | 
             "warning",
         )
         return None
+    if preview.obstacles:
+        context.show.notice(
+            f"Attempt {attempt.number} cannot be merged: it would replace {', '.join(preview.obstacles)}, which git"
+            " ignores or cannot read.",
+            "warning",
+        )
+        return None
     lines = preview.summary.splitlines() or ["The project has all of it already."]
     more = [f"and {len(lines) - _MOST_LINES} more lines"] if len(lines) > _MOST_LINES else []
     question = Choice(

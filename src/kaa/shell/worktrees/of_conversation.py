@@ -95,4 +95,4 @@ def _told(merge: Merge) -> WorktreeMerge:
 
 
 def _shown(merge: WorktreeMerge) -> Merge:
-    return Merge(merge.summary, merge.conflicts, merge.before, merge.after, merge.theirs)
+    return Merge(merge.summary, merge.conflicts, merge.before, merge.after, merge.theirs, merge.obstacles)

@@ -1,6 +1,7 @@
 """The states of directories as git's trees. Git runs in the sandbox: a repository can name programs to execute."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 
 from kaa.shell.worktrees.registry import WorktreeError
 from kaa.workspace.local import LocalWorkspace
@@ -35,7 +36,7 @@ END
 }
 leave_out_programs
 """
-# Begins an index of kaa's own with what is in the current directory now, also with the ignored files that a tree has.
+# Begins an index of kaa's own with what is in the current directory now, also with the ignored files that trees have.
 # Of the index of the directory only names count: commands can write it, with flags that keep git from looking at a
 # file, or with the size and times of a file beside other contents. So git reads all files: 1.4 s for 20,000 of 8 KB.
 # Files that cannot be read, such as secrets that the sandbox hides, stay as they are in that index.
@@ -43,7 +44,7 @@ _GIT += """\
 look() {
     index=$(mktemp -u); trap 'rm -f "$index" "$index.lock"' 0
     (unset GIT_DIR; git ls-files -s -z 2>/dev/null || :) >"$index.names"
-    test -z "$1" || git ls-tree -r -z --full-tree "$1" >>"$index.names"
+    for tree; do git ls-tree -r -z --full-tree "$tree" >>"$index.names"; done
     export GIT_INDEX_FILE="$index" GIT_WORK_TREE="$PWD"
     git update-index -z --index-info <"$index.names" || :
     rm -f "$index.names"
@@ -66,7 +67,7 @@ _IDENTITY = {
 # What a hook of git that started kaa has set would lead elsewhere.
 _UNSET = dict.fromkeys(("GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE", "GIT_PREFIX"))
 
-_SNAPSHOT = 'cd "$1"; look "$2"; git write-tree'
+_SNAPSHOT = 'cd "$1"; shift; look "$@"; git write-tree'
 _COMMIT = 'git commit-tree "$1" ${2:+-p "$2"} -m "$3"'
 _HEAD = 'env -u GIT_DIR git -C "$1" rev-parse --verify --quiet "HEAD^{commit}" || :'
 _KEEP = 'git update-ref "refs/kaa/worktrees/$1" "$2"'
@@ -93,10 +94,24 @@ cat "$names"
 _MERGE = """\
 if git merge-tree --write-tree --name-only --no-messages "$1" "$2"; then :; else test $? = 1; fi
 """
+_CHANGES = 'git diff-tree -r -z --no-renames --name-status "$1" "$2"'
+# Unlike `git read-tree -u`, `git checkout` leaves files alone that git ignores. It gets a HEAD of its own, as in a
+# worktree of git's. It does not fail if it cannot write a file, so the answer is what is not as in its index.
 _APPLY = """\
-cd "$1"; look "$4"
-test "$(git write-tree)" = "$2" || { echo "files of the project changed meanwhile: try again" >&2; exit 1; }
-git read-tree -m -u "$2" "$3" || { git read-tree --reset -u "$2"; exit 1; }
+cd "$1"; before=$2; after=$3; shift 3; look "$@"
+test "$(git write-tree)" = "$before" || { echo "files of the project changed meanwhile: try again" >&2; exit 1; }
+own=$(mktemp -d); trap 'rm -rf "$own" "$index" "$index.lock"' 0
+echo "$GIT_DIR" >"$own/commondir"
+git commit-tree "$before" -m before >"$own/HEAD"
+commit=$(git commit-tree "$after" -m after)
+GIT_DIR="$own" git -c core.sparseCheckout=false checkout -q --no-overwrite-ignore --no-recurse-submodules \
+    --detach "$commit"
+git diff-files -z --name-only
+"""
+# What was written becomes as it was; what somebody else changed meanwhile stays.
+_PUT_BACK = """\
+cd "$1"; before=$2; after=$3; shift 3; look "$@" "$after" "$before"
+git read-tree -m --aggressive -u "$after" "$(git write-tree)" "$before"
 """
 _DROP = """\
 git update-ref -d "refs/kaa/worktrees/$1" || :
@@ -133,14 +148,14 @@ class States:
         """True if git may not read a path, which is absolute."""
         return self._workspace.sandbox.denials().of_read(path) is not None
 
-    async def snapshot(self, directory: str, known: str = "") -> str:
+    async def snapshot(self, directory: str, *known: str) -> str:
         """Return the tree of a directory as it is now, without what git ignores.
 
         Args:
             directory: the directory.
-            known: a commit whose files are not left out, although git may ignore them.
+            known: commits or trees whose files are not left out, although git may ignore them.
         """
-        return await self._run(_SNAPSHOT, directory, known)
+        return await self._run(_SNAPSHOT, directory, *known)
 
     async def head(self, directory: str) -> str:
         """The commit that is checked out in a directory; empty for none."""
@@ -196,7 +211,12 @@ class States:
         script = 'git --no-pager diff --no-ext-diff --no-textconv --no-renames "$@"'
         return await self._run(script, *options, one, other, "--")
 
-    async def apply(self, directory: str, before: str, after: str, known: str) -> None:
+    async def changes(self, before: str, after: str) -> list[tuple[str, str]]:
+        """Return the files that differ between two trees, each with git's letter for what happens to it (`A`, `D`)."""
+        fields = (await self._run(_CHANGES, before, after)).split("\0")
+        return list(zip(fields[::2], fields[1::2], strict=False))
+
+    async def apply(self, directory: str, before: str, after: str, known: Sequence[str]) -> None:
         """Turn one state of a directory into another; if a file cannot be written, it stays as it was.
 
         Args:
@@ -204,8 +224,20 @@ class States:
             before: its tree, as `snapshot` told it.
             after: another one.
             known: as for `snapshot`.
+
+        Raises:
+            WorktreeError: the directory has changed, or a file cannot be written.
         """
-        await self._run(_APPLY, directory, before, after, known)
+        answer = await self._run(_APPLY, directory, before, after, *known)
+        different = set(answer.split("\0"))
+        failed = [
+            path
+            for kind, path in await self.changes(before, after)
+            if (path in different if kind != "D" else _is_file(os.path.join(directory, path)))
+        ]
+        if failed:
+            await self._run(_PUT_BACK, directory, before, after, *known)
+            raise WorktreeError(f"{', '.join(failed)} cannot be written: nothing was merged")
 
     async def drop(self, name: str, branch: str, start: str) -> str:
         """Forget the states of a worktree. Returns the commit of its branch if the branch stays.
@@ -238,3 +270,7 @@ class States:
         if result.exit_code != 0:
             raise WorktreeError(text or ("git took too long" if result.timed_out else "git failed"))
         return text
+
+
+def _is_file(path: str) -> bool:
+    return os.path.islink(path) or (os.path.lexists(path) and not os.path.isdir(path))

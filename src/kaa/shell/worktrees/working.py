@@ -1,5 +1,6 @@
 """Creates, compares, merges and removes worktrees."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
@@ -14,6 +15,7 @@ from kaa.shell.key_variables import without_keys
 from kaa.shell.safety import SandboxFlags, sandbox_options
 from kaa.shell.trust.store import TrustStore
 from kaa.shell.worktrees.moved_files import put_back
+from kaa.shell.worktrees.obstacles import obstacles
 from kaa.shell.worktrees.registry import (
     Merged,
     Worktree,
@@ -40,6 +42,8 @@ class Merge(NamedTuple):
         before: the tree of the project.
         after: the tree that it gets.
         theirs: the tree of the worktree.
+        obstacles: files of the project that git ignores or cannot read, where the merge adds some; if there are any,
+            nothing is merged.
     """
 
     summary: str
@@ -47,6 +51,7 @@ class Merge(NamedTuple):
     before: str
     after: str
     theirs: str
+    obstacles: tuple[str, ...] = ()
 
 
 class Standing(NamedTuple):
@@ -205,8 +210,8 @@ class Worktrees:
             undo: take back its last merge instead.
 
         Raises:
-            WorktreeError: files of the place changed since `foresee`, there are conflicts, a file cannot be written, or
-                as `foresee`. The place stays as it was.
+            WorktreeError: files of the place changed since `foresee`, there are conflicts or obstacles, a file cannot
+                be written, or as `foresee`. The place stays as it was.
         """
         async with self._states(worktree) as states:
             merge = shown or await _foreseen(states, worktree, self.place, undo=undo)
@@ -217,7 +222,12 @@ class Worktrees:
                 )
             if merge.before == merge.after:
                 return merge
-            await states.apply(self.place, merge.before, merge.after, worktree.base)
+            if in_the_way := await _obstacles(states, self.place, merge.before, merge.after):
+                raise WorktreeError(
+                    f"{', '.join(in_the_way)} would be replaced, and git ignores or cannot read what is there. Nothing"
+                    " was merged: rename it here or in the worktree, and repeat it"
+                )
+            await states.apply(self.place, merge.before, merge.after, _known(worktree, self.place))
             done = None if undo else Merged(self.place, merge.before, merge.after, merge.theirs)
             if done is not None:  # until another merge, git must not remove these states
                 parent = await states.commit(done.before, worktree.base, "before")
@@ -344,7 +354,7 @@ async def _created(states: States, begun: Worktree, place: str, registry: Worktr
 async def _foreseen(states: States, worktree: Worktree, place: str, *, undo: bool) -> Merge:
     if place == worktree.directory:
         raise WorktreeError(f"the worktree {worktree.name} cannot be merged into itself: do that in {worktree.project}")
-    mine = await states.snapshot(place, worktree.base)
+    mine = await states.snapshot(place, *_known(worktree, place))
     merged = worktree.merged if worktree.merged is not None and worktree.merged.into == place else None
     if undo:
         if merged is None:
@@ -356,7 +366,17 @@ async def _foreseen(states: States, worktree: Worktree, place: str, *, undo: boo
             base = await states.commit(merged.theirs, "", "merged")
     tree, conflicts = await states.merge(base, mine, theirs)
     summary = await states.diff(mine, tree, "--stat=100")
-    return Merge(summary, conflicts, mine, tree, theirs)
+    return Merge(summary, conflicts, mine, tree, theirs, await _obstacles(states, place, mine, tree))
+
+
+def _known(worktree: Worktree, place: str) -> list[str]:
+    """Return the states that tell which files of the place count although git ignores them."""
+    merged = worktree.merged
+    return [worktree.base, *([merged.after] if merged is not None and merged.into == place else [])]
+
+
+async def _obstacles(states: States, place: str, before: str, after: str) -> tuple[str, ...]:
+    return await asyncio.to_thread(obstacles, place, await states.changes(before, after))
 
 
 def _remove(directory: str) -> None:
