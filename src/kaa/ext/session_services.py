@@ -208,11 +208,19 @@ class SandboxPorts(Protocol):
 
 
 class WorktreeChanges(msgspec.Struct, frozen=True):
-    """How much changed in a worktree since it began: files, and lines added and removed in files of text."""
+    """How much changed in a worktree since it began.
+
+    Attributes:
+        files: so many changed.
+        added: lines in files of text.
+        removed: likewise.
+        left_out: what no merge takes over, because git ignores or cannot add it.
+    """
 
     files: int = 0
     added: int = 0
     removed: int = 0
+    left_out: tuple[str, ...] = ()
 
 
 class WorktreeMerge(msgspec.Struct, frozen=True):
@@ -226,6 +234,7 @@ class WorktreeMerge(msgspec.Struct, frozen=True):
         theirs: the tree of the worktree.
         obstacles: files of the project that git ignores or cannot read, where the merge adds some; with any, nothing is
             merged.
+        left_out: what a merge does not take over from the worktree, because git ignores or cannot add it.
     """
 
     summary: str
@@ -234,6 +243,7 @@ class WorktreeMerge(msgspec.Struct, frozen=True):
     after: str = ""
     theirs: str = ""
     obstacles: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 class SessionWorktrees(Protocol):

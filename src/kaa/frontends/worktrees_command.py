@@ -14,7 +14,7 @@ from kaa.shell.home import Home
 from kaa.shell.settings import SettingsError
 from kaa.shell.trust.configuration import TrustError
 from kaa.shell.worktrees.registry import Worktree, WorktreeError
-from kaa.shell.worktrees.working import Worktrees, users_of
+from kaa.shell.worktrees.working import Worktrees, shortened, users_of
 from kaa.tui.sanitize import sanitize
 
 ResultT = TypeVar("ResultT")
@@ -65,6 +65,8 @@ def _state(worktrees: Worktrees, worktree: Worktree) -> str:
         facts.append(standing.summary or "no changes")
         if standing.summary and standing.is_merged:
             facts.append("merged")
+        if standing.left_out:
+            facts.append(f"git ignores or cannot add {shortened(standing.left_out)}")
     except WorktreeError as error:
         facts.append(f"cannot be compared: {' '.join(str(error).split())}")
     if users := users_of(worktree.directory):
@@ -81,6 +83,8 @@ def _diff(parsed: argparse.Namespace, home: Home) -> int:
 def _merge(parsed: argparse.Namespace, home: Home) -> int:
     worktrees, worktree = _named(parsed, home)
     merge = _run(worktrees.foresee(worktree, undo=parsed.undo))
+    if merge.left_out:
+        _print(f"not merged, git ignores or cannot add it: {shortened(merge.left_out)}")
     if merge.before == merge.after and not merge.conflicts:
         _print("there is nothing to merge" if not parsed.undo else "there is nothing to take back")
         return ExitCode.DONE
@@ -89,7 +93,7 @@ def _merge(parsed: argparse.Namespace, home: Home) -> int:
         if merge.conflicts:
             _print(f"both changed: {', '.join(merge.conflicts)}")
         if merge.obstacles:
-            _print(f"git ignores or cannot read what this would replace: {', '.join(merge.obstacles)}")
+            _print(f"git ignores or cannot read what this would replace: {shortened(merge.obstacles)}")
         return ExitCode.FAILED if merge.conflicts or merge.obstacles else ExitCode.DONE
     if not merge.conflicts and not merge.obstacles and not parsed.yes and not _agrees(parsed.undo):
         return ExitCode.DENIED

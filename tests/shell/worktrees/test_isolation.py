@@ -196,3 +196,18 @@ def test_it_follows_its_conversation_while_it_works(world: World) -> None:
             assert await succeeds(agent, "echo x > later")
 
     world.play(scene, options)
+
+
+@pytest.mark.parametrize("command", ["git init -q app && echo x > app/work", "mkdir data && echo x > data/result"])
+def test_a_worktree_with_work_that_git_does_not_add_stays_and_the_user_is_told(world: World, command: str) -> None:
+    (world.project / ".gitignore").write_text("data\n")
+
+    async def scene(conversation: LocalWorkspace, start: Callable[[], AbstractAsyncContextManager[Isolated]]) -> None:
+        async with start() as at:
+            assert await succeeds(at.workspace, command)
+        assert at.worktree == "try"
+
+    world.play(scene, SandboxOptions())
+
+    [told] = world.told
+    assert "the worktree try has files that git ignores or cannot add: " in told

@@ -474,15 +474,76 @@ def test_a_merge_that_fails_leaves_the_project_as_it_was(repository: World) -> N
 
 def test_what_git_cannot_read_is_not_replaced(repository: World) -> None:
     project = repository.project
-    (project / "odd.txt").write_text("old\n")
-    repository.git("add", "odd.txt")
+    (project / "odd.txt").write_text("old\n", encoding="utf-16")
     (project / ".gitattributes").write_text("odd.txt working-tree-encoding=UTF-16\n")
     directory = repository.enter()
     (project / "odd.txt").write_bytes(b"the user's")
     append("theirs\n", directory / "same")
-    append("theirs\n", directory / "odd.txt")
+    (directory / "odd.txt").write_text("theirs\n", encoding="utf-16")
 
-    with pytest.raises(WorktreeError):
+    with pytest.raises(WorktreeError, match=r"odd\.txt"):
         repository.merge()
 
     assert (project / "odd.txt").read_bytes() == b"the user's"
+
+
+def test_what_no_merge_takes_over_is_named_and_keeps_the_worktree(repository: World) -> None:
+    (repository.project / ".gitignore").write_text("data/\n*.log\n.venv/\ncache/\n")
+    (repository.project / "old.log").write_text("old\n")
+    (repository.project / ".worktreeinclude").write_text("old.log\n")
+    directory = repository.enter()
+    for name in ("empty", "committed"):
+        (directory / name).mkdir()
+        repository.git("init", "-q", at=directory / name)
+        (directory / name / "work").write_text("work\n")
+    repository.git("add", ".", at=directory / "committed")
+    repository.git("commit", "-q", "-m", "inner", at=directory / "committed")
+    for name in ("git~1", "new", "data/deep/result", ".venv/generated", "cache/CACHEDIR.TAG", "cache/generated"):
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text("work\n")
+    left_out = ("committed/", "empty/", "git~1", "data/")
+
+    shown = asyncio.run(repository.worktrees().foresee(repository.find()))
+    repository.merge()
+    standing = asyncio.run(repository.worktrees().standing(repository.find()))
+
+    assert (shown.left_out, standing.left_out, standing.is_changed) == (left_out, left_out, False)
+    assert contents(repository.project).keys() == {"same", ".gitignore", "old.log", ".worktreeinclude", "new"}
+    with pytest.raises(WorktreeError, match=r"cannot add: committed/, empty/, git~1, data/\. No merge"):
+        repository.drop()
+    assert (directory / "empty" / "work").exists()
+    repository.drop(force=True)
+
+
+def test_files_in_place_of_a_repository_of_the_project_do_not_replace_its_own(repository: World) -> None:
+    library = repository.project / "library"
+    library.mkdir()
+    repository.git("init", "-q", at=library)
+    (library / "same").write_text("the user's\n")
+    repository.git("add", ".", at=library)
+    repository.git("commit", "-q", "-m", "inner", at=library)
+    repository.git("-c", "advice.addEmbeddedRepo=false", "add", "library")
+    repository.git("commit", "-q", "-m", "second")
+    directory = repository.enter()
+    assert repository.git("status", "--short", at=directory) == ""
+    (directory / "library" / "same").write_text("generated\n")
+
+    with pytest.raises(WorktreeError, match="library/same would be replaced"):
+        repository.merge()
+
+    assert contents(library) == {"same": "the user's\n"}
+
+
+def test_line_endings_stay_as_they_are(repository: World) -> None:
+    for name, value in (("autocrlf", "input"), ("safecrlf", "true")):
+        repository.git("config", f"core.{name}", value)
+    mixed = b"one\r\ntwo\n"
+    (repository.project / "mixed").write_bytes(mixed)
+    directory = repository.enter()
+    assert (directory / "mixed").read_bytes() == mixed
+    (directory / "new").write_bytes(mixed)
+
+    repository.merge()
+
+    assert (repository.project / "new").read_bytes() == mixed
+    assert repository.drop() == ""

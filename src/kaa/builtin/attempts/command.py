@@ -17,6 +17,7 @@ _MERGE, _DIFF, _BACK = "Merge", "Show the diff", "Back"
 _NONE = "None of them"
 _KEEP, _DROP = "Keep them", "Drop them"
 _MOST_LINES = 40
+_MOST_LEFT_OUT = 20
 _MOST_DIFF_CHARACTERS = 60_000
 
 
@@ -125,10 +126,12 @@ async def _agreed(attempt: Attempt, context: CommandContext) -> WorktreeMerge | 
         return None
     lines = preview.summary.splitlines() or ["The project has all of it already."]
     more = [f"and {len(lines) - _MOST_LINES} more lines"] if len(lines) > _MOST_LINES else []
+    named = preview.left_out[:_MOST_LEFT_OUT]
+    left_out = [f"Not merged, git ignores or cannot add it: {', '.join(named)}"] if named else []
     question = Choice(
         f"Merge attempt {attempt.number} into the project?",
         options=(_MERGE, _DIFF, _BACK),
-        details="\n".join([*lines[:_MOST_LINES], *more]),
+        details="\n".join([*lines[:_MOST_LINES], *more, *left_out]),
     )
     while True:
         match await context.asker.ask(question):

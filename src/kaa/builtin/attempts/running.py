@@ -151,7 +151,7 @@ async def _looked_at(attempt: Attempt, result: AgentResult, wanted: Wanted, cont
         return msgspec.structs.replace(attempt, state="failed", worktree=result.worktree, message=str(error))
     return msgspec.structs.replace(
         attempt,
-        worktree=result.worktree if changes.files else "",
+        worktree=result.worktree if changes.files or changes.left_out else "",
         passed=sum(not one.missing for one in found),
         changes=changes,
         missing="\n\n".join(one.missing for one in found if one.missing)[:_MOST_CHARACTERS],

@@ -1,13 +1,13 @@
 """Gives an agent a worktree to work in, with the rights that its conversation has in the project."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 from kaa.ext.agents import AgentError
 from kaa.shell.home import Home
 from kaa.shell.settings import SettingsError
 from kaa.shell.worktrees.registry import WorktreeError
-from kaa.shell.worktrees.working import Worktrees, check_place
+from kaa.shell.worktrees.working import LeftOutError, Worktrees, check_place
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import Workspace
 
@@ -29,14 +29,14 @@ class Isolated:
 async def isolated(
     name: str, workspace: Workspace, home: Home, environ: Mapping[str, str], notify: Callable[[str], None]
 ) -> AsyncIterator[Isolated]:
-    """A worktree of this name, which is removed at the end if nothing changed in it.
+    """A worktree of this name, which is removed at the end if no work is in it.
 
     Args:
         name: of the worktree; one that exists is used.
         workspace: of the conversation.
         home: the user's folder.
         environ: the user's environment variables.
-        notify: told of files that are not in a new worktree.
+        notify: told of files that are not in a new worktree, and of those for which it stays although nothing changed.
 
     Raises:
         AgentError: the conversation may not write, or there can be no worktree.
@@ -60,6 +60,10 @@ async def isolated(
         await own.close()
         place.worktree = name
         if worktree.exists:
-            with suppress(WorktreeError):  # it has changes or is in use: it stays, and `kaa worktrees` lists it
+            try:
                 await worktrees.drop(worktree, force=False)
                 place.worktree = ""
+            except LeftOutError as error:  # `kaa worktrees merge` shows no changes
+                notify(str(error))
+            except WorktreeError:  # it has changes or is in use: it stays, and `kaa worktrees` lists it
+                pass

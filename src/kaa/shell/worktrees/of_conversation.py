@@ -3,6 +3,8 @@
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
+import msgspec
+
 from kaa.ext.errors import CommandError
 from kaa.ext.session_services import WorktreeChanges, WorktreeMerge
 from kaa.shell.containment import contain
@@ -50,9 +52,10 @@ class ConversationWorktrees:
         """See `SessionWorktrees`."""
         async with self._named(name) as (worktrees, worktree):
             rows = [line.split("\t", 2) for line in (await worktrees.difference(worktree, "--numstat")).splitlines()]
+            left_out = (await worktrees.standing(worktree)).left_out
         # Of files that are no text, git shows `-`.
         added, removed = (sum(int(row[place]) for row in rows if row[place].isdecimal()) for place in (0, 1))
-        return WorktreeChanges(len(rows), added, removed)
+        return WorktreeChanges(len(rows), added, removed, left_out)
 
     async def diff(self, name: str, shown: WorktreeMerge | None = None) -> str:
         """See `SessionWorktrees`."""
@@ -95,4 +98,4 @@ def _told(merge: Merge) -> WorktreeMerge:
 
 
 def _shown(merge: WorktreeMerge) -> Merge:
-    return Merge(merge.summary, merge.conflicts, merge.before, merge.after, merge.theirs, merge.obstacles)
+    return Merge(*msgspec.structs.astuple(merge))

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from kaa.shell.worktrees.registry import WorktreeError
 from kaa.workspace.local import LocalWorkspace
@@ -12,8 +13,12 @@ _MOST_BYTES = 16 * 1024 * 1024
 # The guard can move a directory away while git writes below it: then git begins again.
 _GIT = (
     "git() { command git --literal-pathspecs -c core.hooksPath=/dev/null -c core.fsmonitor=false -c gc.auto=0"
-    ' -c advice.addEmbeddedRepo=false "$@"; }\n'
-    "check_out() { for attempt in 1 2 3 4 5 6 7 8; do ! git checkout-index -q -a -f || return 0; done; return 1; }\n"
+    ' -c advice.addEmbeddedRepo=false -c core.autocrlf=false -c core.safecrlf=false "$@"; }\n'
+    "check_out() {\n"
+    "    attempt=0\n"
+    "    while test $attempt -lt 30; do ! git checkout-index -q -a -f || return 0; attempt=$((attempt + 1)); done\n"
+    "    return 1\n"
+    "}\n"
 )
 # Filters and merge drivers are programs that the configuration names, with files that commands can write; here they
 # would have more rights than the conversation. So trees have what is on disk, with Git LFS too.
@@ -39,16 +44,29 @@ leave_out_programs
 # Begins an index of kaa's own with what is in the current directory now, also with the ignored files that trees have.
 # Of the index of the directory only names count: commands can write it, with flags that keep git from looking at a
 # file, or with the size and times of a file beside other contents. So git reads all files: 1.4 s for 20,000 of 8 KB.
-# Files that cannot be read, such as secrets that the sandbox hides, stay as they are in that index.
+# Files that cannot be read, such as secrets that the sandbox hides, stay as they are in that index. A repository in the
+# directory is no entry in it: such an entry has none of the files.
 _GIT += """\
+each_entry() { tr '\\0\\n' '\\n\\0' | sed "$@" | tr '\\n\\0' '\\0\\n'; }
+files() { each_entry '/^160000 /d'; }
+repositories() { git ls-files -s -z | each_entry -n 's/^160000 [^\t]*\t//p'; }
+add() {
+    for attempt in 1 2 3; do
+        status=0; git add -A --sparse --ignore-errors . 2>"$index.errors" || status=$?
+        test $status -gt 1 || break
+    done
+    cat "$index.errors" >&2; rm -f "$index.errors"
+    test $status -le 1
+}
 look() {
     index=$(mktemp -u); trap 'rm -f "$index" "$index.lock"' 0
-    (unset GIT_DIR; git ls-files -s -z 2>/dev/null || :) >"$index.names"
-    for tree; do git ls-tree -r -z --full-tree "$tree" >>"$index.names"; done
+    (unset GIT_DIR; git ls-files -s -z 2>/dev/null || :) | files >"$index.names"
+    for tree; do git ls-tree -r -z --full-tree "$tree" | files >>"$index.names"; done
     export GIT_INDEX_FILE="$index" GIT_WORK_TREE="$PWD"
     git update-index -z --index-info <"$index.names" || :
     rm -f "$index.names"
-    git add -A --sparse --ignore-errors . || :
+    add
+    repositories | git update-index -z --force-remove --stdin
 }
 """
 # Only what goes wrong is told of what is written to stderr; the answer must not mix with it.
@@ -68,6 +86,15 @@ _IDENTITY = {
 _UNSET = dict.fromkeys(("GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE", "GIT_PREFIX"))
 
 _SNAPSHOT = 'cd "$1"; shift; look "$@"; git write-tree'
+# Behind the tree what is not in it, then what git ignores; an empty name ends both.
+_LOOK_CLOSELY = """\
+cd "$1"; shift; look "$@"; git write-tree | tr '\\n' '\\0'
+errors=$(mktemp)
+git ls-files -z --others --modified --exclude-standard 2>"$errors"
+sed -n "s/^warning: could not open directory '\\(.*\\)': .*/\\1/p" "$errors" | tr '\\n' '\\0'; rm "$errors"
+printf '\\0'
+git ls-files -z --others --ignored --exclude-standard --directory --no-empty-directory; printf '\\0'
+"""
 _COMMIT = 'git commit-tree "$1" ${2:+-p "$2"} -m "$3"'
 _HEAD = 'env -u GIT_DIR git -C "$1" rev-parse --verify --quiet "HEAD^{commit}" || :'
 _KEEP = 'git update-ref "refs/kaa/worktrees/$1" "$2"'
@@ -81,6 +108,7 @@ _ADD = """\
 git worktree add -q --no-checkout -b "$2" "$1" "$3"
 cd "$1"; unset GIT_DIR
 git read-tree --reset "$4"; check_out; git reset -q "$3"
+repositories | git checkout-index -q -f -z --stdin
 """
 _INCLUDE = """\
 cd "$1"; export GIT_WORK_TREE="$1"
@@ -128,6 +156,20 @@ git read-tree "$2"; git ls-files -z -d --format='%(objectmode) %(path)'
 """
 
 
+class Found(NamedTuple):
+    """What is in a directory.
+
+    Attributes:
+        tree: the files that git adds.
+        left_out: what git does not add, such as repositories; a path that ends with a slash is a directory.
+        ignored: what git ignores, likewise.
+    """
+
+    tree: str
+    left_out: tuple[str, ...]
+    ignored: tuple[str, ...]
+
+
 class States:
     """Trees and commits of a repository.
 
@@ -156,6 +198,13 @@ class States:
             known: commits or trees whose files are not left out, although git may ignore them.
         """
         return await self._run(_SNAPSHOT, directory, *known)
+
+    async def look_closely(self, directory: str, *known: str) -> Found:
+        """Return the tree of a directory, as `snapshot`, and what there is besides."""
+        tree, *names = (await self._run(_LOOK_CLOSELY, directory, *known)).split("\0")
+        end = names.index("")
+        left_out = (path for path in names[:end] if not self.hides(os.path.join(directory, path)))
+        return Found(tree, tuple(dict.fromkeys(left_out)), tuple(filter(None, names[end:])))
 
     async def head(self, directory: str) -> str:
         """The commit that is checked out in a directory; empty for none."""

@@ -25,12 +25,14 @@ from kaa.shell.worktrees.registry import (
     copied_to,
     project_of,
 )
+from kaa.shell.worktrees.results import results
 from kaa.shell.worktrees.states import States
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.removal import remove_tree
 from kaa.workspace.sandbox.relocation import hidden_by_all, relocated_hidden
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_MOST_PATHS = 20
 
 
 class Merge(NamedTuple):
@@ -44,6 +46,7 @@ class Merge(NamedTuple):
         theirs: the tree of the worktree.
         obstacles: files of the project that git ignores or cannot read, where the merge adds some; if there are any,
             nothing is merged.
+        left_out: what a merge does not take over from the worktree, because git ignores or cannot add it.
     """
 
     summary: str
@@ -52,6 +55,7 @@ class Merge(NamedTuple):
     after: str
     theirs: str
     obstacles: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 class Standing(NamedTuple):
@@ -60,15 +64,27 @@ class Standing(NamedTuple):
     Attributes:
         summary: a line with the number of files and lines; empty if nothing changed.
         is_merged: whether all of it was merged.
+        left_out: what no merge takes over, because git ignores or cannot add it; a path that ends with a slash is a
+            directory.
     """
 
     summary: str
     is_merged: bool
+    left_out: tuple[str, ...]
 
     @property
     def is_clean(self) -> bool:
         """Whether nothing is lost with the worktree."""
-        return self.is_merged or not self.summary
+        return not self.is_changed and not self.left_out
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether there is something to merge."""
+        return bool(self.summary) and not self.is_merged
+
+
+class LeftOutError(WorktreeError):
+    """A worktree has no changes to merge, but files that no merge takes over."""
 
 
 class Entered(NamedTuple):
@@ -170,9 +186,9 @@ class Worktrees:
             WorktreeError: it cannot be compared.
         """
         async with self._states(worktree) as states:
-            tree = await states.snapshot(worktree.directory, worktree.base)
+            tree, left_out = await _work_in(worktree, states)
             summary = await states.diff(worktree.base, tree, "--shortstat")
-        return Standing(summary.strip(), worktree.merged is not None and worktree.merged.theirs == tree)
+        return Standing(summary.strip(), worktree.merged is not None and worktree.merged.theirs == tree, left_out)
 
     async def foresee(self, worktree: Worktree, *, undo: bool = False) -> Merge:
         """What merging a worktree into the place would do. Nothing is changed.
@@ -224,7 +240,7 @@ class Worktrees:
                 return merge
             if in_the_way := await _obstacles(states, self.place, merge.before, merge.after):
                 raise WorktreeError(
-                    f"{', '.join(in_the_way)} would be replaced, and git ignores or cannot read what is there. Nothing"
+                    f"{shortened(in_the_way)} would be replaced, and git ignores or cannot read what is there. Nothing"
                     " was merged: rename it here or in the worktree, and repeat it"
                 )
             await states.apply(self.place, merge.before, merge.after, _known(worktree, self.place))
@@ -243,16 +259,14 @@ class Worktrees:
             force: also if it has changes that were not merged.
 
         Raises:
+            LeftOutError: it has no such changes, but files that no merge takes over, and is not forced.
             WorktreeError: somebody works in it, or it has such changes.
         """
         if worktree.exists:
             if users := users_of(worktree.directory):
                 raise WorktreeError(f"the worktree {worktree.name} is in use by process {', '.join(map(str, users))}")
-            if not force and not (await self.standing(worktree)).is_clean:
-                raise WorktreeError(
-                    f"the worktree {worktree.name} has changes that are not merged: `kaa worktrees diff"
-                    f" {worktree.name}` shows them, --force drops them"
-                )
+            if not force:
+                _check_clean(worktree, await self.standing(worktree))
             _remove(worktree.directory)
             if worktree.exists:
                 raise WorktreeError(f"{worktree.directory} cannot be removed completely: check its permissions")
@@ -321,6 +335,12 @@ class Worktrees:
             await workspace.close()
 
 
+def shortened(paths: Sequence[str]) -> str:
+    """Return paths as a list for people, not longer than a screen."""
+    more = len(paths) - _MOST_PATHS
+    return ", ".join(paths[:_MOST_PATHS]) + (f" and {more} more" if more > 0 else "")
+
+
 def users_of(directory: str) -> list[int]:
     """The processes whose current directory is in a directory, as far as the user may know."""
     below = os.path.realpath(directory)
@@ -356,17 +376,41 @@ async def _foreseen(states: States, worktree: Worktree, place: str, *, undo: boo
         raise WorktreeError(f"the worktree {worktree.name} cannot be merged into itself: do that in {worktree.project}")
     mine = await states.snapshot(place, *_known(worktree, place))
     merged = worktree.merged if worktree.merged is not None and worktree.merged.into == place else None
+    left_out: tuple[str, ...] = ()
     if undo:
         if merged is None:
             raise WorktreeError(f"the worktree {worktree.name} was not merged here last")
         base, theirs = await states.commit(merged.after, "", "after"), merged.before
     else:
-        base, theirs = worktree.base, await states.snapshot(worktree.directory, worktree.base)
+        base = worktree.base
+        theirs, left_out = await _work_in(worktree, states)
         if merged is not None:  # what was merged already is in both
             base = await states.commit(merged.theirs, "", "merged")
     tree, conflicts = await states.merge(base, mine, theirs)
     summary = await states.diff(mine, tree, "--stat=100")
-    return Merge(summary, conflicts, mine, tree, theirs, await _obstacles(states, place, mine, tree))
+    return Merge(summary, conflicts, mine, tree, theirs, await _obstacles(states, place, mine, tree), left_out)
+
+
+async def _work_in(worktree: Worktree, states: States) -> tuple[str, tuple[str, ...]]:
+    """Return the tree of a worktree, and what of the work there is not in it."""
+    found = await states.look_closely(worktree.directory, worktree.base)
+    ignored = await asyncio.to_thread(results, found.ignored, worktree.directory, worktree.project)
+    return found.tree, (*found.left_out, *ignored)
+
+
+def _check_clean(worktree: Worktree, standing: Standing) -> None:
+    besides = f"files that git ignores or cannot add: {shortened(standing.left_out)}"
+    if standing.is_changed:
+        more = f", and {besides}" if standing.left_out else ""
+        raise WorktreeError(
+            f"the worktree {worktree.name} has changes that are not merged{more}: `kaa worktrees diff {worktree.name}`"
+            " shows changes, --force drops all"
+        )
+    if standing.left_out:
+        raise LeftOutError(
+            f"the worktree {worktree.name} has {besides}. No merge takes them over: copy what you need from"
+            f" {worktree.directory}; `kaa worktrees drop --force {worktree.name}` removes it"
+        )
 
 
 def _known(worktree: Worktree, place: str) -> list[str]:
