@@ -94,18 +94,19 @@ def compared(kaa: Kaa) -> list[dict[str, Any]]:
 
 def test_without_a_user_attempts_are_compared_and_nothing_is_merged(kaa: Kaa, server: ModelServer) -> None:
     subprocess.run(["git", "init", "-q"], cwd=kaa.project, env=kaa.environ, check=True)
-    server.begin(two("echo x > good", "echo y >> file; seq 3 > more"))
+    server.begin(two("echo x > good; git init -q own; echo x > own/x", "echo y >> file; seq 3 > more"))
 
     done = kaa.run("-p", f"{_TASK} --check true")
 
     assert done.code == 0, done.err
     assert {path.name for path in kaa.project.iterdir()} - {".git"} == {"file"}
     few, many = compared(kaa)
-    assert (few["passed"], few["changes"]) == (2, {"files": 1, "added": 1, "removed": 0})
-    assert (many["passed"], many["changes"]) == (1, {"files": 2, "added": 4, "removed": 0})
+    assert (few["passed"], few["changes"]) == (2, {"files": 1, "added": 1, "removed": 0, "left_out": ["own/"]})
+    assert (many["passed"], many["changes"]) == (1, {"files": 2, "added": 4, "removed": 0, "left_out": []})
     assert "`test -f good` fails" in many["missing"]
     assert re.search(rf"{few['number']} +done +2/2 +1 +\+1 -0 +220 +\? +\d+ s", done.out)
     assert "I did it." in done.out
+    assert "git ignores or cannot add it: own/\n" in done.out
     assert "Nothing was merged." in done.out
     assert sorted(names(kaa)) == sorted([few["worktree"], many["worktree"]])
     assert few["worktree"] in done.out

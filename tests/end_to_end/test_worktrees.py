@@ -113,11 +113,12 @@ def test_its_commands_start_in_the_same_folder_and_cannot_write_the_project(
 
 
 def test_changes_are_listed_merged_and_taken_back(repository: Kaa, server: ModelServer) -> None:
-    worked(repository, server, "echo more >> same; echo new > new; rm untracked")
+    worked(repository, server, "echo more >> same; echo new > new; rm untracked; echo x > ignored.log")
     before = contents(repository.project)
 
     dry = repository.run("worktrees", "merge", "--dry-run", "try")
     assert "same" in dry.out
+    assert "not merged, git ignores or cannot add it: ignored.log\n" in dry.out
     assert contents(repository.project) == before
     assert "add --yes" in repository.run("worktrees", "merge", "try").err
     merged = repository.run("worktrees", "merge", "--yes", "try")
@@ -127,7 +128,9 @@ def test_changes_are_listed_merged_and_taken_back(repository: Kaa, server: Model
     assert (after["same"], after["new"], "untracked" in after) == ("same\nmore\n", "new\n", False)
     assert after["changed"] == "changed\nin the project\n"
     assert git(repository, "diff", "--cached", "--name-only") == ""
-    assert re.search("3 files changed.*, merged", repository.run("worktrees", "list").out)
+    assert re.search(
+        "3 files changed.*, merged, git ignores or cannot add ignored.log", repository.run("worktrees", "list").out
+    )
     assert "nothing to merge" in repository.run("worktrees", "merge", "--yes", "try").out
     (repository.project / "later").write_text("later\n")
     undone = repository.run("worktrees", "merge", "--undo", "--yes", "try")
@@ -136,8 +139,10 @@ def test_changes_are_listed_merged_and_taken_back(repository: Kaa, server: Model
 
 
 def test_what_is_refused_is_an_error_of_the_command(repository: Kaa, server: ModelServer) -> None:
-    directory = worked(repository, server, "echo more >> same")
+    directory = worked(repository, server, "echo more >> same; echo x > ignored; git add -f ignored")
 
+    dry = repository.run("worktrees", "merge", "--dry-run", "try")
+    assert (dry.code, "what this would replace: ignored\n" in dry.out) == (1, True)
     assert "+more" in repository.run("worktrees", "diff", "try").out
     refused = repository.run("worktrees", "drop", "try")
     assert (refused.code, "changes that are not merged" in refused.err) == (1, True)

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import subprocess
+import zlib
 from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
@@ -547,3 +548,25 @@ def test_line_endings_stay_as_they_are(repository: World) -> None:
 
     assert (repository.project / "new").read_bytes() == mixed
     assert repository.drop() == ""
+
+
+def test_objects_that_a_command_replaced_are_neither_shown_nor_merged(repository: World) -> None:
+    directory = repository.enter()
+    (directory / "new").write_text("shown\n")
+    worktrees, worktree = repository.worktrees(), repository.find()
+    shown = asyncio.run(worktrees.foresee(worktree))
+    digest = hashlib.sha1(b"blob 6\0shown\n").hexdigest()
+    stored = repository.project / ".git" / "objects" / digest[:2] / digest[2:]
+    stored.unlink()
+    stored.write_bytes(zlib.compress(b"blob 8\0planted\n"))
+    assert repository.git("cat-file", "-p", digest) == "planted\n"
+
+    for attempt in (
+        worktrees.merge(worktree, shown),
+        worktrees.merge_diff(worktree, shown),
+        worktrees.foresee(worktree),
+    ):
+        with pytest.raises(WorktreeError, match="objects of the repository are not what their names say"):
+            asyncio.run(attempt)
+
+    assert contents(repository.project) == {"same": "same\n"}

@@ -14,7 +14,7 @@ _MOST_MISSING_CHARACTERS = 800
 
 def best(attempts: Sequence[Attempt], wanted: Wanted) -> Attempt | None:
     """The attempt with the smallest changes among those that ended well and pass all checks; None if there is none."""
-    good = [one for one in attempts if one.worktree and one.state == "done" and one.passed == len(wanted.checks)]
+    good = [one for one in attempts if one.changes.files and one.state == "done" and one.passed == len(wanted.checks)]
     return min(
         good, key=lambda one: (one.changes.added + one.changes.removed, one.changes.files, one.number), default=None
     )
@@ -50,7 +50,7 @@ def _rows(attempts: Sequence[Attempt], wanted: Wanted) -> list[list[str]]:
 
 
 def _messages(attempts: Sequence[Attempt]) -> list[str]:
-    """What the attempts say, and the checks that do not succeed."""
+    """What the attempts say, the checks that do not succeed, and files that no merge takes over."""
     lines = []
     for one in attempts:
         named = one.worktree or one.agent
@@ -58,6 +58,9 @@ def _messages(attempts: Sequence[Attempt]) -> list[str]:
         lines.append(f"{one.number}{f' ({named})' if named else ''}: {said}")
         if one.missing:
             lines.append(_cut(one.missing, _MOST_MISSING_CHARACTERS))
+        if one.changes.left_out:
+            left_out = f"No merge takes over, as git ignores or cannot add it: {', '.join(one.changes.left_out)}"
+            lines.append(_cut(left_out, _MOST_MESSAGE_CHARACTERS))
     return lines
 
 

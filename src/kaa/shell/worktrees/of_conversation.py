@@ -51,11 +51,11 @@ class ConversationWorktrees:
     async def changes(self, name: str) -> WorktreeChanges:
         """See `SessionWorktrees`."""
         async with self._named(name) as (worktrees, worktree):
-            rows = [line.split("\t", 2) for line in (await worktrees.difference(worktree, "--numstat")).splitlines()]
-            left_out = (await worktrees.standing(worktree)).left_out
+            standing = await worktrees.standing(worktree)
+        rows = [line.split("\t", 2) for line in standing.files]
         # Of files that are no text, git shows `-`.
         added, removed = (sum(int(row[place]) for row in rows if row[place].isdecimal()) for place in (0, 1))
-        return WorktreeChanges(len(rows), added, removed, left_out)
+        return WorktreeChanges(len(rows), added, removed, standing.left_out)
 
     async def diff(self, name: str, shown: WorktreeMerge | None = None) -> str:
         """See `SessionWorktrees`."""

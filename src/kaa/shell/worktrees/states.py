@@ -69,6 +69,24 @@ look() {
     repositories | git update-index -z --force-remove --stdin
 }
 """
+# Commands can replace the repository's objects, and git does not compare an object that it reads with its name. So what
+# a merge shows and writes comes from a store of its own, in which git itself named the objects: all folders of two
+# trees, and the files that differ.
+_GIT += """\
+hold() {
+    held=$(mktemp -d); trap 'rm -rf "$held" ${index:+"$index" "$index.lock"}' 0
+    { git rev-list --objects --no-object-names --filter=blob:none "$1" "$2"
+    git diff-tree -r --no-renames --no-abbrev "$1" "$2" | cut -d' ' -f3,4 | tr ' ' '\\n' | sed '/^0*$/d'
+    } >"$held/names"
+    git pack-objects -q --stdout --window=0 <"$held/names" | GIT_OBJECT_DIRECTORY="$held" git index-pack --stdin >&2
+    stored=$GIT_DIR/objects
+    export GIT_OBJECT_DIRECTORY="$held"
+    if git cat-file --batch-check <"$held/names" | grep -q ' missing$'; then
+        echo "objects of the repository are not what their names say: run git fsck" >&2
+        return 1
+    fi
+}
+"""
 # Only what goes wrong is told of what is written to stderr; the answer must not mix with it.
 _RUN = (
     'errors=$(mktemp) && trap \'rm -f "$errors"\' 0 && sh -euc "$0" sh "$@" 2>"$errors" || { cat "$errors"; exit 1; }'
@@ -83,7 +101,16 @@ _IDENTITY = {
     "LC_ALL": "C",
 }
 # What a hook of git that started kaa has set would lead elsewhere.
-_UNSET = dict.fromkeys(("GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE", "GIT_PREFIX"))
+_UNSET = dict.fromkeys(
+    (
+        "GIT_INDEX_FILE",
+        "GIT_COMMON_DIR",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_NAMESPACE",
+        "GIT_PREFIX",
+    )
+)
 
 _SNAPSHOT = 'cd "$1"; shift; look "$@"; git write-tree'
 # Behind the tree what is not in it, then what git ignores; an empty name ends both.
@@ -122,23 +149,26 @@ cat "$names"
 _MERGE = """\
 if git merge-tree --write-tree --name-only --no-messages "$1" "$2"; then :; else test $? = 1; fi
 """
-_CHANGES = 'git diff-tree -r -z --no-renames --name-status "$1" "$2"'
+_DIFF = 'git --no-pager diff --no-ext-diff --no-textconv --no-renames "$@"'
+_CHANGES = 'hold "$1" "$2"; git diff-tree -r -z --no-renames --name-status "$1" "$2"'
 # Unlike `git read-tree -u`, `git checkout` leaves files alone that git ignores. It gets a HEAD of its own, as in a
 # worktree of git's. It does not fail if it cannot write a file, so the answer is what is not as in its index.
 _APPLY = """\
 cd "$1"; before=$2; after=$3; shift 3; look "$@"
 test "$(git write-tree)" = "$before" || { echo "files of the project changed meanwhile: try again" >&2; exit 1; }
-own=$(mktemp -d); trap 'rm -rf "$own" "$index" "$index.lock"' 0
-echo "$GIT_DIR" >"$own/commondir"
-git commit-tree "$before" -m before >"$own/HEAD"
+hold "$before" "$after"
+echo "$GIT_DIR" >"$held/commondir"
+git commit-tree "$before" -m before >"$held/HEAD"
 commit=$(git commit-tree "$after" -m after)
-GIT_DIR="$own" git -c core.sparseCheckout=false checkout -q --no-overwrite-ignore --no-recurse-submodules \
+GIT_DIR="$held" git -c core.sparseCheckout=false checkout -q --no-overwrite-ignore --no-recurse-submodules \
     --detach "$commit"
 git diff-files -z --name-only
 """
 # What was written becomes as it was; what somebody else changed meanwhile stays.
 _PUT_BACK = """\
-cd "$1"; before=$2; after=$3; shift 3; look "$@" "$after" "$before"
+cd "$1"; before=$2; after=$3; shift 3; hold "$before" "$after"
+export GIT_ALTERNATE_OBJECT_DIRECTORIES="$stored"
+look "$@" "$after" "$before"; trap 'rm -rf "$held" "$index" "$index.lock"' 0
 git read-tree -m --aggressive -u "$after" "$(git write-tree)" "$before"
 """
 _DROP = """\
@@ -257,8 +287,15 @@ class States:
 
     async def diff(self, one: str, other: str, *options: str) -> str:
         """The difference between two trees or commits."""
-        script = 'git --no-pager diff --no-ext-diff --no-textconv --no-renames "$@"'
-        return await self._run(script, *options, one, other, "--")
+        return await self._run(_DIFF, *options, one, other, "--")
+
+    async def merge_diff(self, before: str, after: str, *options: str) -> str:
+        """The difference that `apply` makes.
+
+        Raises:
+            WorktreeError: besides other reasons, somebody replaced objects of the repository.
+        """
+        return await self._run(f'hold "$1" "$2"; shift 2; {_DIFF}', before, after, *options, before, after, "--")
 
     async def changes(self, before: str, after: str) -> list[tuple[str, str]]:
         """Return the files that differ between two trees, each with git's letter for what happens to it (`A`, `D`)."""
@@ -275,7 +312,7 @@ class States:
             known: as for `snapshot`.
 
         Raises:
-            WorktreeError: the directory has changed, or a file cannot be written.
+            WorktreeError: the directory has changed, a file cannot be written, or somebody replaced objects.
         """
         answer = await self._run(_APPLY, directory, before, after, *known)
         different = set(answer.split("\0"))

@@ -63,12 +63,14 @@ class Standing(NamedTuple):
 
     Attributes:
         summary: a line with the number of files and lines; empty if nothing changed.
+        files: a line for each file that changed, as `git diff --numstat` has it.
         is_merged: whether all of it was merged.
         left_out: what no merge takes over, because git ignores or cannot add it; a path that ends with a slash is a
             directory.
     """
 
     summary: str
+    files: tuple[str, ...]
     is_merged: bool
     left_out: tuple[str, ...]
 
@@ -187,8 +189,10 @@ class Worktrees:
         """
         async with self._states(worktree) as states:
             tree, left_out = await _work_in(worktree, states)
-            summary = await states.diff(worktree.base, tree, "--shortstat")
-        return Standing(summary.strip(), worktree.merged is not None and worktree.merged.theirs == tree, left_out)
+            found = await states.diff(worktree.base, tree, "--numstat", "--shortstat")
+        *files, summary = found.splitlines() or [""]
+        is_merged = worktree.merged is not None and worktree.merged.theirs == tree
+        return Standing(summary.strip(), tuple(files), is_merged, left_out)
 
     async def foresee(self, worktree: Worktree, *, undo: bool = False) -> Merge:
         """What merging a worktree into the place would do. Nothing is changed.
@@ -214,7 +218,7 @@ class Worktrees:
             WorktreeError: it cannot be compared.
         """
         async with self._states(worktree) as states:
-            return await states.diff(shown.before, shown.after)
+            return await states.merge_diff(shown.before, shown.after)
 
     async def merge(self, worktree: Worktree, shown: Merge | None = None, *, undo: bool = False) -> Merge:
         """Merge a worktree into the files of the place; nothing is committed or staged.
@@ -387,7 +391,7 @@ async def _foreseen(states: States, worktree: Worktree, place: str, *, undo: boo
         if merged is not None:  # what was merged already is in both
             base = await states.commit(merged.theirs, "", "merged")
     tree, conflicts = await states.merge(base, mine, theirs)
-    summary = await states.diff(mine, tree, "--stat=100")
+    summary = await states.merge_diff(mine, tree, "--stat=100")
     return Merge(summary, conflicts, mine, tree, theirs, await _obstacles(states, place, mine, tree), left_out)
 
 
