@@ -332,6 +332,8 @@ def test_a_yes_before_all_was_read_says_what_to_do() -> None:
     assert asked.answers == []
     assert "No answer yet, read to the end: 0 lines above" in asked.text
     assert "(PageUp / PageDown)" in asked.text
+    press(asked.dialog, "pagedown")
+    assert "Scroll to the end to allow" in asked.text
 
 
 def test_enter_alone_is_no_yes_where_something_would_be_lost() -> None:

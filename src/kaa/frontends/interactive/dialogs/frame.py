@@ -52,7 +52,7 @@ class DialogFrame:
     ) -> None:
         self.takes_keys = True
         self.urge = ""
-        self._insists = False
+        self._insistence = ""
         self._context = context
         self._title = one_line(title)
         self._body = body
@@ -83,8 +83,8 @@ class DialogFrame:
         return self._body is None or (self._body_for is not None and self._seen >= len(self._body_lines))
 
     def insist(self, urge: str) -> None:
-        """Say anew why the body should be read, as an error: somebody wants to answer before."""
-        self.urge, self._insists, self._painted_for = urge, True, ()
+        """Say this instead of `urge` until the body is scrolled: somebody wanted to answer before it was read."""
+        self._insistence, self._painted_for = urge, ()
 
     def exchange(self, control: Component, hint: str = "") -> None:
         """Let something else take the keys from now on."""
@@ -136,7 +136,7 @@ class DialogFrame:
     def key(self, key: Input) -> bool:
         """The control takes it first; what it leaves scrolls the body."""
         if self._hidden and (step := self._step(key)):
-            self._scroll = max(0, self._scroll + step)
+            self._scroll, self._insistence = max(0, self._scroll + step), ""
             return True
         return self._control.key(key)
 
@@ -182,8 +182,8 @@ class DialogFrame:
             more = (
                 f"{self._scroll} lines above, {self._hidden - self._scroll} below ({' / '.join(map(show_key, keys))})"
             )
-            urge, token = ("", "dim") if self.is_read else (self.urge, "error" if self._insists else "warning")
-            token = token if urge else "dim"
+            urge = "" if self.is_read else self._insistence or self.urge
+            token = "dim" if not urge else "error" if self._insistence else "warning"
             rows.append(paint(clip(f"{urge}{': ' if urge else ''}{more}", width), self._context.palette[token]))
         if rows and not self._is_tight:
             rows.append("")
