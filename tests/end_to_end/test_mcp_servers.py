@@ -359,12 +359,11 @@ def test_hosts_that_a_server_may_not_reach_are_named_with_the_setting(kaa: Kaa, 
     kaa.run("-p", "hi")
 
     setting = '"permissions": {"project": "read", "hosts": ["api.example"]}'
-    assert (
-        f"Its sandbox kept it from api.example. To permit that, set {setting} for scripted in {file}" in while_used[0]
-    )
+    kept = "The sandbox of MCP server scripted kept it from api.example."
+    assert f"{kept} To permit that, set {setting} for scripted in {file}" in while_used[0]
     assert "api.example" not in while_used[1]
     [at_start] = results(server)
-    assert "scripted did not start: it exited with code 4. Its sandbox kept it from api.example" in at_start
+    assert f"scripted did not start: it exited with code 4. {kept}" in at_start
     assert 'set "permissions": {"project": "write", "hosts": ["pypi.org", "api.example"]}' in at_start
 
 

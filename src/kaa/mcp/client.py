@@ -12,7 +12,7 @@ from kaa.host.log import LOG
 from kaa.host.tasks import Tasks
 from kaa.mcp import codes, parsing
 from kaa.mcp.connection import Connection
-from kaa.mcp.contents import CallResult, LogLine, Progress, PromptResult, ResourcePart
+from kaa.mcp.contents import CallResult, LogLine, Progress, PromptResult, ResourcePart, TextPart
 from kaa.mcp.errors import (
     LegacyNeededError,
     LoginNeededError,
@@ -156,7 +156,10 @@ class McpClient:
             await self._list_now()
             answer = await self._call(tool, arguments, questions, progress, patience)
         result = parsing.call_result(answer)
-        return msgspec.structs.replace(result, hindrance=self._connection.take_hindrance()) if result.failed else result
+        if not result.failed:
+            return result
+        said = "\n".join(part.text for part in result.parts if isinstance(part, TextPart))
+        return msgspec.structs.replace(result, hindrance=self._connection.take_hindrance(said))
 
     async def prompt(
         self, name: str, arguments: dict[str, str], *, questions: ServerQuestions | None = None
@@ -276,7 +279,7 @@ class McpClient:
         except (ServerGoneError, LoginNeededError, UnsupportedServerError):
             raise
         except McpError as error:
-            if not (hindrance := self._connection.take_hindrance()):
+            if not (hindrance := self._connection.take_hindrance(str(error))):
                 raise
             text = f"{str(error).removesuffix('.')}. {hindrance}"
             raise McpError(text, code=error.code, data=error.data, status=error.status) from error

@@ -95,8 +95,12 @@ class Connection(ABC):
         """Nobody waits for the answer any more: close its stream, if it has one. Whether the server learns that so."""
         return False
 
-    def take_hindrance(self) -> str:
-        """What kept the server from its work, in a sentence with the remedy; empty if nothing new is known to have."""
+    def take_hindrance(self, said: str = "") -> str:
+        """What kept the server from its work, in a sentence with the remedy; empty if nothing new is known to have.
+
+        Args:
+            said: how the server described its failure.
+        """
         return ""
 
     @abstractmethod

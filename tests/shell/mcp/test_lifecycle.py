@@ -59,6 +59,36 @@ class TestStarting:
         await servers.close()
 
     @in_loop
+    async def test_the_first_start_by_a_package_runner_tells_of_the_download_and_its_limit(
+        self, tmp_path: Path
+    ) -> None:
+        life = Life(tmp_path)
+        servers = life.servers(command="npx")
+
+        for _ in range(2):
+            await servers.session("one", NOBODY)
+
+        assert life.reports == [
+            "MCP server one starts for the first time: npx may download packages, for at most 30 seconds"
+            " (startupTimeoutSeconds)"
+        ]
+        await servers.close()
+
+    @pytest.mark.parametrize(("command", "how"), [("npx", "npx keeps what it has downloaded"), ("x", "If it needs")])
+    @in_loop
+    async def test_a_start_that_takes_too_long_names_its_limit(self, tmp_path: Path, command: str, how: str) -> None:
+        life = Life(tmp_path)
+        life.prepared = lambda connection: setattr(connection, "is_silent", True)
+        servers = life.servers(command=command, startup_timeout_seconds=0.01)
+
+        with pytest.raises(ServerUnavailableError, match="MCP server one did not start: no answer to") as failed:
+            await servers.session("one", NOBODY)
+
+        assert how in str(failed.value)
+        assert f"raise startupTimeoutSeconds for one in {tmp_path}/mcp.json" in str(failed.value)
+        await servers.close()
+
+    @in_loop
     async def test_a_known_server_is_not_started_by_a_conversation(self, tmp_path: Path) -> None:
         before = Life(tmp_path)
         first = before.servers()

@@ -149,7 +149,7 @@ def view_of(host: McpHost, server: str) -> ServerView:
 def failure(server: str, error: McpError) -> str:
     """Why a server did not do what was asked, for the model."""
     text = str(error)
-    named = text if server in text else f"MCP server {server}: {text}"
+    named = text if f"MCP server {server}" in text else f"MCP server {server}: {text}"
     hint = f' Call mcp with action "auth" and server "{server}".' if isinstance(error, LoginNeededError) else ""
     return f"{named}{hint}"
 

@@ -99,6 +99,8 @@ class ProjectServers:
         """See `McpHost`."""
         server = self.server(name)
         await server.offer.approve(asker)
+        if expected := server.first_start:
+            self._report(expected)
         _ = await server.started(asker)
         return ServerSession(server.used, server.view)
 

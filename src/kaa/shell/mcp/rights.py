@@ -1,6 +1,7 @@
 """What a server may do in its sandbox: what its entry says, or what its command line shows that it needs."""
 
 import os
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -24,6 +25,8 @@ _RUNNERS = {
     "uv": "python",
     "pipx": "python",
 }
+# What Node, Python and the C library say of a write that the sandbox refused.
+_WRITE_REFUSED = re.compile(r"\bEROFS\b|read-only file ?system", re.IGNORECASE)
 _PROJECT_WORDS = (".", "./", "${workspaceFolder}")
 
 
@@ -40,8 +43,8 @@ def permissions_of(entry: ServerEntry, project: str) -> Permissions:
     if entry.permissions is not None:
         return entry.permissions
     named = any(word in _PROJECT_WORDS or _is_path_of(word, project) for word in entry.args)
-    group = _RUNNERS.get(os.path.basename(entry.command))
-    return Permissions(project="write" if named else "read", hosts=GROUPS[group] if group else ())
+    runner = runner_of(entry)
+    return Permissions(project="write" if named else "read", hosts=GROUPS[_RUNNERS[runner]] if runner else ())
 
 
 def _is_path_of(word: str, project: str) -> bool:
@@ -49,25 +52,37 @@ def _is_path_of(word: str, project: str) -> bool:
     return word.startswith("/") and not word.startswith("/proc/") and os.path.realpath(word) == project
 
 
-def hindrance_by_hosts(server: ConfiguredServer, project: str, blocked: Sequence[Blocked]) -> str:
-    """From which hosts the sandbox kept a server, and what permits those that can be; empty if there are none.
+def hindrance_of(server: ConfiguredServer, project: str, blocked: Sequence[Blocked], said: str) -> str:
+    """From what the sandbox kept a server, and the setting that permits it; empty if nothing is known.
 
     Args:
         server: the server.
         project: the directory of the project.
         blocked: connections that the sandbox prevented.
+        said: how the server described its failure, from which writes that were refused are known.
     """
-    hosts = tuple(dict.fromkeys(one.host_rule or one.what for one in blocked if one.what))
-    if not hosts:
+    if not server.entry.sandbox:
         return ""
-    kept = f"Its sandbox kept it from {', '.join(hosts)}."
-    rules = [one.host_rule for one in blocked if one.host_rule]
-    if not rules:
-        return kept
-    now = permissions_of(server.entry, project)  # an entry that says only the hosts would take the rest away
-    wanted = msgspec.structs.replace(now, hosts=tuple(dict.fromkeys((*now.hosts, *rules))))
+    now = wanted = permissions_of(server.entry, project)  # an entry that says one of them would take the rest away
+    kept: list[str] = []
+    if hosts := tuple(dict.fromkeys(one.host_rule or one.what for one in blocked if one.what)):
+        kept.append(f"The sandbox of MCP server {server.name} kept it from {', '.join(hosts)}.")
+        rules = [one.host_rule for one in blocked if one.host_rule]
+        wanted = msgspec.structs.replace(wanted, hosts=tuple(dict.fromkeys((*now.hosts, *rules))))
+    if now.project != "write" and _WRITE_REFUSED.search(said):
+        kept.append(f"The sandbox of MCP server {server.name} does not let it write the project.")
+        wanted = msgspec.structs.replace(wanted, project="write")
+    if wanted == now:
+        return " ".join(kept)
     setting = msgspec.json.format(msgspec.json.encode(wanted), indent=0).decode()
-    return f'{kept} To permit that, set "permissions": {setting} for {server.name} in {server.source.file}'
+    remedy = f'To permit that, set "permissions": {setting} for {server.name} in {server.source.file}'
+    return " ".join((*kept, remedy))
+
+
+def runner_of(entry: ServerEntry) -> str:
+    """Return the name of the program that downloads the server before it runs it; empty if none does."""
+    name = os.path.basename(entry.command)
+    return name if name in _RUNNERS else ""
 
 
 def fetched_unpinned(entry: ServerEntry) -> str:

@@ -16,7 +16,7 @@ from kaa.mcp.errors import LegacyNeededError, LoginNeededError, McpError, NoAnsw
 from kaa.mcp.manifest import Era, Manifest
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.offer import Offer
-from kaa.shell.mcp.rights import permissions_of
+from kaa.shell.mcp.rights import permissions_of, runner_of
 
 if TYPE_CHECKING:  # only where a server starts
     from kaa.mcp.client import McpClient
@@ -141,6 +141,18 @@ class Server:
             sees_project=self._sees_project(),
             samples=self._may_sample(),
             may_write=self._may_write,
+        )
+
+    @property
+    def first_start(self) -> str:
+        """What to expect of the next start, if a package runner may have to download the server; empty otherwise."""
+        runner = runner_of(self.configured.entry)
+        if not runner or self._client is not None or self.offer.manifest is not None:
+            return ""
+        seconds = self.configured.entry.startup_timeout_seconds
+        return (
+            f"MCP server {self.name} starts for the first time: {runner} may download packages, for at most {seconds:g}"
+            " seconds (startupTimeoutSeconds)"
         )
 
     async def started(self, asker: Asker = NOBODY) -> "McpClient":
@@ -276,7 +288,8 @@ class Server:
         except LoginNeededError as error:
             raise ServerUnavailableError(str(await self._locked_out(error))) from error
         except McpError as error:
-            self._reason = f"MCP server {self.name} did not start: {error}"
+            limit = f". {self._limit()}" if isinstance(error, NoAnswerError) else ""
+            self._reason = f"MCP server {self.name} did not start: {error}{limit}"
             raise ServerUnavailableError(self._reason) from error
         self._reason = ""
         return client
@@ -297,6 +310,12 @@ class Server:
             await self.end()
             self._tell()
         return McpError(reason)
+
+    def _limit(self) -> str:
+        """What to do about a start that took too long."""
+        runner = runner_of(self.configured.entry)
+        kept = f"{runner} keeps what it has downloaded: try again, or" if runner else "If it needs longer,"
+        return f"{kept} raise startupTimeoutSeconds for {self.name} in {self.configured.source.file}"
 
     def _eras(self) -> Sequence[Era]:
         entry = self.configured.entry

@@ -18,7 +18,7 @@ from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.readable import readable_places
-from kaa.shell.mcp.rights import hindrance_by_hosts, permissions_of
+from kaa.shell.mcp.rights import hindrance_of, permissions_of
 from kaa.shell.mcp.runners import imports_from_directory, outside, package_of_runner
 from kaa.shell.mcp.server_data import data_folder
 from kaa.shell.mcp.unconfined import HiddenWordError, writable_word
@@ -66,7 +66,7 @@ class ServerProcess:
         stdout: int,
         stderr: int,
         log: Callable[[str], None],
-        hindrance: Callable[[Sequence[Blocked]], str],
+        hindrance: Callable[[Sequence[Blocked], str], str],
     ) -> None:
         self._program = program
         self._log = log
@@ -87,16 +87,16 @@ class ServerProcess:
             return f"it could not be run: {error.strerror or error}"
         await asyncio.wait({self._logging}, timeout=1)
         said = f": {self._last}" if self._last else ""
-        hindrance = self._hindrance(self._program.blocked_hosts())
+        hindrance = self._hindrance(self._program.blocked_hosts(), self._last)
         kept = f". {hindrance}" if hindrance else ""
         if ending.exit_code is None:
             return f"it was ended by signal {ending.signal}{said}{kept}"
         return f"it exited with code {ending.exit_code}{said}{kept}"
 
-    def take_hindrance(self) -> str:
+    def take_hindrance(self, said: str = "") -> str:
         """See `ServerProgram`."""
         since, self._told = self._told, self._program.mark()
-        return self._hindrance(self._program.blocked_hosts(since))
+        return self._hindrance(self._program.blocked_hosts(since), said)
 
     async def _keep_log(self, descriptor: int) -> None:
         reader = asyncio.StreamReader(limit=64 * 1024)
@@ -175,7 +175,7 @@ async def start_program(
         )
         if await asyncio.to_thread(code_of, server, place) != admitted:
             raise CodeChangedError
-        hindrance = partial(hindrance_by_hosts, server, place.project)
+        hindrance = partial(hindrance_of, server, place.project)
         copies = ExitStack()
         try:
             shown = admitted if permissions.project != "none" else dict(admitted.items() - here.items())
@@ -226,7 +226,7 @@ async def _started(
     rights: ProgramRights,
     place: Place,
     log: Callable[[str], None],
-    hindrance: Callable[[Sequence[Blocked]], str],
+    hindrance: Callable[[Sequence[Blocked], str], str],
     *,
     unconfined: bool,
     ended: Callable[[], None],
