@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
+from kaa.host.client_settings import exposed_setting
 from kaa.host.programs import HostPrograms, host_programs
 
 
@@ -213,12 +214,12 @@ def test_ordinary_programs_of_the_machine_are_found() -> None:
 def test_a_variable_that_has_clients_obey_files_of_the_project_is_known(
     machine: Machine, name: str, value: str, is_exposed: bool
 ) -> None:
-    programs = machine.on("/usr/bin", **{name: value.format(project=machine.project)})
+    variables = {name: value.format(project=machine.project)}
 
-    assert programs.exposed_setting() == (name if is_exposed else None)
+    assert exposed_setting(variables, machine.on("/usr/bin")) == (name if is_exposed else None)
 
 
 def test_a_directory_that_git_may_work_in_is_no_setting_that_it_obeys(machine: Machine) -> None:
     variables = {"GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": str(machine.project)}
 
-    assert machine.on("/usr/bin", **variables).exposed_setting() is None
+    assert exposed_setting(variables, machine.on("/usr/bin")) is None

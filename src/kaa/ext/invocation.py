@@ -13,25 +13,6 @@ from kaa.core.messages import TextContent, UserMessage
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.-]*")
 _INVOCATION = re.compile(rf"/({_NAME.pattern})(?:\s+(.*))?\Z", re.DOTALL)
 
-TERMINAL_NAMES = frozenset(
-    [
-        "branch",
-        "changelog",
-        "clear",
-        "copy",
-        "detach",
-        "exit",
-        "fullscreen",
-        "hotkeys",
-        "login",
-        "logout",
-        "quit",
-        "redraw",
-        "theme",
-        "transcript",
-    ]
-)
-"""The names of commands that only the interactive terminal has; there they go before one of an extension."""
 
 # How many names a refusal suggests.
 _MOST_SUGGESTED = 3

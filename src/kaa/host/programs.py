@@ -5,7 +5,6 @@ in the sandbox can write a `gh` there; kaa, which holds keys and is not confined
 """
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from kaa.host.paths import is_below, trail
@@ -22,13 +21,6 @@ _PLACES = (
 _OPTIONS = ("NODE_OPTIONS", "PERL5OPT", "RUBYOPT")
 # kaa's own Python may need them to run; other programs of Python's do not.
 _OF_PYTHON = frozenset({"PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSERBASE", "PYTHONPLATLIBDIR"})
-# Variables with which clients of the network find their settings, and programs that they start: from the manuals of
-# git, ssh, gpg, gh, glab, kubectl, the clients of clouds and twine. Not those that name what is only worked on.
-_OF_CLIENTS = (
-    r"(?:AWS|AZURE|BOTO|CLOUDSDK|DIGITALOCEAN|DOCTL|GH|GIT|GLAB|GNUPG|GOOGLE|GPG|KUBE|SSH|SSL|TWINE)[A-Z0-9_]*"
-    r"|XDG_(?:CONFIG|DATA)_[A-Z]+|BROWSER|EDITOR|PAGER|VISUAL|[A-Z]+_CA_BUNDLE"
-)
-_ONLY_PLACES = frozenset({"GIT_CEILING_DIRECTORIES", "GIT_PREFIX"})
 _MAX_FIRST_LINE_BYTES = 256  # BINPRM_BUF_SIZE in linux/binfmts.h
 
 _written: dict[str, None] = {}  # a fact of the process: whichever sandbox lets commands write there
@@ -97,9 +89,9 @@ class HostPrograms:
         first = next(self._candidates(name), None)
         return None if first is None or self._is_safe_program(first) else os.path.abspath(first)
 
-    def exposed_setting(self) -> str | None:
-        """The variable that has a client of the network obey or run what commands can write, if there is one."""
-        return next((name for name, value in self._environ.items() if self._is_exposed_setting(name, value)), None)
+    def keeps(self, path: str) -> bool:
+        """Whether commands can write neither an absolute path nor what leads to it."""
+        return self._is_safe(path)
 
     def refusal(self, name: str) -> str:
         """Why no program of this name is used although there is one; empty if there is none or one is used."""
@@ -142,19 +134,6 @@ class HostPrograms:
         """Entries of PATH that `environment` leaves out."""
         entries = self._environ.get("PATH", "").split(os.pathsep)
         return tuple(dict.fromkeys(entry or "(empty)" for entry in entries if not self._is_safe_entry(entry)))
-
-    def _is_exposed_setting(self, name: str, value: str) -> bool:
-        if not re.fullmatch(_OF_CLIENTS, name) or name in _ONLY_PLACES:
-            return False
-        if name.startswith("GIT_CONFIG_VALUE_"):
-            key = self._environ.get(name.replace("_VALUE_", "_KEY_"), "")
-            if key.casefold() == "safe.directory":
-                return False
-        # A list of files, or a command: a relative path in it starts in the project.
-        return any(
-            "/" in word and not self._is_safe(os.path.abspath(os.path.expanduser(word)))
-            for word in re.split(r"[:=\s]+", value)
-        )
 
     def _candidates(self, name: str) -> Iterator[str]:
         if "/" in name:

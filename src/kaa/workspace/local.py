@@ -292,7 +292,9 @@ class LocalWorkspace:
 
     def exposed_setting(self) -> str | None:
         """The variable that has a client outside the sandbox obey or run what commands can write, if there is one."""
-        return host_programs(self._own_environment).exposed_setting()
+        from kaa.host.client_settings import exposed_setting  # lazy: few commands leave the sandbox
+
+        return exposed_setting(self._own_environment, host_programs(self._own_environment))
 
     async def read(self, path: str, offset: int = 0, length: int | None = None) -> FileContent:
         """See `Workspace.read`."""

@@ -12,7 +12,6 @@ from kaa.ext.context import ConversationContext
 from kaa.ext.errors import RegistrationError
 from kaa.ext.extension_api import ExtensionAPI
 from kaa.ext.hooks import CompactionRequest, CondensedText, SessionEnd, SessionStart
-from kaa.ext.invocation import TERMINAL_NAMES
 from kaa.ext.process import conversion, wire
 from kaa.ext.process.actions import Actions
 from kaa.ext.process.called import CommandCall, ProcessTool, ShortcutCall
@@ -34,6 +33,7 @@ from kaa.ext.process.offers import (
 )
 from kaa.ext.process.providers import ProcessModels
 from kaa.ext.process.supervisor import Supervisor
+from kaa.ext.process.terminal_names import TERMINAL_NAMES
 from kaa.ext.process.wire import RpcError
 from kaa.ext.prompt_sections import PromptContext
 from kaa.host.log import LOG

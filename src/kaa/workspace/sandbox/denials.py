@@ -9,15 +9,15 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from kaa.hands.confinement import repositories
-from kaa.hands.confinement.layout import needed_in_home, real_directories
-from kaa.hands.confinement.listing import HomeList
-from kaa.hands.confinement.named import named_paths
 from kaa.hands.policy import PROTECTED_GIT_NAMES, TEMPORARY, Policy
 from kaa.hands.protected import is_protected, is_stub
 from kaa.workspace.blocked import Blocked, BlockedKind
 from kaa.workspace.sandbox.refusals import Reason, Refusal, refusals
+
+if TYPE_CHECKING:
+    from kaa.hands.confinement.listing import HomeList
 
 _MAX_REPORTED = 5
 _RENAMED = re.compile(r"\b(?:renam|replac|mov(?:e|ing))", re.IGNORECASE)
@@ -124,11 +124,16 @@ class Denials:
         )
 
     @cached_property
-    def _listing(self) -> HomeList:
+    def _listing(self) -> "HomeList":
+        from kaa.hands.confinement.layout import real_directories  # lazy, as below: most output names no such path
+        from kaa.hands.confinement.listing import HomeList
+
         return HomeList(self._policy, real_directories(self._policy.writes))
 
     @cached_property
     def _needed(self) -> tuple[str, ...]:
+        from kaa.hands.confinement.layout import needed_in_home
+
         return needed_in_home(self._policy, self._home)
 
     def _of_unlisted(self, path: str) -> Blocked | None:
@@ -239,6 +244,10 @@ class Denials:
 
     def _is_named(self, path: str) -> bool:
         """Whether git's configuration names something in the project that holds a path."""
+        from kaa.hands.confinement import repositories
+        from kaa.hands.confinement.layout import real_directories
+        from kaa.hands.confinement.named import named_paths
+
         projects = real_directories(self._policy.writable)
         gits = [git for root in projects for git in repositories.find(root)]
         return any(_is_below(path, named) for named in named_paths(gits, projects, self._home))
@@ -272,6 +281,8 @@ class Denials:
     @cached_property
     def _repositories_elsewhere(self) -> tuple[str, ...]:
         """Git directories of worktrees and submodules outside what may be written: git writes open them too."""
+        from kaa.hands.confinement import repositories
+
         found = (repository for root in self._policy.writable for repository in repositories.find(root))
         return tuple(path for repository in found if repository.proof for path in repository.directories)
 
