@@ -39,6 +39,13 @@ def test_names_of_all_languages_stay_as_they_are() -> None:
     assert "größe 界 é" in Blocked("protected", "größe 界 é").text
 
 
+def test_a_name_of_this_machine_says_that_no_rule_allows_it() -> None:
+    text = Blocked("forbidden", "build.example:80").text
+
+    assert "the name leads to this machine" in text
+    assert "--net" not in text
+
+
 def test_a_name_at_a_private_address_says_what_allows_it() -> None:
     text = Blocked("private", "pypi.org:443").text
 

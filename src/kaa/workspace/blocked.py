@@ -24,6 +24,7 @@ BlockedKind: TypeAlias = Literal[
     "process",
     "late",
     "private",
+    "forbidden",
     "unanswered",
     "outside",
     "unmoved",
@@ -74,11 +75,11 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     Attributes:
         kind: `write` outside the project or, in a `read-only` session, in it; `read` of a secret; writes below `.git`,
             to a `protected` name, or to what `kaa` runs from; the `network`, also where the answer about a host came
-            too `late`, the question was `unanswered` when the command ended, or the address of the host is `private`;
-            `direct` past the proxy; a `port` or a `socket` at which a program of the user's machine listens, one of
-            its processes (`process`); or whatever else would have to happen `outside` the sandbox. The guard's own:
-            something that stayed where it is (`unmoved`), `more` than it lists, and `flood` and `unchecked` about all
-            that runs.
+            too `late`, the question was `unanswered` when the command ended, or the address of the host is `private`,
+            or one that nothing permits (`forbidden`); `direct` past the proxy; a `port` or a `socket` at which a
+            program of the user's machine listens, one of its processes (`process`); or whatever else would have to
+            happen `outside` the sandbox. The guard's own: something that stayed where it is (`unmoved`), `more` than
+            it lists, and `flood` and `unchecked` about all that runs.
         what: the path, the host and the port, the port or the number of the process; empty if it is not known.
         kept_as: where it was moved to when it could not be prevented.
     """
@@ -135,7 +136,18 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
 
         It does not bring back what the guard moved away, which may have been there before the command.
         """
-        never = ("git", "unmoved", "more", "flood", "unchecked", "network", "late", "private", "unanswered")
+        never = (
+            "git",
+            "unmoved",
+            "more",
+            "flood",
+            "unchecked",
+            "network",
+            "late",
+            "private",
+            "forbidden",
+            "unanswered",
+        )
         return self.kind not in never and not self.kept_as
 
     @property
@@ -154,7 +166,7 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
                 if "/.git/" in self.what:
                     return f"Writing {what} is blocked: git executes what its configuration and hooks say."
                 return f"Writing {what} is blocked: other programs execute or obey it."
-            case "network" | "late" | "private" | "unanswered":
+            case "network" | "late" | "private" | "forbidden" | "unanswered":
                 return self._network_reason
             case "outside":
                 return f"{self.what or 'This'} cannot be done inside the sandbox."
@@ -175,6 +187,11 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
             )
         if self.kind == "private":
             return f"{access} is blocked: the name leads to an address that is not public. {remedy}"
+        if self.kind == "forbidden":
+            return (
+                f"{access} is blocked: the name leads to this machine, the local link or a metadata service, which"
+                " nothing in the sandbox may reach. (/allow PORT permits a port of this machine.)"
+            )
         if self.kind == "unanswered":
             return f"{access} was blocked: the command ended before the user answered. {remedy}"
         return f"{access} is blocked{f'. {remedy}' if self.host_rule else ': nothing in the sandbox may reach it.'}"

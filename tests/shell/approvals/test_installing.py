@@ -20,7 +20,7 @@ from tests.shell.approvals.test_gate import Stage, results
 def test_what_installs_for_the_user_is_known(command: str, named: str) -> None:
     place = place_of_installed(command)
 
-    assert place.startswith(f"[sandbox] `{named}` installs for the commands of this project only" if named else "")
+    assert place.startswith(f"\n[sandbox] `{named}` installs for the commands of this project only" if named else "")
     assert bool(place) == bool(named)
 
 

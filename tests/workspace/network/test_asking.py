@@ -219,6 +219,7 @@ class TestPrivateAddresses:
             async with place.call(user):
                 assert await place.status("git.example") == 403
             assert user.asked == [("git.example",)]
+            assert [one.rule for one in place.here.gate.blocked_since(0)] == [None]
 
         play(scenario)
 

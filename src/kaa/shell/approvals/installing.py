@@ -15,7 +15,8 @@ def place_of_installed(command: Json) -> str:
     found = _INSTALLS.search(command) if isinstance(command, str) else None
     if found is None:
         return ""
+    program = " ".join(found[0].split())
     return (
-        f"[sandbox] `{' '.join(found[0].split())}` installs for the commands of this project only, in $XDG_CACHE_HOME."
-        " (Typed behind `!`, it installs for the user.)"
+        f"\n[sandbox] `{program}` installs for the commands of this project only, in $XDG_CACHE_HOME. (Typed behind"
+        " `!`, it installs for the user.)"
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kaa.workspace.blocked import Blocked
-from kaa.workspace.network.allow_list import GrantedAddress, NetworkRule, NetworkRuleError, NetworkState
+from kaa.workspace.network.allow_list import GrantedAddress, NetworkRule, NetworkRuleError, NetworkState, askable
 
 if TYPE_CHECKING:
     from kaa.workspace.network.asking import HostQuestions, RunningCalls
@@ -171,6 +171,8 @@ class Network:
 
     def _blocked(self, refusal: "BlockedDestination") -> Blocked:
         what, calls = str(refusal.destination), self._running_calls()
+        if refusal.rule is None and askable(refusal.destination):  # what its name does not show
+            return Blocked("forbidden", what)
         rule = NetworkRule.exactly(refusal.destination)
         if not refusal.waited or calls.has_refused(rule):
             return Blocked("private" if refusal.private else "network", what)
