@@ -248,6 +248,25 @@ def test_a_session_that_is_continued_has_what_the_user_permitted_in_it(folder: P
     assert "read-only" not in str(third)
 
 
+def test_hosts_that_answers_permitted_end_with_kaa_and_are_told_once(folder: Path) -> None:
+    async def answered(conversation: Conversation) -> None:
+        await conversation.begin("startup")
+        await conversation.submit("hello")
+        for host in ("pypi.org", "files.pythonhosted.org", "a.example"):
+            conversation.containment.allow_host(host)
+
+    async def again(conversation: Conversation) -> None:
+        await conversation.begin("resume")
+        assert conversation.network == "off"
+
+    play(folder, answered, choices=ASKING)
+    second, third = play(folder, again, choices=AGAIN), play(folder, again, choices=AGAIN)
+
+    told = "Your answers about hosts ended with the kaa that asked: registries/python,a.example. kaa asks again."
+    assert told in second
+    assert "Your answers" not in str(third)
+
+
 async def _expect_auto(conversation: Conversation) -> None:
     assert conversation.approvals.policy == "auto"
     assert conversation.containment.network == "pypi.org"

@@ -13,7 +13,7 @@ from kaa.ext.escalations import Escalation
 from kaa.hands.policy import Mode
 from kaa.host.paths import is_below
 from kaa.workspace.local import LocalWorkspace
-from kaa.workspace.network.allow_list import NetworkRuleError
+from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
 from kaa.workspace.permitted import PermittedWorkspace, Target
 from kaa.workspace.protocol import FileInfo, Links, Workspace
 from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
@@ -193,6 +193,12 @@ class Contained:
         """The same, with what was permitted in answer to questions."""
         return str(self._workspace.sandbox.network.state)
 
+    @property
+    def answered(self) -> str:
+        """What was permitted in answer to questions; empty if nothing."""
+        granted = self._workspace.sandbox.network.state.granted
+        return str(NetworkState(granted=granted)) if granted else ""
+
     def set_network(self, text: str, *, named: bool = False) -> str:
         """Change what commands may reach. `named`: the person wrote it, so its hosts may have private addresses."""
         network = self._workspace.sandbox.network
@@ -323,6 +329,11 @@ class NoSandbox:
     @property
     def reachable(self) -> str:
         """There is no network."""
+        return ""
+
+    @property
+    def answered(self) -> str:
+        """There are no questions about hosts."""
         return ""
 
     def set_network(self, text: str, *, named: bool = False) -> str:

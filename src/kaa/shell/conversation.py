@@ -583,6 +583,7 @@ class Conversation:
         """
         try:
             if self._has_begun:
+                self.approvals.keep()
                 await self._registry.session.ended(SessionEnd(reason, self.session_id, self.session_path))
         finally:
             await self._closing.aclose()

@@ -39,6 +39,7 @@ class SessionPermissions(msgspec.Struct, rename="camel", omit_defaults=True, fro
         git: whether `.git` may be written, but for what executes.
         ports: whether servers of commands are opened.
         plans: whether read-only is the mode `plan`.
+        answered: hosts that answers to questions permitted, which end with kaa: to be told.
     """
 
     approvals: ApprovalPolicy | None = None
@@ -48,6 +49,15 @@ class SessionPermissions(msgspec.Struct, rename="camel", omit_defaults=True, fro
     git: bool | None = None
     ports: PortsMode | None = None
     plans: bool | None = None
+    answered: str = ""
+
+
+def _resumed(done: Sequence[str], answered: str) -> Iterator[str]:
+    """What is to be told when a session is resumed, in sentences."""
+    if done:
+        yield f"Restored from this session: {', '.join(done)}. /approvals, /net, /add-dir and /settings change it."
+    if answered:
+        yield f"Your answers about hosts ended with the kaa that asked: {answered}. kaa asks again."
 
 
 class Permissions:
@@ -268,10 +278,8 @@ class Permissions:
             done.append(f"network {self._containment.set_network(chosen.network)}")
         if chosen.approvals is not None and "approvals" not in fixed:
             done += self._restore_approvals(chosen.approvals)
-        self._saved = self._state
-        if not done:
-            return ""
-        return f"Restored from this session: {', '.join(done)}. /approvals, /net, /add-dir and /settings change it."
+        self._saved = None if chosen.answered else self._state
+        return " ".join(_resumed(done, chosen.answered))
 
     def _restore_approvals(self, approvals: ApprovalPolicy) -> list[str]:
         """Returns what is to be told; `read-only` says it already."""
@@ -291,6 +299,7 @@ class Permissions:
             chosen.git_writable,
             chosen.ports,
             self.policy == _PLAN or None,
+            contained.answered,
         )
 
     async def _choose(self, policy: str) -> str:
