@@ -69,6 +69,24 @@ def test_an_ordinary_user_follows_no_link_in_these_directories(folder: Path) -> 
     assert (project / "link").read_text() == "canary"
 
 
+def test_a_git_directory_elsewhere_has_no_links_either(folder: Path) -> None:
+    repository, worktree = folder / "main" / ".git", folder / "w"
+    (repository / "objects").mkdir(parents=True)
+    (repository / "HEAD").touch()
+    (repository / "FETCH_HEAD").symlink_to("../../key")
+    (repository / "worktrees" / "w").mkdir(parents=True)
+    worktree.mkdir()
+    (worktree / ".git").write_text(f"gitdir: {repository}/worktrees/w\n")
+    (folder / "key").write_text("canary")
+
+    def act() -> None:
+        linkless.refuse_links([str(worktree)], needed=True)
+        with pytest.raises(OSError, match="Too many levels of symbolic links"):
+            (repository / "FETCH_HEAD").read_text()
+
+    as_ordinary_user(act)
+
+
 def test_where_only_a_user_namespace_helps_it_is_used_only_if_needed(folder: Path) -> None:
     (folder / "link").symlink_to("/etc/hostname")
 

@@ -75,6 +75,10 @@ def objection(command: str, exposed: str | None = None) -> str | None:
         "kubectl apply -Rf k8s",
         "kubectl exec -it p -- ls",
         "gh pr list -L10",
+        "gh release create v1 --generate-notes dist/a.whl",
+        "gh repo create o/x --private --source=. --remote origin",
+        "aws s3 ls s3://b --recursive --human-readable",
+        "aws cloudwatch get-metric-statistics --start-time x --end-time y",
         'git push; echo "exit $?"',
         "ps -eo pid,args; gh auth status",
         "ps aux; gh auth status",
@@ -422,6 +426,23 @@ def test_git_does_not_write_its_own_files_through_links(tmp_path: Path) -> None:
 
     assert (before, with_hooks) == (None, None)
     assert after == f"git would write through the link {tmp_path}/.git/logs/HEAD"
+
+
+def test_git_of_a_worktree_does_not_write_the_files_of_its_repository_through_links(tmp_path: Path) -> None:
+    repository, worktree = tmp_path / "main" / ".git", tmp_path / "w"
+    (repository / "objects").mkdir(parents=True)
+    (repository / "HEAD").touch()
+    (repository / "worktrees" / "w").mkdir(parents=True)
+    worktree.mkdir()
+    (worktree / ".git").write_text(f"gitdir: {repository}/worktrees/w\n")
+    call = examine(ToolCall("1", "bash", {"command": "git commit -S -m x"}), "command", CONFINED)
+    before = objection_to_leaving(call, str(worktree), None)
+
+    (repository / "worktrees" / "w" / "COMMIT_EDITMSG").symlink_to("../../../../canary")
+    after = objection_to_leaving(call, str(worktree), None)
+
+    assert before is None
+    assert after == f"git would write through the link {repository}/worktrees/w/COMMIT_EDITMSG"
 
 
 def test_only_files_that_commands_can_read_anyway_are_printed_outside() -> None:

@@ -418,6 +418,14 @@ def test_git_works_in_a_permitted_command_under_the_eyes_of_the_guard(folder: Pa
         result = await sh(workspace.watched(), f"{git} remote add up {origin} && {bring} && test -e sub/.git")
         assert (result.exit_code, result.blocked) == (0, ())
 
+        # Links that git tracks or ignores are in its way nowhere, although none is followed.
+        link = "ln -s ../x/y node_modules/.bin/x; ln -s a link"
+        await sh(workspace, f"mkdir -p node_modules/.bin a; {link}; echo 1 > a/b")
+        change = f"{git} add link a && {git} commit -qm x && {git} push -q up HEAD:refs/heads/z"
+        again = f"ln -sfn a/b link && {git} commit -qam y && {git} reset -q --hard HEAD~ && {git} pull -q up z"
+        linkless = await sh(workspace.watched("avoided"), f"{change} && {again} && {git} status -s && readlink link")
+        assert (linkless.exit_code, linkless.tail, linkless.blocked) == (0, b"?? copy/\n?? node_modules/\na\n", ())
+
     play(folder, scenario)
 
 

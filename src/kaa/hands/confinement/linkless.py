@@ -4,9 +4,10 @@ Whoever judged the command saw names; a background process can exchange a file f
 """
 
 import errno
+import sys
 from collections.abc import Sequence
 
-from kaa.hands.confinement import mounts, namespaces, ssh_configuration
+from kaa.hands.confinement import mounts, namespaces, repositories, ssh_configuration
 from kaa.hands.confinement.contract import ConfinementError
 
 _REASON = (
@@ -18,6 +19,8 @@ _REASON = (
 def refuse_links(directories: Sequence[str], *, needed: bool) -> None:
     """Follow no link in these directories from now on, in this process and those that it starts.
 
+    Nor in git directories elsewhere that their repositories use, such as the common one of a worktree.
+
     Args:
         directories: absolute, without links.
         needed: whether it is an error if that is impossible. Otherwise it is done only where no user namespace is
@@ -27,6 +30,8 @@ def refuse_links(directories: Sequence[str], *, needed: bool) -> None:
         OSError: the kernel refused, and it is needed.
     """
     try:
+        if sys.platform != "linux":
+            raise ConfinementError("only Linux has mounts for one process")
         try:
             namespaces.leave_mounts()
         except PermissionError:
@@ -37,7 +42,8 @@ def refuse_links(directories: Sequence[str], *, needed: bool) -> None:
             ssh_configuration.own_included_files()
         else:
             mounts.follow()
-        for directory in directories:
+        of_git = [place for path in directories for found in repositories.find(path) for place in found.directories]
+        for directory in dict.fromkeys((*directories, *of_git)):
             if directory == "/":
                 raise OSError(errno.EINVAL, "all programs are behind links")
             mounts.refuse_links(directory)

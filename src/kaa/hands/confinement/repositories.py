@@ -52,6 +52,12 @@ def find(root: str) -> Iterator[Repository]:
         level = below
 
 
+def git_directories(root: str) -> tuple[str, ...]:
+    """The directories of the repository whose top a directory is, in it or elsewhere; none if it is no such top."""
+    entry = os.path.join(root, ".git")
+    return _repository(entry).directories if os.path.lexists(entry) else ()
+
+
 def obeyed(git_directory: str) -> Iterator[str]:
     """What git executes or obeys in a git directory, its modules and its worktrees, as far as it exists."""
     inner = [git_directory]

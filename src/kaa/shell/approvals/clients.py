@@ -208,17 +208,17 @@ _CLIENTS = {
             """
             A B D F H L M O R S T X a active add-assignee add-label add-milestone add-project add-reviewer admin all
             app approve archive archived assignee attempt author auto b base body body-file branch c cache checkout
-            clobber closed color comment comments commit committer created d default-branch delete-branch delete-last
-            description dir disable-auto disable-issues disable-wiki discussion-category draft dry-run duplicate-of
-            edit-last env event exclude-drafts exit-status f fail-fast field filename fill fill-first fill-verbose
-            follow force fork git-protocol h head header help homepage hostname include input internal interval
-            involves issue j job jq json k key l label language latest limit log log-failed match match-head-commit
-            mention mentions merge merged method milestone n name name-only no-maintainer-edit notes notes-file
-            notes-from-tag notes-start-tag o order org output owner p paginate patch pattern prerelease preview
-            private project public q r raw raw-field reason rebase ref remove-assignee remove-label remove-milestone
-            remove-project remove-reviewer repo repos request-changes required reviewer s scopes search sha silent
-            skip-existing slurp sort source squash state status subject t tag target template title topic u undo
-            updated user v verbose verify-tag visibility workflow yes
+            clobber clone closed color comment comments commit committer created d default-branch delete-branch
+            delete-last description dir disable-auto disable-issues disable-wiki discussion-category draft dry-run
+            duplicate-of edit-last env event exclude-drafts exit-status f fail-fast field filename fill fill-first
+            fill-verbose follow force fork generate-notes git-protocol h head header help homepage hostname include
+            input internal interval involves issue j job jq json k key l label language latest limit log log-failed
+            match match-head-commit mention mentions merge merged method milestone n name name-only no-maintainer-edit
+            notes notes-file notes-from-tag notes-start-tag o order org output owner p paginate patch pattern
+            prerelease preview private project public q r raw raw-field reason rebase ref remote remove-assignee
+            remove-label remove-milestone remove-project remove-reviewer repo repos request-changes required reviewer
+            s scopes search sha silent skip-existing slurp sort source squash state status subject t tag target
+            template title topic u undo updated user v verbose verify-tag visibility workflow yes
             """
         ),
         _options("R repo"),

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
+from kaa.hands.confinement.repositories import git_directories
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.clients import here, is_client, is_executed, may_use_files, obscurity
 from kaa.shell.approvals.grammar import SimpleCommand, Words
@@ -78,7 +79,7 @@ _SAFE_OPTIONS = {
 # They run git, which follows links among its own files.
 _USING_GIT = frozenset({"gh", "git", "glab"})
 # Where git has files that it writes, besides those directly in `.git`.
-_WRITTEN_BY_GIT = ("info", "logs", "refs")
+_WRITTEN_BY_GIT = ("info", "logs", "refs", "worktrees")
 _MOST_FILES_OF_GIT = 4096
 # Of rsync, only at a host: there is nothing of this machine.
 _DELETING = frozenset({"--delete", "--delete-after", "--delete-before", "--delete-during", "--delete-excluded"})
@@ -339,9 +340,11 @@ def _leads_through_link(word: str, root: str) -> bool:
 
 def _link_of_git(root: str) -> str | None:
     """Which of git's own files is a link that leads out of the project's repository."""
-    directory = os.path.realpath(os.path.join(root, ".git"))
-    if not os.path.isdir(directory):
-        return None
+    found = (_link_out_of(directory) for directory in git_directories(os.path.realpath(root)))
+    return next(filter(None, found), None)
+
+
+def _link_out_of(directory: str) -> str | None:
     seen = 0
     pending = [directory]
     while pending and seen < _MOST_FILES_OF_GIT:

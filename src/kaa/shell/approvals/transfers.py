@@ -53,7 +53,8 @@ def _writes_unseen(name: str, words: Sequence[str]) -> bool:
     """Whether a client writes files here whose names the command does not say."""
     operands = [word for word in words if not word.startswith("-")]
     if name == "aws":
-        return "s3" in operands and ("sync" in operands or "--recursive" in words) and not _is_sent_by_aws(words)
+        is_recursive = "sync" in operands or ("cp" in operands and "--recursive" in words)
+        return "s3" in operands and is_recursive and not _is_sent_by_aws(words)
     if name in _UNPACKING:
         is_named = any(map(_TO_FILE.fullmatch, words))
         unpacks = any(kind.issubset(operands[:4]) for kind in _UNPACKING[name])
