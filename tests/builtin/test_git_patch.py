@@ -89,6 +89,17 @@ def test_git_takes_any_change_of_text(tmp_path: Path, contents: list[tuple[bytes
     assert [(tmp_path / one.path).read_bytes() for one in differences] == [one.after for one in differences]
 
 
+def test_a_link_that_a_deleted_file_replaces_is_no_target_of_a_rename(tmp_path: Path) -> None:
+    applied(
+        tmp_path,
+        FileDifference("link", b"target", b"content\n", (None, 0o644)),
+        FileDifference("old", b"content\n", None, _GONE),
+    )
+
+    assert [path.name for path in tmp_path.iterdir()] == ["link"]
+    assert (tmp_path / "link").read_bytes() == b"content\n"
+
+
 def test_a_file_that_is_moved_is_renamed(tmp_path: Path) -> None:
     patch = applied(tmp_path, FileDifference("new/a b", None, b"x\n", _NEW), FileDifference("old", b"x\n", None, _GONE))
 

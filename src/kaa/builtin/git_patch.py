@@ -102,8 +102,12 @@ def _blob(content: bytes, mode: int | None) -> _Blob:
 
 
 def _with_renames(changes: Sequence[_Change]) -> list[_Change]:
-    """The changes, where a new file with the content of a deleted one is that one, renamed."""
+    """The changes, where a new file with the content of a deleted one is that one, renamed.
+
+    Not at a path that has both, such as a file in place of a link: git refuses to rename to what it deletes.
+    """
     came = {one.path for one in changes if one.before is None}
+    went = {one.path for one in changes if one.after is None}
     gone = {
         one.before: one.path
         for one in changes
@@ -112,7 +116,7 @@ def _with_renames(changes: Sequence[_Change]) -> list[_Change]:
     origins = {
         one.path: gone.pop(one.after)
         for one in changes
-        if one.before is None and one.after is not None and one.after in gone
+        if one.before is None and one.after is not None and one.after in gone and one.path not in went
     }
     renamed = set(origins.values())
     return [
