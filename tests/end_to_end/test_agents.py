@@ -206,7 +206,7 @@ class TestWorktrees:
     def test_its_changes_wait_in_its_worktree(self, kaa: Kaa) -> None:
         script = [
             call("agent", agent="general", task="Change it", worktree=True),
-            call("bash", command="pwd; echo new > file; echo x > more"),
+            call("bash", command="mkdir own; git init -q own; echo x > own/x; pwd; echo new > file; echo x > more"),
             call("write", path="more", content="y"),
             say("Changed."),
             say("Done."),
@@ -219,6 +219,7 @@ class TestWorktrees:
             assert (kaa.project / "file").read_text() == "old\n"
             told = conversation(server.requests[-1])[-1][1]
             [name] = re.findall(r"its changes are in the worktree (general-\w{6})\]", told)
+            assert f"`kaa worktrees merge {name}`, but not own/: git ignores or cannot add it." in told
             assert conversation(server.requests[2])[-1][1].endswith(f"/{name}")
             merged = kaa.run("worktrees", "merge", "--yes", name)
             assert merged.code == 0, merged.err

@@ -66,6 +66,7 @@ class AgentResult(msgspec.Struct, frozen=True):
         reason: why it ended.
         changed: the files that its tools `edit` and `write` changed.
         worktree: the worktree that has its changes; empty if it worked in the project, or changed nothing.
+        unmerged: what no merge of the worktree takes over, because git ignores or cannot add it.
     """
 
     agent: str
@@ -74,6 +75,7 @@ class AgentResult(msgspec.Struct, frozen=True):
     reason: RunEndReason
     changed: tuple[str, ...] = ()
     worktree: str = ""
+    unmerged: tuple[str, ...] = ()
 
 
 class AgentError(ToolError):

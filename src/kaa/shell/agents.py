@@ -215,7 +215,7 @@ class AgentRuns:
                 if error.result is None:
                     raise
                 failure, result = error, error.result
-        result = msgspec.structs.replace(result, worktree=at.worktree)
+        result = msgspec.structs.replace(result, worktree=at.worktree, unmerged=at.unmerged)
         if failure is not None:
             raise AgentError(str(failure), result) from failure
         return result

@@ -205,7 +205,7 @@ def test_a_worktree_with_work_that_git_does_not_add_stays_and_the_user_is_told(w
     async def scene(conversation: LocalWorkspace, start: Callable[[], AbstractAsyncContextManager[Isolated]]) -> None:
         async with start() as at:
             assert await succeeds(at.workspace, command)
-        assert at.worktree == "try"
+        assert (at.worktree, len(at.unmerged)) == ("try", 1)
 
     world.play(scene, SandboxOptions())
 

@@ -327,6 +327,10 @@ def _report(result: AgentResult) -> str:
     changes = f"; it edited {changed}" if changed else ""
     refused = "; some of its calls were refused" if result.reason == "denied" else ""
     place = f"; its changes are in the worktree {result.worktree}" if result.worktree else ""
-    merge = f"\nThe user merges them with `kaa worktrees merge {result.worktree}`." if result.worktree else ""
+    merge = ""
+    if result.worktree:
+        named = ", ".join(result.unmerged[:_MOST_SHOWN])
+        unmerged = f", but not {named}: git ignores or cannot add it" if named else ""
+        merge = f"\nThe user merges them with `kaa worktrees merge {result.worktree}`{unmerged}."
     facts = f"{used_in_short(result.used)}{changes}{refused}{place}"
     return f"{result.text.strip() or '(it said nothing)'}\n\n[{result.agent} (this name has it go on): {facts}]{merge}"

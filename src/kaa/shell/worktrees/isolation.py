@@ -7,7 +7,7 @@ from kaa.ext.agents import AgentError
 from kaa.shell.home import Home
 from kaa.shell.settings import SettingsError
 from kaa.shell.worktrees.registry import WorktreeError
-from kaa.shell.worktrees.working import LeftOutError, Worktrees, check_place
+from kaa.shell.worktrees.working import UnmergedError, Worktrees, check_place
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import Workspace
 
@@ -18,11 +18,13 @@ class Isolated:
     Attributes:
         workspace: of the worktree.
         worktree: the name of the worktree, once the agent has ended and changed something there; empty before.
+        unmerged: what no merge of the worktree takes over then, because git ignores or cannot add it.
     """
 
     def __init__(self, workspace: LocalWorkspace) -> None:
         self.workspace = workspace
         self.worktree = ""
+        self.unmerged: tuple[str, ...] = ()
 
 
 @asynccontextmanager
@@ -63,7 +65,9 @@ async def isolated(
             try:
                 await worktrees.drop(worktree, force=False)
                 place.worktree = ""
-            except LeftOutError as error:  # `kaa worktrees merge` shows no changes
-                notify(str(error))
-            except WorktreeError:  # it has changes or is in use: it stays, and `kaa worktrees` lists it
+            except UnmergedError as error:
+                place.unmerged = error.standing.left_out
+                if not error.standing.is_changed:  # `kaa worktrees merge` would show nothing
+                    notify(str(error))
+            except WorktreeError:  # it is in use or cannot be compared: it stays, and `kaa worktrees` lists it
                 pass

@@ -55,7 +55,7 @@ add() {
         status=0; git add -A --sparse --ignore-errors . 2>"$index.errors" || status=$?
         test $status -gt 1 || break
     done
-    cat "$index.errors" >&2; rm -f "$index.errors"
+    sed '/^hint: /d' "$index.errors" >&2; rm -f "$index.errors"
     test $status -le 1
 }
 look() {

@@ -85,8 +85,17 @@ class Standing(NamedTuple):
         return bool(self.summary) and not self.is_merged
 
 
-class LeftOutError(WorktreeError):
-    """A worktree has no changes to merge, but files that no merge takes over."""
+class UnmergedError(WorktreeError):
+    """A worktree has work that would be lost with it.
+
+    Args:
+        message: what it is.
+        standing: of the worktree.
+    """
+
+    def __init__(self, message: str, standing: Standing) -> None:
+        super().__init__(message)
+        self.standing = standing
 
 
 class Entered(NamedTuple):
@@ -263,8 +272,8 @@ class Worktrees:
             force: also if it has changes that were not merged.
 
         Raises:
-            LeftOutError: it has no such changes, but files that no merge takes over, and is not forced.
-            WorktreeError: somebody works in it, or it has such changes.
+            UnmergedError: it has such changes, or files that no merge takes over, and is not forced.
+            WorktreeError: somebody works in it.
         """
         if worktree.exists:
             if users := users_of(worktree.directory):
@@ -406,15 +415,17 @@ def _check_clean(worktree: Worktree, standing: Standing) -> None:
     besides = f"files that git ignores or cannot add: {shortened(standing.left_out)}"
     if standing.is_changed:
         more = f", and {besides}" if standing.left_out else ""
-        raise WorktreeError(
+        message = (
             f"the worktree {worktree.name} has changes that are not merged{more}: `kaa worktrees diff {worktree.name}`"
             " shows changes, --force drops all"
         )
+        raise UnmergedError(message, standing)
     if standing.left_out:
-        raise LeftOutError(
+        message = (
             f"the worktree {worktree.name} has {besides}. No merge takes them over: copy what you need from"
             f" {worktree.directory}; `kaa worktrees drop --force {worktree.name}` removes it"
         )
+        raise UnmergedError(message, standing)
 
 
 def _known(worktree: Worktree, place: str) -> list[str]:
