@@ -112,15 +112,17 @@ class TestConnecting:
 
     @in_loop
     async def test_what_kept_a_server_from_its_work_is_told_with_failures_only(self) -> None:
-        tools = [echo_tool(), echo_tool("fails"), echo_tool("refuses")]
+        tools = [echo_tool(), echo_tool("fails"), echo_tool("refuses"), echo_tool("mentions")]
         results = {
             "fails": {"content": [], "isError": True},
+            "mentions": {"content": [{"type": "text", "text": "Search: TypeError: fetch failed"}]},
             "refuses": {"error": {"code": -32000, "message": "no network."}},
         }
         server, observed = ScriptedServer(tools=tools, results=results), Observed()
         client = await McpClient.connect(lambda: _Hindered(server), ScriptedQuestions(), observed, eras=("legacy",))
 
         assert (await client.call("echo", {"text": "hi"})).hindrance == ""
+        assert (await client.call("mentions", {})).hindrance == "Its sandbox kept it from a.example."
         assert (await client.call("fails", {})).hindrance == "Its sandbox kept it from a.example."
         with pytest.raises(McpError, match=r"^no network\. Its sandbox kept it from a\.example\.$"):
             await client.call("refuses", {})

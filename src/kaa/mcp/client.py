@@ -1,6 +1,7 @@
 """A server as a few methods: connect, call, fill in a prompt, read a resource, complete an argument."""
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol
@@ -41,6 +42,9 @@ _MIN_LISTEN_PAUSE, _MAX_LISTEN_PAUSE = 1.0, 60.0
 
 _SIGN_OF_LIFE_SECONDS = 5.0
 _CLIENT_ERRORS = range(400, 500)  # of HTTP: asking again changes nothing
+
+_MOST_TOLD_CHARACTERS = 1_000
+_FAILURE = re.compile(r"\b(?:\w*error|fail(?:ed|ure)|unable|could ?n[o']t|cannot|can't)\b", re.IGNORECASE)
 
 
 class ServerObserver(Protocol):
@@ -156,9 +160,9 @@ class McpClient:
             await self._list_now()
             answer = await self._call(tool, arguments, questions, progress, patience)
         result = parsing.call_result(answer)
-        if not result.failed:
-            return result
         said = "\n".join(part.text for part in result.parts if isinstance(part, TextPart))
+        if not result.failed and not _tells_of_failure(said):
+            return result
         return msgspec.structs.replace(result, hindrance=self._connection.take_hindrance(said))
 
     async def prompt(
@@ -365,3 +369,8 @@ class McpClient:
             await asyncio.sleep(pause)
             pause = min(2 * pause, _MAX_LISTEN_PAUSE)
             self._list_again()
+
+
+def _tells_of_failure(text: str) -> bool:
+    """Return whether a short answer is about an error: many servers do not mark those as such."""
+    return len(text) <= _MOST_TOLD_CHARACTERS and _FAILURE.search(text) is not None

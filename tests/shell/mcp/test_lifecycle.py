@@ -69,7 +69,7 @@ class TestStarting:
             await servers.session("one", NOBODY)
 
         assert life.reports == [
-            "MCP server one starts for the first time: npx may download packages, for at most 30 seconds"
+            "MCP server one starts for the first time: npx may download packages, for at most 120 seconds"
             " (startupTimeoutSeconds)"
         ]
         await servers.close()

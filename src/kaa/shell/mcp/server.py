@@ -29,6 +29,8 @@ Connect: TypeAlias = Callable[[Callable[[str], None]], "Connection"]
 """Makes a connection to an approved server, given what logs a line that the server prints."""
 
 _LOG_LINES = 200
+# How long a start may take where the entry does not say: npm needs half a minute for a small server on a busy machine.
+_START_SECONDS, _DOWNLOAD_SECONDS = 30.0, 120.0
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -149,10 +151,9 @@ class Server:
         runner = runner_of(self.configured.entry)
         if not runner or self._client is not None or self.offer.manifest is not None:
             return ""
-        seconds = self.configured.entry.startup_timeout_seconds
         return (
-            f"MCP server {self.name} starts for the first time: {runner} may download packages, for at most {seconds:g}"
-            " seconds (startupTimeoutSeconds)"
+            f"MCP server {self.name} starts for the first time: {runner} may download packages, for at most"
+            f" {self._start_seconds:g} seconds (startupTimeoutSeconds)"
         )
 
     async def started(self, asker: Asker = NOBODY) -> "McpClient":
@@ -267,7 +268,6 @@ class Server:
         from kaa.mcp.client import McpClient  # lazy: a start of kaa starts no server
         from kaa.mcp.questions import ServerQuestions
 
-        entry = self.configured.entry
         self._needs_login = False
         earlier = tuple(self.log)
 
@@ -283,7 +283,7 @@ class Server:
                 ServerQuestions(self._project if self._sees_project() else "", samples=self._may_sample()),
                 self,
                 eras=self._eras(),
-                patience=entry.startup_timeout_seconds,
+                patience=self._start_seconds,
             )
         except LoginNeededError as error:
             raise ServerUnavailableError(str(await self._locked_out(error))) from error
@@ -310,6 +310,14 @@ class Server:
             await self.end()
             self._tell()
         return McpError(reason)
+
+    @property
+    def _start_seconds(self) -> float:
+        """How long a start may take."""
+        if (configured := self.configured.entry.startup_timeout_seconds) is not None:
+            return configured
+        is_download = self.offer.manifest is None and runner_of(self.configured.entry)
+        return _DOWNLOAD_SECONDS if is_download else _START_SECONDS
 
     def _limit(self) -> str:
         """What to do about a start that took too long."""

@@ -25,6 +25,7 @@ class ServerEntry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel
         type: what carries the messages; None to find out.
         headers_helper: a command that prints headers as JSON; of the user's own files only.
         timeout_seconds: how long a call may take without a sign of life.
+        startup_timeout_seconds: how long a start may take; None for kaa's own limits.
         protocol: `auto`, `legacy` (revisions that begin with `initialize`) or `2026-07-28`.
         required: whether a run that no person watches fails without it.
         tool_exposure: overrides `exposure` for the tools whose names match a pattern.
@@ -44,7 +45,7 @@ class ServerEntry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel
     headers: dict[str, str] = {}
     headers_helper: str = ""
     timeout_seconds: float = 60
-    startup_timeout_seconds: float = 30
+    startup_timeout_seconds: float | None = None
     oauth: OAuthEntry = OAuthEntry()
     protocol: Literal["auto", "legacy", "2026-07-28"] = "auto"
     enabled: bool = True

@@ -186,7 +186,8 @@ def server_of(name: str, fields: Json, source: Source, dialect: Dialect) -> Conf
     entry = msgspec.convert({key: value for key, value in known.items() if key in _FIELDS}, ServerEntry)
     if bool(entry.command) == bool(entry.url):
         raise FieldError("it needs either `command` or `url`")
-    if not all(0 < time < inf for time in (entry.timeout_seconds, entry.startup_timeout_seconds, entry.idle_minutes)):
+    startup = 1 if entry.startup_timeout_seconds is None else entry.startup_timeout_seconds
+    if not all(0 < time < inf for time in (entry.timeout_seconds, startup, entry.idle_minutes)):
         raise FieldError("times must be positive numbers")
     told = tuple(f"`{one[:80]}` is no field that kaa knows" for one in unknown)
     decisive = {key: value for key, value in known.items() if key not in _DESCRIBING}
