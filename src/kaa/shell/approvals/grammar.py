@@ -99,10 +99,14 @@ _FLAT = (
     - {"while_statement", "do_group"}
 ) | {"simple_expansion", "expansion", "variable_name", "special_variable_name"}
 _COMMAND_TYPES = frozenset({"command", "declaration_command", "unset_command", "test_command"})
-_EVALUATING_TYPES = frozenset({"declaration_command", "unset_command", "test_command"})
 _REDIRECTION_TYPES = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
 _NO_ARGUMENTS = _REDIRECTION_TYPES | {"variable_assignment", "comment"}
 
+# Builtins that evaluate names of variables with their subscripts, or arithmetic.
+EVALUATING = frozenset(
+    {"[", "declare", "export", "getopts", "let", "local", "mapfile", "read", "readarray", "readonly"}
+)
+EVALUATING |= {"test", "typeset", "unset", "wait"}
 # Quoted or not, one word of a command.
 _WORD_TYPES = frozenset({"word", "concatenation", "raw_string", "string", "ansi_c_string"})
 # What bash executes when it evaluates a text: in subscripts, in arithmetic, by `${x@P}`.
@@ -277,8 +281,18 @@ class _Reading:
                 written = [self._bytes(child) for child in (*arguments, *_behind_redirections(node, parent))]
                 words, globs = [*map(literal, written)], [*map(simple_glob, written)]
         redirections = (*inherited, *self._redirections(node))
-        evaluated = tuple(self._evaluated(node)) if assigns or node.type == "test_command" else ()
+        evaluated = tuple(self._evaluated_by(node, words))
         return SimpleCommand(_cut(self._bytes(node)), tuple(words), assigns, redirections, tuple(globs), evaluated)
+
+    def _evaluated_by(self, node: "Node", words: list[str | None]) -> "Iterator[str | None]":
+        """What a command evaluates that holds code. Of a value, only some uses of its variable do that."""
+        if node.type == "test_command" or not EVALUATING.isdisjoint(words[:1]):
+            yield from self._evaluated(node)
+            return
+        values = node.named_children if node.type == "command" else (node,)
+        for value in values:
+            if value.type == "variable_assignment" and [*self._evaluated(value)]:
+                yield None
 
     def _evaluated(self, node: "Node") -> "Iterator[str | None]":
         """The quoted words below a node that hold code, or may. What stands there unquoted are nodes of their own."""
@@ -288,8 +302,8 @@ class _Reading:
             if below.type not in _WORD_TYPES:
                 stack += reversed(below.named_children)
             elif (word := literal(self._bytes(below))) is not None:
-                if CODE.search(word):  # a value is evaluated only by some uses of its variable, and may be a text
-                    yield word if node.type in _EVALUATING_TYPES else None
+                if CODE.search(word):
+                    yield word
             elif any(self._quotes_code(part) for part in (below, *below.named_children)):
                 yield None
 

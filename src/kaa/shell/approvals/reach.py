@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import msgspec
 
-from kaa.shell.approvals.grammar import CODE, Script, SimpleCommand, Words, read
+from kaa.shell.approvals.grammar import CODE, EVALUATING, Script, SimpleCommand, Words, read
 from kaa.shell.approvals.programs import program_name
 
 # Wrappers within wrappers; deeper than this nobody writes by accident.
@@ -71,11 +71,6 @@ _WRAPPERS: dict[str, tuple[str, int]] = {
     "xargs": ("-I -n -P -L -s -d -E -a --max-args --max-procs --max-lines --arg-file --delimiter", 0),
 }
 _SHELLS = "sh bash rbash dash zsh fish ksh mksh csh tcsh ash su runuser script"
-# Builtins of bash that evaluate names of variables with their subscripts, or arithmetic.
-_EVALUATING = frozenset(
-    {"[", "declare", "export", "getopts", "let", "local", "mapfile", "read", "readarray", "readonly"}
-)
-_EVALUATING |= {"test", "typeset", "unset", "wait"}
 _SPLIT_LETTER = re.compile("-[iv0]*S")
 _FIND_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
 # Global options of git that take a value in the next word (git(1)).
@@ -270,7 +265,7 @@ def _evaluated(name: str, rest: Sequence[str | None]) -> Iterator[str]:
         rest = rest[:2] if rest and (rest[0] or "").startswith("-v") else ()
     elif name == "compgen":
         rest = [word for option, word in pairwise(rest) if option == "-W"]
-    elif name not in _EVALUATING:
+    elif name not in EVALUATING:
         return
     yield from (word for word in rest if word is not None and CODE.search(word))
 
