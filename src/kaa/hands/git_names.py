@@ -19,9 +19,11 @@ _DIRECTORIES = (
     r"|remotes|lfs|annex|fsmonitor--daemon|subtree-cache|filter-repo"
 )
 _OBEYED = r"config|config\.worktree|commondir"  # judged by what is in them
-# Git writes a file under such a name first, and so do sed -i, perl -i and editors. What kaa moved away obeys nobody.
+# Git writes a file under such a name first, and so do sed -i, perl -i and editors; for `tXXXXXX`, see `is_trial`. What
+# kaa moved away obeys nobody.
+_TRIAL = r"t[A-Za-z0-9]{6}"
 _TEMPORARY = (
-    r"(?:packed-refs|config|config\.worktree|\w[\w-]*)\.(?:lock|new)|shallow_\w+|sed\w{6}"
+    rf"(?:packed-refs|config|config\.worktree|\w[\w-]*)\.(?:lock|new)|shallow_\w+|sed\w{{6}}|{_TRIAL}"
     r"|\.[\w-]+\.sw[a-z]|[\w-]+~|4913|.*\.kaa-blocked(?:-[0-9a-f]+)?(?:\.lock)?"
 )
 _KNOWN = re.compile(
@@ -43,6 +45,11 @@ _STATE_TEMPORARY = re.compile(rf"{_TEMPORARY}|[\w.-]+\.lock|(?=.*[A-Z0-9])\w{{8}
 def is_data(name: str) -> bool:
     """Whether a name in a git directory is one of git's own that directs nothing, or is judged by its content."""
     return _KNOWN.fullmatch(name) is not None
+
+
+def is_trial(name: str, target: str) -> bool:
+    """Whether a link is the one with which `git init` and `git clone` find out for a moment whether there are links."""
+    return target == "testing" and re.fullmatch(_TRIAL, name) is not None
 
 
 def is_info(name: str) -> bool:

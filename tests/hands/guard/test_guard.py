@@ -704,6 +704,16 @@ def test_what_was_there_before_stays_until_it_changes(project: Path, start: Call
 
 
 @_needs_git
+def test_the_link_that_git_makes_to_see_whether_it_can_is_let_alone(project: Path, start: Callable[..., Brain]) -> None:
+    _git("init", cwd=project)
+    brain = start(git_writable=True)
+
+    (project / ".git" / "tX7bsXQ").symlink_to("testing")
+
+    assert brain.check() == {}
+
+
+@_needs_git
 def test_ordinary_work_in_a_repository_is_let_alone(project: Path, start: Callable[..., Brain]) -> None:
     _git("init", "-b", "main", cwd=project)
     for text in ("base", "two", "three"):

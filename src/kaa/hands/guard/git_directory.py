@@ -8,6 +8,7 @@ import contextlib
 import os
 from typing import NamedTuple
 
+from kaa.hands.git_names import is_trial
 from kaa.hands.guard.items import GIT_LINK, GuardedItem, Items, Plain, Watch
 
 _MAX_DIRECTORIES = 8192  # of one git directory: 30 us each
@@ -99,4 +100,5 @@ def _link(place: GitDirectory, name: str) -> GuardedItem:
     except OSError:  # exchanged meanwhile, which is another event
         target = ""
     is_branch = name == "HEAD" and target.startswith("refs/heads/") and ".." not in target.split("/")
-    return GuardedItem(frozenset() if is_branch or not target else frozenset({f"-> {target}"}), GIT_LINK)
+    is_harmless = is_branch or not target or is_trial(name, target)
+    return GuardedItem(frozenset() if is_harmless else frozenset({f"-> {target}"}), GIT_LINK)
