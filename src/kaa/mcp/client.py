@@ -44,7 +44,9 @@ _SIGN_OF_LIFE_SECONDS = 5.0
 _CLIENT_ERRORS = range(400, 500)  # of HTTP: asking again changes nothing
 
 _MOST_TOLD_CHARACTERS = 1_000
-_FAILURE = re.compile(r"\b(?:\w*error|fail(?:ed|ure)|unable|could ?n[o']t|cannot|can't)\b", re.IGNORECASE)
+_FAILURE = re.compile(
+    r"\b(?:\w*error|fail(?:ed|ure)|block(?:ed|ing)|no results|unable|could ?n[o']t|cannot|can't)\b", re.IGNORECASE
+)
 
 
 class ServerObserver(Protocol):

@@ -7,6 +7,7 @@ from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
 from kaa.shell.mcp.rights import hindrance_of
 
 _REFUSED = "Error: EROFS: read-only file system, open '/project/new.txt'"
+_SQLITE = "sqlite3.OperationalError: unable to open database file"
 
 
 def hindrance(said: str, **entry: object) -> str:
@@ -16,7 +17,7 @@ def hindrance(said: str, **entry: object) -> str:
     return hindrance_of(server, "/project", (), said)
 
 
-@pytest.mark.parametrize("said", [_REFUSED, "[Errno 30] Read-only file system: 'new.txt'"])
+@pytest.mark.parametrize("said", [_REFUSED, "[Errno 30] Read-only file system: 'new.txt'", _SQLITE])
 def test_a_refused_write_names_the_server_and_the_setting(said: str) -> None:
     told = hindrance(said, permissions=Permissions(hosts=("a.example",)))
 

@@ -25,8 +25,10 @@ _RUNNERS = {
     "uv": "python",
     "pipx": "python",
 }
-# What Node, Python and the C library say of a write that the sandbox refused.
-_WRITE_REFUSED = re.compile(r"\bEROFS\b|read-only file ?system", re.IGNORECASE)
+# What Node, Python, the C library and SQLite say of a write that the sandbox refused.
+_WRITE_REFUSED = re.compile(
+    r"\bEROFS\b|read-only file ?system|unable to open database file|write a readonly database", re.IGNORECASE
+)
 _PROJECT_WORDS = (".", "./", "${workspaceFolder}")
 
 
