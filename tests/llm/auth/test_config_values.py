@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from kaa.llm.auth import config_values
+from kaa.llm.auth import key_commands
 from kaa.llm.auth.config_values import ConfigValues
 from kaa.llm.auth.errors import CredentialError
 
@@ -65,7 +65,7 @@ def test_a_command_that_fails_is_reported(command: str, complaint: str) -> None:
 
 
 def test_a_command_that_hangs_is_killed_with_its_children(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(config_values, "_COMMAND_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(key_commands, "_TIMEOUT_SECONDS", 0.2)
 
     with pytest.raises(CredentialError, match=r"longer than 0\.2 s"):
         ConfigValues({}).evaluate("!sleep 1000 & sleep 1000; echo never", "here")

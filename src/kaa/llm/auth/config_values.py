@@ -3,20 +3,10 @@
 Only the user's own files come here, so a value may run a command.
 """
 
-import os
 import re
-import signal
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 
-from kaa.host.paths import is_below
-from kaa.host.programs import host_programs
 from kaa.llm.auth.errors import CredentialError
-
-# pi's limit for `!command` values.
-_COMMAND_TIMEOUT_SECONDS = 10.0
-_SHOWN_ERROR_CHARACTERS = 200
-_NOT_FOUND = 127  # a shell's exit code for a program that it does not find
 
 _REFERENCE = re.compile(r"\$(?:([$!])|([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
 
@@ -60,8 +50,9 @@ class ConfigValues:
                 return value
             command = value[1:].strip()
             if command not in self._outputs:
-                wrap = _wrap(command, where, self._environ) if self._wrap is None else self._wrap
-                self._outputs[command] = _run(command, where, self._environ, wrap)
+                from kaa.llm.auth.key_commands import output_of  # lazy: few keys are commands
+
+                self._outputs[command] = output_of(command, where, self._environ, self._wrap)
             return self._outputs[command]
 
         def replacement(match: re.Match[str]) -> str:
@@ -85,64 +76,3 @@ def variables_in(value: str) -> frozenset[str]:
     if value.startswith("!"):
         return frozenset()
     return frozenset(bare or braced for _, bare, braced in _REFERENCE.findall(value)) - {""}
-
-
-def _wrap(command: str, where: str, environ: Mapping[str, str]) -> Sequence[str]:
-    """What a command is started through, so that it executes nothing that sandboxed commands can write.
-
-    Raises:
-        CredentialError: it names such a file.
-    """
-    from kaa.host import helper_lines  # lazy: few keys are commands
-
-    if not (places := helper_lines.writable_places(environ)):
-        return ()
-    line, home = helper_lines.without_reading(command), environ.get("HOME", "/")
-    if path := helper_lines.named_path(line, environ, home, lambda one: is_below(one, places)):
-        raise CredentialError(
-            f"{where}: the command names {path}, which commands in the sandbox can write, or could when kaa ran there,"
-            " and would run with your rights: move it out of projects"
-        )
-    if helper_lines.says_all(line, environ, home, places):
-        return ()
-    from kaa.host.hiding import hidden_from_program  # lazy: few commands need it
-
-    return hidden_from_program(places)
-
-
-def _run(command: str, where: str, environ: Mapping[str, str], wrap: Sequence[str]) -> str:
-    """The output of `command`. Its whole process group is killed when the time is up."""
-    import subprocess  # lazy: few keys are commands
-
-    programs = host_programs(environ)
-    home = environ.get("HOME", "")
-    with subprocess.Popen(
-        [*wrap, "/bin/sh", "-c", command],  # the user's own command line, from the user's own file
-        cwd=home if os.path.isdir(home) else "/",  # many programs load or obey what is in the current directory
-        env=programs.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        process_group=0,
-    ) as process:
-        try:
-            output, errors = process.communicate(timeout=_COMMAND_TIMEOUT_SECONDS)
-        except BaseException as error:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise CredentialError(
-                    f"{where}: the command took longer than {_COMMAND_TIMEOUT_SECONDS:g} s: try it in a terminal"
-                ) from None
-            raise
-    if process.returncode != 0:
-        said = (errors.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
-        message = f"{where}: the command failed with status {process.returncode}: {said[:_SHOWN_ERROR_CHARACTERS]}"
-        if process.returncode == _NOT_FOUND and programs.left_out:
-            left_out = ", ".join(programs.left_out)
-            message += f". It runs without these directories of PATH, which sandboxed commands can write: {left_out}"
-        raise CredentialError(message)
-    value = output.decode(errors="replace").strip()
-    if not value:
-        raise CredentialError(f"{where}: the command printed nothing: it must print the key")
-    return value

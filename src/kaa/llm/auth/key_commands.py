@@ -1,0 +1,88 @@
+"""Commands of the user whose output is a key or another value: `!command` in configuration files."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from kaa.host import helper_lines
+from kaa.host.paths import is_below
+from kaa.host.programs import host_programs
+from kaa.llm.auth.errors import CredentialError
+
+# pi's limit for `!command` values.
+_TIMEOUT_SECONDS = 10.0
+_SHOWN_ERROR_CHARACTERS = 200
+_NOT_FOUND = 127  # a shell's exit code for a program that it does not find
+
+
+def output_of(command: str, where: str, environ: Mapping[str, str], wrap: Sequence[str] | None) -> str:
+    """What a command prints, without surrounding blanks. Its whole process group is killed when the time is up.
+
+    Args:
+        command: a line for a shell.
+        where: the place in the file, for the error message.
+        environ: the user's variables.
+        wrap: program and arguments to start the shell through; None judges from what the command executes.
+
+    Raises:
+        CredentialError: it names what sandboxed commands can write, failed, took too long or said nothing.
+    """
+    return _run(command, where, environ, _wrap(command, where, environ) if wrap is None else wrap)
+
+
+def _wrap(command: str, where: str, environ: Mapping[str, str]) -> Sequence[str]:
+    """What a command is started through, so that it executes nothing that sandboxed commands can write.
+
+    Raises:
+        CredentialError: it names such a file.
+    """
+    if not (places := helper_lines.writable_places(environ)):
+        return ()
+    line, home = helper_lines.without_reading(command), environ.get("HOME", "/")
+    if path := helper_lines.named_path(line, environ, home, lambda one: is_below(one, places)):
+        raise CredentialError(
+            f"{where}: the command names {path}, which commands in the sandbox can write, or could when kaa ran there,"
+            " and would run with your rights: move it out of projects"
+        )
+    if helper_lines.says_all(line, environ, home, places):
+        return ()
+    from kaa.host.hiding import hidden_from_program  # lazy: few commands need it
+
+    return hidden_from_program(places)
+
+
+def _run(command: str, where: str, environ: Mapping[str, str], wrap: Sequence[str]) -> str:
+    programs = host_programs(environ)
+    home = environ.get("HOME", "")
+    with subprocess.Popen(
+        [*wrap, "/bin/sh", "-c", command],  # the user's own command line, from the user's own file
+        cwd=home if os.path.isdir(home) else "/",  # many programs load or obey what is in the current directory
+        env=programs.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        process_group=0,
+    ) as process:
+        try:
+            output, errors = process.communicate(timeout=_TIMEOUT_SECONDS)
+        except BaseException as error:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise CredentialError(
+                    f"{where}: the command took longer than {_TIMEOUT_SECONDS:g} s: try it in a terminal"
+                ) from None
+            raise
+    if process.returncode != 0:
+        said = (errors.decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
+        message = f"{where}: the command failed with status {process.returncode}: {said[:_SHOWN_ERROR_CHARACTERS]}"
+        if process.returncode == _NOT_FOUND and programs.left_out:
+            left_out = ", ".join(programs.left_out)
+            message += f". It runs without these directories of PATH, which sandboxed commands can write: {left_out}"
+        raise CredentialError(message)
+    value = output.decode(errors="replace").strip()
+    if not value:
+        raise CredentialError(f"{where}: the command printed nothing: it must print the key")
+    return value
