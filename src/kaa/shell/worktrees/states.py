@@ -6,19 +6,14 @@ from typing import NamedTuple
 
 from kaa.shell.worktrees.registry import WorktreeError
 from kaa.workspace.local import LocalWorkspace
-from kaa.workspace.protocol import CommandRequest
+from kaa.workspace.protocol import CommandRequest, CommandResult
 
 _SECONDS = 600.0
 _MOST_BYTES = 16 * 1024 * 1024
-# The guard can move a directory away while git writes below it: then git begins again.
+_MOST_CHECK_OUTS = 8
 _GIT = (
     "git() { command git --literal-pathspecs -c core.hooksPath=/dev/null -c core.fsmonitor=false -c gc.auto=0"
     ' -c advice.addEmbeddedRepo=false -c core.autocrlf=false -c core.safecrlf=false "$@"; }\n'
-    "check_out() {\n"
-    "    attempt=0\n"
-    "    while test $attempt -lt 30; do ! git checkout-index -q -a -f || return 0; attempt=$((attempt + 1)); done\n"
-    "    return 1\n"
-    "}\n"
 )
 # Filters and merge drivers are programs that the configuration names, with files that commands can write; here they
 # would have more rights than the conversation. So trees have what is on disk, with Git LFS too.
@@ -126,15 +121,18 @@ _COMMIT = 'git commit-tree "$1" ${2:+-p "$2"} -m "$3"'
 _HEAD = 'env -u GIT_DIR git -C "$1" rev-parse --verify --quiet "HEAD^{commit}" || :'
 _KEEP = 'git update-ref "refs/kaa/worktrees/$1" "$2"'
 _BEGIN_STORE = 'test -e "$GIT_DIR/HEAD" || git init -q --bare "$GIT_DIR"'
-_FILL = """\
+# Behind the tree: what to leave out. The guard moves away names that programs obey while git writes below them, and
+# ends a command that creates one again and again.
+_CHECK_OUT = """\
 cd "$1"; index=$(mktemp -u); trap 'rm -f "$index" "$index.lock"' 0
 export GIT_INDEX_FILE="$index" GIT_WORK_TREE="$1"
-git read-tree "$2"; check_out
+git read-tree "$2"; shift 2
+test $# = 0 || git rm -r -q --cached --ignore-unmatch -- "$@"
+git checkout-index -q -a -f
 """
-_ADD = """\
-git worktree add -q --no-checkout -b "$2" "$1" "$3"
-cd "$1"; unset GIT_DIR
-git read-tree --reset "$4"; check_out; git reset -q "$3"
+_ADD = 'git worktree add -q --no-checkout -b "$2" "$1" "$3"'
+_RESET = """\
+cd "$1"; unset GIT_DIR; git reset -q "$2"
 repositories | git checkout-index -q -f -z --stdin
 """
 _INCLUDE = """\
@@ -200,6 +198,26 @@ class Found(NamedTuple):
     ignored: tuple[str, ...]
 
 
+class _FailedError(WorktreeError):
+    """Git failed.
+
+    Args:
+        text: what it says.
+        result: of its command.
+
+    Attributes:
+        blocked: what the sandbox stopped.
+        is_killed: whether it was ended in the middle of its work.
+    """
+
+    def __init__(self, text: str, result: CommandResult) -> None:
+        self.blocked = result.blocked
+        self.is_killed = result.exit_code is None or result.timed_out
+        stopped = ", ".join(dict.fromkeys(one.what for one in result.blocked if one.what))
+        why = f"the sandbox stopped git at {stopped}" if stopped else "git failed"
+        super().__init__(text or ("git took too long" if result.timed_out else why))
+
+
 class States:
     """Trees and commits of a repository.
 
@@ -257,11 +275,23 @@ class States:
             start: the commit on which it begins.
             tree: the files; what differs from that commit is not committed.
         """
-        await self._run(_ADD, directory, branch, start, tree)
+        await self._run(_ADD, directory, branch, start)
+        await self.fill(directory, tree)
+        await self._run(_RESET, directory, start)
 
     async def fill(self, directory: str, tree: str) -> None:
-        """Write the files of a tree into an empty directory."""
-        await self._run(_FILL, directory, tree)
+        """Write the files of a tree into an empty directory, but for names that the guard moves away."""
+        moved: dict[str, None] = {}
+        for attempt in range(1, _MOST_CHECK_OUTS + 1):
+            try:
+                await self._run(_CHECK_OUT, directory, tree, *moved)
+                return
+            except _FailedError as error:
+                if attempt == _MOST_CHECK_OUTS:
+                    raise
+                below = f"{directory}/"
+                names = (one.what.removeprefix(below) for one in error.blocked if one.what.startswith(below))
+                moved |= dict.fromkeys(names)
 
     async def missing(self, directory: str, tree: str) -> list[str]:
         """Return the paths of files of a tree that are not in a directory, although git has just written them."""
@@ -314,7 +344,12 @@ class States:
         Raises:
             WorktreeError: the directory has changed, a file cannot be written, or somebody replaced objects.
         """
-        answer = await self._run(_APPLY, directory, before, after, *known)
+        try:
+            answer = await self._run(_APPLY, directory, before, after, *known)
+        except _FailedError as error:
+            if error.is_killed:  # perhaps by the guard, when it had written half
+                await self._run(_PUT_BACK, directory, before, after, *known)
+            raise
         different = set(answer.split("\0"))
         failed = [
             path
@@ -354,7 +389,7 @@ class States:
             raise WorktreeError(error.strerror or str(error)) from error
         text = result.tail.decode("utf-8", "surrogateescape").strip("\n")
         if result.exit_code != 0:
-            raise WorktreeError(text or ("git took too long" if result.timed_out else "git failed"))
+            raise _FailedError(text, result)
         return text
 
 
