@@ -473,6 +473,20 @@ def test_a_merge_that_fails_leaves_the_project_as_it_was(repository: World) -> N
     assert contents(project) == before
 
 
+def test_a_merge_that_the_guard_of_the_sandbox_stops_leaves_the_project_as_it_was(repository: World) -> None:
+    directory = repository.enter()
+    append("theirs\n", directory / "same")
+    for name in ("-first", "x/last", *(f".claude/{number}" for number in range(9))):
+        (directory / name).parent.mkdir(exist_ok=True)
+        (directory / name).write_text("{}")
+
+    with pytest.raises(WorktreeError, match=r"\.claude"):
+        repository.merge()
+
+    there = contents(repository.project)
+    assert {name: text for name, text in there.items() if ".kaa-blocked" not in name} == {"same": "same\n"}
+
+
 def test_what_git_cannot_read_is_not_replaced(repository: World) -> None:
     project = repository.project
     (project / "odd.txt").write_text("old\n", encoding="utf-16")

@@ -73,7 +73,8 @@ hold() {
     { git rev-list --objects --no-object-names --filter=blob:none "$1" "$2"
     git diff-tree -r --no-renames --no-abbrev "$1" "$2" | cut -d' ' -f3,4 | tr ' ' '\\n' | sed '/^0*$/d'
     } >"$held/names"
-    git pack-objects -q --stdout --window=0 <"$held/names" | GIT_OBJECT_DIRECTORY="$held" git index-pack --stdin >&2
+    git pack-objects -q --stdout --window=0 <"$held/names" |
+        GIT_OBJECT_DIRECTORY="$held" git index-pack --stdin >"$held/pack.name"
     stored=$GIT_DIR/objects
     export GIT_OBJECT_DIRECTORY="$held"
     if git cat-file --batch-check <"$held/names" | grep -q ' missing$'; then
@@ -84,7 +85,8 @@ hold() {
 """
 # Only what goes wrong is told of what is written to stderr; the answer must not mix with it.
 _RUN = (
-    'errors=$(mktemp) && trap \'rm -f "$errors"\' 0 && sh -euc "$0" sh "$@" 2>"$errors" || { cat "$errors"; exit 1; }'
+    'errors=$(mktemp) && trap \'rm -f "$errors"\' 0 && sh -euc "$0" sh "$@" 2>"$errors" ||'
+    ' { code=$?; cat "$errors"; exit $code; }'
 )
 _IDENTITY = {
     "GIT_AUTHOR_NAME": "kaa",
@@ -207,12 +209,12 @@ class _FailedError(WorktreeError):
 
     Attributes:
         blocked: what the sandbox stopped.
-        is_killed: whether it was ended in the middle of its work.
+        is_ended: whether something stopped it in the middle of its work; if git refuses to begin, its exit code is 1.
     """
 
     def __init__(self, text: str, result: CommandResult) -> None:
         self.blocked = result.blocked
-        self.is_killed = result.exit_code is None or result.timed_out
+        self.is_ended = result.exit_code != 1
         stopped = ", ".join(dict.fromkeys(one.what for one in result.blocked if one.what))
         why = f"the sandbox stopped git at {stopped}" if stopped else "git failed"
         super().__init__(text or ("git took too long" if result.timed_out else why))
@@ -347,7 +349,7 @@ class States:
         try:
             answer = await self._run(_APPLY, directory, before, after, *known)
         except _FailedError as error:
-            if error.is_killed:  # perhaps by the guard, when it had written half
+            if error.is_ended:  # perhaps by the guard, when it had written half
                 await self._run(_PUT_BACK, directory, before, after, *known)
             raise
         different = set(answer.split("\0"))
