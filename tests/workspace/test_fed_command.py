@@ -38,6 +38,12 @@ def test_a_command_that_prints_too_much_is_ended_and_its_exit_code_counts(local:
     assert (done.exit_code, len(done.output)) == (2, 1000)
 
 
+def test_a_command_whose_output_is_not_kept_ends_as_it_wants(local: RunLocal) -> None:
+    done = fed(local, "cat >&2; exit 2", b"x" * 3_000_000, most=1000)
+
+    assert (done.exit_code, len(done.errors)) == (2, 1000)
+
+
 def test_what_it_leaves_in_the_background_holds_nothing_up(local: RunLocal) -> None:
     assert fed(local, "sleep 600 & echo now").output == b"now\n"
 

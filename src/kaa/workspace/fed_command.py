@@ -13,6 +13,7 @@ from kaa.workspace.piped_program import Attach
 from kaa.workspace.protocol import CommandRequest, CommandResult, FedStreams
 
 _PIECE_BYTES: Final = 64 * 1024
+_MOST_READ: Final = 64 * 1024 * 1024  # a command that repeats its whole input several times ends as it wants
 
 
 async def run_fed(command: CommandRequest, streams: FedStreams, attach: Attach) -> tuple[CommandResult, bytes, bytes]:
@@ -69,11 +70,12 @@ class _Given:
 
 
 class _Kept:
-    """What a command prints; after `most` bytes the pipe is closed, which ends most programs."""
+    """What a command prints: the first `most` bytes. More is read for long, since a closed pipe ends most programs."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._kept = bytearray()
+        self._read_bytes = 0
         self._descriptor = -1
 
     def open(self) -> int:
@@ -85,7 +87,7 @@ class _Kept:
 
     def all(self) -> bytes:
         """Return what has been printed by now: something left behind may hold the other end open."""
-        while self._read():
+        while len(self._kept) < self._most and self._read():
             pass
         return bytes(self._kept)
 
@@ -100,11 +102,12 @@ class _Kept:
         if self._descriptor < 0:
             return False
         try:
-            chunk = os.read(self._descriptor, min(_PIECE_BYTES, self._most - len(self._kept)))
+            chunk = os.read(self._descriptor, _PIECE_BYTES)
         except BlockingIOError:
             return False
-        self._kept += chunk
-        if not chunk or len(self._kept) >= self._most:
+        self._kept += chunk[: self._most - len(self._kept)]
+        self._read_bytes += len(chunk)
+        if not chunk or self._read_bytes > _MOST_READ:
             self.close()
         return bool(chunk)
 

@@ -388,7 +388,7 @@ class PipedPrograms(Protocol):
 
 
 class FedStreams(NamedTuple):
-    """What a command reads, and how much of what it prints is read: after that its pipe is closed.
+    """What a command reads, and how much of what it prints is kept.
 
     Attributes:
         given: its standard input.

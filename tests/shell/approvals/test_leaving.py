@@ -343,6 +343,8 @@ def test_only_plain_lists_of_commands_may_leave(command: str) -> None:
         "git fetch; cat -- -news",
         "git fetch; grep -e KEY news.txt",
         "git fetch; grep KEY news.txt",
+        "git fetch; grep -v -- -A news.txt",
+        "git fetch; grep -e KEY -- news.txt",
         "git fetch; wc -l news.txt",
         "du --files0-from=sizes.txt; gh auth status",
         "du -X sizes.txt; gh auth status",

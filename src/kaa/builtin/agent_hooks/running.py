@@ -55,7 +55,7 @@ async def run_command(
         if code == _REFUSES:  # it does so whatever it prints; its reason is behind too much
             return Ended(code)
         is_answer = done.output.lstrip().startswith(b"{")
-        return Ended(None, problem=f"printed more than {MAX_OUTPUT // 1024} KiB and was ended", undecided=is_answer)
+        return Ended(None, problem=f"printed more than {MAX_OUTPUT // 1024} KiB", undecided=is_answer)
     output = done.output.decode("utf-8", "replace")
     if code == _REFUSES and done.blocked:
         if notice := await _blocked_log(hook, workspace, request):

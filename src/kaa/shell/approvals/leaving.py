@@ -370,11 +370,13 @@ def _is_below(path: str, directories: Sequence[str]) -> bool:
 def _printed(name: str, words: Sequence[str]) -> list[str]:
     """The files that a program prints, as far as its words name them."""
     files: list[str] = []
-    is_value, has_pattern = False, name not in _WITH_PATTERN
+    is_value, has_pattern, has_options = False, name not in _WITH_PATTERN, True
     for word in words:
         if is_value:
             is_value = False
-        elif word.startswith("-") and word != "--":
+        elif has_options and word == "--":
+            has_options = False
+        elif has_options and word.startswith("-"):
             is_value = word in _VALUES_OF_PRINTING.get(name, ())
         elif not has_pattern:
             has_pattern = True
