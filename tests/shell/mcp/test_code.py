@@ -442,3 +442,25 @@ def test_paths_of_a_runner_stay_those_of_the_project(land: Land) -> None:
 
     docs = f"{base}/docs"
     assert words == ["npx", "-y", "@x/y", base, "docs", docs, f"--root={docs}", str(land.elsewhere), "a/b", "/"]
+
+
+@pytest.mark.parametrize(
+    ("command", "starter", "text", "loaded"),
+    [
+        ("./run.sh", "run.sh", ". venv/bin/activate; exec python server.py", "venv/bin/activate"),
+        ("php index.php", "index.php", "<?php require 'vendor/autoload.php';", "vendor/autoload.php"),
+        ("./start.sh", "start.sh", "exec target/debug/server", "target/debug/server"),
+        ("python3 server.py", "server.py", "import json", "copy/__init__.pyc"),
+    ],
+)
+def test_what_a_starter_at_the_top_loads_is_part_of_its_code(
+    land: Land, command: str, starter: str, text: str, loaded: str
+) -> None:
+    land.write(starter, text)
+    land.write(loaded, "first")
+    before = land.code(command)
+    time.sleep(_TICK_SECONDS)
+
+    land.write(loaded, "second, longer")
+
+    assert land.code(command) != before

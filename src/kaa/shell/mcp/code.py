@@ -217,7 +217,7 @@ class _Code:
                 self._add_link(entry.path)
             elif entry.is_file() and is_code(entry):
                 self._add_file(entry.path)
-            elif entry.is_dir() and os.path.exists(os.path.join(entry.path, "__init__.py")):
+            elif entry.is_dir() and any(one.name.startswith("__init__.") for one in _entries(entry.path)):
                 self._add_tree(entry.path)
 
     def _add_tree(self, folder: str) -> None:
@@ -297,11 +297,9 @@ class _Code:
         return not PACKAGES.isdisjoint(os.path.relpath(path, self._place.whole(path)).split("/"))
 
     def _add_mentioned(self, around: str, files: list[str]) -> None:
-        """Add folders with code in a folder around code that texts of it mention by name."""
+        """Add folders with code, or installed packages, in a folder around code that texts of it mention by name."""
         above = around.rstrip("/") + "/"
-        known = {*PACKAGES, ".git"} | {
-            path[len(above) :].split("/")[0] for path in self._found if path.startswith(above)
-        }
+        known = {".git"} | {path[len(above) :].split("/")[0] for path in self._found if path.startswith(above)}
         names = {entry.name: entry for entry in _entries(around) if entry.is_dir() and entry.name not in known}
         if not names:
             return
@@ -311,6 +309,8 @@ class _Code:
             for entry in map(names.pop, sorted(found & names.keys())):
                 if entry.is_symlink():
                     self._add_link(entry.path)
+                elif entry.name in PACKAGES:
+                    self._add_package(entry.path)
                 elif _has_code(entry.path):
                     self._add_tree(entry.path)
                     self._found[entry.path] = MENTIONED
