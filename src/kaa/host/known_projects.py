@@ -5,10 +5,11 @@ What lies in one may be the work of a command, also while kaa runs in another on
 
 import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from urllib.parse import unquote_to_bytes
 
-from kaa.host.paths import cache_directory, caches_of_projects, is_below
+from kaa.host.paths import cache_directory, caches_of_projects, is_below, long_paths_of_projects
 
 
 def known_projects(environ: Mapping[str, str], project: str) -> tuple[str, ...]:
@@ -33,15 +34,23 @@ def in_known_project(path: str, environ: Mapping[str, str], project: str) -> str
 
 def _known(environ: Mapping[str, str], project: str) -> frozenset[str]:
     home = environ.get("HOME") or os.path.expanduser("~")
-    folder = caches_of_projects(cache_directory(environ, home, project))
+    cache = cache_directory(environ, home, project)
     try:
-        changed = os.stat(folder).st_mtime_ns
+        changed = os.stat(caches_of_projects(cache)).st_mtime_ns
     except OSError:  # none yet
         return frozenset()
-    return _listed(folder, changed, os.path.realpath(home))
+    return _listed(cache, changed, os.path.realpath(home))
 
 
 @functools.lru_cache(maxsize=8)
-def _listed(folder: str, _changed: int, home: str) -> frozenset[str]:
-    roots = (os.fsdecode(unquote_to_bytes(name)) for name in os.listdir(folder))
+def _listed(cache: str, _changed: int, home: str) -> frozenset[str]:
+    names = (unquote_to_bytes(name) for name in os.listdir(caches_of_projects(cache)))
+    roots = map(os.fsdecode, (*names, *_long_paths(long_paths_of_projects(cache))))
     return frozenset(root for root in roots if os.path.isabs(root) and not is_below(home, (root,)))
+
+
+def _long_paths(folder: str) -> Iterator[bytes]:
+    with suppress(FileNotFoundError):
+        for name in os.listdir(folder):
+            with open(os.path.join(folder, name), "rb") as file:
+                yield file.read()

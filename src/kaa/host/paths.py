@@ -59,6 +59,11 @@ def caches_of_projects(cache: str) -> str:
     return os.path.join(cache, "caches")
 
 
+def long_paths_of_projects(cache: str) -> str:
+    """The folder with a file for each path that is shortened there: it contains the path."""
+    return os.path.join(cache, "long-paths")
+
+
 def _parts(path: str) -> list[str]:
     """The parts of a path, the first one last."""
     return [part for part in path.split("/") if part not in ("", ".")][::-1]

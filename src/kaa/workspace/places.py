@@ -4,6 +4,7 @@ output/          whole outputs of commands, readable inside the sandbox, written
 tmp/<random>/    /tmp of one workspace's commands, removed with the workspace, but for files that the user was told of;
                  another one for the kernel
 caches/<name>/   caches of installers, one for each project; removed some time after the project
+long-paths/      of projects whose path is too long for such a name
 """
 
 import contextlib
@@ -16,7 +17,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
 from kaa.host import regular_files
-from kaa.host.paths import cache_directory, caches_of_projects
+from kaa.host.paths import cache_directory, caches_of_projects, long_paths_of_projects
 
 _MODE = 0o700
 _COMMANDS, _KERNEL = "commands", "kernel"  # who uses a temporary directory
@@ -88,7 +89,9 @@ class Places:
         if len(name) > _MAX_NAME_CHARACTERS:
             import hashlib  # lazily: few paths are that long
 
-            name = f"{name[-_KEPT_CHARACTERS:]}-{hashlib.sha256(os.fsencode(self._root)).hexdigest()}"
+            digest = hashlib.sha256(os.fsencode(self._root)).hexdigest()
+            self._note_path(digest)
+            name = f"{name[-_KEPT_CHARACTERS:]}-{digest}"
         return self._private("caches", name)
 
     @property
@@ -149,6 +152,14 @@ class Places:
                 _sweep(parent)
             finally:
                 os.close(parent)
+
+    def _note_path(self, digest: str) -> None:
+        """Write down the root, which the name of its directory does not tell: what commands wrote there is minded."""
+        path = os.path.join(self._private(os.path.basename(long_paths_of_projects(self._base))), digest)
+        if not os.path.exists(path):
+            with open(f"{path}.{os.getpid()}", "wb") as file:
+                file.write(os.fsencode(self._root))
+            os.replace(file.name, path)
 
     def _private(self, *names: str) -> str:
         """A directory below the base that is this user's alone."""
