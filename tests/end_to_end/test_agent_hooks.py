@@ -221,7 +221,7 @@ def test_hooks_that_hang_print_too_much_or_nonsense_are_named_and_the_run_goes_o
     assert "fine" in results(server)[0]
     assert "'sleep 1000'" in finished.err
     assert "took more than 0.3 seconds and was ended" in finished.err
-    assert "printed more than 1024 KiB and was ended" in finished.err
+    assert "printed more than 1024 KiB" in finished.err
     assert "printed invalid JSON" in finished.err
 
 

@@ -15,7 +15,9 @@ from tests.end_to_end.kaa_process import Kaa, conversation
 from tests.support import mcp_server
 from tests.support.elsewhere import folder_elsewhere
 from tests.support.extension_sources import write
+from tests.support.model_script import Fault
 from tests.support.model_server import ModelServer, call, say
+from tests.support.patience import HANG_SECONDS
 from tests.support.trusting import trust
 
 _DEFINITION = """\
@@ -232,13 +234,16 @@ class TestWorktrees:
             subprocess.run([*git, *words], check=True)
         subprocess.run([*git, "commit", "-q", "-m", "first"], check=True)
         agents = [call("agent", agent="general", task=f"Do {number}", worktree=True) for number in range(3)]
-        commits = [call("bash", command="echo new >file; git add file && git commit -q -m second") for _ in agents]
+        commit = call("bash", command="echo new >file; git add file && git commit -q -m second")
+        commits = [msgspec.structs.replace(commit, fault=Fault("stall")) for _ in agents]  # until each has asked once
         together = msgspec.structs.replace(agents[0], calls=tuple(one.calls[0] for one in agents))
         with ModelServer([together, *commits, *(say("Changed.") for _ in agents), say("Done.")]) as server:
             kaa.use(server, "openai-completions")
-            done = kaa.run("-p", "go")
+            with kaa.running("-p", "go") as process:
+                server.wait_for_requests(1 + len(agents))
+                server.release()
+                assert process.wait(HANG_SECONDS) == 0
 
-            assert done.code == 0, done.err
             log = [*git, "log", "--branches=kaa/*", "--format=%s", "--no-walk"]
             listed = subprocess.run(log, capture_output=True, check=True).stdout
             worktrees = subprocess.run([*git, "worktree", "list"], capture_output=True, check=True).stdout

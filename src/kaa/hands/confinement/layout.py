@@ -136,13 +136,10 @@ def concealment(policy: Policy, expansion: Expansion | None = None) -> tuple[tup
         expansion: finds what they mean; one of its own unless given.
     """
     expansion = expansion or Expansion()
+    found = tuple(expansion.existing(policy.hidden))  # first: an exception that comes meanwhile must not be hidden
     shown, private = _unique(expansion.existing(policy.shown)), real_directories(policy.private)
     excepted = {"/", *real_directories(policy.writes)}  # a directory to work in cannot be hidden
-    hidden = (
-        path
-        for path in expansion.existing(policy.hidden)
-        if path not in excepted and (path in private or not is_below_any(path, shown))
-    )
+    hidden = (path for path in found if path not in excepted and (path in private or not is_below_any(path, shown)))
     return _unique(hidden), tuple(path for path in shown if path not in private)
 
 
