@@ -261,6 +261,27 @@ def test_other_findings_of_the_guard_are_not_asked_about() -> None:
     assert scene.questions == []
 
 
+def test_for_a_directory_without_a_file_the_tools_are_named(tmp_path: Path) -> None:
+    path = str(tmp_path / ".vscode")
+    Path(path + _KEPT).mkdir()
+
+    async def ask(_call: JudgedCall, _question: Approval) -> None:
+        raise AssertionError("there is nothing to show")
+
+    async def offer() -> str | Denied | None:
+        workspace = LocalWorkspace.start(str(tmp_path), env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
+        try:
+            offers = SetAside(NoSandbox(workspace.unconfined()), ask, lambda _call: None)
+            return await offers.offer(_CALL, [Blocked("protected", path, path + _KEPT)])
+        finally:
+            await workspace.close()
+
+    told = run(offer())
+
+    assert isinstance(told, str)
+    assert "there is no file in it. Write all of it with the write tool" in told
+
+
 @pytest.mark.parametrize("link", ["the directory", "the file"])
 def test_a_link_that_appears_during_the_question_leads_nowhere(tmp_path: Path, link: str) -> None:
     project, canary = tmp_path / "project", tmp_path / "elsewhere"

@@ -143,7 +143,7 @@ class SetAside:
                 if size > _MAX_BYTES:
                     raise NotOfferedError(f"the files have more than {_MAX_BYTES // 1024} KiB")
         if not files:
-            raise NotOfferedError("there is no file in it")
+            raise NotOfferedError(f"there is no file in it. {_BY_TOOL}")
         return tuple(files)
 
     async def _write(self, files: Sequence[ProposedFile], kept: Sequence[Blocked]) -> str | Denied:
