@@ -31,7 +31,7 @@ _CALLED: dict[SlotKind, str] = {
     "guard": "guarding the project",
 }
 _KEPT = 4  # of those that can be used again: as many as the calls of a reply that run in parallel, mostly
-_TOP_UP_DELAY_SECONDS = 0.005
+_TOP_UP_DELAY_SECONDS = 0.1
 _CLOSED = "The workspace is closed."
 
 
@@ -174,7 +174,7 @@ class Hands:
             except ForkServerGoneError as error:
                 reason = str(error)
                 continue
-            # Later, so that the fork does not compete with what the slot is taken for.
+            # Later: most commands are over by then, and the next one takes their slot.
             asyncio.get_running_loop().call_later(_TOP_UP_DELAY_SECONDS, self._top_up, kind)
             return slot
         if self._closed:

@@ -16,10 +16,10 @@ import os
 import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from fnmatch import fnmatchcase
 from typing import NamedTuple, Protocol
 
 from kaa.hands.confinement import mounts
+from kaa.hands.confinement.expansion import fits
 from kaa.hands.confinement.layout import Layout
 from kaa.hands.confinement.listing import HomeList, is_below_any
 from kaa.hands.confinement.view import SlotView
@@ -320,7 +320,7 @@ class HomeEntries:
         if name in self._kept:
             return True
         if self._listing.leaves_out(os.path.join(self._path, name)) or any(
-            fnmatchcase(name, pattern) for pattern in self._patterns if pattern != ".*"
+            fits(name, pattern) for pattern in self._patterns if pattern != ".*"
         ):
             return False
         return stat.S_ISLNK(mode) or bool(mode & stat.S_IROTH)

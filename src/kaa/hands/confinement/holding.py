@@ -11,6 +11,7 @@ import stat
 from collections.abc import Iterable
 
 from kaa.hands.confinement import mounts
+from kaa.hands.confinement.expansion import exists
 
 
 class ReadOnlyMounts:
@@ -26,8 +27,8 @@ class ReadOnlyMounts:
 
     def hold(self) -> None:
         """Hold what is there by now and not held. What cannot be held is left to the guard."""
-        for path in self._paths:
-            with contextlib.suppress(OSError):  # it does not exist, or was replaced meanwhile
+        for path in filter(exists, self._paths):
+            with contextlib.suppress(OSError):  # it was replaced meanwhile
                 self._hold(path)
 
     def release(self) -> None:

@@ -3,9 +3,8 @@
 import glob
 import os
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 
-from kaa.hands.confinement.expansion import Expansion
+from kaa.hands.confinement.expansion import Expansion, fits
 from kaa.hands.policy import Policy
 
 
@@ -74,7 +73,7 @@ class _Names:
                 self._literal.add(name)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._literal or any(fnmatchcase(name, pattern) for pattern in self._patterns)
+        return name in self._literal or any(fits(name, pattern) for pattern in self._patterns)
 
 
 _NONE = _Names()

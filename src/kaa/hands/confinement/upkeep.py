@@ -3,10 +3,10 @@
 import contextlib
 import os
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 from io import FileIO
 from typing import TYPE_CHECKING
 
+from kaa.hands.confinement.expansion import fits
 from kaa.hands.confinement.layout import concealment
 from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.confinement.masks import Masks
@@ -102,7 +102,7 @@ class Upkeep:
 def _reaches(pattern: str, directory: str) -> bool:
     """Whether a pattern can match something in a directory."""
     parts, above = pattern.split("/"), directory.split("/")
-    return len(parts) > len(above) and all(map(fnmatchcase, above, parts))
+    return len(parts) > len(above) and all(map(fits, above, parts))
 
 
 def _identity(path: str) -> tuple[int, int]:

@@ -8,8 +8,8 @@ import contextlib
 import glob
 import os
 from collections.abc import Callable, Iterator, Sequence
-from fnmatch import fnmatchcase
 
+from kaa.hands.confinement.expansion import fits
 from kaa.hands.confinement.live_files import LiveFiles
 from kaa.hands.inotify import Inotify, WatchLimitError
 
@@ -59,7 +59,7 @@ class ViewWatch:
         self._inotify.close()
 
     def _fits(self, name: str) -> bool:
-        return name in self._live or any(fnmatchcase(name, pattern) for pattern in self._names)
+        return name in self._live or any(fits(name, pattern) for pattern in self._names)
 
     def _watch(self) -> bool:
         new = set(self._directories()) - self._watched
