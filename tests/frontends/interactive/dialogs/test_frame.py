@@ -75,6 +75,13 @@ def test_how_much_more_there_is_is_said_with_the_keys_in_force() -> None:
     assert any("0 lines above, 87 below (PageUp / PageDown)" in line for line in visible(frame.render(60)))
 
 
+@pytest.mark.parametrize("lines", range(1, 40))
+def test_no_row_says_that_one_line_alone_is_hidden(lines: int) -> None:
+    frame = dialog(keyboard_context(rows=24), lines=lines)
+
+    assert not any("0 lines above, 1 below" in line for line in visible(frame.render(60)))
+
+
 @pytest.mark.parametrize("width", range(1, 20))
 def test_narrow_screens_are_kept_to(width: int) -> None:
     frame = dialog(keyboard_context(columns=width), lines=3)

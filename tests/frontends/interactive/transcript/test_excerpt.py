@@ -12,11 +12,16 @@ def lines_of(text: str) -> list[str]:
     return text.split("\n") if text else []
 
 
+def shown_of(text: str, count: int) -> int:
+    """A line more where one alone would be hidden."""
+    return count + 1 if len(lines_of(text)) == count + 1 else count
+
+
 @given(TEXTS, COUNTS)
 def test_head_is_the_first_lines_and_counts_the_others(text: str, count: int) -> None:
     excerpt = head(text, count)
 
-    assert excerpt.lines == lines_of(text)[:count]
+    assert excerpt.lines == lines_of(text)[: shown_of(text, count)]
     assert len(excerpt.lines) + excerpt.hidden == len(lines_of(text))
 
 
@@ -24,7 +29,7 @@ def test_head_is_the_first_lines_and_counts_the_others(text: str, count: int) ->
 def test_tail_is_the_last_lines_and_counts_the_others(text: str, count: int) -> None:
     excerpt = tail(text, count)
 
-    assert excerpt.lines == lines_of(text)[-count:]
+    assert excerpt.lines == lines_of(text)[-shown_of(text, count) :]
     assert len(excerpt.lines) + excerpt.hidden == len(lines_of(text))
 
 

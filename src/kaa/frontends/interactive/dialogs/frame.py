@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from kaa.builtin.amounts import counted
 from kaa.frontends.interactive.dialogs.choices import DialogChoices
 from kaa.tui.component import Component
 from kaa.tui.components.select_list import SelectList
@@ -161,6 +162,8 @@ class DialogFrame:
         rows = self._context.size.rows - _ROWS_AROUND - control
         self._is_tight = rows - _ROWS_LEFT < min(body, _MIN_BODY_ROWS)
         self._shown = min(body, max(1, rows - (_FOOTER_ROWS if self._is_tight else _ROWS_LEFT)))
+        if body - self._shown == 1:  # to say that it is hidden would take its row
+            self._shown = body
         self._hidden = body - self._shown
         self._scroll = min(self._scroll, self._hidden)
 
@@ -179,9 +182,8 @@ class DialogFrame:
         rows = list(body)
         if self._hidden:
             keys = [keys[0] for action in _PAGES if (keys := self._context.keymap.keys(action))]
-            more = (
-                f"{self._scroll} lines above, {self._hidden - self._scroll} below ({' / '.join(map(show_key, keys))})"
-            )
+            above = counted(self._scroll, "line")
+            more = f"{above} above, {self._hidden - self._scroll} below ({' / '.join(map(show_key, keys))})"
             urge = "" if self.is_read else self._insistence or self.urge
             token = "dim" if not urge else "error" if self._insistence else "warning"
             rows.append(paint(clip(f"{urge}{': ' if urge else ''}{more}", width), self._context.palette[token]))

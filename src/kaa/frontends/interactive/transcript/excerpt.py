@@ -25,15 +25,17 @@ class Excerpt(NamedTuple):
 
 
 def head(text: str, count: int) -> Excerpt:
-    """The first `count` lines."""
+    """The first `count` lines, or one more if that is all: to say what is hidden would take its row."""
     text = text.removesuffix("\n")
-    return _excerpt(text, text.split("\n", count)[:count])
+    lines = text.split("\n", count + 1)
+    return _excerpt(text, lines if len(lines) == count + 1 else lines[:count])
 
 
 def tail(text: str, count: int) -> Excerpt:
-    """The last `count` lines."""
+    """The last `count` lines, or one more as in `head`."""
     text = text.removesuffix("\n")
-    return _excerpt(text, text.rsplit("\n", count)[-count:])
+    lines = text.rsplit("\n", count + 1)
+    return _excerpt(text, lines if len(lines) == count + 1 else lines[-count:])
 
 
 def count_lines(text: str) -> int:
