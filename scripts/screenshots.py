@@ -124,17 +124,7 @@ def _streaming(program: Program, _server: ModelServer) -> None:
 def _diff(program: Program, server: ModelServer) -> None:
     _ask(program, "First I")
     _think(program, server)
-    program.wait_for("Allow edit?")
-    _allow(program)
-    program.wait_for("Allow bash?")
-    _allow(program)
     program.wait_for("That was all.")
-
-
-def _allow(program: Program) -> None:
-    """As a person does, who reads first: kaa takes no key for an answer that was pressed as it asked."""
-    _settle(program)
-    program.press("y")
 
 
 def _think(program: Program, server: ModelServer) -> None:
@@ -144,9 +134,9 @@ def _think(program: Program, server: ModelServer) -> None:
 
 
 def _approval(program: Program, server: ModelServer) -> None:
-    _ask(program, "I commit", "commit it and push")
+    _ask(program, "I install", "run the tests")
     _think(program, server)
-    program.wait_for("Allow bash?")
+    program.wait_for("registries")
 
 
 def _models(program: Program, _server: ModelServer) -> None:
@@ -185,7 +175,7 @@ def _tree(program: Program, _server: ModelServer) -> None:
         _ask(program, answer, question)
         _settle(program)
     _enter(program, "/undo")
-    program.wait_for("goes on from before that message")
+    program.wait_for("continues from before that message")
     program.press("ctrl+c")
     for question, answer in _TALKS[2:]:
         _ask(program, answer, question)
@@ -264,9 +254,9 @@ _SCENES = (
         _approval,
         (
             Answer(
-                text=("I commit", " and push."),
+                text=("I install", " what the tests need."),
                 fault=_PAUSE,
-                calls=(_call("bash", command="git commit -am Fix && git push"),),
+                calls=(_call("bash", command="pip install pytest-httpbin"),),
             ),
         ),
     ),
