@@ -1111,13 +1111,15 @@ def test_a_new_name_at_the_top_does_not_wait_for_a_busy_guard(
         assert sorted(brain.check()) == [".envrc", ".vscode", "src/.zed"]
 
 
-def test_the_same_name_again_and_again_is_a_flood(project: Path, start: Callable[..., Brain]) -> None:
+@pytest.mark.parametrize("op", ["news", "check"])
+def test_the_same_name_again_and_again_is_a_flood(project: Path, start: Callable[..., Brain], op: str) -> None:
+    """Also if commands end meanwhile, which checks."""
     brain = start()
 
     floods = []
     for name in (*(f".mise.{number}.toml" for number in range(20)), *[".zed"] * 20):
         (project / name).mkdir()
-        floods.append(brain.ask("news")["flooded"])
+        floods.append(brain.ask(op)["flooded"])
 
     assert not any(floods[:20])
     assert any(floods[20:])

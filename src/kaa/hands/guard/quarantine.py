@@ -46,9 +46,9 @@ class FindingLog:
 
     def __init__(self) -> None:
         self._findings: list[GuardFinding] = []
-        self._count = 0  # since the last `forget_flood`, as the next two
-        self._times: dict[str, deque[float]] = {}  # when the same name appeared
+        self._count = 0  # since the last `forget_flood`, as the next one
         self._repeats = False
+        self._times: dict[str, deque[float]] = {}  # when the same name appeared, also before the last check
         self._more = 0
         self._changing = _thread.allocate_lock()
 
@@ -62,11 +62,12 @@ class FindingLog:
         return self._repeats or self._count > _FLOOD_FINDINGS
 
     def forget_flood(self) -> None:
-        """Count from zero again."""
+        """Count from zero again. When names appeared stays known: each end of a command checks, also beside a loop."""
+        oldest = time.monotonic() - _REPEATED_SECONDS
         with self._changing:
             self._count = 0
-            self._times.clear()
             self._repeats = False
+            self._times = {name: times for name, times in self._times.items() if times[-1] > oldest}
 
     def add(self, finding: GuardFinding, *, appeared: bool = False) -> None:
         """Note a finding; of many, only the number.
