@@ -464,3 +464,32 @@ def test_what_a_starter_at_the_top_loads_is_part_of_its_code(
     land.write(loaded, "second, longer")
 
     assert land.code(command) != before
+
+
+@pytest.mark.parametrize("command", ["python3 server.py", "python3 -m server", "uv run server.py", "lua server.lua"])
+def test_a_new_folder_that_a_library_could_import_is_known(land: Land, command: str) -> None:
+    """Python needs no `__init__.py`, and libraries try names such as `org.python.core`."""
+    land.write("server.py", "import dataclasses")
+    land.write("server.lua", "")
+    land.write("scripts/one.py", "")
+    before = land.code(command)
+    land.write("scripts/two.py", "")
+    land.write("data/one.csv", "")
+    assert land.code(command) == before
+
+    land.write("org/python/core.py", "")
+
+    now = land.code(command)
+    assert differences(before, now) == [f"new: {land.project}/org (a folder from which programs can import)"]
+    assert not [line for line in differences({}, now) if "scripts" in line]
+
+
+def test_a_new_folder_that_an_editable_install_of_the_project_makes_importable_is_known(land: Land) -> None:
+    land.write(".venv/pyvenv.cfg", "")
+    land.write(".venv/bin/installed_server", "")
+    land.write(".venv/lib/python3.12/site-packages/project.pth", str(land.project))
+    before = land.code(".venv/bin/installed_server")
+
+    land.write("org/python/core.py", "")
+
+    assert land.code(".venv/bin/installed_server") != before

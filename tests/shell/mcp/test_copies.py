@@ -114,6 +114,29 @@ def test_code_that_changed_since_it_was_approved_is_not_copied(land: Land, chang
         copy_code(code, land.place, str(land.copies))
 
 
+@pytest.mark.parametrize("new", ["org/python/core.py", "node_modules/one/index.js"])
+def test_a_folder_beside_the_code_that_could_be_imported_must_be_known(land: Land, new: str) -> None:
+    (land.project / "server.py").write_text("import dataclasses")
+    (land.project / "scripts").mkdir()
+    (land.project / "scripts/one.py").write_text("")
+    code = land.code("python3", "server.py")
+    (land.project / new).parent.mkdir(parents=True)
+    (land.project / new).write_text("")
+
+    with pytest.raises(CodeChangedError, match=new.partition("/")[0]):
+        copy_code(code, land.place, str(land.copies))
+
+
+def test_a_folder_beside_the_code_that_is_known_by_name_is_seen_as_it_is(land: Land) -> None:
+    (land.project / "server.py").write_text("import dataclasses")
+    (land.project / "scripts").mkdir()
+    (land.project / "scripts/one.py").write_text("")
+
+    pairs = dict(copy_code(land.code("python3", "server.py"), land.place, str(land.copies)))
+
+    assert pairs[str(land.project / "scripts")] == str(land.project / "scripts")
+
+
 def test_a_directory_that_a_link_replaces_meanwhile_is_not_followed(
     land: Land, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,6 @@
 As far as it can be judged: a program can find further code in ways that no command line shows.
 """
 
-import glob
 import hashlib
 import os
 import re
@@ -12,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.deciding_files import LISTS_OF_PACKAGES, deciding_files
+from kaa.shell.mcp.imported import can_be_imported, folders_of_environment, is_environment, text_of
 from kaa.shell.mcp.installed import PACKAGES, fingerprint
 from kaa.shell.mcp.named_code import MANIFESTS, named_code
 from kaa.shell.mcp.place import CommandLine, Place
@@ -23,6 +23,8 @@ FILES = "the code directly in this folder"
 """The same, but folders in it are not meant."""
 MENTIONED = "code in this folder"
 """Of a folder that code only mentions: what is in it is known, but a server may also read there what people work on."""
+BESIDE = "a folder from which programs can import"
+"""Of a folder beside code: its name is known, since a new one could be taken for a library. Its files are not."""
 IGNORED = frozenset({"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".cache"})
 """What tools write for themselves: no server gets to see it beside its code."""
 MAX_BYTES = 512 * 1024 * 1024
@@ -38,7 +40,6 @@ _PROGRAM = re.compile(
     r".+\.(?:py[cdw]?|[cm]?jsx?|[cm]?tsx?|so|node|wasm|sh|bash|pl|pm|rb|php|lua|jar|class|go|rs|json|exs?)"
 )
 _NOT_UTF_8 = re.compile("[\ud800-\udfff]")  # as Python decodes other bytes
-_PATHS = re.compile(rb"/[^'\"\n:]+")
 _MAX_FILES = 20_000
 _MAX_TEXT_BYTES = 8 * 1024 * 1024  # of code that is searched for names of folders
 _MAX_LOOKED_AT = 200  # entries of a folder, to see whether it has code
@@ -89,7 +90,11 @@ def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """What changed, in lines."""
     lines = [
         *(f"changed: {path}" for path in now if path in before and before[path] != now[path]),
-        *(f"{'new: ' if before else ''}{_said(path, now[path])}" for path in now if path not in before),
+        *(
+            f"{'new: ' if before else ''}{_said(path, now[path])}"
+            for path in now
+            if path not in before and (before or now[path] != BESIDE)
+        ),
         *(f"gone: {path}" for path in before if path not in now),
     ]
     more = len(lines) - _MAX_DIFFERENCES
@@ -113,7 +118,7 @@ def link_text(leads_to: str) -> str:
 
 
 def _said(path: str, digest: str) -> str:
-    return f"{path} ({digest})" if digest in (FOLDER, FILES, MENTIONED) else path
+    return f"{path} ({digest})" if digest in (FOLDER, FILES, MENTIONED, BESIDE) else path
 
 
 class _Code:
@@ -156,7 +161,7 @@ class _Code:
 
     def add(self, path: str) -> None:
         """Add what is named, a real path or a link, and what is loaded with it."""
-        if self._found.get(path, FILES) != FILES:
+        if self._found.get(path, FILES) not in (FILES, BESIDE):
             return
         if os.path.islink(path):
             self._add_link(path)
@@ -208,7 +213,7 @@ class _Code:
             yield from _up_to(os.path.dirname(trees[-1]) if trees else folder, top)
 
     def add_files(self, folder: str) -> None:
-        """Add the code directly in a folder, and packages of Python in it."""
+        """Add the code directly in a folder, packages of Python in it, and the names of further folders with modules."""
         if self._found.get(folder) in (FOLDER, FILES):
             return
         self._found[folder] = FILES
@@ -219,6 +224,8 @@ class _Code:
                 self._add_file(entry.path)
             elif entry.is_dir() and any(one.name.startswith("__init__.") for one in _entries(entry.path)):
                 self._add_tree(entry.path)
+            elif entry.is_dir() and can_be_imported(entry.path):
+                self._found.setdefault(entry.path, BESIDE)
 
     def _add_tree(self, folder: str) -> None:
         pending = [folder] if self._found.get(folder) not in (FOLDER, MENTIONED) else []
@@ -271,7 +278,7 @@ class _Code:
 
     def _add_package(self, folder: str) -> None:
         """Add installed packages, and folders of the project that links in them lead to."""
-        if folder in self._found:
+        if self._found.get(folder, BESIDE) != BESIDE:
             return
         self._found[folder], links = fingerprint(folder)
         for link in links:
@@ -282,16 +289,17 @@ class _Code:
     def _add_environment(self, path: str) -> None:
         """Add the virtual environment that a program is in, and folders of the project that it imports from."""
         top = os.path.dirname(os.path.dirname(path))
-        is_environment = os.path.exists(os.path.join(top, "pyvenv.cfg")) and self._place.commands_can_write(top)
-        if top in self._environments or not is_environment:
+        if top in self._environments or not is_environment(top) or not self._place.commands_can_write(top):
             return
         self._environments.add(top)
         self._found[top], _ = fingerprint(top)
-        packages = f"{glob.escape(top)}/lib*/python*/site-packages"
-        for file in (*glob.glob(f"{packages}/*.pth"), *glob.glob(f"{packages}/__editable__*.py")):
-            for real in sorted({os.path.realpath(os.fsdecode(one)) for one in _PATHS.findall(_text_of(file))}):
-                if os.path.isdir(real) and self._place.commands_can_write(real) and not self._is_installed(real):
-                    self.add_files(real) if real == self._place.whole(real) else self._add_tree(real)
+        for folder in folders_of_environment(top):
+            self._add_folder(folder)
+
+    def _add_folder(self, folder: str) -> None:
+        """Add a folder that something refers to, a real path, if commands can write it."""
+        if self._place.commands_can_write(folder) and not self._is_installed(folder):
+            self.add_files(folder) if folder == self._place.whole(folder) else self._add_tree(folder)
 
     def _is_installed(self, path: str) -> bool:
         return not PACKAGES.isdisjoint(os.path.relpath(path, self._place.whole(path)).split("/"))
@@ -299,14 +307,15 @@ class _Code:
     def _add_mentioned(self, around: str, files: list[str]) -> None:
         """Add folders with code, or installed packages, in a folder around code that texts of it mention by name."""
         above = around.rstrip("/") + "/"
-        known = {".git"} | {path[len(above) :].split("/")[0] for path in self._found if path.startswith(above)}
+        found = (path for path, digest in self._found.items() if digest != BESIDE and path.startswith(above))
+        known = {".git"} | {path[len(above) :].split("/")[0] for path in found}
         names = {entry.name: entry for entry in _entries(around) if entry.is_dir() and entry.name not in known}
         if not names:
             return
         mention = re.compile(rb"(?<![\w-])(?:%s)(?![\w-])" % b"|".join(re.escape(os.fsencode(one)) for one in names))
         for path in files:
-            found = {os.fsdecode(name) for name in mention.findall(_text_of(path))}
-            for entry in map(names.pop, sorted(found & names.keys())):
+            mentioned = {os.fsdecode(name) for name in mention.findall(text_of(path))}
+            for entry in map(names.pop, sorted(mentioned & names.keys())):
                 if entry.is_symlink():
                     self._add_link(entry.path)
                 elif entry.name in PACKAGES:
@@ -331,12 +340,6 @@ def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
     except OSError:
         return
     yield from (entry for entry in found if entry.name not in IGNORED)
-
-
-def _text_of(path: str) -> bytes:
-    """The beginning of a file. What a command has put in its place is not waited for: a FIFO has none."""
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        return file.read(_MAX_TEXT_BYTES) or b""
 
 
 def _has_code(folder: str) -> bool:

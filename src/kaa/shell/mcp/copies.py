@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from kaa.host.paths import is_below
 from kaa.shell.mcp.code import (
+    BESIDE,
     FILES,
     FOLDER,
     IGNORED,
@@ -20,6 +21,7 @@ from kaa.shell.mcp.code import (
     is_code,
     link_text,
 )
+from kaa.shell.mcp.imported import can_be_imported
 from kaa.shell.mcp.installed import INSTALLED, PACKAGES
 from kaa.shell.mcp.place import Place
 
@@ -64,7 +66,7 @@ class _Copies:
         tops: dict[str, str] = {}
         mentioned = [path for path, digest in self._code.items() if digest == MENTIONED]
         for path, digest in self._code.items():
-            if is_below(path, mentioned) or digest.startswith(INSTALLED):
+            if digest == BESIDE or is_below(path, mentioned) or digest.startswith(INSTALLED):
                 continue
             directory = path if digest in (FOLDER, FILES) else os.path.dirname(path)
             top = self._place.whole(directory)
@@ -106,6 +108,8 @@ class _Copies:
             elif path in self._directories or (in_tree and entry.is_dir() and entry.name not in (*PACKAGES, ".git")):
                 yield from self._copied(opened, path, target, in_tree=in_tree)
             elif entry.is_dir():
+                if is_watched and path not in self._code and (entry.name in PACKAGES or can_be_imported(path)):
+                    raise CodeChangedError(path)
                 if is_watched or self._is_shown(path):
                     os.mkdir(target)
                     yield self._as_it_is(path)
