@@ -493,3 +493,92 @@ def test_a_new_folder_that_an_editable_install_of_the_project_makes_importable_i
     land.write("org/python/core.py", "")
 
     assert land.code(".venv/bin/installed_server") != before
+
+
+_PACKAGES = "lib/python3.12/site-packages"
+
+
+@pytest.mark.parametrize(
+    ("command", "files", "changed"),
+    [
+        (
+            "uv run --directory mono/server server.py",
+            {"mono/server/.venv/pyvenv.cfg": "", f"mono/server/.venv/{_PACKAGES}/core.pth": "../../../../../core/src"},
+            "mono/core/src/acme_core/__init__.py",
+        ),
+        (
+            "uv run --directory mono/server server.py",
+            {"mono/server/pyproject.toml": '[tool.uv.sources]\ncore = {path = "../core", editable = true}'},
+            "mono/core/acme_core.py",
+        ),
+        (
+            "uv run --directory mono/server server.py",
+            {
+                "mono/pyproject.toml": "[tool.uv.workspace]\nmembers = [\n  'libs/*'\n]",
+                "mono/server/pyproject.toml": "[tool.uv.sources]\nacme-core = {workspace = true}",
+                "mono/libs/core/pyproject.toml": 'name = "acme_core"',
+            },
+            "mono/libs/core/acme_core.py",
+        ),
+        (
+            "cargo run --manifest-path mono/server/Cargo.toml",
+            {
+                "mono/Cargo.toml": '[workspace.dependencies]\nacme-core = {path = "crates/core"}',
+                "mono/server/Cargo.toml": "[dependencies]\nacme-core.workspace = true",
+                "mono/crates/core/Cargo.toml": 'name = "acme-core"\n[dependencies]\nutil = {path = "../util"}',
+            },
+            "mono/crates/util/src/lib.rs",
+        ),
+        (
+            "go run -C mono/server .",
+            {"mono/server/go.mod": "module s\nreplace (\n\tacme.com/core => ../core\n)"},
+            "mono/core/core.go",
+        ),
+        (
+            "bash ; -c ; cd mono/server && bundle exec ruby server.rb",
+            {"mono/server/Gemfile": "gem 'acme', path: '../acme-rb'"},
+            "mono/acme-rb/lib/acme.rb",
+        ),
+        (
+            "dotnet run --project mono/server",
+            {"mono/server/server.csproj": r'<ProjectReference Include="..\Acme.Core\Acme.Core.csproj"/>'}
+            | {"mono/Acme.Core/Acme.Core.csproj": ""},
+            "mono/Acme.Core/Core.cs",
+        ),
+        (
+            "gradle -p mono/server run",
+            {"mono/server/build.gradle": "", "mono/settings.gradle": "include 'server', ':libs:core'"},
+            "mono/libs/core/src/Core.java",
+        ),
+        (
+            "npm --prefix mono/server start",
+            {"mono/server/package.json": '{"dependencies": {"x": "file:../core-js"}}'},
+            "mono/core-js/index.js",
+        ),
+        ("conda run -p conda python docs/x", {"conda/conda-meta/history": ""}, f"conda/{_PACKAGES}/requests.py"),
+        ("pixi run serve", {"pixi.toml": "[tasks]"}, f".pixi/envs/default/{_PACKAGES}/requests.py"),
+    ],
+)
+def test_code_that_manifests_and_environments_refer_to_is_known(
+    land: Land, command: str, files: dict[str, str], changed: str
+) -> None:
+    for path, text in {"mono/server/server.py": "", **files, changed: "first"}.items():
+        land.write(path, text)
+    before = land.code(command)
+    time.sleep(_TICK_SECONDS)
+
+    land.write(changed, "second, longer")
+
+    assert land.code(command) != before
+
+
+def test_members_of_a_workspace_that_a_server_does_not_use_are_no_code_of_it(land: Land) -> None:
+    land.write("pyproject.toml", "[tool.uv.workspace]\nmembers = ['libs/*']\n[tool.pytest]\ntestpaths = ['docs']")
+    land.write("server/pyproject.toml", 'dependencies = ["acme-core"]')
+    land.write("server/server.py", "")
+    land.write("libs/other/pyproject.toml", 'name = "other"')
+
+    code = land.code("uv run --directory server server.py")
+
+    assert str(land.project / "pyproject.toml") in code
+    assert not [path for path in code if "libs" in path]

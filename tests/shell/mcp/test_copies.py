@@ -114,17 +114,26 @@ def test_code_that_changed_since_it_was_approved_is_not_copied(land: Land, chang
         copy_code(code, land.place, str(land.copies))
 
 
-@pytest.mark.parametrize("new", ["org/python/core.py", "node_modules/one/index.js"])
-def test_a_folder_beside_the_code_that_could_be_imported_must_be_known(land: Land, new: str) -> None:
+def test_a_folder_beside_the_code_that_could_be_imported_must_be_known(land: Land) -> None:
     (land.project / "server.py").write_text("import dataclasses")
-    (land.project / "scripts").mkdir()
-    (land.project / "scripts/one.py").write_text("")
     code = land.code("python3", "server.py")
-    (land.project / new).parent.mkdir(parents=True)
-    (land.project / new).write_text("")
+    (land.project / "org/python").mkdir(parents=True)
+    (land.project / "org/python/core.py").write_text("")
 
-    with pytest.raises(CodeChangedError, match=new.partition("/")[0]):
+    with pytest.raises(CodeChangedError, match="project/org"):
         copy_code(code, land.place, str(land.copies))
+
+
+def test_packages_that_appear_beside_the_code_meanwhile_are_not_seen(land: Land) -> None:
+    (land.project / "server.js").write_text("require('ws')")
+    code = land.code("node", "server.js")
+    (land.project / "node_modules/bufferutil").mkdir(parents=True)
+
+    pairs = dict(copy_code(code, land.place, str(land.copies)))
+
+    assert str(land.project / "docs") in pairs
+    assert str(land.project / "node_modules") not in pairs
+    assert not (Path(pairs[str(land.project)]) / "node_modules").exists()
 
 
 def test_a_folder_beside_the_code_that_is_known_by_name_is_seen_as_it_is(land: Land) -> None:

@@ -9,12 +9,14 @@ import re
 import stat
 from collections.abc import Iterator, Mapping
 
+from kaa.host.paths import is_below
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.deciding_files import LISTS_OF_PACKAGES, deciding_files
-from kaa.shell.mcp.imported import can_be_imported, folders_of_environment, is_environment, text_of
-from kaa.shell.mcp.installed import PACKAGES, fingerprint
+from kaa.shell.mcp.imported import can_be_imported, folders_of_environment, is_environment, is_installed, text_of
+from kaa.shell.mcp.installed import INSTALLED, PACKAGES, fingerprint
 from kaa.shell.mcp.named_code import MANIFESTS, named_code
 from kaa.shell.mcp.place import CommandLine, Place
+from kaa.shell.mcp.references import Manifests
 from kaa.shell.mcp.runners import imports_from_directory
 
 FOLDER = "all code in this folder"
@@ -133,10 +135,11 @@ class _Code:
         self._place = place
         self._deciding = deciding
         self._found: dict[str, str] = {}
-        self._environments: set[str] = set()
         self._bytes = 0
         self._searched = 0
         self._unread: list[str] = []  # code whose text may mention further folders
+        self._manifests = Manifests()
+        self._referred: set[str] = set()  # what these refer to, as far as it was looked at
 
     def found(self) -> dict[str, str]:
         """All of it, with the folders that it mentions.
@@ -144,6 +147,7 @@ class _Code:
         Raises:
             UnknownCodeError: a name is not UTF-8: it could neither be shown nor kept.
         """
+        self._add_referenced()
         while self._unread:
             files, self._unread = self._unread, []
             by_folder: dict[str, list[str]] = {}
@@ -152,6 +156,7 @@ class _Code:
                     by_folder.setdefault(folder, []).append(path)
             for folder, paths in by_folder.items():
                 self._add_mentioned(folder, paths)
+            self._add_referenced()
         for path in self._found:
             if any(map(_NOT_UTF_8.search, (path, self._found[path]))):
                 raise UnknownCodeError(
@@ -166,7 +171,7 @@ class _Code:
         if os.path.islink(path):
             self._add_link(path)
         elif os.path.isdir(path):
-            self._add_package(path) if os.path.basename(path) in PACKAGES else self._add_tree(path)
+            self._add_package(path) if is_installed(path) else self._add_tree(path)
             self._add_above(path)
         else:
             self._add_file(path)
@@ -181,10 +186,10 @@ class _Code:
             package = os.path.dirname(package)
         if package == top and folder != top:
             package = os.path.join(top, os.path.relpath(folder, top).split("/")[0])
-        if os.path.basename(package) in PACKAGES:
-            self._add_package(package)
-        elif package == top:  # beside everything else
+        if package == top:  # beside everything else
             self.add_files(top)
+        elif is_installed(package):
+            self._add_package(package)
         else:
             self._add_tree(package)
         self._add_above(folder)
@@ -194,9 +199,10 @@ class _Code:
         end = os.path.dirname(self._place.whole(folder))
         while folder != end:
             for entry in _entries(folder):
-                if entry.name == "node_modules" and entry.is_dir(follow_symlinks=False):
+                is_wanted = entry.name == "node_modules" or self._deciding.fullmatch(entry.name)
+                if is_wanted and entry.name in PACKAGES and entry.is_dir(follow_symlinks=False):
                     self._add_package(entry.path)
-                elif self._deciding.fullmatch(entry.name) or entry.name in ("node_modules", "package.json"):
+                elif is_wanted or entry.name == "package.json":
                     if entry.is_symlink():
                         self._add_link(entry.path)
                     elif entry.is_dir():
@@ -213,7 +219,7 @@ class _Code:
             yield from _up_to(os.path.dirname(trees[-1]) if trees else folder, top)
 
     def add_files(self, folder: str) -> None:
-        """Add the code directly in a folder, packages of Python in it, and the names of further folders with modules."""
+        """Add the code directly in a folder, packages of Python in it, and the names of others with modules."""
         if self._found.get(folder) in (FOLDER, FILES):
             return
         self._found[folder] = FILES
@@ -231,7 +237,10 @@ class _Code:
         pending = [folder] if self._found.get(folder) not in (FOLDER, MENTIONED) else []
         self._found.update(dict.fromkeys(pending, FOLDER))
         while pending:
-            for entry in _entries(pending.pop()):
+            if is_environment(current := pending.pop()):
+                self._add_package(current)
+                continue
+            for entry in _entries(current):
                 if entry.is_symlink():
                     self._add_link(entry.path)
                 elif entry.is_dir():
@@ -275,31 +284,51 @@ class _Code:
         if self._searched < _MAX_TEXT_BYTES and _PROGRAM.fullmatch(path):
             self._searched += status.st_size
             self._unread.append(path)
+        self._manifests.add(path)
 
     def _add_package(self, folder: str) -> None:
         """Add installed packages, and folders of the project that links in them lead to."""
-        if self._found.get(folder, BESIDE) != BESIDE:
+        if self._found.get(folder, "").startswith(INSTALLED):
             return
         self._found[folder], links = fingerprint(folder)
-        for link in links:
-            real = os.path.realpath(link)
-            if self._place.commands_can_write(real) and os.path.isdir(real) and not self._is_installed(real):
-                self._add_tree(real)
+        led_to = {
+            real for real in map(os.path.realpath, links) if os.path.isdir(real) and not is_below(real, (folder,))
+        }
+        for real in sorted({*led_to, *(folders_of_environment(folder) if is_environment(folder) else ())}):
+            if not self._is_installed(real):
+                self._add_folder(real)
 
     def _add_environment(self, path: str) -> None:
         """Add the virtual environment that a program is in, and folders of the project that it imports from."""
         top = os.path.dirname(os.path.dirname(path))
-        if top in self._environments or not is_environment(top) or not self._place.commands_can_write(top):
-            return
-        self._environments.add(top)
-        self._found[top], _ = fingerprint(top)
-        for folder in folders_of_environment(top):
-            self._add_folder(folder)
+        if is_environment(top) and self._place.commands_can_write(top):
+            self._add_package(top)
 
     def _add_folder(self, folder: str) -> None:
         """Add a folder that something refers to, a real path, if commands can write it."""
-        if self._place.commands_can_write(folder) and not self._is_installed(folder):
+        if self._place.commands_can_write(folder):
             self.add_files(folder) if folder == self._place.whole(folder) else self._add_tree(folder)
+
+    def _add_referenced(self) -> None:
+        """Add what manifests refer to, and what the manifests there refer to."""
+        while found := self._manifests.referred(self._is_own) - self._referred:
+            self._referred |= found
+            for path in sorted(found):
+                if self._is_of_code(path) or not self._place.commands_can_write(path):
+                    continue
+                if os.path.isdir(path):
+                    self._add_package(path) if self._is_installed(path) else self._add_folder(path)
+                    self._add_above(path)
+                elif not _DATA.fullmatch(path):
+                    self._add_file(path)
+
+    def _is_own(self, path: str) -> bool:
+        """True for a file of the code, and not of a folder above it."""
+        return self._found.get(os.path.dirname(path)) == FILES or self._is_of_code(path)
+
+    def _is_of_code(self, path: str) -> bool:
+        """True for a folder of the code, and for what is in one."""
+        return any(self._found.get(one) in (FOLDER, MENTIONED) for one in _up_to(path, self._place.whole(path)))
 
     def _is_installed(self, path: str) -> bool:
         return not PACKAGES.isdisjoint(os.path.relpath(path, self._place.whole(path)).split("/"))

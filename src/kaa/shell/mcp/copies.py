@@ -22,7 +22,7 @@ from kaa.shell.mcp.code import (
     link_text,
 )
 from kaa.shell.mcp.imported import can_be_imported
-from kaa.shell.mcp.installed import INSTALLED, PACKAGES
+from kaa.shell.mcp.installed import INSTALLED
 from kaa.shell.mcp.place import Place
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -105,12 +105,10 @@ class _Copies:
                 leads_to = os.readlink(entry.name, dir_fd=opened)
                 self._expect(path, link_text(leads_to), unless=not is_watched)
                 os.symlink(leads_to, target)
-            elif path in self._directories or (in_tree and entry.is_dir() and entry.name not in (*PACKAGES, ".git")):
+            elif path in self._directories or (in_tree and entry.is_dir() and not self._is_live(path)):
                 yield from self._copied(opened, path, target, in_tree=in_tree)
             elif entry.is_dir():
-                if is_watched and path not in self._code and (entry.name in PACKAGES or can_be_imported(path)):
-                    raise CodeChangedError(path)
-                if is_watched or self._is_shown(path):
+                if self._shows_folder(path, is_watched=is_watched):
                     os.mkdir(target)
                     yield self._as_it_is(path)
             elif path in self._code:
@@ -122,6 +120,18 @@ class _Copies:
                     continue
                 os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC))
                 yield self._as_it_is(path)
+
+    def _is_live(self, path: str) -> bool:
+        """Whether a folder in a tree of code is seen as it is."""
+        return self._code.get(path, "").startswith(INSTALLED) or os.path.basename(path) == ".git"
+
+    def _shows_folder(self, path: str, *, is_watched: bool) -> bool:
+        """Whether a folder that has no code is seen. One beside code must have nothing that could be loaded."""
+        if is_watched and path not in self._code:
+            if can_be_imported(path):
+                raise CodeChangedError(path)
+            return os.path.basename(path) != "node_modules"
+        return is_watched or self._is_shown(path)
 
     def _is_shown(self, path: str) -> bool:
         return self._shows_rest or any(is_below(one, (path,)) for one in self._code)

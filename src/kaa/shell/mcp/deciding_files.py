@@ -18,8 +18,9 @@ _OF_PROGRAMS = (
     (
         r"uvx?|poetry|pdm|hatch|rye|pipenv|pipx|fastmcp",
         r"pyproject\.toml|uv\.(?:toml|lock)|poetry\.(?:toml|lock)|pdm\.(?:toml|lock)|hatch\.toml|Pipfile(?:\.lock)?"
-        r"|setup\.(?:py|cfg)|\.python-version",
+        r"|setup\.(?:py|cfg)|\.python-version|\.venv",
     ),
+    ("pixi", r"pixi\.(?:toml|lock)|\.pixi"),
     ("go", r"go\.work(?:\.sum)?|go\.mod"),
     ("cargo", r"Cargo\.(?:toml|lock)|rust-toolchain(?:\.toml)?|\.cargo"),
     ("bundle|rake|ruby", r"Gemfile(?:\.lock)?|\.bundle|\.ruby-version"),

@@ -6,6 +6,8 @@ import re
 from collections import deque
 from collections.abc import Iterator
 
+from kaa.shell.mcp.installed import PACKAGES
+
 _MODULE = re.compile(r".+\.(?:py|pyc|so|lua)")
 _MAX_LOOKED_AT = 5_000  # entries of a folder
 _PATHS = re.compile(rb"/[^'\"\n:]+")
@@ -35,9 +37,14 @@ def can_be_imported(folder: str) -> bool:
     return False
 
 
+def is_installed(folder: str) -> bool:
+    """True for a folder with installed packages."""
+    return os.path.basename(folder) in PACKAGES or is_environment(folder)
+
+
 def is_environment(folder: str) -> bool:
-    """True for a virtual environment."""
-    return os.path.exists(os.path.join(folder, "pyvenv.cfg"))
+    """True for a virtual environment of Python or conda."""
+    return any(os.path.exists(os.path.join(folder, one)) for one in ("pyvenv.cfg", "conda-meta"))
 
 
 def folders_of_environment(environment: str) -> Iterator[str]:

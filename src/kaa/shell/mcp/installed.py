@@ -5,7 +5,7 @@ import os
 import stat
 import time
 
-PACKAGES = frozenset({"node_modules", "site-packages", ".venv", "venv", "vendor", "target"})
+PACKAGES = frozenset({"node_modules", "site-packages", ".venv", "venv", ".pixi", "vendor", "target"})
 """Folders with installed packages."""
 INSTALLED = "installed: "
 """What the digest of such packages begins with; they are not copied."""

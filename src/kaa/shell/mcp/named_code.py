@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from glob import escape, glob
 from typing import Literal, TypeAlias
 
 from kaa.host.paths import trail
@@ -18,8 +19,17 @@ MANIFESTS = (
     *("package.json", "pyproject.toml", "uv.toml", "setup.py", "deno.json", "deno.jsonc", "bunfig.toml", ".npmrc"),
     *("Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", "Taskfile.yml", "Taskfile.yaml", "go.mod"),
     *("Cargo.toml", "compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml", "mise.toml", "Pipfile"),
-    *("Gemfile", "Rakefile", "pom.xml", "build.gradle", "build.gradle.kts", "mix.exs", "composer.json"),
-    *("__main__.py", "index.js", "fastmcp.json", "flake.nix"),
+    *(
+        "Gemfile",
+        "Rakefile",
+        "pom.xml",
+        "build.gradle",
+        "build.gradle.kts",
+        "settings.gradle",
+        "mix.exs",
+        "composer.json",
+    ),
+    *("__main__.py", "index.js", "fastmcp.json", "flake.nix", "pixi.toml"),
 )
 """Programs execute what these say, in the current directory or in a folder that is named."""
 
@@ -27,11 +37,11 @@ MANIFESTS = (
 _INTERPRETERS = re.compile(
     r"(?:python|pypy|perl|ruby|php|lua|node)[\d.]*|nodejs|deno|bun|tsx|ts-node|vite-node|nodemon|uv|poetry|pdm|hatch|rye"
     r"|pipenv|npm|pnpm|yarn|bundle|rake|mvn|gradle|mix|composer|sh|bash|dash|zsh|ksh|fish|java|dotnet|Rscript|go|cargo"
-    r"|make|just|task|mise|env|nice|timeout|docker|podman|nix|fastmcp|uvicorn|gunicorn|hypercorn"
+    r"|make|just|task|mise|pixi|conda|mamba|micromamba|env|nice|timeout|docker|podman|nix|fastmcp|uvicorn|gunicorn|hypercorn"
 )
 _BY_MANIFEST = re.compile(
     r"uv|poetry|pdm|hatch|rye|pipenv|npm|pnpm|yarn|bun|deno|bundle|rake|mvn|gradle|mix|composer|go|cargo|make|just|task"
-    r"|mise|docker|podman|fastmcp"
+    r"|dotnet|mise|pixi|docker|podman|fastmcp"
 )
 # Variables with a folder that is worked on. Programs load code from folders in the others, such as PATH or GEM_HOME.
 _OF_DATA = re.compile(
@@ -46,10 +56,14 @@ _OF_FOLDERS = frozenset(
         *("-r", "--require", "--import", "--import-map"),
     )
 )
+_OF_DIRECTORIES = frozenset({"--directory", "--project", "-C", "--cwd", "--dir"})  # in which they start, too
 # Options with folders that code is loaded from, whatever is in them.
 _OF_CODE = frozenset(
     {"-cp", "-classpath", "--class-path", "--module-path", "-I", "-L", "--loader", "--experimental-loader"}
 )
+# The same of programs for which they mean this: a folder that is executed, or code in any case.
+_OF_GRADLE, _OF_CONDA = frozenset({"-p", "--project-dir"}), frozenset({"-p", "--prefix"})
+_GRADLE, _CONDA = re.compile(r"gradlew?"), re.compile(r"conda|mamba|micromamba")
 _ATTACHED = re.compile(r"-[ILr](?=[\w./~])")
 # What Node and TypeScript look for.
 _ENDINGS = ("", ".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx", "/index.js", "/index.mjs", "/index.ts")
@@ -77,11 +91,15 @@ def named_code(line: CommandLine, place: Place) -> Iterator[str]:
             role != "script" and _DATA.fullmatch(path) and not LISTS_OF_PACKAGES.fullmatch(path)
         ):
             continue
-        has_manifest = role in ("package", "script") and any(os.path.exists(f"{path}/{one}") for one in MANIFESTS)
+        has_manifest = role in ("package", "script") and _has_manifest(path)
         for one in trail(path) if has_manifest or role == "code" or os.path.isfile(path) else ():
             if one not in seen and place.commands_can_write(one):
                 seen.add(one)
                 yield one
+
+
+def _has_manifest(folder: str) -> bool:
+    return any(os.path.exists(f"{folder}/{one}") for one in MANIFESTS) or bool(glob(f"{escape(folder)}/*.??proj"))
 
 
 def _is_container(words: Sequence[str]) -> bool:
@@ -94,13 +112,17 @@ def _candidates(line: CommandLine, base: str, environ: Mapping[str, str]) -> Ite
     words, executed = line.words, _executed(line.words)
     runs_code, script = _runs(_INTERPRETERS, words), _first_argument(line.words)
     variables = {**environ, **line.variables, "PWD": base}
+    of_code = _OF_CODE | _OF_CONDA if _runs(_CONDA, words) else _OF_CODE
     for number, word in enumerate(words):
         role: _Role = "data" if number not in executed else "script" if number == script else "package"
-        if number in executed and (_ATTACHED.match(word) or _OF_CODE.intersection(words[number - 1 : number])):
+        if number in executed and (
+            _ATTACHED.match(word) or of_code & {*words[number - 1 : number], word.partition("=")[0]}
+        ):
             role = "code"
         text = _VARIABLE.sub(lambda found: variables.get(found[1] or found[2], found[0]), word)
-        folders = ["", *(_CHANGES_DIRECTORY.findall(text) if " " in text else ())]
-        yield from ((folder, "code") for folder in folders[1:])
+        entered = _CHANGES_DIRECTORY.findall(text) if " " in text else ()
+        folders = ["", *entered, *_folders_of_options(words)]
+        yield from ((folder, "code") for folder in entered)
         for one in filter(None, dict.fromkeys((text, _ATTACHED.sub("", text), *_SEPARATORS.split(text)))):
             for folder in folders:
                 path = os.path.join(folder, one)
@@ -115,7 +137,8 @@ def _candidates(line: CommandLine, base: str, environ: Mapping[str, str]) -> Ite
                 yield one, "code" if is_loaded else "data"
     for module in modules_of(words):
         yield from ((f"{module}{end}", "data") for end in (".py", "/__init__.py", "/__main__.py"))
-    names_folder = any(word.partition("=")[0] in _OF_FOLDERS for word in words)
+    options = _options_of_folders(words)
+    names_folder = any(word.partition("=")[0] in options for word in words)
     by_manifest = _runs(_BY_MANIFEST, words) and not _is_container(words)
     if by_manifest and package_of_runner(words) is None and not names_folder:
         yield base, "package"
@@ -127,15 +150,30 @@ def _executed(words: Sequence[str]) -> frozenset[int]:
         return frozenset(range(package + 1))
     if not _runs(_INTERPRETERS, words):
         return frozenset()
-    named = {number for number in range(1, len(words)) if words[number - 1] in _OF_FOLDERS | _OF_CODE}
+    options = _options_of_folders(words) | _OF_CODE
+    named = {number for number in range(1, len(words)) if words[number - 1] in options}
     named |= {
         number
         for number, word in enumerate(words)
-        if word.partition("=")[0] in _OF_FOLDERS or " " in word or _ATTACHED.match(word)
+        if word.partition("=")[0] in options or " " in word or _ATTACHED.match(word)
     }
     if os.path.basename(words[0]) in ("go", "nix", "fastmcp"):  # after the name of what they do
         named |= set(range(2, min(len(words), 4)))
     return frozenset({*range(_first_argument(words) + 1), *named})
+
+
+def _options_of_folders(words: Sequence[str]) -> frozenset[str]:
+    """The options of a command line that name a folder which is executed."""
+    options = _OF_FOLDERS | _OF_CONDA if _runs(_CONDA, words) else _OF_FOLDERS
+    return options | _OF_GRADLE if _runs(_GRADLE, words) else options
+
+
+def _folders_of_options(words: Sequence[str]) -> Iterator[str]:
+    """Folders in which a program looks for what its other words name, such as those of `--directory`."""
+    for number, word in enumerate(words):
+        option, _, value = word.partition("=")
+        if option in _OF_DIRECTORIES and (value or number + 1 < len(words)):
+            yield value or words[number + 1]
 
 
 def _first_argument(words: Sequence[str]) -> int:
