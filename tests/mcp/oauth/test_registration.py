@@ -13,6 +13,7 @@ from kaa.mcp.oauth.tokens import TokenStore
 from tests.mcp.oauth.conftest import LogIn
 from tests.mcp.oauth.test_login import asked_of
 from tests.support.login_screen import Person
+from tests.support.mcp_browsing import visit
 from tests.support.mcp_oauth import McpOAuthServer
 from tests.support.oauth_server import refusal
 
@@ -148,3 +149,23 @@ def test_a_secret_is_in_no_repr() -> None:
 
     assert "s3cret" not in repr(client)
     assert base64.b64encode(b"me:s3cret").decode() not in repr((client, client.login))
+
+
+@pytest.mark.parametrize(("secret", "is_sent"), [("mine", False), ("", True)])
+def test_a_configured_secret_is_not_sent_to_another_authorization_server(
+    server: McpOAuthServer, logging_in: LogIn, secret: str, is_sent: bool
+) -> None:
+    server.clients["registered"] = secret
+    logging_in(client_id="registered", client_secret=secret)
+    with McpOAuthServer() as other:
+        other.clients["registered"] = secret
+        server.conditions.issuers = [other.url]
+        person = Person(does=lambda address: visit(other.agree(address)))
+
+        if is_sent:
+            logging_in(person=person, client_id="registered", client_secret=secret)
+        else:
+            with pytest.raises(LoginError, match=r"does not send your `clientSecret` there.*kaa mcp logout"):
+                logging_in(person=person, client_id="registered", client_secret=secret)
+
+        assert bool(other.asked("/token")) is is_sent

@@ -5,7 +5,6 @@ Sources: the specification, Authorization, of 2026-07-28 and its predecessors; R
 """
 
 from collections.abc import Mapping
-from itertools import takewhile
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -19,6 +18,7 @@ from kaa.llm.auth.oauth.metadata import address_in, metadata_places, server_meta
 from kaa.llm.http.transport import Transport, host_of
 from kaa.mcp.oauth.challenge import Challenge
 from kaa.mcp.oauth.settings import OAuthEntry
+from kaa.mcp.oauth.sites import belong_together
 
 _RESOURCE: Final = "/.well-known/oauth-protected-resource"
 
@@ -188,7 +188,7 @@ def _server(told: Mapping[str, Json], issuer: str) -> AuthorizationServer:
 def _revocation_url(told: Mapping[str, Json], token_url: str) -> str:
     """It gets refresh tokens, which only the place they come from may have. Without it, a login works as well."""
     url = told.get("revocation_endpoint")
-    return url if isinstance(url, str) and is_confidential(url) and _are_of_one_domain(url, token_url) else ""
+    return url if isinstance(url, str) and is_confidential(url) and belong_together(url, token_url) else ""
 
 
 def _check_hosts(server: AuthorizationServer, issuer: str) -> None:
@@ -200,7 +200,7 @@ def _check_hosts(server: AuthorizationServer, issuer: str) -> None:
     Raises:
         LoginError: the person would log in at one place, and the code would go to another.
     """
-    if any(_are_of_one_domain(server.authorization_url, other) for other in (server.token_url, issuer)):
+    if any(belong_together(server.authorization_url, other) for other in (server.token_url, issuer)):
         return
     page, receiver = host_of(server.authorization_url), host_of(server.token_url)
     raise LoginError(
@@ -208,17 +208,6 @@ def _check_hosts(server: AuthorizationServer, issuer: str) -> None:
         f" because {receiver} could use the code at {page}. If these belong together, set `authServerMetadataUrl` in"
         " the `oauth` of an entry in your own mcp.json"
     )
-
-
-def _are_of_one_domain(one: str, other: str) -> bool:
-    """Whether the hosts are the same, or end alike in two names (three below `co.uk` and the like)."""
-    host, another = urlsplit(one).hostname or "", urlsplit(other).hostname or ""
-    if host == another:
-        return True
-    names, others = host.split("."), another.split(".")
-    shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(reversed(names), reversed(others), strict=False))))
-    is_short = len(names) > 1 and len(names[-1]) == 2 and len(names[-2]) <= 3
-    return shared >= (3 if is_short else 2) and not names[-1].isdecimal()
 
 
 def _origin(url: str) -> str:

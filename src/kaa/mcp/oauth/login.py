@@ -70,6 +70,12 @@ async def log_in(
     for address in (server.authorization_url, server.token_url):
         await guarded.check(address)
     if before is not None and (before.issuer, before.token_url) != (server.issuer, server.token_url):
+        if settings.client_secret:
+            raise LoginError(
+                f"{host_of(url)} names {host_of(server.token_url)} for its tokens now, and before it was"
+                f" {host_of(before.token_url)}: kaa does not send your `clientSecret` there. If that is right, log out"
+                " of the server (kaa mcp logout) and log in again"
+            )
         before = None  # what one server gave is never shown to another, which may call itself by the same name
     scope = _scope(settings, asked, found, before)
     async with AsyncExitStack() as stack:

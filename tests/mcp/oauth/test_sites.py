@@ -1,0 +1,47 @@
+"""Hosts belong together if one owner has them."""
+
+import pytest
+
+from kaa.mcp.oauth.sites import belong_together
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("login.big.example", "api.big.example"),
+        ("login.honest.workers.dev", "mcp.honest.workers.dev"),
+        ("a.env-1.westeurope.azurecontainerapps.io", "b.env-1.westeurope.azurecontainerapps.io"),
+        ("vercel.com", "api.vercel.com"),
+        ("same.pages.dev", "same.pages.dev"),
+    ],
+)
+def test_hosts_of_one_owner_belong_together(one: str, other: str) -> None:
+    assert belong_together(f"https://{one}/authorize", f"https://{other}/token")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("honest.v.workers.dev", "evil.a.workers.dev"),
+        ("honest.pages.dev", "evil.pages.dev"),
+        ("honest.vercel.app", "evil.vercel.app"),
+        ("honest-uc.a.run.app", "evil-uc.a.run.app"),
+        ("honest-1.europe-west1.run.app", "evil-2.europe-west1.run.app"),
+        ("honest.azurewebsites.net", "evil.azurewebsites.net"),
+        ("a.env-1.westeurope.azurecontainerapps.io", "a.env-2.westeurope.azurecontainerapps.io"),
+        ("honest.fly.dev", "evil.fly.dev"),
+        ("honest.onrender.com", "evil.onrender.com"),
+        ("honest.herokuapp.com", "evil.herokuapp.com"),
+        ("honest.github.io", "evil.github.io"),
+        ("honest.netlify.app", "evil.netlify.app"),
+        ("a1.execute-api.us-east-1.amazonaws.com", "b2.execute-api.us-east-1.amazonaws.com"),
+        ("signin.amazonaws.com", "b2.execute-api.us-east-1.amazonaws.com"),
+        ("b2.execute-api.us-east-1.amazonaws.com", "signin.amazonaws.com"),
+        ("honest.us.auth0.com", "evil.us.auth0.com"),
+        ("honest.co.uk", "evil.co.uk"),
+        ("honest.example", "evil.example"),
+        ("10.0.0.1", "20.0.0.1"),
+    ],
+)
+def test_hosts_of_different_customers_of_a_hoster_do_not(one: str, other: str) -> None:
+    assert not belong_together(f"https://{one}/authorize", f"https://{other}/token")
