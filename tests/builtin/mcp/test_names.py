@@ -3,10 +3,11 @@
 import random
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaa.builtin.mcp.names import tool_names
+from kaa.builtin.mcp.names import server_part, tool_names, tool_prefix
 from kaa.components.tool_names import rule_names
 
 _VALID = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -19,7 +20,7 @@ def test_a_usual_name_is_kept() -> None:
 
 def test_foreign_characters_become_underscores() -> None:
     assert tool_names([("db (project)", "admin.tools/list")]) == {
-        ("db (project)", "admin.tools/list"): "mcp__db__project___admin_tools_list"
+        ("db (project)", "admin.tools/list"): "mcp__db_project__admin_tools_list"
     }
 
 
@@ -34,11 +35,23 @@ def test_colliding_names_are_told_apart_and_the_one_that_needs_no_change_is_kept
     assert {rule_names(name) for name in changed} == {(name, "mcp__files__read_file") for name in changed}
 
 
-def test_names_of_two_servers_that_are_the_same_without_a_change_are_both_told_apart() -> None:
-    names = tool_names([("a", "b__c"), ("a__b", "c")]).values()
+@pytest.mark.parametrize("server", ["lab__x", "lab_", "lab__", "lab___x", "_lab"])
+@pytest.mark.parametrize("tool", ["read", "_read", "__read", "x__read"])
+def test_a_name_tells_the_server_however_servers_and_tools_are_called(server: str, tool: str) -> None:
+    name = tool_names([(server, tool)])[(server, tool)]
 
-    assert {rule_names(name)[1] for name in names} == {"mcp__a__b__c"}
-    assert len(set(names)) == 2
+    owner = re.fullmatch(r"mcp__(.+?)__.+", name)
+    assert owner is not None
+    assert owner[1] == server_part(server)
+    assert tool_prefix(server) in (f"mcp__{owner[1]}__", tool_prefix(owner[1]))
+    assert not name.startswith("mcp__lab__") or server_part(server) == "lab"
+
+
+def test_a_server_that_shares_the_prefix_of_another_gets_other_names_for_the_same_tools() -> None:
+    names = tool_names([("lab_x", "read"), ("lab__x", "read")])
+
+    assert names[("lab_x", "read")] == "mcp__lab_x__read"
+    assert rule_names(names[("lab__x", "read")])[1] == "mcp__lab_x__read"
 
 
 def test_a_tool_with_the_name_of_a_hashed_one_keeps_it() -> None:

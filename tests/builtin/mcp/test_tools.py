@@ -5,6 +5,7 @@ import pytest
 
 from kaa.builtin.mcp import mcp_extension
 from kaa.builtin.mcp.host import ServerUnavailableError
+from kaa.builtin.mcp.names import tool_names
 from kaa.core.messages import Json
 from kaa.ext.tools import ToolServer
 from kaa.mcp.contents import CallResult, TextPart
@@ -99,16 +100,18 @@ def test_two_thousand_tools_refresh_the_request_once() -> None:
 
 
 def test_the_rule_for_all_tools_of_a_server_is_about_no_other_server() -> None:
-    named = [server(name, tool_info("one"), host="mcp.example.com") for name in ("a", "a__b", "c")]
+    named = [server(name, tool_info("one"), host="mcp.example.com") for name in ("a", "a__b", "_a_c", "a_c")]
     registry = LoadedRegistry()
     registry.load("mcp", mcp_extension(MemoryMcpHost(named)), built_in=True)
 
-    servers = [registry.tool(f"mcp__{one.view.name}__one") for one in named]
+    names = tool_names((one.view.name, "one") for one in named)
+    servers = [registry.tool(names[(one.view.name, "one")]) for one in named]
 
     assert [one.server for one in servers if one is not None] == [
-        ToolServer("a", "mcp.example.com"),
-        ToolServer("a__b", "mcp.example.com", "mcp__a__b__*"),
-        ToolServer("c", "mcp.example.com", "mcp__c__*"),
+        ToolServer("a", "mcp.example.com", "mcp__a__*"),
+        ToolServer("a__b", "mcp.example.com", "mcp__a_b__*"),
+        ToolServer("_a_c", "mcp.example.com"),
+        ToolServer("a_c", "mcp.example.com"),
     ]
 
 

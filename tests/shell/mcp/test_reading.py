@@ -61,3 +61,19 @@ def test_the_last_file_of_a_project_counts_for_a_server_with_a_name_of_the_users
     found = configured(Home(tmp_path), "/project", files)
 
     assert [(one.name, one.entry.command) for one in found.servers] == [("a", "own"), ("a-project", "last")]
+
+
+@pytest.mark.parametrize("name", ["lab_", "_lab", "Lab", "lab__"])
+def test_a_name_that_is_the_users_in_names_of_tools_is_taken(tmp_path: Path, name: str) -> None:
+    (tmp_path / "mcp.json").write_text('{"mcpServers": {"lab": {"command": "own"}}}')
+    theirs = json.dumps({"mcpServers": {name: {"command": "theirs"}}}).encode()
+
+    found = configured(Home(tmp_path), "/project", [(".mcp.json", theirs)])
+
+    assert [one.name for one in found.servers] == ["lab", f"{name}-project"]
+
+
+def test_a_server_whose_tools_are_called_otherwise_says_so(tmp_path: Path) -> None:
+    server = server_of("lab__x", {"command": "x"}, Source("mcp.json", "user"), "kaa")
+
+    assert server.ignored == ("its tools are called `mcp__lab_x__…`: rules and hooks know them by these names",)

@@ -233,7 +233,8 @@ async def _http(hook: HookDefinition, text: str) -> Outcome:
 
 
 async def _tool(hook: HookDefinition, text: str, context: ConversationContext) -> Outcome:
-    from kaa.builtin.mcp.results import unframed  # lazy: few hooks ask tools
+    from kaa.builtin.mcp.names import tool_prefix  # lazy: few hooks ask tools
+    from kaa.builtin.mcp.results import unframed
 
     given = msgspec.json.decode(text)
 
@@ -245,7 +246,7 @@ async def _tool(hook: HookDefinition, text: str, context: ConversationContext) -
         return msgspec.json.encode(inner).decode()[1:-1]  # within a text of JSON
 
     arguments = msgspec.json.decode(re.sub(r"\$\{([\w.]+)\}", value, hook.input))
-    name = f"mcp__{hook.server}__{hook.tool}"
+    name = f"{tool_prefix(hook.server)}{hook.tool}"
     if name not in context.active_tools and name not in context.deferred_tools:  # its server has not been started yet
         arguments = {"action": "call", "server": hook.server, "tool": hook.tool, "arguments": arguments}
         name = "mcp"

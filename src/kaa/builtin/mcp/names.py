@@ -16,6 +16,7 @@ GATEWAY: Final = "mcp"
 _MOST_CHARACTERS = 64
 _PLAIN = re.compile(r"[A-Za-z0-9_-]*")
 _FOREIGN = re.compile(r"[^A-Za-z0-9_-]")
+_UNDERSCORES = re.compile("_{2,}")
 _FOREIGN_TO_COMMANDS = re.compile(r"[^A-Za-z0-9:_.-]")
 # Digits of a hash tell colliding names apart; more of them where that is not enough.
 _DIGITS = (6, 12, 24)
@@ -24,6 +25,11 @@ _DIGITS = (6, 12, 24)
 def plain(name: str) -> str:
     """A name without the characters that are not for names."""
     return _FOREIGN.sub("_", name)
+
+
+def server_part(server: str) -> str:
+    """A server's name in the names of its tools: it ends where `__` begins, so that no rule means two servers."""
+    return _UNDERSCORES.sub("_", plain(server)).strip("_") or "_"
 
 
 def tool_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
@@ -46,7 +52,8 @@ def tool_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
 
 
 def _is_plain(pair: tuple[str, str]) -> bool:
-    return all(map(_PLAIN.fullmatch, pair))
+    server, tool = pair
+    return server == server_part(server) and _PLAIN.fullmatch(tool) is not None
 
 
 def _told_apart(server: str, tool: str, digits: int) -> str:
@@ -61,8 +68,8 @@ def _told_apart(server: str, tool: str, digits: int) -> str:
 
 
 def tool_prefix(server: str) -> str:
-    """What the names of a server's tools begin with; those of another server may, too."""
-    return f"mcp__{plain(server)}__"
+    """What the names of a server's tools begin with, and of no other server in a conversation."""
+    return f"mcp__{server_part(server)}__"
 
 
 def _joined(server: str, tool: str) -> str:

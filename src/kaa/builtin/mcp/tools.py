@@ -155,9 +155,9 @@ def failure(server: str, error: McpError) -> str:
 
 
 def _rule(view: ServerView, views: Iterable[ServerView]) -> str:
-    """The rule for all tools of a server; empty if it would also be about those of another one, such as `a__b`."""
+    """The rule for all tools of a server; empty if it would be about those of another one, too (`a_b`, `a__b`)."""
     prefix = tool_prefix(view.name)
-    is_shared = any(tool_prefix(other.name).startswith(prefix) for other in views if other.name != view.name)
+    is_shared = any(tool_prefix(other.name) == prefix for other in views if other.name != view.name)
     return "" if is_shared else f"{prefix}*"
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from kaa.builtin.mcp.names import server_part, tool_prefix
 from kaa.core.messages import Json
 from kaa.mcp.manifest import digest
 from kaa.shell.components import enabled_plugins
@@ -190,10 +191,12 @@ def server_of(name: str, fields: Json, source: Source, dialect: Dialect) -> Conf
     if not all(0 < time < inf for time in (entry.timeout_seconds, startup, entry.idle_minutes)):
         raise FieldError("times must be positive numbers")
     told = tuple(f"`{one[:80]}` is no field that kaa knows" for one in unknown)
+    if server_part(name) != name:
+        told += (f"its tools are called `{tool_prefix(name)}…`: rules and hooks know them by these names",)
     decisive = {key: value for key, value in known.items() if key not in _DESCRIBING}
     return ConfiguredServer(name, entry, source, digest(decisive), (*ignored, *told))
 
 
 def alike(name: str) -> str:
-    """The name as models tell it apart from others."""
-    return name.replace("-", "_").lower()
+    """The name as models, and rules for its tools, tell it apart from others."""
+    return server_part(name.replace("-", "_")).lower()
