@@ -16,7 +16,7 @@ from kaa.core.messages import user_message
 from kaa.shell.host import HostedConversation
 from kaa.shell.options import ConversationOptions
 from kaa.workspace.memory import CommandHandler, MemoryWorkspace
-from kaa.workspace.protocol import CommandRequest, CommandResult, FedResult, FedStreams
+from kaa.workspace.protocol import CommandRequest, CommandResult, FedResult, FedStreams, FileInfo
 from tests.end_to_end.kaa_process import conversation
 from tests.support.agents import run
 from tests.support.extension_ids import named
@@ -57,6 +57,7 @@ def play(
     command: HookHandler,
     *hooks: HookDefinition,
     tools: CommandHandler | None = None,
+    workspace: type[HookedWorkspace] = HookedWorkspace,
 ) -> T:
     async def whole() -> T:
         stage.home.mkdir(exist_ok=True)
@@ -64,7 +65,7 @@ def play(
         host = stage.host()
         extend = agent_hooks_extension(hooks, (), lambda workspace: workspace)
         host.extensions.load(named("/extensions/hooks.py"), extend)
-        stage.workspace = HookedWorkspace(stage.files, command, tools)
+        stage.workspace = workspace(stage.files, command, tools)
         try:
             hosted = await host.open(ConversationOptions(model="m", approvals="auto"), stage.workspace)
             await hosted.begin()
@@ -322,3 +323,62 @@ def test_agents_answer_for_hooks(stage: Stage, answer: str, refused: bool) -> No
     assert "remember the milk" in conversation(stage.server.requests[2])[-1][1]
     assert ("A hook refused bash: tests fail" in result) == refused
     assert ("gave no verdict" in notices) == ("sure" in answer)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("write", {"path": "@gone", "content": "new"}),
+        ("write", {"file_path": "it's gone", "content": "new"}),
+        ("edit", {"path": "@gone", "edits": [{"oldText": "old", "newText": "new"}]}),
+        ("read", {"path": "@gone"}),
+    ],
+)
+def test_a_guard_sees_the_name_of_the_file_that_the_tool_uses(
+    stage: Stage, tool: str, arguments: dict[str, object]
+) -> None:
+    stage.files = {"gone": b"old\n", "it\u2019s gone": b"old\n"}
+
+    def guard(_command: CommandRequest, streams: FedStreams) -> FedResult:
+        given = msgspec.json.decode(streams.given)["tool_input"]
+        path = given.get("file_path") or given["path"]
+        return ran(2, "", "protected") if path in ("/project/gone", "/project/it\u2019s gone") else ran(0)
+
+    stage.server.begin([call(tool, **arguments), say("Done.")])
+
+    async def scene(hosted: HostedConversation) -> None:
+        await hosted.work.submit(user_message("go"))
+
+    play(stage, scene, guard, hook("PreToolUse", "guard"))
+
+    [result] = [text for who, text in conversation(stage.server.requests[-1]) if who == "tool"]
+    assert f"A hook refused {tool}: protected" in result
+    assert set(stage.workspace.files.values()) == {b"old\n"}
+
+
+class LinkedWorkspace(HookedWorkspace):
+    """One in which `link` leads to `notes.txt`."""
+
+    async def stat(self, path: str) -> FileInfo | None:
+        info = await super().stat("notes.txt" if path == "link" else path)
+        return info and msgspec.structs.replace(info, path=f"/project/{path}")
+
+
+@pytest.mark.parametrize("protected", ["/project/link", "/project/notes.txt"])
+def test_a_guard_decides_about_a_link_and_where_it_leads(stage: Stage, protected: str) -> None:
+    seen: list[str] = []
+
+    def guard(_command: CommandRequest, streams: FedStreams) -> FedResult:
+        seen.append(msgspec.json.decode(streams.given)["tool_input"]["file_path"])
+        return ran(2, "", "protected") if seen[-1] == protected else ran(0)
+
+    stage.server.begin([call("read", path="link"), say("Done.")])
+
+    async def scene(hosted: HostedConversation) -> None:
+        await hosted.work.submit(user_message("go"))
+
+    play(stage, scene, guard, hook("PreToolUse", "guard"), workspace=LinkedWorkspace)
+
+    [result] = [text for who, text in conversation(stage.server.requests[-1]) if who == "tool"]
+    assert "A hook refused read: protected" in result
+    assert sorted(seen) == ["/project/link", "/project/notes.txt"]

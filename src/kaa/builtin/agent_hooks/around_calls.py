@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from kaa.builtin.agent_hooks.calls import CallHook, answered, hooks_for, input_of, normalized, replaced
+from kaa.builtin.agent_hooks.calls import CallHook, answered, hooks_for, input_of, named, normalized, replaced
 from kaa.builtin.agent_hooks.handlers import Handlers, hooks_within, is_within_hook
 from kaa.builtin.agent_hooks.inputs import HookState, base_input, wanted
 from kaa.components.hooks import HookDefinition, HookEvent
@@ -44,8 +44,13 @@ class CallHooks:
         state = context.state(HookState, HookState)
         if state.halted and not is_within_hook():
             return Block(_HALTED.format(state.halted))
-        arguments, root = normalized(call), context.workspace.root
-        of_call = hooks_for(hooks, "PreToolUse", call.name, arguments, root)
+        written, root = normalized(call), context.workspace.root
+        if not any(hook.event == "PreToolUse" for hook in hooks):
+            return None
+        arguments, real = await named(call.name, written, context.workspace)
+        of_call = [*hooks_for(hooks, "PreToolUse", call.name, arguments, root)]
+        of_link = hooks_for(hooks, "PreToolUse", call.name, real, root) if real is not None else ()
+        of_call += [one._replace(decides_only=True) for one in of_link]
         found = [one for one in of_call if wanted(one.hook, state, context)]
         if not found:
             return None
@@ -67,7 +72,9 @@ class CallHooks:
             )
         if outcome.contexts:
             state.call_contexts[call.id] = outcome.contexts
-        return None if changed == arguments else ReplaceArguments(changed, source="a hook")
+        if changed == written:
+            return None
+        return ReplaceArguments(changed, source="" if changed == arguments else "a hook")
 
     async def after(self, call: ToolCall, result: ToolResult, context: ConversationContext) -> ToolResult | None:
         """Show the hooks a result."""
@@ -128,7 +135,7 @@ def _changed(
     """The arguments with all that hooks changed, or why that is impossible."""
     changed = arguments
     for index, answer in answers:
-        if answer.updated_input is None:
+        if answer.updated_input is None or found[index].decides_only:
             continue
         new = replaced(found[index], answer.updated_input, call, changed, root, merges=answer.merges)
         if new is None:

@@ -3,14 +3,17 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from kaa.builtin.file_paths import future_path, locate
 from kaa.builtin.tools.argument_names import with_path
 from kaa.builtin.tools.edit import normalize_edit_arguments
 from kaa.components.hooks import HookDefinition, HookEvent
 from kaa.components.hooks.matching import fulfils, matches
-from kaa.components.hooks.tools import ForeignCall, foreign_calls, own_arguments, response_of
+from kaa.components.hooks.tools import ForeignCall, absolute, foreign_calls, own_arguments, response_of
 from kaa.core.messages import Json
+from kaa.core.tool import ToolError
 from kaa.ext.api import TextContent, ToolCall, ToolResult
 from kaa.session.changed_paths import PATCH_TOOL
+from kaa.workspace.protocol import Workspace
 
 _WITH_PATH = ("read", "write", "ls", "find", "grep")
 
@@ -22,11 +25,25 @@ class CallHook(NamedTuple):
         hook: the hook.
         call: the call in the words of its dialect.
         edit: which of several edits it is about.
+        decides_only: its new input is ignored.
     """
 
     hook: HookDefinition
     call: ForeignCall
     edit: int
+    decides_only: bool = False
+
+
+class NamedCall(NamedTuple):
+    """The arguments of a call by the name of the file that the tool will use.
+
+    Attributes:
+        arguments: under kaa's names.
+        real: the same with the real path, where a link leads to another one.
+    """
+
+    arguments: dict[str, Json]
+    real: dict[str, Json] | None = None
 
 
 def normalized(call: ToolCall) -> dict[str, Json]:
@@ -34,6 +51,27 @@ def normalized(call: ToolCall) -> dict[str, Json]:
     if call.name == "edit":
         return normalize_edit_arguments(call.arguments)
     return with_path(call.arguments) if call.name in _WITH_PATH else call.arguments
+
+
+async def named(name: str, arguments: dict[str, Json], workspace: Workspace) -> NamedCall:
+    """Find the file that a tool will use: a guard must not see `@notes` where `notes` is written.
+
+    Args:
+        name: of the tool.
+        arguments: from `normalized`.
+        workspace: where it works.
+    """
+    path = arguments.get("path")
+    if name not in (*_WITH_PATH, "edit") or not isinstance(path, str):
+        return NamedCall(arguments)
+    try:
+        located = await locate(workspace, path)
+        real = await future_path(workspace, path) if located is None else located.info.real_path
+    except (OSError, ToolError):  # where the tool stops, too
+        return NamedCall(arguments)
+    found = arguments if located is None or located.path == path else {**arguments, "path": located.path}
+    is_link = real != absolute(found["path"], workspace.root)
+    return NamedCall(found, {**found, "path": real} if is_link else None)
 
 
 def hooks_for(
