@@ -1,6 +1,8 @@
 """Programs that kaa executes are found where no sandboxed command can write, whatever PATH says."""
 
 import os
+import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 from typing import NamedTuple
@@ -8,8 +10,10 @@ from urllib.parse import quote
 
 import pytest
 
-from kaa.host.client_settings import exposed_setting
+from kaa.host.client_settings import exposed_setting, starts_module_here
 from kaa.host.programs import HostPrograms, host_programs
+
+SAFE = {"PYTHONSAFEPATH": "1", "CLOUDSDK_PYTHON_ARGS": "-E"}
 
 
 class Machine(NamedTuple):
@@ -136,7 +140,7 @@ def test_their_environment_leads_outside_too(machine: Machine) -> None:
         LANG="C",
     )
 
-    assert programs.environment() == {"PATH": outside, "LD_LIBRARY_PATH": outside, "LANG": "C"}
+    assert programs.environment() == {"PATH": outside, "LD_LIBRARY_PATH": outside, "LANG": "C", **SAFE}
     assert programs.left_out == (str(machine.project / "bin"), "(empty)", str(linked))
 
 
@@ -178,7 +182,7 @@ def test_no_option_loads_code_of_the_project(machine: Machine, name: str) -> Non
 def test_no_git_settings_of_the_users_stay_none(machine: Machine) -> None:
     variables = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": ""}
 
-    assert machine.on("/usr/bin", **variables).environment() == {"PATH": "/usr/bin", **variables}
+    assert machine.on("/usr/bin", **variables).environment() == {"PATH": "/usr/bin", **variables, **SAFE}
 
 
 def test_the_project_need_not_exist_yet(tmp_path: Path) -> None:
@@ -223,3 +227,36 @@ def test_a_directory_that_git_may_work_in_is_no_setting_that_it_obeys(machine: M
     variables = {"GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": str(machine.project)}
 
     assert exposed_setting(variables, machine.on("/usr/bin")) is None
+
+
+@pytest.mark.parametrize(
+    ("script", "is_told"),
+    [
+        ("#!{python}\nos.execl(sys.executable, sys.executable, '-m', 'azure.cli', *sys.argv[1:])\n", True),
+        ('#!/bin/sh\nexec {python} -sm azure.cli "$@"\n', True),
+        ('#!/bin/sh\nexec {python} -Im azure.cli "$@"\n', False),
+        ('#!/bin/sh\nexec {newer} -m azure.cli "$@"\n', False),
+        ("#!{python}\nfrom azure.cli import main\nmain()\n", False),
+        ("a compiled program", False),
+    ],
+)
+def test_a_script_that_starts_a_module_with_an_older_python_is_found(
+    machine: Machine, script: str, is_told: bool
+) -> None:
+    python = install(machine.programs, "python3.10")
+    newer = install(machine.programs, "python3.11")
+    path = install(machine.programs, "az", script.format(python=python, newer=newer))
+
+    assert starts_module_here("az", machine.on(machine.programs)) == (path if is_told else None)
+
+
+def test_python_and_perl_load_nothing_of_the_current_directory(machine: Machine) -> None:
+    (machine.project / "json.py").write_text("print('planted')")
+    environment = machine.on("/usr/bin:/bin", PERL_USE_UNSAFE_INC="1").environment()
+
+    loaded = subprocess.run(
+        [sys.executable, "-c", "import json"], cwd=machine.project, env=environment, capture_output=True, check=True
+    )
+
+    assert loaded.stdout == (b"" if sys.version_info >= (3, 11) else b"planted\n")
+    assert "PERL_USE_UNSAFE_INC" not in environment

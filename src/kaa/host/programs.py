@@ -21,6 +21,12 @@ _PLACES = (
 _OPTIONS = ("NODE_OPTIONS", "PERL5OPT", "RUBYOPT")
 # kaa's own Python may need them to run; other programs of Python's do not.
 _OF_PYTHON = frozenset({"PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSERBASE", "PYTHONPLATLIBDIR"})
+# With it, Perl looks for modules in the current directory (perl526delta).
+_REMOVED = _OF_PYTHON | {"PERL_USE_UNSAFE_INC"}
+SAFE_PATH = "PYTHONSAFEPATH"
+"""With it, Python looks for modules neither in the current directory nor beside its script (3.11 and later)."""
+# gcloud needs the modules beside its script: with `-E`, which its launcher hands on, it ignores the variable.
+_WITH_SAFE_PATH = {SAFE_PATH: "1", "CLOUDSDK_PYTHON_ARGS": "-E"}
 _MAX_FIRST_LINE_BYTES = 256  # BINPRM_BUF_SIZE in linux/binfmts.h
 
 _written: dict[str, None] = {}  # a fact of the process: whichever sandbox lets commands write there
@@ -39,6 +45,15 @@ def commands_can_write(path: str) -> bool:
 def written() -> tuple[str, ...]:
     """What sandboxed commands of this process can write: real paths."""
     return tuple(_written)
+
+
+def home_of(environ: Mapping[str, str]) -> str:
+    """Return the directory where a program starts that loads or obeys what is in the current one: the user's home.
+
+    Where commands can write the home itself, or there is none, it is the root.
+    """
+    home = environ.get("HOME", "")
+    return home if os.path.isdir(home) and not commands_can_write(os.path.realpath(home)) else "/"
 
 
 def host_programs(environ: Mapping[str, str] | None = None) -> "HostPrograms":
@@ -105,7 +120,7 @@ class HostPrograms:
 
     def environment(self) -> dict[str, str]:
         """The user's variables for such programs: whatever they execute and load in turn lies outside as well."""
-        kept = {name: value for name, value in self._environ.items() if name not in _OF_PYTHON}
+        kept = {**_WITH_SAFE_PATH, **{name: value for name, value in self._environ.items() if name not in _REMOVED}}
         kept.setdefault("PATH", os.defpath)
         for name in _LISTS:
             if name not in kept:

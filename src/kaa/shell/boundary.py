@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 from kaa.ext.escalations import Escalation
 from kaa.hands.policy import Mode
 from kaa.workspace.permitted import Target
-from kaa.workspace.protocol import FileInfo, Links, Workspace
+from kaa.workspace.protocol import FileInfo, Links, Start, Workspace
 from kaa.workspace.sandbox.options import SandboxChange
 
 if TYPE_CHECKING:
@@ -124,17 +124,22 @@ class SandboxControl(Confines, Protocol):
         """The variable that has a client outside the sandbox obey what calls without a permit can write, if any."""
         ...
 
-    def unattended(self, links: Links = "followed") -> Workspace:
+    def starts_module_here(self, name: str) -> str | None:
+        """The script that a program is outside the sandbox, if it loads code of the directory where it starts."""
+        ...
+
+    def unattended(self, links: Links = "followed", start: Start = "project") -> Workspace:
         """As `unconfined` for everything, for a command that nobody was asked about now.
 
         Its programs are found outside what calls without a permit can write.
 
         Args:
             links: what it does with links there.
+            start: where it starts.
         """
         ...
 
-    def watched(self, links: Links = "followed") -> Workspace:
+    def watched(self, links: Links = "followed", start: Start = "project") -> Workspace:
         """As `unattended`, for a command that was asked about: the guard moves away what others execute."""
         ...
 

@@ -15,7 +15,7 @@ from kaa.host.paths import is_below
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
 from kaa.workspace.permitted import PermittedWorkspace, Target
-from kaa.workspace.protocol import FileInfo, Links, Workspace
+from kaa.workspace.protocol import FileInfo, Links, Start, Workspace
 from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 
@@ -155,21 +155,25 @@ class Contained:
         unconfined = self._workspace.unconfined()
         return unconfined if target is None else PermittedWorkspace(unconfined, target)
 
-    def watched(self, links: Links = "followed") -> Workspace:
+    def watched(self, links: Links = "followed", start: Start = "project") -> Workspace:
         """The project without a sandbox, with the guard, and without programs of the project."""
-        return self._workspace.watched(links)
+        return self._workspace.watched(links, start)
 
     def exposed_program(self, name: str) -> str | None:
         """See `SandboxControl`."""
         return self._workspace.exposed_program(name)
 
+    def starts_module_here(self, name: str) -> str | None:
+        """See `SandboxControl`."""
+        return self._workspace.starts_module_here(name)
+
     def exposed_setting(self) -> str | None:
         """See `SandboxControl`."""
         return self._workspace.exposed_setting()
 
-    def unattended(self, links: Links = "followed") -> Workspace:
+    def unattended(self, links: Links = "followed", start: Start = "project") -> Workspace:
         """The project without a sandbox, and without programs of the project."""
-        return self._workspace.unattended(links)
+        return self._workspace.unattended(links, start)
 
     def warm_up(self) -> None:
         """Have ready what the first command needs."""
@@ -296,7 +300,7 @@ class NoSandbox:
         """The same workspace, or only `target` in it."""
         return self._workspace if target is None else PermittedWorkspace(self._workspace, target)
 
-    def watched(self, links: Links = "followed") -> Workspace:
+    def watched(self, links: Links = "followed", start: Start = "project") -> Workspace:
         """The same workspace."""
         return self._workspace
 
@@ -304,11 +308,15 @@ class NoSandbox:
         """There are no programs."""
         return None
 
+    def starts_module_here(self, name: str) -> str | None:
+        """There are no programs."""
+        return None
+
     def exposed_setting(self) -> str | None:
         """There are no programs."""
         return None
 
-    def unattended(self, links: Links = "followed") -> Workspace:
+    def unattended(self, links: Links = "followed", start: Start = "project") -> Workspace:
         """The same workspace."""
         return self._workspace
 

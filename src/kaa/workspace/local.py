@@ -15,7 +15,7 @@ import msgspec
 
 from kaa.hands.policy import Policy
 from kaa.hands.wire import Frame
-from kaa.host.programs import host_programs
+from kaa.host.programs import SAFE_PATH, home_of, host_programs
 from kaa.workspace.background import ProcessTable
 from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.channel import parse
@@ -48,6 +48,7 @@ from kaa.workspace.protocol import (
     PipedProgram,
     SearchQuery,
     SearchResult,
+    Start,
 )
 from kaa.workspace.sandbox.environment import CACHES, installation_environment
 from kaa.workspace.sandbox.findings import Carrier
@@ -135,6 +136,8 @@ class LocalWorkspace:
         self._questions: HostQuestions | None = None
         self._watched_by: Sandbox | None = None
         self._linkless: Mapping[str, object] | None = None  # fields of requests to run commands
+        self._variables: Mapping[str, str | None] = {}  # for commands, besides the usual ones
+        self._start = ""  # the directory that commands start in; empty for the one that they ask for
         # Made of the first part; whether programs are found that commands installed.
         self._commands_environment: tuple[Mapping[str, str], dict[bool, dict[str, str]]] | None = None
         self.sandbox = sandbox
@@ -257,29 +260,35 @@ class LocalWorkspace:
             raise PermissionError("a narrowed workspace has no outside")
         return self._outside.unconfined
 
-    def watched(self, links: Links = "followed") -> "LocalWorkspace":
+    def watched(self, links: Links = "followed", start: Start = "project") -> "LocalWorkspace":
         """The same, for commands of the model: what they write, the guard treats as what commands in the sandbox write.
 
         A client can bring files whose names nobody has seen before the yes. It finds the programs that it starts
         outside what commands can write, where a sandbox holds these back.
         """
-        view = copy(self.unattended(links) if self.sandbox.confined else self.unconfined())
+        view = copy(self.unattended(links, start) if self.sandbox.confined else self.unconfined())
         view._watched_by = self.sandbox if self.sandbox.confined else None
         return view
 
-    def unattended(self, links: Links = "followed") -> "LocalWorkspace":
+    def unattended(self, links: Links = "followed", start: Start = "project") -> "LocalWorkspace":
         """The same, for commands that nobody is asked about: they find programs outside what commands can write.
 
         Args:
             links: what commands do with links in what others can write.
+            start: where they start.
         """
         if self.is_narrowed:
             raise PermissionError("a narrowed workspace has no outside")
-        if links == "followed":
+        if (links, start) == ("followed", "project"):
             return self._outside.unattended
         view = copy(self._outside.unattended)
-        directories = [path for path in self.sandbox.written if os.path.isdir(path)]
-        view._linkless = {"linkless": directories, "needs_linkless": links == "refused"}
+        if links != "followed":
+            directories = [path for path in self.sandbox.written if os.path.isdir(path)]
+            view._linkless = {"linkless": directories, "needs_linkless": links == "refused"}
+        if start != "project":
+            view._variables = {SAFE_PATH: self._own_environment.get(SAFE_PATH)}
+        if start == "home":
+            view._start = home_of({"HOME": self._home})
         return view
 
     def of_user(self) -> "LocalWorkspace":
@@ -289,6 +298,12 @@ class LocalWorkspace:
     def exposed_program(self, name: str) -> str | None:
         """The program that a name means outside the sandbox, if commands in the sandbox can write it."""
         return host_programs(self._own_environment).exposed(name)
+
+    def starts_module_here(self, name: str) -> str | None:
+        """The script that a name means outside the sandbox, if it loads code of the directory where it starts."""
+        from kaa.host.client_settings import starts_module_here  # lazy: few commands leave the sandbox
+
+        return starts_module_here(name, host_programs(self._own_environment))
 
     def exposed_setting(self) -> str | None:
         """The variable that has a client outside the sandbox obey or run what commands can write, if there is one."""
@@ -431,8 +446,8 @@ class LocalWorkspace:
                     policy = self.sandbox.policy
                     ending = await self._runner.run(
                         command.argv,
-                        cwd=command.cwd,
-                        env=_changed(await self._environment(command), command.env),
+                        cwd=self._start or command.cwd,
+                        env=_changed(await self._environment(command), {**self._variables, **command.env}),
                         timeout=command.timeout,
                         output=output.feed,
                         fields=self._linkless,

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 # What a command outside the sandbox does with links in directories that commands in it can write: follow them, follow
 # none where the user has the right to forbid it, or not run where it would follow one.
 Links: TypeAlias = Literal["followed", "avoided", "refused"]
+# Where such a command starts: in the project, and may load code from there; in the project, where Python loads no code
+# from; or in the user's home.
+Start: TypeAlias = Literal["trusting", "project", "home"]
 EntryKind = Literal["file", "directory", "symlink", "other"]
 
 

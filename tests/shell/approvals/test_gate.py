@@ -42,7 +42,7 @@ from kaa.workspace.git import ChangedFiles
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.network.asking import HostAsker
 from kaa.workspace.permitted import PermittedWorkspace, Target
-from kaa.workspace.protocol import FileInfo, Links, Workspace
+from kaa.workspace.protocol import FileInfo, Links, Start, Workspace
 from kaa.workspace.sandbox.options import SandboxChange
 from tests.shell.approvals.judging import RISKS, ROOT
 from tests.support.agents import Scene, run, say
@@ -73,7 +73,9 @@ class Sandbox:
         self.temporary = ("/tmp",)
         self.private_temporary: tuple[str, ...] = ("/tmp",)
         self.links: dict[str, str] = {}
+        self.modular: dict[str, str] = {}
         self.links_outside: list[Links] = []
+        self.starts: list[Start] = []
         self.exposed: dict[str, str] = {}
         self.outside: Workspace | None = None
         self.looked_at: list[str] = []
@@ -125,15 +127,20 @@ class Sandbox:
     def exposed_program(self, name: str) -> str | None:
         return self.exposed.get(name)
 
+    def starts_module_here(self, name: str) -> str | None:
+        return self.modular.get(name)
+
     def exposed_setting(self) -> str | None:
         return self.exposed.get("a variable")
 
-    def watched(self, links: Links = "followed") -> Workspace:
+    def watched(self, links: Links = "followed", start: Start = "project") -> Workspace:
         self.links_outside.append(links)
+        self.starts.append(start)
         return cast("Workspace", "outside")
 
-    def unattended(self, links: Links = "followed") -> Workspace:
+    def unattended(self, links: Links = "followed", start: Start = "project") -> Workspace:
         self.links_outside.append(links)
+        self.starts.append(start)
         return cast("Workspace", "outside, unattended")
 
     def unconfined(self, target: Target | None) -> Workspace:
@@ -454,6 +461,43 @@ class TestForeseenNeeds:
 
         assert "the variable KUBECONFIG has programs obey what commands in the sandbox" in results(end)[0].text
         assert (stage.person.questions, stage.ran) == ([], [])
+
+    @pytest.mark.parametrize(
+        ("command", "start"),
+        [
+            ("az account show", "home"),
+            ("kubectl -n x get pods | grep -c Running", "home"),
+            ("ssh host uptime", "home"),
+            ("az account show; ls", "project"),
+            ("kubectl apply -f notes.yaml", "project"),
+            ("gh pr list", "project"),
+        ],
+    )
+    def test_clients_that_need_no_project_start_in_the_home(self, command: str, start: Start) -> None:
+        stage = Stage(AllowOnce(), policy="auto")
+
+        stage.commands(command)
+
+        assert stage.ran == [(command, "outside")]
+        assert stage.sandbox.starts == [start]
+
+    @pytest.mark.parametrize("command", ["make release", "az acr build ."])
+    def test_what_only_a_rule_lets_out_may_need_the_project(self, command: str) -> None:
+        stage = Stage(policy="auto", allow=[f"outside bash: {command}"])
+
+        stage.commands(command)
+
+        assert stage.ran == [(command, "outside, unattended")]
+        assert stage.sandbox.starts != ["home"]
+
+    def test_a_client_that_would_load_modules_of_the_project_does_not_leave_there(self) -> None:
+        stage = Stage(AllowOnce(), policy="auto")
+        stage.sandbox.modular["az"] = "/usr/local/bin/az"
+
+        end = stage.commands("az account show; ls", "az account show")
+
+        assert "/usr/local/bin/az starts a Python before 3.11" in results(end)[0].text
+        assert stage.ran == [("az account show", "outside")]
 
     @pytest.mark.parametrize(
         ("command", "links"),

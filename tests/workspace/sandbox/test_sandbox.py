@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.hands import Wrapper
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkState
-from kaa.workspace.protocol import CommandRequest, CommandResult, Links
+from kaa.workspace.protocol import CommandRequest, CommandResult, Links, Start
 from kaa.workspace.sandbox import sandbox as sandbox_module
 from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
 from tests.support.elsewhere import folder_elsewhere
@@ -353,6 +354,23 @@ def test_a_permitted_command_finds_no_program_that_commands_can_write(folder: Pa
 
     variables = {"PATH": f"{folder}/project/bin:{os.environ['PATH']}", "PYTHONPATH": f"{folder}/project/src"}
     play(folder, scenario, None, **variables)
+
+
+def test_a_permitted_command_loads_no_python_of_the_project(folder: Path) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        await sh(workspace, "mkdir -p planted; echo 'print(1)' >planted/__init__.py; cp -r planted json")
+        load = f"{sys.executable} -c 'import planted, json'; pwd"
+
+        starts: tuple[Start, ...] = ("trusting", "project", "home")
+        trusting, project, home = [await sh(workspace.watched("followed", start), load) for start in starts]
+
+        assert trusting.tail.startswith(b"1\n1\n")
+        assert not project.tail.startswith(b"1\n") or sys.version_info < (3, 11)
+        assert project.tail.endswith(b"/project\n")
+        assert b"No module named" in home.tail
+        assert not home.tail.endswith(b"/project\n")
+
+    play(folder, scenario)
 
 
 @pytest.mark.parametrize("links", ["refused", *(["avoided"] if os.geteuid() == 0 else [])])

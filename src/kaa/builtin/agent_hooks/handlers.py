@@ -21,7 +21,7 @@ from kaa.core.tool import ToolError
 from kaa.ext.api import CommandError, ConversationContext, NetworkError, TextContent
 from kaa.ext.completions import CompletionError
 from kaa.ext.errors import RegistrationError
-from kaa.host.programs import host_programs
+from kaa.host.programs import SAFE_PATH, host_programs
 from kaa.workspace.protocol import Workspace
 
 if TYPE_CHECKING:
@@ -175,7 +175,9 @@ class Handlers:
             except OSError as error:
                 return Ended.unstarted(str(error))
         elif hook.event == "PreToolUse":  # else a program that commands wrote could answer for it
-            variables = {**host_programs().changes(), **variables}
+            changes = {**host_programs().changes(), SAFE_PATH: None}
+            variables = {**changes, **variables}
+        variables = {SAFE_PATH: None, **variables}  # scripts load what lies beside them
         return await run_command(hook, text, workspace, variables, seconds)
 
 

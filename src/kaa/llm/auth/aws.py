@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from kaa.core.errors import AuthError
-from kaa.host.programs import host_programs
+from kaa.host.programs import home_of, host_programs
 from kaa.llm.http.transport import HttpRequest, host_of
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _found(environ: Mapping[str, str]) -> "Credentials | None":
     from botocore.session import Session
 
     session = Session(profile=environ.get("AWS_PROFILE"))
-    popen = partial(subprocess.Popen, env=host_programs(environ).environment())
+    popen = partial(subprocess.Popen, env=host_programs(environ).environment(), cwd=home_of(environ))
     process = ProcessProvider(
         session.get_config_variable("profile") or "default", lambda: session.full_config, popen=popen
     )

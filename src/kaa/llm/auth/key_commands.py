@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from kaa.host import helper_lines
 from kaa.host.paths import is_below
-from kaa.host.programs import host_programs
+from kaa.host.programs import SAFE_PATH, home_of, host_programs
 from kaa.llm.auth.errors import CredentialError
 
 # pi's limit for `!command` values.
@@ -55,11 +55,12 @@ def _wrap(command: str, where: str, environ: Mapping[str, str]) -> Sequence[str]
 
 def _run(command: str, where: str, environ: Mapping[str, str], wrap: Sequence[str]) -> str:
     programs = host_programs(environ)
-    home = environ.get("HOME", "")
+    # In the home, Python may load what lies beside a script of the user's.
+    variables = {**programs.environment(), SAFE_PATH: environ.get(SAFE_PATH, "")}
     with subprocess.Popen(
         [*wrap, "/bin/sh", "-c", command],  # the user's own command line, from the user's own file
-        cwd=home if os.path.isdir(home) else "/",  # many programs load or obey what is in the current directory
-        env=programs.environment(),
+        cwd=home_of(environ),  # many programs load or obey what is in the current directory
+        env=variables,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

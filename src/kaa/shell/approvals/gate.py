@@ -54,7 +54,7 @@ from kaa.shell.boundary import SandboxControl
 from kaa.shell.settings import ApprovalPolicy, SettingsError
 from kaa.workspace.blocked import Blocked, sentences
 from kaa.workspace.permitted import Target
-from kaa.workspace.protocol import Links
+from kaa.workspace.protocol import Links, Start
 from kaa.workspace.sandbox.options import SandboxChange
 
 if TYPE_CHECKING:
@@ -326,6 +326,8 @@ class Gate:
         exposed = self._exposed(call) or self._runs_writable(call, files_named, files_described)
         if exposed is None and (variable := self._sandbox.exposed_setting()) is not None:
             exposed = wording.exposed_setting(variable)
+        if exposed is None and (script := self._loads_of_project(call)) is not None:
+            exposed = wording.loads_of_project(script)
         return objection_to_leaving(
             call,
             self._sandbox.root,
@@ -350,6 +352,19 @@ class Gate:
         from kaa.shell.approvals.leaving import links_of  # lazy, as above
 
         return links_of(call, self._sandbox.root) if self._is_held_back else "followed"
+
+    def _loads_of_project(self, call: JudgedCall) -> str | None:
+        """The script that a command starts in the project, and that loads code from there; None if there is none."""
+        if call.reach is None or self._start_of(call) == "home":
+            return None
+        names = dict.fromkeys(words[0] for words in call.reach.commands if words and words[0])
+        return next(filter(None, map(self._sandbox.starts_module_here, filter(None, names))), None)
+
+    def _start_of(self, call: JudgedCall) -> Start:
+        """Where a command that leaves the sandbox starts."""
+        from kaa.shell.approvals.leaving import start_of  # lazy, as above
+
+        return start_of(call, self._sandbox.root) if self._is_held_back else "trusting"
 
     def _names_files(self, call: JudgedCall) -> bool:
         """Whether a command that is to leave the sandbox names files that commands can exchange afterwards."""
@@ -404,8 +419,8 @@ class Gate:
         if self._sandbox.mode == "full-access":
             return None
         if call.risk == "command":
-            links = self._links_of(call)
-            return WorkspacePermit(self._sandbox.watched(links) if verdict.asked else self._sandbox.unattended(links))
+            workspace_of = self._sandbox.watched if verdict.asked else self._sandbox.unattended
+            return WorkspacePermit(workspace_of(self._links_of(call), self._start_of(call)))
         target = None if call.risk == "fetch" else call.target or Target(".", self._sandbox.root)
         return WorkspacePermit(self._sandbox.unconfined(target))
 

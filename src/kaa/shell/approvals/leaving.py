@@ -19,7 +19,7 @@ from kaa.shell.approvals.programs import program_name
 from kaa.shell.approvals.reach import behind_options_of_ssh
 from kaa.shell.approvals.transfers import objection_to_transfer
 from kaa.workspace.blocked import Blocked
-from kaa.workspace.protocol import Links
+from kaa.workspace.protocol import Links, Start
 
 # They only look or tell, whatever their arguments are (POSIX, GNU coreutils 9, procps), but for those below. Not `du`,
 # which reads lists of files, and not `test` and `[`: bash evaluates what they are given, as in `test -v 'a[$(x)]'`.
@@ -50,6 +50,13 @@ _HARMLESS_VARIABLE = re.compile(r"\$(?:\?|(?:HOME|PWD|TMPDIR)\b|\{(?:HOME|PWD|TM
 _ENVIRONMENTS = re.compile(r"[A-Za-z]*e[A-Za-z]*|-(?=\w*e)\w*[ux]\w*|.*environ.*")
 # Processes, their environments and memory, under any name.
 _PROCESSES = ("/proc", "/dev")
+# They do the same in every directory, unless they name files. git, gh and glab work with the repository they start in.
+_ANYWHERE = frozenset(
+    """
+    : aws az basename cat cut dirname doctl echo egrep false fgrep gcloud grep gsutil head id kubectl nice nl nproc oc
+    printf ps seq sleep ssh tail timeout tr true uname uptime wc which whoami
+    """.split()  # noqa: SIM905 - as above
+)
 # They add nothing to what the program behind them does.
 _TIMING = frozenset({"nice", "timeout"})
 # Hooks of the repository that run with these: githooks(5). What changes a branch or a tag runs the last one.
@@ -148,6 +155,29 @@ def links_of(call: JudgedCall, root: str) -> Links:
     if names_files(call):
         return "refused"
     return "avoided" if hooks_outside(call, root) is None else "followed"
+
+
+def start_of(call: JudgedCall, root: str) -> Start:
+    """Return where a command that leaves the sandbox starts: in the home, if all clients in it do the same there.
+
+    Many programs load code, or obey settings, of the directory that they start in. What the user's rules let out may
+    need that; kaa knows that its clients do not.
+
+    Args:
+        call: a call of a tool that runs commands.
+        root: the project.
+    """
+    commands = call.reach.commands if call.reach is not None else ()
+    if not commands or not all(map(_is_known, commands)):
+        return "trusting"
+    return "project" if any(_needs_project(words, root) for words in commands) else "home"
+
+
+def _needs_project(command: Words, root: str) -> bool:
+    name = program_name(command[0] or "")
+    words = [word for word in command[1:] if word is not None]
+    is_obscure = is_client(name) and _unknown(name, words, root) is not None
+    return is_obscure or name not in _ANYWHERE or _names_files(command)
 
 
 def names_files(call: JudgedCall) -> bool:

@@ -91,6 +91,11 @@ def exposed_setting(variable: str) -> str:
     return f"the variable {variable} has programs obey what commands in the sandbox can write"
 
 
+def loads_of_project(script: str) -> str:
+    """What a client would load in the project."""
+    return f"{script} starts a Python before 3.11, which loads modules of the project there: run it as the only command"
+
+
 def runs_writable(name: str, path: str) -> str:
     """What a command that is to leave the sandbox runs besides its words."""
     return f"{name} runs or obeys {path}, which commands in the sandbox can write"
