@@ -3,13 +3,14 @@
 import asyncio
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from kaa.core.budget import Budget
-from kaa.core.events import AgentEnd, Event, MessageEnd, ToolExecutionEnd, ToolExecutionUpdate
+from kaa.core.events import AgentEnd, Event, MessageEnd, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from kaa.core.messages import AssistantMessage, Json
 from kaa.ext.agents import AgentStatus
 from kaa.ext.questions import AllowOnce, Approval, Confirmed
@@ -389,6 +390,44 @@ def test_rules_that_were_read_again_hold_for_it(stage: Stage, when: str) -> None
 
     told = [text for who, text in said_in(stage.server.requests[3]) if who == "tool"]
     assert "bash: touch *" in told[-1]
+
+
+def test_what_the_person_changed_between_two_calls_of_it_comes_back_after_it_reverted_that(stage: Stage) -> None:
+    stage.server.begin(
+        [
+            call("delegate", task="work"),
+            call("bash", command="make log"),
+            call("bash", command="revert"),
+            say("It is done."),
+            say("Done."),
+        ]
+    )
+
+    async def command(request: CommandRequest) -> CommandResult:
+        if "revert" in request.argv[-1]:
+            await stage.workspace.write("notes.txt", stage.files["notes.txt"])
+        else:
+            await stage.workspace.write("log", b"made")
+        return CommandResult(0, None, b"", 0, 0)
+
+    async def scene(conversation: Conversation) -> str:
+        def change(event: Event) -> None:
+            if isinstance(event, ToolExecutionStart) and "revert" in str(event.args):
+                with suppress(StopIteration):  # it waits for nothing
+                    stage.workspace.write("notes.txt", b"mine").send(None)
+
+        conversation.subscribe_agents(change)
+        await conversation.submit("work")
+        assert stage.workspace.files["/project/notes.txt"] == stage.files["notes.txt"]
+        said = await conversation.navigation.undo()
+        assert stage.workspace.files["/project/notes.txt"] == b"mine"
+        return said
+
+    stage.commands = command
+
+    said = stage.play(scene, ConversationOptions(model="m", approvals="auto"))
+
+    assert said.splitlines()[1:3] == ["deleted log", "restored notes.txt"]
 
 
 def test_stopping_the_conversation_stops_it(stage: Stage) -> None:

@@ -13,7 +13,7 @@ import msgspec
 
 from kaa.core.agent import Agent
 from kaa.core.budget import Budget, Ledger
-from kaa.core.events import AgentEnd, Event, MessageEnd, ToolExecutionStart, ToolExecutionUpdate
+from kaa.core.events import AgentEnd, Event, MessageEnd, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from kaa.core.execution import ToolExecutor
 from kaa.core.hooks import AfterTool, Block, FixedHooks
 from kaa.core.messages import AssistantMessage, ToolCall, ToolResultMessage, user_message
@@ -25,6 +25,7 @@ from kaa.ext.context import EXTENSION_CALLER, OWN_CALLER
 from kaa.ext.errors import CommandError, RegistrationError
 from kaa.ext.questions import Approval, Deny, Dismissed, Question
 from kaa.ext.registry import Registry
+from kaa.host.paths import is_below
 from kaa.llm.auth.errors import CredentialError
 from kaa.llm.models.registry import NoModelError
 from kaa.llm.thinking_levels import nearest_level
@@ -248,7 +249,7 @@ class AgentRuns:
             raise AgentError(f"{task.name} was not run: the limits of this agent do not hold for it.")
         tool = guard.registry.bound(task.name)
         tools = {} if tool is None else {task.name: tool}
-        hooks = self._hooks(guard, task.call_id or call.id)
+        hooks = self._hooks(guard, call.id)
 
         def emit(event: Event) -> None:
             if task.update is not None and isinstance(event, ToolExecutionUpdate):
@@ -259,8 +260,7 @@ class AgentRuns:
         try:
             [message] = await executor.run([call])
         finally:
-            if not task.call_id:
-                self._origin.checkpoints.agent_ended(call.id)
+            self._origin.checkpoints.agent_ended(call.id)
         return ToolResult(message.content, message.details, message.is_error, tuple(executor.denials))
 
     def _like(
@@ -309,8 +309,7 @@ class AgentRuns:
         try:
             end = await agent.run(user_message(task.prompt, origin="agent"))
         finally:
-            if not task.call_id:
-                self._origin.checkpoints.agent_ended(agent_id)
+            self._origin.checkpoints.agent_ended(agent_id)
         result = AgentResult(agent_id, _last_reply(end), ledger.used, end.reason, _changed(end))
         # Without questions, what was refused is nothing that the person has to know of: the report says it.
         if end.reason != "done" and (task.asks or end.reason != "denied"):
@@ -329,7 +328,7 @@ class AgentRuns:
         guard = self._guard(agent_id, workspace, runner, origin.asker if task.asks else _Refusing(origin.asker))
         spec = await self._spec(task, guard.registry, store)
         nested = nested_instructions(spec, workspace, lambda: agent.messages, origin.notify)
-        hooks = self._hooks(guard, task.call_id or agent_id, nested)
+        hooks = self._hooks(guard, agent_id, nested)
         built = build_agent(spec, hooks, notify=origin.notify, asker=guard.registry.context.asker)
         agent, recorder, link = built.agent, spec.recorder, spec.models.link
         summarizer = Summarizer(agent, link, built.models, store, origin.settings)
@@ -366,24 +365,25 @@ class AgentRuns:
             gate.load().limit(runner._held.limits)
         return _Guard(registry, gate)
 
-    def _hooks(self, guard: _Guard, call_id: str, *nested: AfterTool) -> FixedHooks:
-        """What stands around calls whose changes belong to the call `call_id` of the conversation.
+    def _hooks(self, guard: _Guard, owner: str, *nested: AfterTool) -> FixedHooks:
+        """What stands around the calls of an agent.
 
         Args:
             guard: judges the calls.
-            call_id: of the conversation's call.
+            owner: the agent's id, or that of the only call.
             nested: come after all others.
         """
         origin, (registry, gate) = self._origin, guard
         limit = limiting(registry.context.workspace)
+        works_in_project = is_below(registry.context.workspace.root, [origin.registry.context.workspace.root])
 
         async def judge(call: ToolCall) -> Block | Permit | None:
             gate.follow(origin.gate)  # mode and rules may change while the agent runs
             return await gate.before(call)
 
         async def before_change(call: ToolCall) -> None:
-            if registry.risk_of(call.name) != "read":  # what it changes belongs to the call that runs the agent
-                await origin.checkpoints.before_change(call_id=call_id)
+            if works_in_project and registry.risk_of(call.name) != "read":
+                await origin.checkpoints.before_change(call_id=_change_id(owner, call.id), owner=owner)
 
         return FixedHooks(
             before=(*registry.run.before, judge, before_change),
@@ -445,9 +445,16 @@ class AgentRuns:
                     kind=_USAGE_KIND, provider=reply.provider, model=reply.model, usage=reply.usage, agent=agent_id
                 )
                 self._origin.spec.recorder.note(usage)
+            case ToolExecutionEnd(tool_call_id=call_id):
+                self._origin.checkpoints.call_ended(_change_id(agent_id, call_id))
             case _:
                 pass
         self._emit(msgspec.structs.replace(event, agent=agent_id))
+
+
+def _change_id(owner: str, call_id: str) -> str:
+    """The id of an agent's call for the checkpoints: two agents may call with the same id."""
+    return f"{owner} {call_id}"
 
 
 def _changed(end: AgentEnd) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ Uncertain: TypeAlias = Literal["keep", "restore"]
 
 
 _UNCERTAIN = "changed while only a background process ran, maybe by someone else"
+_AS_LEFT = ", as someone else left it between two changes of kaa's"
 _KEPT = " (/undo --all would restore it)"
 _ARRIVED = {
     "tree": "the conversation continues from there",
@@ -85,8 +86,7 @@ class NavigationTarget(msgspec.Struct, frozen=True):
 
     def keeping_uncertain(self, hint: str = "") -> "NavigationTarget":
         """The same without files that somebody else may have changed. `hint`: how to restore them nevertheless."""
-        files = self.files.leaving_out(self.files.uncertain, _UNCERTAIN + hint)
-        return msgspec.structs.replace(self, files=files)
+        return msgspec.structs.replace(self, files=self.files.keeping_uncertain(_UNCERTAIN + hint))
 
 
 class Arrival(msgspec.Struct, frozen=True):
@@ -390,7 +390,10 @@ class Navigation:
         if restore == "conversation":
             lines.append("files stay as they are")
         if arrival.files is not None:
-            lines += [f"{step.action}d {_in_a_line(step.path)}" for step in arrival.files.done]
+            lines += [
+                f"{step.action}d {_in_a_line(step.path)}{_AS_LEFT if step.is_partial else ''}"
+                for step in arrival.files.done
+            ]
             if changed := sum(step.by == "command" for step in arrival.files.done):
                 lines.append(
                     f"note: {counted(changed, 'file')} changed while a command ran; "

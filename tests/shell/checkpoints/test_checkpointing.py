@@ -222,6 +222,28 @@ def test_what_changed_while_only_a_background_process_ran_is_restored_only_when_
         assert (scene.project / "a.txt").read_text() == "one\n"
 
 
+@pytest.mark.parametrize("uncertain", ["keep", "restore"])
+def test_what_i_changed_beside_a_background_process_comes_back_after_a_command_reverted_it(
+    scene: Scene, uncertain: Literal["keep", "restore"]
+) -> None:
+    async def act(conversation: Conversation) -> list[str]:
+        await conversation.submit("serve")
+        await conversation.checkpoints.preview(None)  # the call is over, and kaa knows it
+        (scene.project / "a.txt").write_text("mine")  # between two messages
+        await conversation.submit("revert")
+        assert (scene.project / "a.txt").read_text() == "one\n"
+        said = await undone(conversation, uncertain)
+        assert (scene.project / "a.txt").read_text() == "mine"
+        (scene.project / "go").touch()
+        return said
+
+    waiting = bash("while [ ! -e go ]; do sleep 0.02; done", background=True)
+
+    said = scene.play([waiting, say("It runs."), bash("echo one > a.txt"), say("Done.")], act)
+
+    assert said == ["restored a.txt"]
+
+
 def test_beside_a_write_only_its_own_file_is_taken_back(scene: Scene) -> None:
     async def act(conversation: Conversation) -> list[str]:
         def change(event: Event) -> None:

@@ -93,10 +93,22 @@ def test_what_changes_while_only_a_background_process_runs_is_uncertain() -> Non
     record.add([row("a", "2", "3"), row("c", "1", "2")])
 
     assert told(record) == [
-        ("a", "1", "3", "background"),
+        ("a", "1", "2", "command"),
+        ("a", "2", "3", "background"),
         ("b", "1", "2", "command"),
         ("c", "1", "2", "background"),
     ]
+
+
+def test_what_a_command_reverted_that_changed_beside_a_background_process_is_both_kept() -> None:
+    record = TurnRecord()
+    record.in_background = True
+    record.add([row("a", "1", "mine"), row("b", "1", "2"), row("b", "2", "1")])
+    record.begin("call", None)
+
+    record.add([row("a", "mine", "1"), row("c", "1", "2"), row("c", "2", "1")])
+
+    assert told(record) == [("a", "1", "mine", "background"), ("a", "mine", "1", "command")]
 
 
 def test_a_path_that_somebody_else_changed_in_between_has_two_changes() -> None:

@@ -66,6 +66,19 @@ def test_what_was_made_or_changed_since_the_last_turn_is_kept(play: Play) -> Non
     play(scene, _FILES)
 
 
+def test_what_changed_while_another_call_runs_counts_as_its_doing_and_is_not_kept(play: Play) -> None:
+    async def scene(turns: Turns) -> None:
+        await turns.checkpoints.ready(call="build")
+        (turns.root / "src" / "a.py").write_text("my change")
+
+        assert await turns.keeps(["small.log", "src/deep"])
+        assert not await turns.keeps(["src"])
+        await turns.checkpoints.ended("build")
+        assert await turns.keeps(["src"])
+
+    play(scene, _FILES)
+
+
 def test_what_a_link_leads_to_must_be_kept_too(play: Play, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()

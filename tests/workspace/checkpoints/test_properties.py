@@ -190,13 +190,15 @@ def _expected(histories: Sequence[History], now: Tree, *, forward: bool) -> tupl
     for path in paths:
         ends = [(history.before.get(path), history.after.get(path)) for history in ordered]
         moves = [(one, other) if forward else (other, one) for one, other in ends if one != other]
+        # Where somebody else changed it in between, it goes back to what they left, and forward from there.
+        gaps = [at for at, (one, other) in enumerate(pairwise(moves), 1) if one[1] != other[0]]
+        moves = (moves[gaps[-1] :] if forward else moves[: gaps[0]]) if gaps else moves
         if not moves or moves[0][0] == moves[-1][1] or now.get(path) == moves[-1][1]:
             continue
         start, end = moves[0][0], moves[-1][1]
-        unbroken = all(one[1] == other[0] for one, other in pairwise(moves))
         # A directory in place of a file, or the other way round, takes two steps; a kill in between leaves nothing.
         is_halfway = path not in now and None not in (start, end) and "/" in (start, end)
-        if not unbroken or not (is_halfway or now.get(path) == start):
+        if not (is_halfway or now.get(path) == start):
             if {start, end} - {None, "/"}:  # directories alone are nobody's concern
                 conflicts.add(path)
         elif end is None:
@@ -246,6 +248,76 @@ def test_going_anywhere_and_back(
                 assert not result.failed
     finally:
         project.run(kept.close())
+
+
+def _flat_deeds(text: str) -> st.SearchStrategy[list[Deed]]:
+    """Deeds to files beside each other, with texts of these letters."""
+    kinds, names = st.sampled_from(["write", "write", "delete"]), st.sampled_from(["a", "b"])
+    return st.lists(st.builds(Deed, kinds, names, st.sampled_from(text)), max_size=3)
+
+
+_FLAT_STEPS = st.lists(st.builds(Step, _flat_deeds("mno"), _flat_deeds("123")), min_size=1, max_size=3)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(
+    turns=st.lists(_FLAT_STEPS, min_size=1, max_size=3),
+    interference=_flat_deeds("mno"),
+    in_background=st.booleans(),
+)
+@example(
+    turns=[[Step([Deed("write", "a", "m")], [Deed("write", "a", "1")])]],
+    interference=[],
+    in_background=True,
+)
+def test_what_somebody_wrote_before_a_command_comes_back_whatever_runs_in_the_background(
+    project: Project, turns: Sequence[Sequence[Step]], interference: Sequence[Deed], *, in_background: bool
+) -> None:
+    project.reset()
+    project.do(Deed("write", "a", "1"))
+    kept = project.checkpoints()
+    wanted, left_by_commands = project.tree(), project.tree()
+    others = [deed for turn in turns for step in turn for deed in step.others] + [*interference]
+    ids = []
+    try:
+        project.run(kept.ready(call="first"))
+        project.run(kept.ended("first", in_background=in_background))
+        for turn in turns:
+            for step in turn:
+                _do_all(project, step.others)
+                before = project.tree()
+                project.run(kept.ready(call="command"))
+                _do_all(project, step.turn)
+                project.run(kept.ended("command", in_background=in_background))
+                after = project.tree()
+                for path in {path for path in {*before, *after} if before.get(path) != after.get(path)}:
+                    if before.get(path) != left_by_commands.get(path):
+                        _set(wanted, path, before.get(path))
+                    _set(left_by_commands, path, after.get(path))
+            change_set = project.run(kept.collect(more_to_come=in_background))
+            ids += [change_set.id] if change_set is not None else []
+        _do_all(project, interference)
+        change_set = project.run(kept.collect())
+        ids += [change_set.id] if change_set is not None else []
+        now = project.tree()
+        for path in {*now, *wanted, *left_by_commands}:
+            if now.get(path) != left_by_commands.get(path):
+                _set(wanted, path, now.get(path))
+
+        for _ in range(2):  # the second time after everything was done again
+            project.run(kept.restore(project.run(kept.preview(ids[::-1], [])).keeping_uncertain("")))
+            assert project.tree() == wanted
+            project.run(kept.restore(project.run(kept.preview([], ids)).keeping_uncertain("")))
+            assert project.tree() == now or now != left_by_commands or any(deed.kind == "delete" for deed in others)
+    finally:
+        project.run(kept.close())
+
+
+def _set(tree: Tree, path: str, text: str | None) -> None:
+    if text is None:
+        tree.pop(path, None)
+    else:
+        tree[path] = text
 
 
 def _play(project: Project, kept: Checkpoints, steps: Sequence[Step]) -> list[History]:

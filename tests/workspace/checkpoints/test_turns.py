@@ -136,7 +136,7 @@ def test_what_somebody_changed_since_is_kept_and_said(play: Play) -> None:
     play(scene, FILES)
 
 
-def test_a_change_between_two_turns_keeps_a_file_from_going_back_over_it(play: Play) -> None:
+def test_a_file_that_somebody_changed_between_two_turns_goes_back_to_what_they_left(play: Play) -> None:
     async def scene(turns: Turns) -> None:
         first = await turns.changed("echo 1 > a.txt; echo 1 > b.txt")
         (turns.root / "a.txt").write_text("mine")
@@ -144,11 +144,14 @@ def test_a_change_between_two_turns_keeps_a_file_from_going_back_over_it(play: P
 
         done = await turns.undo(first, second)
 
-        assert [(conflict.path, conflict.reason) for conflict in done.kept] == [
-            ("a.txt", "changed by someone else in between")
-        ]
-        assert (turns.root / "a.txt").read_text() == "2\n"
+        assert not done.kept
+        assert [(step.path, step.is_partial) for step in done.done] == [("a.txt", True), ("b.txt", False)]
+        assert (turns.root / "a.txt").read_text() == "mine"
         assert not (turns.root / "b.txt").exists()
+
+        await turns.redo(first, second)
+
+        assert {path.name: path.read_text() for path in turns.root.glob("[ab].txt")} == {"a.txt": "2\n", "b.txt": "2\n"}
 
     play(scene, FILES)
 
@@ -430,16 +433,19 @@ def test_what_somebody_else_changed_between_two_calls_of_a_turn_is_never_taken_b
 
         assert change_set is not None
         plan = await turns.checkpoints.preview([change_set.id], [])
-        assert {step.path: step.by for step in plan.steps} == dict.fromkeys((".env", "b.txt", "run.sh"), "command")
+        assert [(step.path, step.is_partial) for step in plan.steps] == [
+            (".env", False),
+            ("a.txt", True),
+            ("b.txt", False),
+            ("run.sh", False),
+        ]
         done = await turns.checkpoints.restore(plan)
         assert {conflict.path: conflict.reason for conflict in done.kept} == {
-            "a.txt": "changed by someone else in between",
             "c.txt": "changed since by someone else",
         }
         assert turns.contents() == {
             ".env": "KEY=1\n",
-            "a.txt": "2\n",
-            **dict.fromkeys(("c.txt", "later", "mine"), "mine"),
+            **dict.fromkeys(("a.txt", "c.txt", "later", "mine"), "mine"),
             "sub": "/",
             "sub/b.txt": "b\n",
         }

@@ -45,7 +45,7 @@ def _found(start: str, name: str, kind: str) -> Iterator[str]:
             continue
 
 
-def unkept(tracker: Tracker, paths: Iterable[str]) -> set[str] | None:
+def unkept(tracker: Tracker, paths: Iterable[str], *, unsaid: bool = True) -> set[str] | None:
     """The generated directories that the tracker does not cover, if it has the content of all else at some paths.
 
     What a link leads to must be kept too: some programs follow it. A file with several names is not: all of them
@@ -54,6 +54,7 @@ def unkept(tracker: Tracker, paths: Iterable[str]) -> set[str] | None:
     Args:
         tracker: has looked at the present state.
         paths: absolute.
+        unsaid: whether contents count that differ from what the tracker last told of.
 
     Returns:
         What the directories are called in the tracker; None if something else is not kept.
@@ -62,14 +63,14 @@ def unkept(tracker: Tracker, paths: Iterable[str]) -> set[str] | None:
     try:
         named = {os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)) for path in paths}
         for path in named | set(map(os.path.realpath, named)):
-            if not _keeps(tracker, path, generated):
+            if not _keeps(tracker, path, generated, unsaid=unsaid):
                 return None
     except OSError:
         return None
     return generated
 
 
-def _keeps(tracker: Tracker, path: str, generated: set[str]) -> bool:
+def _keeps(tracker: Tracker, path: str, generated: set[str], *, unsaid: bool) -> bool:
     """The same for a path without links on the way to it; adds to the generated directories."""
     remaining = [path]
     while remaining:
@@ -86,11 +87,15 @@ def _keeps(tracker: Tracker, path: str, generated: set[str]) -> bool:
                 remaining += [entry.path for entry in os.scandir(path)]
                 if not above and not tracker.covers(name):
                     return False
-            elif status.st_nlink > 1 or not (above or tracker.has(name, status)):
+            elif status.st_nlink > 1 or not (above or _has(tracker, name, status, unsaid=unsaid)):
                 return False
         except (FileNotFoundError, NotADirectoryError):  # nothing is lost
             continue
     return True
+
+
+def _has(tracker: Tracker, name: str, status: os.stat_result, *, unsaid: bool) -> bool:
+    return tracker.has(name, status) and (unsaid or not tracker.differs(name))
 
 
 def _generated(tracker: Tracker, directory: str) -> str:

@@ -73,6 +73,11 @@ class Manifest:
                 self._put(path, None)
                 self._changes.pop(path, None)
 
+    def differs(self, path: str) -> bool:
+        """Whether a path is not what it was when the changes were last taken."""
+        before, after = self._changes.get(path, (None, None))
+        return before is not after and (after is None or not after.same_as(before))
+
     def take_changes(self) -> list[Row]:
         """What changed since the last time, as rows. A row without a difference that matters has a fresh stamp."""
         changes, self._changes = self._changes, {}

@@ -13,7 +13,7 @@ from kaa.hands.checkpoints.roots import Roots
 from kaa.hands.checkpoints.rules import ScanLimits
 from kaa.hands.checkpoints.states import State
 from kaa.hands.checkpoints.tracker import Tracker
-from kaa.hands.fields import integer, text, texts
+from kaa.hands.fields import flag, integer, text, texts
 from kaa.hands.inotify import Inotify
 from kaa.hands.policy import Policy
 from kaa.hands.settings import HandsSettings
@@ -131,7 +131,8 @@ class _Service:
                 self._tracker.look_again()
                 self._flush()
                 name, kind = text(frame.header, "name"), text(frame.header, "kind")
-                generated = unkept(self._tracker, expanded(map(self._settings.absolute, patterns), name, kind))
+                meant = expanded(map(self._settings.absolute, patterns), name, kind)
+                generated = unkept(self._tracker, meant, unsaid=flag(frame.header, "unsaid"))
                 self._send({"kept": generated is not None, "generated": sorted(generated or ())})
             case "hold":
                 close_all(self._held)

@@ -139,6 +139,10 @@ class Tracker:
             return False
         return is_known(status, known) or (not known.stamp and known.size == status.st_size)
 
+    def differs(self, path: str) -> bool:
+        """Whether a path is not what it was when changes were last told."""
+        return self._manifest.differs(path)
+
     def take_changes(self) -> list[Row]:
         """The same for what has been looked at so far."""
         return self._manifest.take_changes()

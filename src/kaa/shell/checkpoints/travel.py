@@ -130,7 +130,8 @@ class FileTravel:
         checkpoints = self._turns.required()
         undo, redo = self._entries.way(self._leaf_id, entry_id)
         try:
-            way = await checkpoints.merge(undo, redo, [conflict.path for conflict in plan.conflicts])
+            kept = [conflict.path for conflict in plan.conflicts]
+            way = await checkpoints.merge(undo, redo, kept, plan.moves)
         except MissingCheckpointError as error:
             raise CommandError(str(error)) from error
         if way is None:
@@ -138,8 +139,7 @@ class FileTravel:
         self._recorder.custom(REWIND, rewinding(way.id))
         self._store.request_sync()
         result = await self.restore(plan)
-        kept = {conflict.path for conflict in (*result.kept, *result.failed)}
-        await self._end_rewind(checkpoints, way.id, kept)
+        await self._end_rewind(checkpoints, way.id, {conflict.path for conflict in (*result.kept, *result.failed)})
         return result
 
     async def finish(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from kaa.core.agent import Agent
 from kaa.core.events import (
     AgentEnd,
+    AgentStart,
     CheckpointTaken,
     Event,
     MessageUpdate,
@@ -30,7 +31,8 @@ from kaa.shell.settings import CheckpointSettings
 from kaa.workspace.checkpoints.contract import ChangeSet, Checkpoints, Kept
 from kaa.workspace.protocol import Workspace
 
-_USER_COMMAND = "!"  # no model gives this id to a call
+_USER = "!"  # the id of a command of the user's own, and its owner: no model gives it to a call
+_OWN = ""  # the owner of calls of the agent's own
 _SWITCHED_OFF = "checkpoints.enabled is false in settings.json"
 
 
@@ -95,7 +97,7 @@ class TurnCheckpoints:
         self._recovered = False
         self._touched = False
         self._command_runs = False
-        self._running: set[str] = set()  # calls that may change files
+        self._running: dict[str, str] = {}  # calls that may change files, and whose they are
         self._collecting: asyncio.Task[None] | None = None
         self._problem = "" if checkpoints is not None else _SWITCHED_OFF
         self._missed = ""  # why nothing is kept of what the turn does
@@ -105,9 +107,9 @@ class TurnCheckpoints:
         """The hook before tools: wait until what the call will change can be told from what was there."""
         path = self._path_of(call)
         if path != "":
-            await self.before_change(path, call.id)
+            await self.before_change(path, call.id, _OWN)
 
-    async def before_change(self, path: str | None = None, call_id: str = _USER_COMMAND) -> None:
+    async def before_change(self, path: str | None = None, call_id: str = _USER, owner: str = _USER) -> None:
         """Wait until what changes from here on can be told from what was there.
 
         That no checkpoint can be taken stops nobody: it is said once.
@@ -115,6 +117,7 @@ class TurnCheckpoints:
         Args:
             path: the only file that is about to change; None if it may be anything.
             call_id: of the call that is about to change something; by default, a command of the user's own.
+            owner: the id of the agent within this one that calls, for `agent_ended`.
 
         Raises:
             SessionWriteError: the session can no longer be written.
@@ -127,15 +130,22 @@ class TurnCheckpoints:
         try:
             await self.settled()
             await checkpoints.ready(path, call=call_id)
-            self._running.add(call_id)
+            self._running[call_id] = owner
         except OSError as error:
             self.report(error)
         else:
             self._problem = ""
 
+    def call_ended(self, call_id: str) -> None:
+        """A call is over: what changes from here on is not its doing."""
+        if call_id in self._running and self._checkpoints is not None:
+            del self._running[call_id]
+            ended = self._checkpoints.ended(call_id, in_background=self._in_background())
+            self._collecting = asyncio.ensure_future(self._go_on(self._collecting, ended))
+
     def agent_ended(self, agent: str) -> None:
-        """An agent is over that no tool call ran: what changes from here on is not its doing."""
-        self._end(agent)
+        """End all calls of an agent within this one."""
+        self._end_calls_of(agent)
         if not self._agent.is_running:
             self._collect()
 
@@ -239,6 +249,8 @@ class TurnCheckpoints:
 
     def _observe(self, event: Event) -> None:
         match event:
+            case AgentStart() if self._touched:  # what changed since the last run is not this one's doing
+                self._collect()
             # Models look before they change something: until then, the project has been taken in.
             case MessageUpdate(assistant_message_event=ToolCallStart()):
                 self._begin()
@@ -246,25 +258,21 @@ class TurnCheckpoints:
                 self._command_runs = True
                 self._begin()
             case ToolExecutionEnd(tool_call_id=call_id):
-                self._end(call_id)
+                self.call_ended(call_id)
             case TurnEnd() | AgentEnd():
-                for call_id in self._running - {_USER_COMMAND}:
-                    self._end(call_id)
+                self._end_calls_of(_OWN)
                 self._collect()
             case UserCommandEnd():
                 self._command_runs = False
-                self._end(_USER_COMMAND)
+                self.call_ended(_USER)
                 if not self._agent.is_running:
                     self._collect()
             case _:
                 pass
 
-    def _end(self, call_id: str) -> None:
-        """A call is over: what changes from here on is not its doing."""
-        if call_id in self._running and self._checkpoints is not None:
-            self._running.remove(call_id)
-            ended = self._checkpoints.ended(call_id, in_background=self._in_background())
-            self._collecting = asyncio.ensure_future(self._go_on(self._collecting, ended))
+    def _end_calls_of(self, owner: str) -> None:
+        for call_id in [call_id for call_id, each in self._running.items() if each == owner]:
+            self.call_ended(call_id)
 
     async def _go_on(self, earlier: asyncio.Task[None] | None, ended: Awaitable[None]) -> None:
         try:
@@ -285,7 +293,7 @@ class TurnCheckpoints:
         if self._checkpoints is None:
             self._record_missed(self._leaf_id)
         if self._touched and self._checkpoints is not None:
-            self._touched = in_a_turn or self._command_runs or self._in_background()
+            self._touched = in_a_turn or self._command_runs or bool(self._running) or self._in_background()
             self._collecting = asyncio.ensure_future(
                 self._keep(self._checkpoints, self._collecting, self._leaf_id, more_to_come=self._touched)
             )

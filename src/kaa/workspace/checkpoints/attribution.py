@@ -61,24 +61,17 @@ class TurnRecord:
         self._rows += [(row, None) for row in rows]
 
     def take(self) -> tuple[FileChange, ...]:
-        """What the turn did, by path, and forget it. A path has several changes if somebody else changed it between."""
+        """What the turn did, by path, and forget it.
+
+        A path has several changes if somebody else changed it in between, or may have.
+        """
         found: dict[str, list[FileChange]] = {}
         for (path, before, after), origin in self._rows:
-            if origin is None:
-                continue
-            start, end = state_of(before), state_of(after)
-            changes = found.setdefault(path, [])
-            if changes and is_same(changes[-1].after, start):
-                known = changes.pop()
-                changes.append(FileChange(path, known.before, end, least_certain(known.by, origin)))
-            else:
-                changes.append(FileChange(path, start, end, origin))
+            if origin is not None:
+                append(found.setdefault(path, []), FileChange(path, state_of(before), state_of(after), origin))
         self._rows.clear()
         return tuple(
-            change
-            for _, changes in sorted(found.items())
-            for change in changes
-            if not is_same(change.before, change.after) and not _is_root_seen_first(change)
+            change for _, changes in sorted(found.items()) for change in changes if not _is_root_seen_first(change)
         )
 
     def _origin(self, path: str) -> Origin | None:
@@ -87,6 +80,22 @@ class TurnRecord:
         if None in self._names:
             return "command"
         return "background" if self.in_background else None
+
+
+def append(changes: list[FileChange], change: FileChange) -> None:
+    """Add a change of a path to earlier ones. It is joined with the last if it begins where that ended.
+
+    What may be somebody else's is never joined with what a call did: both can be taken back on their own.
+    """
+    if changes and _continues(changes[-1], change):
+        known = changes.pop()
+        change = FileChange(change.path, known.before, change.after, least_certain(known.by, change.by))
+    if not is_same(change.before, change.after):
+        changes.append(change)
+
+
+def _continues(one: FileChange, other: FileChange) -> bool:
+    return is_same(one.after, other.before) and (one.by == "background") == (other.by == "background")
 
 
 def _is_root_seen_first(change: FileChange) -> bool:

@@ -109,9 +109,13 @@ class FileMove(msgspec.Struct, frozen=True):
 
 
 class FileStep(msgspec.Struct, frozen=True):
-    """What restoring does to a file. `added` and `removed` count lines; both are 0 for a binary file.
+    """What restoring does to a file.
 
-    `by`: what ran when the file changed; the least certain, if it changed several times.
+    Attributes:
+        added: lines that come; 0 for a binary file.
+        removed: lines that go; likewise.
+        by: what ran when the file changed; the least certain, if it changed several times.
+        is_partial: earlier changes stay, because somebody else changed the file after them.
     """
 
     path: str
@@ -119,6 +123,14 @@ class FileStep(msgspec.Struct, frozen=True):
     added: int = 0
     removed: int = 0
     by: Origin = "call"
+    is_partial: bool = False
+
+
+class CertainPart(msgspec.Struct, frozen=True):
+    """What can be restored of a file without what may have been somebody else's doing."""
+
+    step: FileStep
+    move: FileMove
 
 
 class FileConflict(msgspec.Struct, frozen=True):
@@ -138,6 +150,7 @@ class RestorePlan(msgspec.Struct, frozen=True):
         gaps: sentences that say of which turns no checkpoint was taken, and why: their changes stay.
         moves: what is carried out, directories too.
         gone: what would have to be deleted, and is not there already.
+        certain: what there is to do instead to some of the `uncertain` files, if others' changes are to stay.
     """
 
     steps: tuple[FileStep, ...] = ()
@@ -146,11 +159,23 @@ class RestorePlan(msgspec.Struct, frozen=True):
     gaps: tuple[str, ...] = ()
     moves: tuple[FileMove, ...] = ()
     gone: tuple[str, ...] = ()
+    certain: tuple[CertainPart, ...] = ()
 
     @property
     def uncertain(self) -> tuple[str, ...]:
         """Files that changed while only a background process ran: it may have been somebody else who changed them."""
         return tuple(step.path for step in self.steps if step.by == "background")
+
+    def keeping_uncertain(self, reason: str) -> "RestorePlan":
+        """The same without what somebody else may have changed; `reason` for files of which nothing else is to do."""
+        parts = {part.step.path: part for part in self.certain}
+        whole = self.leaving_out([path for path in self.uncertain if path not in parts], reason)
+        return msgspec.structs.replace(
+            whole,
+            steps=tuple(parts[step.path].step if step.path in parts else step for step in whole.steps),
+            moves=tuple(parts[move.path].move if move.path in parts else move for move in whole.moves),
+            certain=(),
+        )
 
     def leaving_out(self, paths: Collection[str], reason: str) -> "RestorePlan":
         """The same without what would happen to some files."""
@@ -159,6 +184,7 @@ class RestorePlan(msgspec.Struct, frozen=True):
             steps=tuple(step for step in self.steps if step.path not in paths),
             moves=tuple(move for move in self.moves if move.path not in paths),
             conflicts=(*self.conflicts, *(FileConflict(path, reason) for path in paths)),
+            certain=tuple(part for part in self.certain if part.step.path not in paths),
         )
 
     @property
@@ -262,6 +288,8 @@ class Checkpoints(Protocol):
     async def keeps(self, patterns: Sequence[str], *, name: str = "", kind: str = "") -> Kept:
         """Whether all that is at or below some paths would be restored, if a call destroyed it now.
 
+        What changed since a call began that still runs is not kept: it counts as that call's doing.
+
         Args:
             patterns: paths with `*`, `?` and `[…]` as in `glob`, absolute or relative to the project.
             name: only what has such a name below them counts; "" for all.
@@ -322,13 +350,20 @@ class Checkpoints(Protocol):
         """
         ...
 
-    async def merge(self, undo: Sequence[str], redo: Sequence[str], leave_out: Sequence[str] = ()) -> ChangeSet | None:
+    async def merge(
+        self,
+        undo: Sequence[str],
+        redo: Sequence[str],
+        leave_out: Sequence[str] = (),
+        moves: Sequence[FileMove] = (),
+    ) -> ChangeSet | None:
         """Keep the way from one state to another as one change set. Touches no file.
 
         Args:
             undo: change sets to take back, the newest first.
             redo: change sets to do after that.
             leave_out: paths that did not go that way.
+            moves: ways that some paths went instead.
 
         Raises:
             MissingCheckpointError: one of them is no longer kept.

@@ -12,6 +12,7 @@ from kaa.workspace.checkpoints.contract import (
     CheckpointLimits,
     FileConflict,
     FileDifference,
+    FileMove,
     FileStep,
     Kept,
     Permit,
@@ -113,7 +114,9 @@ class LocalCheckpoints:
     async def keeps(self, patterns: Sequence[str], *, name: str = "", kind: str = "") -> Kept:
         """See `Checkpoints.keeps`."""
         link = await self._lookout.looked()
-        request = {"op": "keeps", "patterns": list(patterns), "name": name, "kind": kind}
+        # Beside calls that run, what changed since they began counts as theirs: nobody would restore it.
+        beside = not self._record.is_idle
+        request = {"op": "keeps", "patterns": list(patterns), "name": name, "kind": kind, "unsaid": not beside}
         return parse((await link.ask(request)).header, Kept)
 
     async def ended(self, call: str, *, in_background: bool = False) -> None:
@@ -172,9 +175,9 @@ class LocalCheckpoints:
     async def preview(self, undo: Sequence[str], redo: Sequence[str]) -> RestorePlan:
         """See `Checkpoints.preview`."""
         way = await self._way(undo, redo)
-        if not way.moves:
+        if not way.paths:
             return RestorePlan()
-        now = await self._lookout.states([move.path for move in way.moves])
+        now = await self._lookout.states(way.paths)
         store = await self._store()
         return await asyncio.to_thread(way.plan, now, store.content, self._uncovered())
 
@@ -208,9 +211,15 @@ class LocalCheckpoints:
             done, _of_files(kept, steps, plan), _of_files(failures, steps, plan), _of_files(reduced, steps, plan)
         )
 
-    async def merge(self, undo: Sequence[str], redo: Sequence[str], leave_out: Sequence[str] = ()) -> ChangeSet | None:
+    async def merge(
+        self,
+        undo: Sequence[str],
+        redo: Sequence[str],
+        leave_out: Sequence[str] = (),
+        moves: Sequence[FileMove] = (),
+    ) -> ChangeSet | None:
         """See `Checkpoints.merge`."""
-        changes = (await self._way(undo, redo)).changes(frozenset(leave_out))
+        changes = (await self._way(undo, redo)).changes(frozenset(leave_out), moves)
         if not changes:
             return None
         merged = ChangeSet(new_change_set_id(), changes)
@@ -220,9 +229,9 @@ class LocalCheckpoints:
     async def differences(self, change_sets: Sequence[str]) -> Sequence[FileDifference]:
         """See `Checkpoints.differences`."""
         way = await self._way((), change_sets)
-        if not way.moves:
+        if not way.paths:
             return ()
-        now = await self._lookout.states([move.path for move in way.moves])
+        now = await self._lookout.states(way.paths)
         return await asyncio.to_thread(way.differences, now, (await self._store()).content)
 
     async def close(self) -> None:

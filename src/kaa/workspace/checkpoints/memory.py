@@ -12,6 +12,7 @@ from kaa.workspace.checkpoints.contract import (
     FileChange,
     FileConflict,
     FileDifference,
+    FileMove,
     FileState,
     Kept,
     MissingCheckpointError,
@@ -96,7 +97,7 @@ class MemoryCheckpoints:
     async def preview(self, undo: Sequence[str], redo: Sequence[str]) -> RestorePlan:
         """See `Checkpoints.preview`."""
         way, now = await self._way(undo, redo), self._look()
-        return way.plan({move.path: _state(now, move.path) for move in way.moves}, self._content)
+        return way.plan({path: _state(now, path) for path in way.paths}, self._content)
 
     async def restore(self, plan: RestorePlan, progress: Callable[[int, int], None] | None = None) -> RestoreResult:
         """See `Checkpoints.restore`."""
@@ -114,14 +115,20 @@ class MemoryCheckpoints:
             tuple(conflict for _, conflict in sorted(kept.items())),
         )
 
-    async def merge(self, undo: Sequence[str], redo: Sequence[str], leave_out: Sequence[str] = ()) -> ChangeSet | None:
+    async def merge(
+        self,
+        undo: Sequence[str],
+        redo: Sequence[str],
+        leave_out: Sequence[str] = (),
+        moves: Sequence[FileMove] = (),
+    ) -> ChangeSet | None:
         """See `Checkpoints.merge`."""
-        return self._keep((await self._way(undo, redo)).changes(frozenset(leave_out)))
+        return self._keep((await self._way(undo, redo)).changes(frozenset(leave_out), moves))
 
     async def differences(self, change_sets: Sequence[str]) -> Sequence[FileDifference]:
         """See `Checkpoints.differences`."""
         way, now = await self._way((), change_sets), self._look()
-        return way.differences({move.path: _state(now, move.path) for move in way.moves}, self._content)
+        return way.differences({path: _state(now, path) for path in way.paths}, self._content)
 
     async def close(self) -> None:
         """There is nothing to let go of."""

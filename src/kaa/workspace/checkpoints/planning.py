@@ -2,11 +2,13 @@
 
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
+from kaa.workspace.checkpoints.attribution import append
 from kaa.workspace.checkpoints.contract import (
+    CertainPart,
     ChangeSet,
     FileChange,
     FileConflict,
@@ -38,21 +40,29 @@ class Way:
         redo: to do after that.
 
     Attributes:
-        moves: the paths that are to be different at the end, by path.
-        broken: paths for which one change set does not begin where the one before ended, and why.
+        paths: those that may have to be different at the end, sorted.
     """
 
     def __init__(self, undo: Iterable[ChangeSet], redo: Iterable[ChangeSet]) -> None:
-        self._moves: dict[str, FileMove] = {}
-        self._by: dict[str, Origin] = {}
-        self.broken: dict[str, str] = {}
+        self._legs: dict[str, list[_Leg]] = {}
         for change_set in undo:
             for change in reversed(change_set.changes):
-                self._add(change, change.after, change.before)
+                leg = _Leg(FileChange(change.path, change.after, change.before, change.by), is_undo=True)
+                self._legs.setdefault(change.path, []).append(leg)
         for change_set in redo:
             for change in change_set.changes:
-                self._add(change, change.before, change.after)
-        self.moves = tuple(move for _, move in sorted(self._moves.items()) if not is_same(move.expected, move.target))
+                self._legs.setdefault(change.path, []).append(_Leg(change, is_undo=False))
+        self._whole = {path: _Reading(legs) for path, legs in sorted(self._legs.items())}
+        self._certain = {
+            path: _Reading(certain)
+            for path, legs in self._legs.items()
+            if len(certain := [leg for leg in legs if leg.change.by != "background"]) not in (0, len(legs))
+        }
+        self.paths = tuple(
+            path
+            for path, whole in self._whole.items()
+            if not whole.is_nothing or whole.gap or (path in self._certain and not self._certain[path].is_nothing)
+        )
 
     def plan(
         self,
@@ -62,99 +72,168 @@ class Way:
     ) -> RestorePlan:
         """What there is to do.
 
+        What may be somebody else's doing is taken back, too, where that leads anywhere. Else it stays.
+
         Args:
-            now: what is at each path of `moves`; without those that cannot be looked at.
+            now: what is at each of the `paths`; without those that cannot be looked at.
             content: gives that of a file or symlink.
             uncovered: for people, as `RestorePlan` has it.
 
         Raises:
             MissingCheckpointError: `content` does.
         """
-        moves, conflicts, gone = [], [], []
-        for move in self.moves:
-            if move.path not in now:
-                if not comes_or_goes_as_directory(move.expected, move.target):
-                    conflicts.append(FileConflict(move.path, _OUTSIDE))
-                continue
-            state = now[move.path]
-            if is_same(state, move.target):
-                if state is None:
-                    gone.append(move.path)
-                continue
-            if move.path not in self.broken and (_is_halfway(move, state) or _is_reduced(state, move)):
-                moves.append(FileMove(move.path, state, move.target))  # a restore was killed there, or left it so
-                continue
-            if reason := self._reason_against(move, state):
-                if not comes_or_goes_as_directory(move.expected, move.target):
-                    conflicts.append(FileConflict(move.path, reason))
-            else:
+        steps, moves, conflicts, gone, parts = [], [], [], [], []
+        for path in self.paths:
+            reading = self._whole[path]
+            move = reading.move_from(now)
+            certain = self._certain.get(path)
+            part = certain.move_from(now) if certain is not None else None
+            if certain is not None and isinstance(part, FileMove):
+                if isinstance(move, FileMove):
+                    parts.append(CertainPart(certain.step(part, content), part))
+                else:
+                    reading, move = certain, part
+            if isinstance(move, FileMove):
                 moves.append(move)
-        steps = tuple(
-            _step(move, content, self._by[move.path])
-            for move in moves
-            if not comes_or_goes_as_directory(move.expected, move.target)
+                if not reading.is_directory:
+                    steps.append(reading.step(move, content))
+            elif move and not reading.is_directory:
+                conflicts.append(FileConflict(path, move))
+            elif not move and not reading.is_nothing and now[path] is None:
+                gone.append(path)
+        return RestorePlan(
+            tuple(steps), tuple(conflicts), tuple(uncovered), moves=tuple(moves), gone=tuple(gone), certain=tuple(parts)
         )
-        return RestorePlan(steps, tuple(conflicts), tuple(uncovered), moves=tuple(moves), gone=tuple(gone))
 
     def differences(
         self, now: Mapping[str, FileState | None], content: Callable[[FileState], bytes]
     ) -> tuple[FileDifference, ...]:
         """What the way makes of files; `now` and `content` as for `plan`."""
         return tuple(
-            self._difference(move, now, content)
-            for move in self.moves
-            if not comes_or_goes_as_directory(move.expected, move.target)
+            self._difference(reading, now, content)
+            for reading in self._whole.values()
+            if not is_same(reading.first, reading.last) and not comes_or_goes_as_directory(reading.first, reading.last)
         )
 
-    def changes(self, leave_out: Collection[str]) -> tuple[FileChange, ...]:
-        """The whole way as changes, without the broken paths and some others."""
+    def changes(self, leave_out: Collection[str], moves: Iterable[FileMove] = ()) -> tuple[FileChange, ...]:
+        """The whole way as changes, without some paths. `moves`: ways that paths went instead."""
+        other = {move.path: self._change(move) for move in moves}
         return tuple(
-            FileChange(move.path, move.expected, move.target, self._by[move.path])
-            for move in self.moves
-            if move.path not in leave_out and move.path not in self.broken
+            change
+            for path, reading in self._whole.items()
+            if path not in leave_out
+            for change in ([other[path]] if path in other else reading.changes)
         )
 
-    def _add(self, change: FileChange, start: FileState | None, end: FileState | None) -> None:
-        path = change.path
-        self._by[path] = least_certain(self._by.get(path, change.by), change.by)
-        known = self._moves.get(path)
-        if known is not None and not is_same(_unprivileged(known.target), _unprivileged(start)):
-            self.broken[path] = _NOT_KEPT if _is_other(known.target) or _is_other(start) else _BETWEEN
-        self._moves[path] = FileMove(path, known.expected if known is not None else start, end)
+    def _change(self, move: FileMove) -> FileChange:
+        certain = self._certain.get(move.path)
+        reading = certain if certain is not None and certain.move == move else self._whole[move.path]
+        return FileChange(move.path, move.expected, move.target, reading.by)
 
     def _difference(
-        self, move: FileMove, states: Mapping[str, FileState | None], content: Callable[[FileState], bytes]
+        self, reading: "_Reading", states: Mapping[str, FileState | None], content: Callable[[FileState], bytes]
     ) -> FileDifference:
-        remarks = [self.broken.get(move.path, "")]
-        now = states.get(move.path)
-        if move.path not in states:
+        path, first, last = reading.move.path, reading.first, reading.last
+        remarks = [reading.gap]
+        now = states.get(path)
+        if path not in states:
             remarks.append(_OUTSIDE)
-        elif not is_same(now, move.target) and not (_is_other(now) or _is_other(move.target)):
+        elif not is_same(now, last) and not (_is_other(now) or _is_other(last)):
             remarks.append(f"{'deleted' if now is None else 'changed'} since by someone else")
         contents: list[bytes | None] = []
-        for state in (move.expected, move.target):
+        for state in (first, last):
             try:
                 contents.append(content(state) if state is not None and state.kind in ("file", "symlink") else None)
             except MissingCheckpointError as error:
                 contents.append(None)
                 remarks.append(str(error))
-        modes = tuple(
-            state.mode if state is not None and state.kind == "file" else None for state in (move.expected, move.target)
-        )
-        return FileDifference(
-            move.path,
-            contents[0],
-            contents[1],
-            (modes[0], modes[1]),
-            self._by[move.path],
-            "; ".join(dict.fromkeys(filter(None, remarks))),
-        )
+        modes = tuple(state.mode if state is not None and state.kind == "file" else None for state in (first, last))
+        remark = "; ".join(dict.fromkeys(filter(None, remarks)))
+        return FileDifference(path, contents[0], contents[1], (modes[0], modes[1]), reading.by, remark)
 
-    def _reason_against(self, move: FileMove, state: FileState | None) -> str | None:
+
+class _Leg(NamedTuple):
+    """A change in the direction in which it is gone through."""
+
+    change: FileChange
+    is_undo: bool
+
+
+class _Reading:
+    """What the changes of a path come to.
+
+    Where somebody else changed it between two of them, taking back ends at what they left, and doing again begins
+    there: theirs is never lost.
+
+    Attributes:
+        move: the way that it goes.
+        by: what ran when it changed; the least certain.
+        changes: the same in parts; none where the way is broken.
+        first: the state before all changes.
+        last: the state after all.
+        gap: why one change does not begin where the one before ended; "" if all do.
+    """
+
+    def __init__(self, legs: Sequence[_Leg]) -> None:
+        first = legs[0].change
+        self.first, self.last, self.by, self.gap = first.before, legs[-1].change.after, first.by, ""
+        self.move = FileMove(first.path, first.before, first.after)
+        self._is_partial, self._problem = False, ""
+        changes: list[FileChange] = []
+        append(changes, first)
+        for change, is_undo in legs[1:]:
+            if self._is_partial and is_undo:
+                continue
+            start = self.move.expected
+            if is_same(_unprivileged(self.move.target), _unprivileged(change.before)):
+                self.by = least_certain(self.by, change.by)
+            else:
+                self.gap = _NOT_KEPT if _is_other(self.move.target) or _is_other(change.before) else _BETWEEN
+                if is_undo:
+                    self._is_partial = True
+                    continue
+                if legs[0].is_undo:
+                    self._problem = self.gap
+                else:
+                    start, self.by = change.before, change.by
+            self.move = FileMove(change.path, start, change.after)
+            append(changes, change)
+        self.changes = () if self._problem else tuple(changes)
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether it ends where it begins."""
+        return is_same(self.move.expected, self.move.target)
+
+    @property
+    def is_directory(self) -> bool:
+        """Whether only a directory comes or goes."""
+        return comes_or_goes_as_directory(self.move.expected, self.move.target)
+
+    def move_from(self, now: Mapping[str, FileState | None]) -> FileMove | str:
+        """What there is to do, or a reason not to do it; "" if nothing is to be done. `now`: as for `Way.plan`."""
+        move = self.move
+        if self.is_nothing:
+            return ""
+        if move.path not in now:
+            return _OUTSIDE
+        state = now[move.path]
+        if is_same(state, move.target):
+            return ""
+        if not self._problem and (_is_halfway(move, state) or _is_reduced(state, move)):
+            return FileMove(move.path, state, move.target)  # a restore was killed there, or left it so
+        return self._reason_against(state) or move
+
+    def step(self, move: FileMove, content: Callable[[FileState], bytes]) -> FileStep:
+        """What a move does, for people."""
+        return msgspec.structs.replace(_step(move, content, self.by), is_partial=self._is_partial)
+
+    def _reason_against(self, state: FileState | None) -> str:
+        move = self.move
         if _is_other(move.target) or _is_other(move.expected):
             return _NOT_KEPT
         if is_same(state, move.expected) or (_is_directory(state, move.expected) and not _is_directory(move.target)):
-            return self.broken.get(move.path)
+            return self._problem
         if state is None:
             return "deleted since by someone else"
         return "created since by someone else" if move.expected is None else "changed since by someone else"

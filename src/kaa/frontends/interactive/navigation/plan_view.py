@@ -54,6 +54,9 @@ class PlanView:
         if self._plan.uncertain:
             said = "? changed while only a background process of kaa's ran: maybe you or another program changed it"
             yield wrap([(said, palette["warning"])], width)
+        if partial := [one_line(step.path) for step in self._plan.steps if step.is_partial]:
+            said = f"As someone else left them between two changes of kaa's: {', '.join(partial)}"
+            yield wrap([(said, palette["warning"])], width)
         if commands := sum(step.by == "command" for step in self._plan.steps):
             files = counted(commands, "file")
             said = f"{files} changed while a command ran: kaa cannot tell changes by other programs apart"

@@ -46,6 +46,8 @@ def restored_files(there: NavigationResult) -> Iterator[tuple[str, NoticeKind]]:
     ]
     if done:
         yield "\n".join(done), "info"
+    if partial := [step.path for step in there.files.done if step.is_partial]:
+        yield f"As someone else left them between two changes of kaa's: {_listed(partial)}", "warning"
     if there.files.kept:
         yield f"Left unchanged:\n{_reasons(there.files.kept)}", "warning"
     if there.files.reduced:

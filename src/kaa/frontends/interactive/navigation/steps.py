@@ -102,7 +102,7 @@ class NavigationSteps:
         if plan.uncertain:
             proposed = "k" if proposed == "b" else proposed
             kept = destination.keeping_uncertain()
-            what = f"Both, but keep {counted(len(plan.uncertain), 'file')} marked ?"
+            what = f"Both, but keep changes marked ? ({counted(len(plan.uncertain), 'file')})"
             choices.insert(0, DialogChoice("k", what, lambda: chosen("both", kept)))
         control = DialogChoices(self._ui.main_view.context, choices, lambda: self._close(dialog), proposed)
         dialog = DialogFrame(
