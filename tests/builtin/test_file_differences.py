@@ -1,7 +1,7 @@
 import pytest
 
 from kaa.builtin.file_differences import ShownDifference, shown, table
-from kaa.workspace.checkpoints.contract import FileDifference
+from kaa.workspace.checkpoints.plans import FileDifference
 
 
 @pytest.mark.parametrize(

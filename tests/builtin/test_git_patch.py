@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kaa.builtin.git_patch import GitPatch, git_patch
-from kaa.workspace.checkpoints.contract import FileDifference
+from kaa.workspace.checkpoints.plans import FileDifference
 
 _FILE = (0o644, 0o644)
 _NEW, _GONE = (None, 0o644), (0o644, None)

@@ -27,7 +27,7 @@ from kaa.shell.options import (
     ViewSession,
 )
 from kaa.shell.session_choice import open_session
-from kaa.workspace.checkpoints.contract import RestorePlan
+from kaa.workspace.checkpoints.plans import RestorePlan
 from kaa.workspace.protocol import CommandRequest, CommandResult
 from tests.support.model_server import say
 from tests.support.sessions import HEADER, JsonObject, opened, user_entry, write_session

@@ -7,7 +7,8 @@ from itertools import islice
 import msgspec
 
 from kaa.builtin.amounts import counted
-from kaa.workspace.checkpoints.contract import FileDifference, Origin
+from kaa.workspace.checkpoints.contract import Origin
+from kaa.workspace.checkpoints.plans import FileDifference
 
 # Above this product of lengths, comparing takes too long: then all of the old text goes and all of the new one comes.
 MAX_COMPARED = 4_000_000

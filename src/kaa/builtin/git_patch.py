@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from kaa.builtin.file_differences import MAX_COMPARED
-from kaa.workspace.checkpoints.contract import FileDifference
+from kaa.workspace.checkpoints.plans import FileDifference
 
 _BINARY_LINE_BYTES = 52
 _CONTEXT_LINES = 3

@@ -181,7 +181,7 @@ def _difference(path: str, before: bytes | None, after: bytes) -> str:
     # Lazy: few files are changed by two at once.
     from kaa.builtin.encoding import display_text
     from kaa.builtin.file_differences import shown
-    from kaa.workspace.checkpoints.contract import FileDifference
+    from kaa.workspace.checkpoints.plans import FileDifference
 
     old, new = display_text(before).encode(), display_text(after).encode()
     found = shown(FileDifference(path, old, new), most_lines=_SHOWN_LINES)

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
-from kaa.workspace.checkpoints.contract import FileDifference
-
 if TYPE_CHECKING:
     from kaa.session.outline import Outline
+    from kaa.workspace.checkpoints.plans import FileDifference
 
 
 class PersonsMessage(Protocol):
@@ -33,7 +32,7 @@ class SessionChanges(msgspec.Struct, frozen=True):
         gaps: sentences that say of which turns nothing is kept, and why.
     """
 
-    files: tuple[FileDifference, ...] = ()
+    files: "tuple[FileDifference, ...]" = ()
     gaps: tuple[str, ...] = ()
 
 

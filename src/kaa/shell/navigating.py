@@ -24,7 +24,7 @@ from kaa.session.trail import trail
 from kaa.session.tree import Node
 from kaa.shell.checkpoints.travel import FileTravel
 from kaa.shell.compaction.summarizing import Summarizer, SummaryError
-from kaa.workspace.checkpoints.contract import RestorePlan, RestoreResult
+from kaa.workspace.checkpoints.plans import RestorePlan, RestoreResult
 
 Restore: TypeAlias = Literal["conversation", "files", "both"]
 """What goes to the destination: what the model knows, the project's files, or both."""

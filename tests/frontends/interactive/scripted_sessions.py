@@ -10,7 +10,7 @@ from kaa.session.catalogue.matching import QueryError
 from kaa.session.catalogue.records import SearchHit, SessionSummary
 from kaa.session.outline import Outline, OutlineRow, RowKind
 from kaa.shell.navigating import Arrival, NavigationTarget, RewindPoint
-from kaa.workspace.checkpoints.contract import FileConflict, FileStep, RestorePlan, RestoreResult
+from kaa.workspace.checkpoints.plans import FileConflict, FileStep, RestorePlan, RestoreResult
 from tests.frontends.interactive.chance import Chance
 
 _KINDS: tuple[RowKind, ...] = get_args(RowKind)

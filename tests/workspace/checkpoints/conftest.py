@@ -8,7 +8,8 @@ from typing import Protocol, TypeVar
 
 import pytest
 
-from kaa.workspace.checkpoints.contract import ChangeSet, CheckpointLimits, Checkpoints, RestoreResult
+from kaa.workspace.checkpoints.contract import ChangeSet, CheckpointLimits, Checkpoints
+from kaa.workspace.checkpoints.plans import RestoreResult
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import CommandRequest
 from kaa.workspace.sandbox.options import SandboxOptions

@@ -16,13 +16,8 @@ from kaa.session.store import SessionStore
 from kaa.session.tree import Node
 from kaa.shell.checkpoints.entries import REWIND, CheckpointEntries, rewinding
 from kaa.shell.checkpoints.turns import TurnCheckpoints
-from kaa.workspace.checkpoints.contract import (
-    Checkpoints,
-    FileChange,
-    MissingCheckpointError,
-    RestorePlan,
-    RestoreResult,
-)
+from kaa.workspace.checkpoints.contract import Checkpoints, FileChange, MissingCheckpointError
+from kaa.workspace.checkpoints.plans import RestorePlan, RestoreResult
 
 _DELETED = "deleted by someone else"
 _MANY_PATHS = 1_000  # fewer are put back before anybody reads of it

@@ -7,19 +7,9 @@ from collections.abc import Mapping, Sequence
 from kaa.workspace.channel import parse
 from kaa.workspace.checkpoints.attribution import ChangeRow, TurnRecord
 from kaa.workspace.checkpoints.change_tracker import MAX_FILES, ChangeTracker, failed, in_thread_if
-from kaa.workspace.checkpoints.contract import (
-    ChangeSet,
-    CheckpointLimits,
-    FileConflict,
-    FileDifference,
-    FileMove,
-    FileStep,
-    Kept,
-    Permit,
-    RestorePlan,
-    RestoreResult,
-)
+from kaa.workspace.checkpoints.contract import ChangeSet, CheckpointLimits, Kept, Permit
 from kaa.workspace.checkpoints.planning import Way
+from kaa.workspace.checkpoints.plans import FileConflict, FileDifference, FileMove, FileStep, RestorePlan, RestoreResult
 from kaa.workspace.checkpoints.reports import Noted, doing_of
 from kaa.workspace.checkpoints.restoring import Progress, restore
 from kaa.workspace.checkpoints.store import Store, Turn, new_change_set_id

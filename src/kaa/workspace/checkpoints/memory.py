@@ -10,18 +10,14 @@ from kaa.workspace.checkpoints.attribution import ChangeRow, TurnRecord
 from kaa.workspace.checkpoints.contract import (
     ChangeSet,
     FileChange,
-    FileConflict,
-    FileDifference,
-    FileMove,
     FileState,
     Kept,
     MissingCheckpointError,
-    RestorePlan,
-    RestoreResult,
     StateRow,
     is_same,
 )
 from kaa.workspace.checkpoints.planning import Way, in_order
+from kaa.workspace.checkpoints.plans import FileConflict, FileDifference, FileMove, RestorePlan, RestoreResult
 
 Snapshot: TypeAlias = Mapping[str, tuple[FileState, bytes]]
 

@@ -8,21 +8,16 @@ import msgspec
 
 from kaa.workspace.checkpoints.attribution import append
 from kaa.workspace.checkpoints.contract import (
-    CertainPart,
     ChangeSet,
     FileChange,
-    FileConflict,
-    FileDifference,
-    FileMove,
     FileState,
-    FileStep,
     MissingCheckpointError,
     Origin,
-    RestorePlan,
     comes_or_goes_as_directory,
     is_same,
     least_certain,
 )
+from kaa.workspace.checkpoints.plans import CertainPart, FileConflict, FileDifference, FileMove, FileStep, RestorePlan
 
 _NOT_KEPT = "its content was not kept, as it is too large or no regular file"
 _OUTSIDE = "its folder may not be written by this kaa: add it with --add-dir"

@@ -8,9 +8,10 @@ from typing import NamedTuple, TypeAlias
 
 from kaa.hands.wire import Frame
 from kaa.workspace.channel import parse
-from kaa.workspace.checkpoints.contract import FileMove, MissingCheckpointError
+from kaa.workspace.checkpoints.contract import MissingCheckpointError
 from kaa.workspace.checkpoints.link import Link, checked
 from kaa.workspace.checkpoints.planning import in_order
+from kaa.workspace.checkpoints.plans import FileMove
 from kaa.workspace.checkpoints.reports import Restored, row_of
 from kaa.workspace.checkpoints.store import Store
 from kaa.workspace.protocol import WorkspaceUnavailableError

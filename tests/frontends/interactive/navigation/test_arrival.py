@@ -1,7 +1,7 @@
 """What is said of files after they went along."""
 
 from kaa.frontends.interactive.navigation.result import NavigationResult, restored_files
-from kaa.workspace.checkpoints.contract import FileConflict, FileStep, RestoreResult
+from kaa.workspace.checkpoints.plans import FileConflict, FileStep, RestoreResult
 
 
 def arrived(files: RestoreResult | None, problem: str | None = None) -> NavigationResult:

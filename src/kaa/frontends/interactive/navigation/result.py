@@ -8,7 +8,7 @@ from kaa.core.messages import UserMessage
 from kaa.frontends.interactive.transcript.notices import NoticeKind
 from kaa.session.transcript import Transcript
 from kaa.shell.navigating import Restore
-from kaa.workspace.checkpoints.contract import FileConflict, RestoreResult
+from kaa.workspace.checkpoints.plans import FileConflict, RestoreResult
 
 _MOST_NAMED = 8
 
