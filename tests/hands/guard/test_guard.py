@@ -138,6 +138,7 @@ def _repository(path: Path, config: str = "") -> Path:
 def _write(path: Path, content: str) -> None:
     """Move a file to `path`."""
     stage = _stage_for(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
     stage.write_text(content)
     stage.rename(path)
 
@@ -172,6 +173,61 @@ def test_new_protected_names_are_moved_away_and_kept(project: Path, start: Calla
     assert not [name for name in names if (project / name).exists()]
     assert {(project / f"{name}.kaa-blocked" / "tasks.json").read_text() for name in names} == {"evil"}
     assert brain.check() == {}
+
+
+def test_a_new_directory_stays_as_long_as_it_is_empty(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start()
+    directories = [project / ".vscode", project / ".claude" / "commands", project / "sub" / ".idea"]
+
+    for directory in directories:
+        directory.mkdir(parents=True)
+        assert brain.check() == {}
+    for directory in directories:
+        (directory / "a").write_text("evil")
+
+    names = [".claude", ".vscode", "sub/.idea"]
+    assert brain.check() == {name: f"{name}.kaa-blocked" for name in names}
+    assert not [name for name in names if (project / name).exists()]
+    assert (project / ".claude.kaa-blocked" / "commands" / "a").read_text() == "evil"
+    assert brain.check() == {}
+
+
+def test_who_fills_a_new_directory_is_not_interrupted(project: Path, start: Callable[..., Brain]) -> None:
+    brain = start()
+
+    for name in ("settings.json", "tasks.json", "snippets/a"):
+        (project / ".vscode" / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / ".vscode" / name).write_text(name)
+        brain.ask("news")  # everything has been dealt with
+        assert not (project / ".vscode" / name).exists()
+    brain.check()
+
+    kept = project / ".vscode.kaa-blocked"
+    assert sorted(os.listdir(kept)) == ["settings.json", "snippets", "tasks.json"]
+    assert (kept / "snippets" / "a").read_text() == "snippets/a"
+    assert not (project / ".vscode").exists()
+    (project / ".vscode").mkdir()
+    (project / ".vscode" / "settings.json").touch()
+    assert brain.check() == {".vscode": ".vscode.kaa-blocked-2"}
+
+
+def test_a_new_directory_with_more_than_is_looked_at_is_moved_away_as_a_whole(
+    project: Path, start: Callable[..., Brain]
+) -> None:
+    brain = start()
+    (project / ".cursor").mkdir()
+    brain.ask("news")
+
+    deep = Path("1/2/3/4/5/6")
+    (project / ".cursor" / deep).mkdir(parents=True)
+    for number in range(60):
+        _write(project / "prepared" / str(number), "evil")
+    (project / "prepared").rename(project / ".zed")
+
+    assert brain.check() == {".cursor": ".cursor.kaa-blocked", ".zed": ".zed.kaa-blocked"}
+    assert (project / ".cursor.kaa-blocked" / deep).is_dir()
+    assert not (project / ".cursor").exists()
+    assert not (project / ".zed").exists()
 
 
 def test_what_is_kept_is_never_overwritten(project: Path, start: Callable[..., Brain]) -> None:
@@ -1066,10 +1122,10 @@ def test_between_commands_the_user_may_do_anything(project: Path, start: Callabl
     (project / ".idea").mkdir()
     config = _repository(project / ".git", _EVIL) / "config"
     brain.ask("accept", path=str(project))
-    (project / ".vscode").mkdir()
+    (project / ".envrc").touch()
     config.write_text(_EVIL + "[core]\neditor = worse")
 
-    assert sorted(brain.check()) == [".git/config", ".vscode"]
+    assert sorted(brain.check()) == [".envrc", ".git/config"]
     assert (project / ".idea").is_dir()
     assert config.read_text() == _EVIL
 
@@ -1097,18 +1153,21 @@ def test_a_new_name_at_the_top_does_not_wait_for_a_busy_guard(
         act = watcher.Guard.act
         monkeypatch.setattr(watcher.Guard, "act", lambda self: done.wait(HANG_SECONDS) and act(self))
 
-        for name in (".vscode", ".envrc"):
-            (project.parent / "stage" / name).mkdir()
-            (project.parent / "stage" / name).rename(project / name)
-        (project / "src" / ".zed").mkdir(parents=True)
+        (project / ".vscode" / "snippets").mkdir(parents=True)
+        names = (".vscode/tasks.json", ".vscode/snippets/a", ".envrc")
+        for name in names:
+            time.sleep(0.01)  # the directories are watched then, mostly
+            (project / name).touch()
+        (project / "src").mkdir()
+        (project / "src" / ".envrc").touch()
         deadline = time.monotonic() + HANG_SECONDS
-        while {".vscode", ".envrc"} & set(os.listdir(project)):
+        while any((project / name).exists() for name in names):
             assert time.monotonic() < deadline
             time.sleep(0.001)
 
-        assert (project / "src" / ".zed").exists()
+        assert (project / "src" / ".envrc").exists()
         done.set()
-        assert sorted(brain.check()) == [".envrc", ".vscode", "src/.zed"]
+        assert sorted(brain.check()) == [".envrc", ".vscode", "src/.envrc"]
 
 
 @pytest.mark.parametrize("op", ["news", "check"])
@@ -1118,7 +1177,7 @@ def test_the_same_name_again_and_again_is_a_flood(project: Path, start: Callable
 
     floods = []
     for name in (*(f".mise.{number}.toml" for number in range(20)), *[".zed"] * 20):
-        (project / name).mkdir()
+        (project / name).touch()
         floods.append(brain.ask(op)["flooded"])
 
     assert not any(floods[:20])
@@ -1133,10 +1192,10 @@ def test_more_happenings_than_the_kernel_remembers_are_survived(project: Path, s
     for number in range(20_000):
         (project / f"f{number % 7}").touch()
         (project / f"f{number % 7}").unlink()
-    (project / ".vscode").mkdir()
+    (project / ".envrc").touch()
 
     brain.ask("check")
-    assert (project / ".vscode.kaa-blocked").is_dir()
+    assert (project / ".envrc.kaa-blocked").exists()
     assert brain.check() == {}
 
 
@@ -1153,7 +1212,7 @@ def test_huge_trees_are_watched_at_their_first_level_only(project: Path, start: 
 def test_without_a_writable_project_there_is_nothing_to_guard(project: Path, start: Callable[..., Brain]) -> None:
     brain = start(mode="read-only")
 
-    (project / ".vscode").mkdir()
+    (project / ".envrc").touch()
 
     assert brain.check() == {}
 
@@ -1267,6 +1326,7 @@ def test_what_the_configuration_names_is_guarded(project: Path, start: Callable[
     stage.replace(tools / "diff.sh")
     (tools / "other.sh").write_text("harmless\n")
     (project / "build" / "hooks").mkdir(parents=True)
+    (project / "build" / "hooks" / "pre-commit").touch()
 
     assert brain.check() == {
         "build/hooks": "build/hooks.kaa-blocked",
@@ -1282,6 +1342,7 @@ def test_a_name_of_the_configuration_is_guarded_where_it_would_not_be_otherwise(
     brain = start()
 
     (project / "sub" / ".husky").mkdir()
+    (project / "sub" / ".husky" / "pre-commit").touch()
 
     assert brain.check() == {"sub/.husky": "sub/.husky.kaa-blocked"}
 

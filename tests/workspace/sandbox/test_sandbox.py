@@ -298,17 +298,38 @@ def test_the_network_is_switched_while_commands_run(folder: Path) -> None:
 
 def test_what_the_user_permits_is_done_beside_commands_under_guard(folder: Path) -> None:
     async def scenario(workspace: LocalWorkspace) -> None:
-        running = asyncio.create_task(sh(workspace, "sleep 1; mkdir .vscode"))
+        running = asyncio.create_task(sh(workspace, "sleep 1; echo evil > .exrc"))
         await asyncio.sleep(0.3)
 
         await workspace.unconfined().write(".envrc", b"use nix\n")
 
         result = await running
-        assert [one.what for one in result.blocked] == [str(folder / "project" / ".vscode")]
+        assert [one.what for one in result.blocked] == [str(folder / "project" / ".exrc")]
 
     play(folder, scenario)
     assert (folder / "project" / ".envrc").read_text() == "use nix\n"
-    assert not (folder / "project" / ".vscode").exists()
+    assert not (folder / "project" / ".exrc").exists()
+
+
+def test_a_command_that_makes_a_protected_directory_and_fills_it_ends_well(folder: Path) -> None:
+    project = folder / "project"
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        empty = await sh(workspace, "mkdir .idea .zed; sleep 0.1; rmdir .zed")
+        filled = await sh(
+            workspace,
+            "mkdir .vscode && sleep 0.1 && echo 1 > .vscode/settings.json && sleep 0.1 && echo 2 > .vscode/tasks.json",
+        )
+
+        assert (empty.exit_code, empty.blocked) == (0, ())
+        assert filled.exit_code == 0
+        assert [(one.what, one.kept_as) for one in filled.blocked] == [
+            (str(project / ".vscode"), str(project / ".vscode.kaa-blocked"))
+        ]
+
+    play(folder, scenario)
+    assert sorted(os.listdir(project)) == [".idea", ".vscode.kaa-blocked"]
+    assert sorted(os.listdir(project / ".vscode.kaa-blocked")) == ["settings.json", "tasks.json"]
 
 
 def test_only_commands_of_the_model_find_what_they_installed(folder: Path) -> None:
@@ -477,7 +498,7 @@ def test_cancelling_at_any_moment_leaves_the_guard_neither_blind_nor_in_the_user
             task.cancel()
             await asyncio.wait({task})
 
-        planted = await sh(workspace, "mkdir .vscode; sleep 0.2")
+        planted = await sh(workspace, "echo evil > .envrc; sleep 0.2")
         assert [one.kind for one in planted.blocked] == ["protected"]
         await asyncio.sleep(1.3)  # now nothing of kaa's runs
         (folder / "project" / ".idea").mkdir()
@@ -509,7 +530,7 @@ def test_a_killed_guard_is_replaced_and_keeps_nobody_from_working(folder: Path) 
         Processes().wait_until_gone(guard._slot.pid)
 
         assert (await sh(workspace, "true")).exit_code == 0
-        planted = await sh(workspace, "mkdir .vscode; sleep 0.2")
+        planted = await sh(workspace, "echo evil > .envrc; sleep 0.2")
         assert [one.kind for one in planted.blocked] == ["protected"]
 
     play(folder, scenario)

@@ -15,7 +15,8 @@ away in place*, to `<name>.kaa-blocked`, if it is
   repository elsewhere that a writable directory belongs to, if git may write there.
 
 What was there before is put back. An innocent nested repository (`git clone`, `git init`) stays. Removing guarded
-files is not undone, since nothing executes by that. What mounts have held since before any command ran was changed by
+files is not undone, since nothing executes by that. A new directory without files stays, and files are moved out of it
+(`emptying`). What mounts have held since before any command ran was changed by
 nobody but the user, so it is left alone (`held`). Names deeper than `GUARDED_DEPTH` and below `node_modules`, virtual
 environments and the like are not watched, unless an index or a symlink in a watched place leads there.
 

@@ -10,6 +10,7 @@ import os
 import select
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from kaa.hands.below import RootDirectory
 from kaa.hands.inotify import Inotify, WatchLimitError
@@ -17,6 +18,7 @@ from kaa.hands.protected import may_be_guarded
 
 # How long the guard's own thread goes on when this one has something to do; Python's default is 5 ms for each step.
 _SWITCH_SECONDS = 0.0005
+_MAX_BELOW = 1024  # directories in new ones that are watched; of more, the guard is told later
 # After other names have appeared: a command that makes files in a loop does not make this one too.
 _REST_MILLISECONDS = 2
 
@@ -26,16 +28,20 @@ class Lookout:
 
     Args:
         roots: the writable directories.
-        move_away: called from the thread with a directory and a new name in it that may be protected.
+        move_away: called from the thread with a directory, a name in it that is new, or below which something is new,
+            and that may be protected; and with what watches a directory below that name, until it is gone.
 
     Raises:
         OSError: there is no second queue of inotify, or no thread.
     """
 
-    def __init__(self, roots: Iterable[RootDirectory], move_away: Callable[[RootDirectory, str], None]) -> None:
+    def __init__(
+        self, roots: Iterable[RootDirectory], move_away: Callable[[RootDirectory, str, Callable[[int], None]], None]
+    ) -> None:
         self._inotify = Inotify()
         self._move_away = move_away
         self._roots: dict[int, RootDirectory] = {}
+        self._below: dict[int, tuple[RootDirectory, str]] = {}  # of what is watched below which name
         for root in roots:
             with contextlib.suppress(WatchLimitError, OSError):  # the guard sees it too, only later
                 self._roots[self._inotify.watch_names(root.descriptor)] = root
@@ -78,8 +84,21 @@ class Lookout:
 
     def _act(self) -> bool:
         """Deal with what has appeared; whether a name of it may be guarded."""
-        names = [(self._roots.get(each.watch), each.name) for each in self._inotify.take()]
-        guarded = [(root, name) for root, name in names if root is not None and may_be_guarded(name.casefold())]
+        guarded: dict[tuple[RootDirectory, str], None] = {}
+        for happening in self._inotify.take():
+            root = self._roots.get(happening.watch)
+            if happening.over:
+                self._below.pop(happening.watch, None)
+            elif root is None:
+                guarded.update(dict.fromkeys([self._below[happening.watch]] if happening.watch in self._below else ()))
+            elif may_be_guarded(happening.name.casefold()):
+                guarded[root, happening.name] = None
         for root, name in guarded:
-            self._move_away(root, name)
+            self._move_away(root, name, partial(self._watch_below, root, name))
         return bool(guarded)
+
+    def _watch_below(self, root: RootDirectory, name: str, directory: int) -> None:
+        if len(self._below) >= _MAX_BELOW:
+            return
+        with contextlib.suppress(WatchLimitError, OSError):  # as above
+            self._below[self._inotify.watch_names(directory)] = root, name

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kaa.hands.guard.items import GuardedItem, kept_names
 
-_MOUNTED = (errno.EROFS, errno.EBUSY)
+_MOUNTED = (errno.EROFS, errno.EBUSY, errno.EXDEV)
 _MAX_FINDINGS = 32  # that are told between two checks; the others are counted
 _FLOOD_FINDINGS = 256  # between two checks: they come from a loop, and not from a copy of a repository with hooks
 # Of the same new name: its maker hopes for a reader in between. Editors gather changes for 75 to 100 ms.
@@ -69,21 +69,21 @@ class FindingLog:
             self._repeats = False
             self._times = {name: times for name, times in self._times.items() if times[-1] > oldest}
 
-    def add(self, finding: GuardFinding, *, appeared: bool = False) -> None:
-        """Note a finding; of many, only the number.
+    def add(self, finding: GuardFinding, *, appeared: str = "") -> None:
+        """Note a finding; of many, only the number. What is to be told already is not told twice.
 
         Args:
             finding: what was done.
-            appeared: there was nothing under the name before.
+            appeared: the path at which something came where there was nothing before, if it did.
         """
         with self._changing:
             self._count += 1
-            if self._count <= _MAX_FINDINGS:
-                self._findings.append(finding)
-            else:
+            if self._count > _MAX_FINDINGS:
                 self._more += 1
+            elif finding not in self._findings:
+                self._findings.append(finding)
             if appeared and self._count <= _FLOOD_FINDINGS:
-                times = self._times.setdefault(finding.path, deque(maxlen=_REPEATED_FINDINGS))
+                times = self._times.setdefault(appeared, deque(maxlen=_REPEATED_FINDINGS))
                 times.append(time.monotonic())
                 self._repeats |= len(times) == _REPEATED_FINDINGS and times[-1] - times[0] < _REPEATED_SECONDS
 
@@ -107,15 +107,13 @@ def move_away(directory: int, name: str, ending: str = "") -> str | None:
         OSError: it is still there.
     """
     for kept in kept_names(name, ending):
-        if _exists(directory, kept):
+        if exists(directory, kept):
             continue
         try:
-            _rename(directory, name, kept)
+            rename(directory, name, directory, kept)
         except OSError as error:
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EISDIR):  # taken meanwhile
                 continue
-            if error.errno in _MOUNTED:
-                raise MountedError from error
             if error.errno == errno.EPERM:
                 return None
             raise
@@ -144,22 +142,38 @@ def put_back(directory: int, name: str, item: GuardedItem) -> bool:
     return True
 
 
-def _rename(directory: int, name: str, kept: str) -> None:
+def rename(source: int, name: str, target: int, kept: str) -> None:
+    """Rename something from one open directory into another, also out of a read-only one.
+
+    Raises:
+        MountedError: a mount keeps it.
+        OSError: it is not there, or cannot be renamed.
+    """
     try:
-        os.rename(name, kept, src_dir_fd=directory, dst_dir_fd=directory)
+        _rename(source, name, target, kept)
+    except OSError as error:
+        if error.errno in _MOUNTED:
+            raise MountedError from error
+        raise
+
+
+def _rename(source: int, name: str, target: int, kept: str) -> None:
+    try:
+        os.rename(name, kept, src_dir_fd=source, dst_dir_fd=target)
     except PermissionError as error:
         if error.errno != errno.EACCES:
             raise
         # Its maker may have made the directory read-only, but it belongs to the same user as we do.
-        mode = stat.S_IMODE(os.fstat(directory).st_mode)
-        os.fchmod(directory, mode | stat.S_IRWXU)
+        mode = stat.S_IMODE(os.fstat(source).st_mode)
+        os.fchmod(source, mode | stat.S_IRWXU)
         try:
-            os.rename(name, kept, src_dir_fd=directory, dst_dir_fd=directory)
+            os.rename(name, kept, src_dir_fd=source, dst_dir_fd=target)
         finally:
-            os.fchmod(directory, mode)
+            os.fchmod(source, mode)
 
 
-def _exists(directory: int, name: str) -> bool:
+def exists(directory: int, name: str) -> bool:
+    """Whether something is under a name in an open directory."""
     try:
         os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:

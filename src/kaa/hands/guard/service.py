@@ -5,7 +5,7 @@ import json
 import os
 import select
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kaa.hands.below import RootDirectory
 from kaa.hands.confinement import repositories
@@ -164,11 +164,12 @@ def _outlast(over: int, guard: Guard, inotify: Inotify | None) -> None:
         guard.act()
     guard.catch_up()
     guard.look()
+    guard.clear_away()
 
 
 def _lookout(guard: Guard, signs: Signs) -> Lookout | None:
-    def move_away(root: RootDirectory, name: str) -> None:
-        guard.move_new_name(root, name)
+    def move_away(root: RootDirectory, name: str, watch: Callable[[int], None]) -> None:
+        guard.move_new_name(root, name, watch)
         signs.tell_of(guard)
 
     try:
@@ -224,6 +225,7 @@ def _answer(frame: Frame, guard: Guard, settings: HandsSettings) -> Header:
     match text(frame.header, "op"):
         case "check":
             guard.compare()
+            guard.clear_away()
         case "signs" | "news":
             pass
         case "expect":

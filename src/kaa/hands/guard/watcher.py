@@ -1,12 +1,15 @@
 """The guard itself: compares what is at guarded names with what was there before, and undoes a change for the worse."""
 
 import _thread  # `threading` would load for a millisecond
+import contextlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from kaa.hands.below import RootDirectory, is_below, open_below
 from kaa.hands.guard.baseline import Baseline, harmful_paths
 from kaa.hands.guard.directories import GuardedDirectories
+from kaa.hands.guard.emptying import EmptiedDirectories, files_in
 from kaa.hands.guard.held import TrustedMounts
 from kaa.hands.guard.items import PROTECTED_REASON, Items, WrittenFile, have_content, is_kept_name
 from kaa.hands.guard.judging import Judge
@@ -58,6 +61,7 @@ class Guard:
         self._changed: set[Subject] = set()  # harmlessly: perhaps only the first half of a change
         # What this guard moved away, and its directory. The guard of another kaa may give it another name.
         self._kept: set[tuple[str, tuple[int, int] | None]] = set()
+        self._emptied = EmptiedDirectories()
         self._expected: list[str] = []
         # Looked at when what kaa writes there is written; until then nobody knows whose it is.
         self._deferred: set[Subject] = set()
@@ -82,6 +86,8 @@ class Guard:
 
     def expect(self, path: str) -> None:
         """Defer what happens at this absolute path, below and above it, until it is accepted; at a root, take it in."""
+        if path in self._root_paths:
+            self._emptied.clear_away()
         if path not in self._expected:  # the brain repeats itself when it was interrupted
             self._expected.append(path)
 
@@ -142,6 +148,10 @@ class Guard:
         for subject in tuple(self._subjects):
             self._inspect(subject)
 
+    def clear_away(self) -> None:
+        """Remove new protected directories out of which all files were taken."""
+        self._emptied.clear_away()
+
     def catch_up(self) -> None:
         """Deal with everything that has happened by now."""
         everywhere = self.scans
@@ -162,10 +172,15 @@ class Guard:
         """Deal with some of what has happened; False if nothing has."""
         return self._directories.act()
 
-    def move_new_name(self, root: RootDirectory, name: str) -> None:
+    def move_new_name(self, root: RootDirectory, name: str, watch: Callable[[int], None]) -> None:
         """Move away what is at a name at the top, if it is protected and a command has just made it.
 
         Another thread may call this. Everything else is left to `act`, which hears of the same event.
+
+        Args:
+            root: the directory.
+            name: in it.
+            watch: gets each open directory below the name that stays, to be called again when something comes there.
         """
         subject = Subject(Directory(root, ""), name)
         if not is_protected_name(name, 0) or is_judged_name(name):
@@ -173,15 +188,25 @@ class Guard:
         with self._settling:
             if not self.minds or self._baseline.of(subject) or self._is_deferred(subject):
                 return
-            try:
-                kept = move_away(root.descriptor, name)
-            except (MountedError, OSError):
-                return
-            if kept is not None:
-                path = os.path.join(root.path, kept)
-                self._kept.add((root.path, _identity(path)))
-                finding = GuardFinding(subject.path, path, PROTECTED_REASON, "protected")
-                self.findings.add(finding, appeared=True)
+            files = files_in(root.descriptor, name, watch)
+            for path in [""] if files is None else files:
+                self._move_new(subject, path)
+
+    def _move_new(self, subject: Subject, path: str) -> None:
+        """Move away something of a new name at the top; all of it without a path."""
+        root = subject.directory.root
+        try:
+            if path:
+                kept: str | None = self._emptied.take_out(subject, root.descriptor, path)
+            else:
+                kept = move_away(root.descriptor, subject.name)
+        except (MountedError, OSError):
+            return
+        if kept is not None:
+            beside = os.path.join(root.path, kept)
+            self._kept.add((root.path, _identity(beside)))
+            finding = GuardFinding(subject.path, beside, PROTECTED_REASON, "protected")
+            self.findings.add(finding, appeared=os.path.join(subject.path, path))
 
     def close(self) -> None:
         """Let go of the directories and of inotify."""
@@ -233,6 +258,9 @@ class Guard:
                 self._accept_written(subject, items, self._written)
             before = self._baseline.of(subject)
             harmful = [path for path in harmful_paths(before, items) if not self._is_kept(subject, path)]
+            is_emptied = self._is_emptied(subject, descriptor, before, items)
+            if is_emptied:
+                harmful = [path for path in harmful if path]
             harmless = {
                 path: item.after(before[path]) for path, item in items.items() if path in before and path not in harmful
             }
@@ -241,8 +269,9 @@ class Guard:
                 before.update(harmless)
             elif any(item != before[path] for path, item in harmless.items()):
                 self._changed.add(subject)
+            look = _Look(subject, descriptor, before, items, released, is_emptied)
             for path in harmful:
-                self._remove(subject, descriptor, path, before, items, released)
+                self._remove(look, path)
                 if not path:  # the rest has gone with it
                     break
 
@@ -256,6 +285,12 @@ class Guard:
             return False
         return any(is_below(subject.path, path) or is_below(path, subject.path) for path in self._expected)
 
+    def _is_emptied(self, subject: Subject, directory: int, before: Items, items: Items) -> bool:
+        """Whether this is a new protected directory that stays, without the files in it."""
+        if subject.is_git or "" in before or "" not in items or not items[""].is_directory:
+            return False
+        return files_in(directory, subject.name, lambda _: None) is not None
+
     def _accept_written(self, subject: Subject, items: Items, written: WrittenFile) -> None:
         """Accept the file that kaa wrote, if it is still what kaa wrote, and the directories it had to make."""
         for path, item in items.items():
@@ -264,45 +299,59 @@ class Guard:
             if is_above or (absolute == written.path and item.has(written)):
                 self._baseline.accept(subject, path, item)
 
-    def _remove(self, subject: Subject, directory: int, path: str, before: Items, items: Items, released: bool) -> None:
+    def _remove(self, look: "_Look", path: str) -> None:
         """Move one item of a subject away and put back what was there before."""
+        subject, item, former = look.subject, look.items[path], look.before.get(path)
         absolute = os.path.join(subject.path, path).rstrip("/")
         parent, _, name = os.path.join(subject.name, path).rstrip("/").rpartition("/")
-        why, kind = items[path].reason, "git" if items[path].dangers == UNWANTED_REPOSITORY else "protected"
-        kept = ""
-        root = RootDirectory(subject.directory.root.path, directory)
-        if self._mounts.is_passed_by and root.path in self._beneath:
-            root, parent = self._beneath[root.path], os.path.join(subject.directory.path, parent).rstrip("/")
-        with open_below(root, parent) as descriptor:
+        why, kind = item.reason, "git" if item.dangers == UNWANTED_REPOSITORY else "protected"
+        moved, kept = subject.path if look.is_emptied else absolute, ""
+        with self._reached(look) as directory, open_below(RootDirectory("", directory), parent) as descriptor:
             if descriptor is None:
                 return
-            versions = (items[path], before.get(path))
-            if not any(item and item.has_other_names for item in versions) and self._mounts.holds(descriptor, name):
+            versions = (item, former)
+            if not any(one and one.has_other_names for one in versions) and self._mounts.holds(descriptor, name):
                 # Since before any command ran: the user changed it.
-                self._baseline.accept(subject, path, items[path])
+                self._baseline.accept(subject, path, item)
                 return
             try:
-                moved = move_away(descriptor, name, items[path].ending)
+                if look.is_emptied:
+                    beside: str | None = self._emptied.take_out(subject, directory, path)
+                else:
+                    beside = move_away(descriptor, name, item.ending)
             except MountedError:
-                if not released:
+                if not look.released:
                     self.stuck.add(subject)
                     return
                 why += "; something is mounted there, so it could not be moved away: look at it before you go on"
-                self._baseline.accept(subject, path, items[path])
+                moved = absolute
+                self._baseline.accept(subject, path, item)
             except FileNotFoundError:
                 return  # what comes in its place is new
             except OSError as error:
                 why += f"; it could not be moved away ({error.strerror}), remove it before you open the project"
+                moved = absolute
             else:
-                if moved is None:
-                    self._baseline.accept(subject, path, items[path])
+                if beside is None:
+                    self._baseline.accept(subject, path, item)
                     return
-                kept = os.path.join(os.path.dirname(absolute), moved)
+                kept = os.path.join(os.path.dirname(moved), beside)
                 self._kept.add((os.path.dirname(kept), _identity(kept)))
-                if former := self._baseline.take_former(subject, path):
-                    restored = put_back(descriptor, name, former)
+                if restorable := self._baseline.take_former(subject, path):
+                    restored = put_back(descriptor, name, restorable)
                     why += "; what was there before " + ("is back" if restored else "could not be put back")
-        self.findings.add(GuardFinding(absolute, kept, why, kind), appeared=not path and not before)
+        is_new = former is None if look.is_emptied else not path and not look.before
+        self.findings.add(GuardFinding(moved, kept, why, kind), appeared=absolute if is_new else "")
+
+    @contextlib.contextmanager
+    def _reached(self, look: "_Look") -> Iterator[int]:
+        """Open the directory of a subject where no mount holds what is in it, if such a way is needed."""
+        beneath = self._beneath.get(look.subject.directory.root.path) if self._mounts.is_passed_by else None
+        if beneath is None:
+            yield look.directory
+            return
+        with open_below(beneath, look.subject.directory.path) as directory:
+            yield look.directory if directory is None else directory
 
     def _is_kept(self, subject: Subject, path: str) -> bool:
         """Whether this, or what it is in, was moved away by this guard and has been in its directory since."""
@@ -313,6 +362,26 @@ class Guard:
                 return True
             absolute = parent
         return False
+
+
+class _Look(NamedTuple):
+    """What was found at a guarded name.
+
+    Attributes:
+        subject: the name.
+        directory: the open directory in which it is.
+        before: what is accepted there.
+        items: what is there now.
+        released: no mount keeps it that could be taken away.
+        is_emptied: it is a new directory that stays, without the files in it.
+    """
+
+    subject: Subject
+    directory: int
+    before: Items
+    items: Items
+    released: bool
+    is_emptied: bool
 
 
 def _identity(path: str) -> tuple[int, int] | None:

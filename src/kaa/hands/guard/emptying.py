@@ -1,0 +1,123 @@
+"""Takes files out of new protected directories, which stay where they are: an empty directory executes nothing.
+
+So a command that makes a directory and then writes into it goes on, whichever of its steps the guard sees first.
+"""
+
+import _thread  # `threading` would load for a millisecond
+import contextlib
+import errno
+import os
+from collections.abc import Callable, Iterator
+
+from kaa.hands.below import RootDirectory, open_below
+from kaa.hands.guard.items import MAX_DEPTH, MAX_FILES, OpenedItem, kept_names, names_in, opened
+from kaa.hands.guard.quarantine import exists, rename
+from kaa.hands.guard.subjects import Subject
+
+_MAX_TAKEN_FILES = 32  # out of one directory at a time; one with more is moved away as a whole
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def files_in(directory: int, name: str, watch: Callable[[int], None]) -> list[str] | None:
+    """Return the paths of all files, links and the like in a directory that is under a name in an open one.
+
+    Args:
+        directory: the open one.
+        name: in it.
+        watch: gets each directory before it is read, to have changes reported.
+
+    Returns:
+        Paths below the name; None if it is no directory, or has more or deeper ones than can be taken out singly.
+    """
+    found: list[str] = []
+    remaining = MAX_FILES
+
+    def collect(directory: int, name: str, path: str, depth: int) -> bool:
+        nonlocal remaining
+        with opened(name, directory) as item:
+            if item is None:
+                return True
+            if not isinstance(item, OpenedItem) or item.is_file:
+                found.append(path)
+                return bool(path) and len(found) <= _MAX_TAKEN_FILES
+            watch(item.descriptor)
+            names = names_in(item.descriptor)
+            remaining -= len(names)
+            if remaining <= 0 or (names and depth == MAX_DEPTH):
+                return False
+            return all(collect(item.descriptor, one, f"{path}/{one}" if path else one, depth + 1) for one in names)
+
+    return found if collect(directory, name, "", 0) else None
+
+
+class EmptiedDirectories:
+    """The new directories that files were taken out of. Threads share it."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Subject, str] = {}  # under which name, beside it, the files of each are now
+        self._changing = _thread.allocate_lock()
+
+    def take_out(self, subject: Subject, directory: int, path: str) -> str:
+        """Move a file of a new directory to the same path in a directory beside it.
+
+        Args:
+            subject: the new directory.
+            directory: the open directory in which that is.
+            path: of the file, below the subject.
+
+        Returns:
+            The name of the directory beside it.
+
+        Raises:
+            FileNotFoundError: it is gone.
+            MountedError: a mount keeps it.
+            OSError: it is still there.
+        """
+        parent, _, name = path.rpartition("/")
+        here = RootDirectory("", directory)
+        with self._changing, open_below(here, os.path.join(subject.name, parent).rstrip("/")) as source:
+            if source is None:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+            for kept in self._names(subject, directory):
+                _make_directories(directory, kept, parent)
+                with open_below(here, os.path.join(kept, parent).rstrip("/")) as target:
+                    if target is not None and not exists(target, name):
+                        rename(source, name, target, name)
+                        self._kept[subject] = kept
+                        return kept
+        raise AssertionError("there is always another name")
+
+    def clear_away(self) -> None:
+        """Remove the directories that files were taken out of, unless there are other files in them by now."""
+        with self._changing:
+            emptied, self._kept = self._kept, {}
+            for subject in emptied:
+                with open_below(subject.directory.root, subject.directory.path) as directory:
+                    if directory is not None and files_in(directory, subject.name, lambda _: None) == []:
+                        with contextlib.suppress(OSError):  # a mount holds it, or a file has come
+                            _remove(directory, subject.name)
+
+    def _names(self, subject: Subject, directory: int) -> Iterator[str]:
+        """Names of directories to keep its files in: that of those before, then new ones, which exist when given."""
+        if subject in self._kept:
+            yield self._kept[subject]
+        for name in kept_names(subject.name):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name, 0o700, dir_fd=directory)
+                yield name
+
+
+def _make_directories(directory: int, name: str, path: str) -> None:
+    for end in (at for at, one in enumerate(f"{path}/") if path and one == "/"):
+        with contextlib.suppress(OSError):  # it is there already; or it cannot be, as the caller finds out
+            os.mkdir(os.path.join(name, path[:end]), 0o700, dir_fd=directory)
+
+
+def _remove(directory: int, name: str) -> None:
+    descriptor = os.open(name, _DIRECTORY, dir_fd=directory)
+    try:
+        for below in os.listdir(descriptor):
+            _remove(descriptor, below)
+    finally:
+        os.close(descriptor)
+    os.rmdir(name, dir_fd=directory)
