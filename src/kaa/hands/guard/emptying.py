@@ -76,7 +76,7 @@ class EmptiedDirectories:
         parent, _, name = path.rpartition("/")
         here = RootDirectory("", directory)
         with self._changing, open_below(here, os.path.join(subject.name, parent).rstrip("/")) as source:
-            if source is None:
+            if source is None or not exists(source, name):  # the other thread may have been here
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
             for kept in self._names(subject, directory):
                 _make_directories(directory, kept, parent)
