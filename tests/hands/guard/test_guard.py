@@ -219,7 +219,8 @@ def test_a_new_directory_with_more_than_is_looked_at_is_moved_away_as_a_whole(
     brain.ask("news")
 
     deep = Path("1/2/3/4/5/6")
-    (project / ".cursor" / deep).mkdir(parents=True)
+    (project / deep).mkdir(parents=True)
+    (project / "1").rename(project / ".cursor" / "1")
     for number in range(60):
         _write(project / "prepared" / str(number), "evil")
     (project / "prepared").rename(project / ".zed")
