@@ -63,6 +63,6 @@ class Preparation:
 def _load() -> None:
     for name in _CODE:
         import_module(name)
-    from kaa.shell.approvals.grammar import load_grammar  # lazy, as the others
+    from kaa.host.shell_grammar import load_grammar  # lazy, as the others
 
     load_grammar()

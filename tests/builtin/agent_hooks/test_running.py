@@ -15,8 +15,8 @@ from kaa.workspace.memory import MemoryWorkspace
 from tests.support.elsewhere import folder_elsewhere
 
 
-def guard(command: str) -> HookDefinition:
-    return HookDefinition("PreToolUse", "PreToolUse", "claude", "command", "mine", of_project=True, command=command)
+def guard(command: str, *, of_project: bool = True) -> HookDefinition:
+    return HookDefinition("PreToolUse", "PreToolUse", "claude", "command", "mine", of_project, command=command)
 
 
 @pytest.fixture
@@ -26,14 +26,14 @@ def folder() -> Iterator[Path]:
         yield folder
 
 
-def ended(folder: Path, command: str, given: str = "") -> Ended:
+def ended(folder: Path, command: str, given: str = "", *, of_project: bool = True) -> Ended:
     async def whole() -> Ended:
         environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
         workspace = LocalWorkspace.start(str(folder / "project"), env=environment)
         try:
             if not (await workspace.sandbox.status()).confined:
                 pytest.skip("this machine cannot confine anything")
-            return await run_command(guard(command), given, workspace, {}, 60)
+            return await run_command(guard(command, of_project=of_project), given, workspace, {}, 60)
         finally:
             await workspace.close()
 
@@ -78,6 +78,17 @@ def test_only_a_hook_that_does_nothing_but_log_refuses_nothing_when_its_log_is_b
     assert (done.exit_code == 2) is refuses, done
     assert ("refuses nothing: Writing" in done.problem) is not refuses
     assert not refuses or "can log to $TMPDIR" in done.errors
+
+
+@pytest.mark.parametrize("of_project", [True, False])
+def test_the_users_own_guard_refuses_if_the_sandbox_stops_it(folder: Path, of_project: bool) -> None:
+    line = "echo x >> ~/log-of-the-user || exit 1"
+
+    done = ended(folder, line, "{}", of_project=of_project)
+
+    outcome = outcome_of(guard(line, of_project=of_project), done)
+    assert (outcome.decision == "deny") is not of_project
+    assert of_project or '"sandbox": false' in outcome.reason
 
 
 def test_a_guard_that_cannot_be_started_refuses() -> None:

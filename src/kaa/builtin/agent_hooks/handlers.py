@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from kaa.builtin.agent_hooks.inputs import HookState
-from kaa.builtin.agent_hooks.rights import runs_sandboxed
+from kaa.builtin.agent_hooks.rights import needs_safe_path, runs_sandboxed
 from kaa.builtin.agent_hooks.running import MAX_INPUT, MAX_OUTPUT, run_command
 from kaa.components.hooks import HookDefinition
 from kaa.components.hooks.outputs import Ended, Outcome, answer_of, failed, outcome_of
@@ -168,16 +168,16 @@ class Handlers:
 
     async def _command(self, hook: HookDefinition, text: str, context: ConversationContext, seconds: float) -> Ended:
         workspace = context.workspace
-        variables = {**_variables(hook, workspace.root, text), **dict(hook.variables)}
+        changes: dict[str, str | None] = {}
         if not runs_sandboxed(hook, workspace.root):
             try:
                 workspace = self._users_rights(workspace)
             except OSError as error:
                 return Ended.unstarted(str(error))
-        elif hook.event == "PreToolUse":  # else a program that commands wrote could answer for it
-            changes = {**host_programs().changes(), SAFE_PATH: None}
-            variables = {**changes, **variables}
-        variables = {SAFE_PATH: None, **variables}  # scripts load what lies beside them
+            changes = {SAFE_PATH: "1" if needs_safe_path(hook, context.workspace.root) else None}
+        elif hook.event == "PreToolUse":  # else a program or a module that commands wrote could answer for it
+            changes = {**host_programs().changes(), SAFE_PATH: "1" if needs_safe_path(hook, workspace.root) else None}
+        variables = {**changes, **_variables(hook, workspace.root, text), **dict(hook.variables)}
         return await run_command(hook, text, workspace, variables, seconds)
 
 

@@ -6,6 +6,8 @@ from kaa.builtin.agent_hooks.rights import runs_sandboxed
 from kaa.components.hooks import HookDefinition
 from kaa.workspace.protocol import Workspace
 
+_WHY = ': it may execute or use files that the model wrote; "sandbox": false in its entry gives it your rights'
+
 
 async def listing(hooks: Sequence[HookDefinition], problems: Sequence[str], workspace: Workspace) -> str:
     """The hooks, file by file: when each runs, what, with which rights, and what kaa does not use of it."""
@@ -21,6 +23,7 @@ async def listing(hooks: Sequence[HookDefinition], problems: Sequence[str], work
             lines.append(f"  {hook.named_event}{matcher}{scope}: {hook.handler} {hook.title[:200]}")
             if hook.handler == "command":
                 held = runs_sandboxed(hook, workspace.root)
-                lines.append(f"    runs {'in the sandbox' if held else 'with your rights'}")
+                is_judged = held and not hook.of_project and hook.sandboxed is None
+                lines.append(f"    runs {'in the sandbox' if held else 'with your rights'}{_WHY if is_judged else ''}")
             lines += [f"    {note}" for note in hook.notes]
     return "\n".join([*lines, *(["", "Not used:", *(f"  {one}" for one in problems)] if problems else [])])

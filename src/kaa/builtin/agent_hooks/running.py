@@ -57,9 +57,14 @@ async def run_command(
         is_answer = done.output.lstrip().startswith(b"{")
         return Ended(None, problem=f"printed more than {MAX_OUTPUT // 1024} KiB", undecided=is_answer)
     output = done.output.decode("utf-8", "replace")
-    if code == _REFUSES and done.blocked:
-        if notice := await _blocked_log(hook, workspace, request):
-            return Ended(None, output, errors, f"was stopped by the sandbox, and refuses nothing: {notice} {_WAY_OUT}")
+    if not code or not done.blocked:
+        return Ended(code, output, errors)
+    if notice := await _blocked_log(hook, workspace, request):
+        return Ended(None, output, errors, f"was stopped by the sandbox, and refuses nothing: {notice} {_WAY_OUT}")
+    if code != _REFUSES and hook.event == "PreToolUse" and not hook.of_project:
+        told = " ".join(dict.fromkeys(one.notice for one in done.blocked))
+        return Ended(None, problem=f"was stopped by the sandbox: {told} {_WAY_OUT}", undecided=True)
+    if code == _REFUSES:
         errors = f"{errors.rstrip()}\n{_WAY_OUT}"
     return Ended(code, output, errors)
 

@@ -5,17 +5,15 @@ What the grammar does not understand, and what this module does not know, makes 
 
 import re
 from collections.abc import Iterator
-from functools import cache
-from importlib.machinery import PathFinder
-from importlib.util import module_from_spec
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
+from kaa.host.shell_grammar import parse
 from kaa.shell.approvals.words import is_harmless_redirection, literal, plain_commands, simple_glob
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node, Tree
+    from tree_sitter import Node
 
 # Longer ones are not read: 16 KiB of the worst nonsense take 20 ms, and no person reads that before saying yes.
 _MAX_BYTES = 16 * 1024
@@ -180,34 +178,6 @@ def _not_understood(obstacle: str) -> Script:
     return Script((), understood=False, obstacle=obstacle)
 
 
-@cache
-def load_grammar() -> "Language":
-    """The grammar, loaded once."""
-    # Lazily: many conversations run no command. Not the package: it loads `importlib.resources`, for files of its own.
-    import tree_sitter
-
-    package = PathFinder.find_spec("tree_sitter_bash")
-    binding = package and PathFinder.find_spec("tree_sitter_bash._binding", package.submodule_search_locations)
-    if binding is None or binding.loader is None:
-        raise ImportError("tree-sitter-bash has no _binding")
-    module = module_from_spec(binding)
-    binding.loader.exec_module(module)
-    return tree_sitter.Language(module.language())
-
-
-# The grammar's scanner hands code points to `isalpha` and the like, which are only defined for bytes: with others it
-# reads memory that is not its own, and crashes on some. So the grammar sees a letter in the place of each such byte.
-# Words are cut out of the command itself; where they are not quoted, `words.py` trusts them to no rule.
-_FOR_GRAMMAR = bytes(code if code < 0x80 else ord("x") for code in range(0x100))
-
-
-def _parse(source: bytes) -> "Tree":
-    import tree_sitter  # lazily, as above
-
-    parser = tree_sitter.Parser(load_grammar())  # of its own: long commands are read in threads
-    return parser.parse(source.translate(_FOR_GRAMMAR))
-
-
 class _Place(NamedTuple):
     """A node on the way through the tree, what it is in, and the redirections that hold there.
 
@@ -230,7 +200,7 @@ class _Reading:
         self._is_flat = True
 
     def script(self) -> Script:
-        root = _parse(self._source).root_node
+        root = parse(self._source).root_node
         # A stack, since the depth of the tree is for the author of the command to choose.
         stack = [_Place(root)]
         while stack:

@@ -1,0 +1,28 @@
+"""Tells which files of the user commands of the model cannot change."""
+
+import os
+import re
+
+from kaa.host.known_projects import in_known_project
+from kaa.host.paths import is_below, trail
+from kaa.host.programs import commands_can_write
+
+_HOME = re.compile(r"\$HOME\b|\$\{HOME\}")
+
+
+def expanded(word: str) -> str:
+    """Return a word with the home that it names."""
+    return os.path.expanduser(_HOME.sub(os.path.expanduser("~").replace("\\", r"\\"), word))
+
+
+def is_outside(word: str, root: str) -> bool:
+    """Whether a word is an absolute path that leads through nothing that commands of the model can write."""
+    path = expanded(word)
+    if not os.path.isabs(path) or path.startswith("/proc/") or not {".", ".."}.isdisjoint(path.split("/")):
+        return False
+    if path in ("/dev/null", "/dev/stderr", "/dev/stdout"):
+        return True
+    return not any(
+        commands_can_write(one) or is_below(one, (root,)) or in_known_project(one, os.environ, root) is not None
+        for one in (path, *trail(path))
+    )

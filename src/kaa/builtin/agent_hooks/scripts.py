@@ -1,0 +1,80 @@
+"""Judges scripts of the user that hooks execute: whether they use only what commands of the model cannot write.
+
+A script starts in the project. What it calls may load code from there (`python3 -c "import json"` loads `json.py`), and
+what it opens may be a link of the model's. Such scripts run in the sandbox, and so does what is not understood.
+"""
+
+import os
+import re
+
+from kaa.builtin.agent_hooks.node_scripts import is_harmless_node
+from kaa.builtin.agent_hooks.own_files import expanded
+from kaa.builtin.agent_hooks.python_scripts import is_harmless_python
+from kaa.builtin.agent_hooks.shell_scripts import is_harmless_shell
+from kaa.host.regular_files import regular
+
+_MOST_BYTES = 64 * 1024
+_INTERPRETER = re.compile(r"#![ \t]*(?:/usr/bin/env(?:[ \t]+-S)?[ \t]+)?(?P<program>\S+)(?:[ \t]+-[A-Za-z]+)*[ \t]*\n")
+_SHELL = re.compile(r"(?:ba|da|z|k)?sh")
+_PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?")
+_NODE = re.compile("node")
+_BETWEEN_WORDS = re.compile(r"""[\s;|&<>()"']+""")
+_OF_PROJECT = re.compile(r'"?\$\{?(?:CLAUDE|CODEX|GEMINI)_PROJECT_DIR\}?"?')
+_STARTS_PYTHON = re.compile(r"\bpython[\d.]*(?:\s+-[A-Za-z]+)*?\s+(?:-[A-Za-z]*[cm]\b|-(?=\s)|<<)")
+
+
+def is_harmless_script(path: str, interpreter: str, root: str, depth: int = 0) -> bool:
+    """Whether a script executes and uses only what commands of the model cannot write. A missing one does.
+
+    Args:
+        path: absolute, or one in the home.
+        interpreter: the program that executes it; empty for the one that it names.
+        root: the directory of the project.
+        depth: how many scripts have led to it.
+    """
+    if depth > 4:
+        return False
+    try:
+        with open(os.path.realpath(expanded(path)), "rb", opener=regular) as file:
+            source = file.read(_MOST_BYTES + 1)
+        text = source.decode()
+    except FileNotFoundError:
+        return True
+    except (OSError, UnicodeDecodeError):
+        return False
+    if len(source) > _MOST_BYTES:
+        return False
+    if not interpreter:
+        named = _INTERPRETER.match(text)
+        interpreter = os.path.basename(named["program"]) if named is not None else ""
+    return is_harmless_text(text, interpreter, path, root, depth)
+
+
+def is_harmless_text(text: str, interpreter: str, path: str, root: str, depth: int = 0) -> bool:
+    """Whether a program in the language of an interpreter is harmless. `path`: its file, or empty."""
+    if _SHELL.fullmatch(interpreter):
+        return is_harmless_shell(text, root, depth + 1)
+    if _PYTHON.fullmatch(interpreter):
+        return is_harmless_python(text, path, root)
+    return bool(_NODE.fullmatch(interpreter)) and is_harmless_node(text, root)
+
+
+def starts_python_here(line: str, root: str) -> bool:
+    """Whether a line of a hook, or a script that it names, has Python look for modules where it starts.
+
+    Args:
+        line: of the hook.
+        root: the directory of the project.
+    """
+    if _STARTS_PYTHON.search(line):
+        return True
+    paths = (word for word in _BETWEEN_WORDS.split(_OF_PROJECT.sub(root, line)) if "/" in word)
+    return any(_STARTS_PYTHON.search(_text(os.path.join(root, expanded(path)))) for path in paths)
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace", opener=regular) as file:
+            return file.read(_MOST_BYTES)
+    except (OSError, ValueError):
+        return ""

@@ -1,0 +1,212 @@
+"""Judges scripts for a shell that hooks execute, by the tree of the grammar of bash.
+
+Values that a script computes may be the model's: a path of a call, a word of a command. They are data to the programs
+here, and never a file, a program, or something that bash evaluates.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kaa.builtin.agent_hooks.own_files import is_outside
+from kaa.builtin.agent_hooks.shell_programs import judge_of
+from kaa.builtin.agent_hooks.shell_words import LED_BY, ShellText, Word
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+# What consists of other nodes and evaluates nothing itself.
+_KNOWN = frozenset(
+    """
+    ansi_c_string array binary_expression brace_expression c_style_for_statement case_item case_statement command
+    command_name command_substitution comment compound_statement concatenation declaration_command do_group elif_clause
+    else_clause expansion extglob_pattern file_descriptor file_redirect for_statement function_definition heredoc_body
+    heredoc_content heredoc_end heredoc_redirect heredoc_start herestring_redirect if_statement list negated_command
+    number parenthesized_expression pipeline postfix_expression process_substitution program raw_string
+    redirected_statement regex simple_expansion special_variable_name string string_content subscript subshell
+    test_command test_operator translated_string unary_expression unset_command variable_assignment
+    variable_assignments variable_name while_statement word arithmetic_expansion
+    """.split()  # noqa: SIM905 - as a list it would fill the screen
+)
+# bash evaluates a subscript in the value of a variable there: `a[$(x)]` executes x.
+_ARITHMETIC = re.compile(r"\(\(.*[A-Za-z_`].*\)\)|\$\[", re.DOTALL)
+_COMPARED = re.compile(r"(\S+)\s+-(?:eq|ne|lt|le|gt|ge)\s+(\S+)")
+_NUMBER = re.compile(r"""["']?(?:-?\d+|\$[?#]|\$\{#\w+\})["']?""")
+_OF_VARIABLE = re.compile(r"\s-[vR]\s")
+_EXPANSION = re.compile(
+    r"\$\{(?:#?(?:\w+|[@*#?!-])|\w+\[(?:\d+|[@*])\])\}"
+    r"|\$\{(?:\w+|[@*])(?:\[(?:\d+|[@*])\])?(?::?[-+?]|##?|%%?|//?|\^\^?|,,?|:\s?-?\d+(?::\d+)?\}).*",
+    re.DOTALL,
+)
+_PATH_ITSELF = frozenset({"$PATH", "${PATH}"})
+
+# Whatever their words are.
+_TELLING = frozenset(
+    """
+    : [ basename break cd continue dirname echo exit expr false hostname id logger nproc notify-send popd pushd pwd
+    readlink realpath return say seq shift sleep stat terminal-notifier test tput tr true type umask uname wait which
+    whoami
+    """.split()  # noqa: SIM905 - as above
+)
+_NAMING = frozenset({"mapfile", "read", "readarray", "shopt", "unset"})
+_BEFORE_OTHERS = frozenset({"builtin", "command", "exec", "nice", "nohup", "time"})
+_PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?")
+_SHELL = re.compile(r"(?:ba|da|z|k)?sh")
+_OPTIONS_OF_PYTHON = frozenset({"-u", "-B", "-E", "-I", "-s", "-S", "-O"})
+_OPTIONS_OF_SHELLS = frozenset({"-e", "-u", "-x", "-eu", "-ex", "-eux"})
+_MOST_NODES = 20_000
+
+
+def is_harmless_shell(text: str, root: str, depth: int) -> bool:
+    """Whether a script executes and uses only what commands of the model cannot write.
+
+    Args:
+        text: of the script.
+        root: the directory of the project.
+        depth: how many scripts have led to it.
+    """
+    return depth <= 4 and "\0" not in text and _Script(text.encode(), root, depth).is_harmless()
+
+
+class _Script:
+    def __init__(self, source: bytes, root: str, depth: int) -> None:
+        self._root = root
+        self._depth = depth
+        self._script = ShellText(source)
+        names = (node.child_by_field_name("name") for node in self._script.nodes if node.type == "function_definition")
+        self._functions = {self._script.text(name) for name in names if name is not None}
+
+    def is_harmless(self) -> bool:
+        """Judge it whole."""
+        nodes = self._script.nodes
+        return not self._script.tree.has_error and len(nodes) < _MOST_NODES and all(map(self._is_harmless, nodes))
+
+    def _is_harmless(self, node: "Node") -> bool:
+        match node.type:
+            case "command":
+                return self._is_harmless_command(node)
+            case "variable_assignment":
+                return self._is_harmless_assignment(node)
+            case "declaration_command" | "unset_command":
+                return all(
+                    child.type in ("variable_assignment", "variable_name")
+                    or (child.type == "word" and not re.match(r"-\w*[in]", self._script.text(child)))
+                    for child in node.named_children
+                )
+            case "test_command":
+                return self._is_harmless_test(node)
+            case "compound_statement" | "arithmetic_expansion" | "c_style_for_statement":
+                text = self._script.text(node)
+                return not (text.startswith(("((", "$((", "$[", "for")) and _ARITHMETIC.search(text))
+            case "expansion":
+                return _EXPANSION.fullmatch(self._script.text(node)) is not None
+            case "subscript":
+                return re.fullmatch(r"\w+\[(?:\d+|[@*])\]", self._script.text(node)) is not None
+            case "file_redirect":
+                return self._is_harmless_redirection(node)
+            case kind:
+                return kind in _KNOWN
+
+    def _is_harmless_test(self, node: "Node") -> bool:
+        """Judge a test: bash evaluates what `[[` compares as numbers, and the variable that `-v` names."""
+        text = self._script.text(node)
+        if _OF_VARIABLE.search(text):
+            return False
+        if text.startswith("[["):
+            return all(_NUMBER.fullmatch(left) and _NUMBER.fullmatch(right) for left, right in _COMPARED.findall(text))
+        stack = [*node.named_children]
+        while stack:
+            part = stack.pop()
+            if part.type in ("simple_expansion", "expansion", "command_substitution", "concatenation"):
+                if self._script.word(part).splits and not _NUMBER.fullmatch(self._script.text(part)):
+                    return False
+            elif part.type != "string":
+                stack += part.named_children
+        return True
+
+    def _is_harmless_assignment(self, node: "Node") -> bool:
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if name is None or not LED_BY.fullmatch(self._script.text(name)):
+            return True
+        if self._script.text(name) != "PATH" or value is None:
+            return False
+        entries = self._script.text(value).strip("\"'").split(":")
+        return all(entry in _PATH_ITSELF or is_outside(entry, self._root) for entry in entries)
+
+    def _is_harmless_redirection(self, node: "Node") -> bool:
+        targets = node.children_by_field_name("destination")
+        if not targets or targets[0].type == "process_substitution":
+            return len(targets) < 2
+        target = self._script.word(targets[0])
+        return target.value is not None and (target.value.isdigit() or self._is_own(target.value))
+
+    def _is_own(self, path: str) -> bool:
+        return path in ("/dev/stdin", "/dev/tty", "-") or (os.path.isabs(path) and is_outside(path, self._root))
+
+    def _is_harmless_command(self, node: "Node") -> bool:
+        words = [self._script.word(child) for child in self._script.arguments(node)]
+        while words and words[0].value in _BEFORE_OTHERS:
+            words = words[1:]
+            if words and (words[0].value or "").startswith("-"):
+                return words[0].value in ("-v", "-V")
+        if not words:
+            return True
+        if (program := words[0].value) is None:
+            return False
+        return self._is_harmless_program(program, words[1:], node)
+
+    def _is_harmless_program(self, program: str, words: Sequence[Word], node: "Node") -> bool:
+        from kaa.builtin.agent_hooks.programs import is_harmless  # each judges by the other
+
+        known = [word.value for word in words if word.value is not None]
+        if program in self._functions or program in _TELLING:
+            return program != "test" or not ("-v" in known or any(word.splits for word in words))
+        if (judge := judge_of(program)) is not None:
+            return judge(words, self._is_own)
+        if program in (".", "source"):
+            return self._sources(words)
+        if program == "trap":
+            return self._traps(words)
+        if _PYTHON.fullmatch(program) or program == "node" or _SHELL.fullmatch(program):
+            return self._interprets(program, words, node)
+        if program in _NAMING:
+            return len(known) == len(words) and not any(word.startswith("-C") for word in known)
+        if "/" in program:
+            return self._is_own(program) and is_harmless([program], self._root, self._depth)
+        return program in ("date", "mktemp") and len(known) == len(words)
+
+    def _traps(self, words: Sequence[Word]) -> bool:
+        if not words or words[0].value is None:
+            return False
+        return words[0].value in ("-", "") or is_harmless_shell(words[0].value, self._root, self._depth + 1)
+
+    def _sources(self, words: Sequence[Word]) -> bool:
+        from kaa.builtin.agent_hooks.scripts import is_harmless_script  # each judges by the other
+
+        path = words[0].value if words else None
+        if path is None or not self._is_own(path):
+            return False
+        return is_harmless_script(path, "sh", self._root, self._depth)
+
+    def _interprets(self, program: str, words: Sequence[Word], node: "Node") -> bool:
+        """Judge an interpreter: its program is a word, a file, or a here-document."""
+        from kaa.builtin.agent_hooks.programs import is_harmless, is_safe_python  # each judges by the other
+        from kaa.builtin.agent_hooks.scripts import is_harmless_text
+
+        is_python = _PYTHON.fullmatch(program) is not None
+        options = _OPTIONS_OF_PYTHON if is_python else _OPTIONS_OF_SHELLS if program != "node" else ()
+        while words and words[0].value in options:
+            words = words[1:]
+        first = words[0].value if words else "-"
+        if first is None:
+            return False
+        if first in ("-c", "-e", "-p") and (first == "-c") != (program == "node"):
+            text = words[1].value if len(words) > 1 else None
+        elif first == "-":
+            text = self._script.document(node)
+        else:
+            return self._is_own(first) and is_harmless([program, first], self._root, self._depth)
+        if text is None or (is_python and not is_safe_python(program)):
+            return False
+        return is_harmless_text(text, program, "", self._root, self._depth)

@@ -1,0 +1,195 @@
+"""Reads the words of a script for a shell: what each is, as far as the script does not compute it."""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from kaa.host.shell_grammar import parse
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+# What programs load code or settings from.
+LED_BY = re.compile(
+    r"PATH|ENV|BASH_\w+|BASHOPTS|SHELLOPTS|CDPATH|HOME|PS4|PROMPT_COMMAND|CLASSPATH|JAVA\w*|TMPDIR"
+    r"|(?:LD|DYLD|PYTHON|NODE|NPM|PERL|RUBY|GEM|GIT|XDG|CURL|PHP|SSH)\w*"
+)
+"""Variables by which programs find code or settings."""
+
+_SETS_OTHERWISE = frozenset({"read", "mapfile", "readarray", "getopts", "printf", "unset", "let"})
+
+
+class Word(NamedTuple):
+    """A word of a command.
+
+    Attributes:
+        value: what it is; None if the script computes it.
+        head: how a computed one begins, as far as that is known.
+        splits: it may become several, or none.
+    """
+
+    value: str | None
+    head: str = ""
+    splits: bool = False
+
+
+class ShellText:
+    """A script, taken apart.
+
+    Args:
+        source: of the script.
+    """
+
+    def __init__(self, source: bytes) -> None:
+        self._source = source
+        self.tree = parse(source).root_node
+        self.nodes = list(self._all())
+        self._constants = self._single_values()
+
+    def _all(self) -> "Iterator[Node]":
+        stack = [self.tree]
+        while stack:
+            node = stack.pop()
+            yield node
+            stack += reversed(node.named_children)
+
+    def _single_values(self) -> "dict[str, Node]":
+        """The variables that get a value in one place only, with it."""
+        found: dict[str, list[Node | None]] = {}
+        for node in self.nodes:
+            match node.type:
+                case "variable_assignment":
+                    name = node.child_by_field_name("name")
+                    is_plain = (
+                        name is not None
+                        and name.type == "variable_name"
+                        and b"+=" not in self._source[node.start_byte : name.end_byte + 2]
+                    )
+                    found.setdefault(self.text(name) if name else "", []).append(
+                        node.child_by_field_name("value") if is_plain else None
+                    )
+                case "for_statement":
+                    variable = node.child_by_field_name("variable")
+                    found.setdefault(self.text(variable) if variable else "", []).append(None)
+                case "command":
+                    words = [self.text(child) for child in node.named_children]
+                    if not _SETS_OTHERWISE.isdisjoint(words):
+                        for word in words:
+                            found.setdefault(word, []).append(None)
+        return {name: values[0] for name, values in found.items() if len(values) == 1 and values[0] is not None}
+
+    def text(self, node: "Node") -> str:
+        """Return the text of a node."""
+        return self._source[node.start_byte : node.end_byte].decode(errors="replace")
+
+    def arguments(self, node: "Node") -> "Iterator[Node]":
+        """The words of a command, also those behind its redirections."""
+        holders = (
+            [node, node.parent] if node.parent is not None and node.parent.type == "redirected_statement" else [node]
+        )
+        for holder in holders:
+            for child in holder.named_children:
+                match child.type:
+                    case "file_redirect":
+                        yield from child.children_by_field_name("destination")[1:]
+                    case "heredoc_redirect":
+                        yield from (one for one in child.named_children if not one.type.startswith("heredoc"))
+                    case "herestring_redirect" | "variable_assignment" | "comment":
+                        continue
+                    case "command_name":
+                        yield child.named_children[0] if child.named_children else child
+                    case _ if holder is node:
+                        yield child
+
+    def word(self, node: "Node", seen: frozenset[str] = frozenset()) -> Word:
+        """Return what a word is. `seen`: the variables whose values have led to it."""
+        text = self.text(node)
+        match node.type:
+            case "word" | "number":
+                if re.search(r"[\\*?\[\]{}]", text):
+                    return Word(None, re.split(r"[\\*?\[\]{}]", text)[0], splits=True)
+                return Word(os.path.expanduser("~") + text[1:] if text == "~" or text.startswith("~/") else text)
+            case "raw_string":
+                return Word(text[1:-1])
+            case "string":
+                return self._joined(node, seen)
+            case "concatenation":
+                parts = [self.word(child, seen) for child in node.named_children]
+                return _sum(parts)
+            case "simple_expansion" | "expansion":
+                return _unquoted(self._expanded(text, seen))
+            case "command_substitution":
+                return _unquoted(self._substituted(node, seen))
+            case _:
+                return Word(None, splits=True)
+
+    def _joined(self, node: "Node", seen: frozenset[str]) -> Word:
+        parts: list[Word] = []
+        place, end = node.start_byte + 1, node.end_byte - 1
+        for child in node.named_children:
+            if child.type == "string_content":
+                continue
+            parts.append(_literal(self._source[place : child.start_byte].decode(errors="replace")))
+            if child.type in ("simple_expansion", "expansion"):
+                parts.append(self._expanded(self.text(child), seen))
+            elif child.type == "command_substitution":
+                parts.append(self._substituted(child, seen))
+            else:
+                parts.append(Word(None))
+            place = child.end_byte
+        parts.append(_literal(self._source[place:end].decode(errors="replace")))
+        return _sum(parts)._replace(splits=False)
+
+    def _expanded(self, text: str, seen: frozenset[str]) -> Word:
+        name = text.strip("${}")
+        if name == "HOME":
+            return Word(os.path.expanduser("~"))
+        value = self._constants.get(name)
+        if value is None or name in seen or LED_BY.fullmatch(name):
+            return Word(None)
+        return self.word(value, seen | {name})
+
+    def _substituted(self, node: "Node", seen: frozenset[str]) -> Word:
+        """Return the value of `$(date …)`, as far as it matters for a path, and of `$(dirname …)`."""
+        if len(node.named_children) != 1 or node.named_children[0].type != "command":
+            return Word(None)
+        words = [self.word(child, seen).value for child in self.arguments(node.named_children[0])]
+        match words:
+            case ["date", str(form)] if "/" not in form:
+                return Word("date")
+            case ["dirname", str(path)]:
+                return Word(os.path.dirname(path))
+            case _:
+                return Word(None)
+
+    def document(self, node: "Node") -> str | None:
+        """The here-document that a command gets, if nothing in it is computed."""
+        holder = node.parent
+        if holder is None or holder.type != "redirected_statement":
+            return None
+        documents = [child for child in holder.named_children if child.type == "heredoc_redirect"]
+        parts = [part for document in documents for part in document.named_children]
+        start = next((self.text(part) for part in parts if part.type == "heredoc_start"), "")
+        bodies = [self.text(part) for part in parts if part.type == "heredoc_body"]
+        if len(documents) != 1 or len(bodies) != 1:
+            return None
+        return bodies[0] if start[:1] in "'\"\\" or not re.search(r"[$`\\]", bodies[0]) else None
+
+
+def _unquoted(word: Word) -> Word:
+    return word._replace(splits=word.value is None or re.search(r"[\s*?\[]", word.value) is not None)
+
+
+def _literal(text: str) -> Word:
+    """A part of a string in double quotes."""
+    return Word(re.sub(r"\\([$`\"\\\n])", r"\1", text))
+
+
+def _sum(parts: Sequence[Word]) -> Word:
+    head = ""
+    for part in parts:
+        if part.value is None:
+            return Word(None, head + part.head, any(one.splits for one in parts))
+        head += part.value
+    return Word(head, splits=False)

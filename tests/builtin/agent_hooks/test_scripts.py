@@ -1,0 +1,170 @@
+"""Which scripts of the user run with the user's rights, although they start in the project."""
+
+from pathlib import Path
+
+import pytest
+
+from kaa.builtin.agent_hooks import programs
+from kaa.builtin.agent_hooks.rights import runs_sandboxed
+from tests.builtin.agent_hooks.test_rights import ROOT, own
+
+SHELL = [
+    # Guards as people have them.
+    'f=$(jq -r ".tool_input.file_path // empty")\ncase "$f" in *.env) echo "no $f" >&2; exit 2;; esac\n',
+    'INPUT=$(cat)\nCMD=$(echo "$INPUT" | jq -r .tool_input.command)\n'
+    'if [[ "$CMD" =~ rm ]] || echo "$CMD" | grep -qE "drop"; then\n  echo "Blocked: $CMD" >&2\n  exit 2\nfi\n',
+    "f=$(python3 -c \"import json,sys; print(json.load(sys.stdin).get('tool_input',{}).get('file_path',''))\")\n",
+    "python3 - <<'E'\nimport json, sys, re\nprint(json.load(sys.stdin))\nE\n",
+    'LOG="$HOME/.claude/logs/$(date +%F).log"\nmkdir -p "$(dirname "$LOG")"\njq -c . >> "$LOG"\n',
+    'set -euo pipefail\nexport PATH="/usr/local/bin:$PATH"\nread -r x\nwhile read -r w; do echo "$w"; done <<< "$x"\n',
+    'deny() { jq -n --arg r "$1" \'{decision: "block", reason: $r}\'; exit 0; }\n[ -z "$X" ] && deny "no"\n',
+    'curl -s -X POST -H "Content-Type: text/plain" -d "kaa: $1" https://example.org/done >/dev/null 2>&1\n',
+    "sed -n 's/a/b/p' | awk '{print $1}' | tr a b | sort | uniq -c | head -n 3\n",
+    'cd "$CLAUDE_PROJECT_DIR" || exit 0\nnotify-send "kaa" "in $PWD"\n',
+    "node -e \"const fs = require('fs'); JSON.parse(fs.readFileSync(0, 'utf8'))\"\n",
+    'exec python3 {here}/guard.py "$@"\n',
+    ". {here}/lib.sh\n",
+]
+EXECUTING = [
+    "npx --no-install prettier --version\n",
+    "make -n\n",
+    "git status --short\n",
+    'cd "$CLAUDE_PROJECT_DIR" && ./scripts/x.sh\n',
+    'python3 -c "import yaml"\n',
+    "python3 -m json.tool\n",
+    "python3 - <<E\nimport os; os.system('x')\nE\n",
+    'python3 -c "$CODE"\n',
+    "node -e \"require('left-pad')\"\n",
+    'P=./check; "$P"\n',
+    "eval echo x\n",
+    "x=$(jq -r .x); $x\n",
+    "x=$(jq -r .x); if [[ $x -gt 3 ]]; then exit 2; fi\n",
+    "x=$(jq -r .x); echo $((x + 1))\n",
+    "x=$(jq -r .x); (( x > 1 )) && exit 2\n",
+    "x=$(jq -r .x); [ $x = y ] && exit 2\n",
+    'x=$(jq -r .x); test -v "$x"\n',
+    'x=$(jq -r .x); echo "${a[$x]}"\n',
+    'x=$(jq -r .x); echo "${x@P}"\n',
+    'x=$(jq -r .x); printf -v "$x" y\n',
+    'x=$(jq -r .x); declare -i y="$x"\n',
+    'x=$(jq -r .x); cat "$x"\n',
+    'x=$(jq -r .x); grep -q secret "$x"\n',
+    'x=$(jq -r .x); echo y > "$x"\n',
+    "cat notes.md\n",
+    "echo x > log.txt\n",
+    "PATH=./bin:$PATH\njq .\n",
+    'export NODE_PATH="$PWD"\nnode {here}/guard.js\n',
+    "find . -name x | xargs cat\n",
+    "sed 's/a/b/e'\n",
+    "sed -i s/a/b/ x\n",
+    "awk 'BEGIN { system(\"x\") }'\n",
+    "curl -K cfg https://example.org\n",
+    'curl -d "$(cat)" https://example.org\n',
+    "sort --compress-program=./x\n",
+    "trap './x' EXIT\n",
+    "while true; do ./x; done\n",
+    "x() { ./y; }\n",
+    "echo `./x`\n",
+    "cat <(./x)\n",
+    "cat <<E | sh\n./x\nE\n",
+    ". ./lib.sh\n",
+    ". {here}/loop.sh\n",
+    "{here}/npx prettier\n",
+    "if then\n",
+]
+PYTHON = [
+    "import json, sys, os, re\nfrom pathlib import Path\n"
+    "given = json.load(sys.stdin)\nif re.search('rm -rf', given['tool_input'].get('command', '')):\n"
+    "    print('no', file=sys.stderr); sys.exit(2)\n",
+    "import os, datetime\nLOG = os.path.expanduser('~/.claude/log.txt')\nopen(LOG, 'a').write('x')\n",
+    "from pathlib import Path\nd = Path.home() / '.claude'\n(d / 'log.txt').write_text('x')\n",
+    "import json\nwith open(0) as f: json.load(f)\n",
+    "import os\nif os.path.exists(os.environ['CLAUDE_PROJECT_DIR'] + '/x'): pass\n",
+]
+PYTHON_EXECUTING = [
+    "import subprocess\n",
+    "import common\n",
+    "from . import common\n",
+    "import os\nos.system('x')\n",
+    "import os as o\no.system('x')\n",
+    "from os import system\n",
+    "import sys\nsys.path.insert(0, '.')\n",
+    "exec(input())\n",
+    "import json, sys\nopen(json.load(sys.stdin)['tool_input']['file_path']).read()\n",
+    "import json, sys\nfrom pathlib import Path\np = Path(json.load(sys.stdin)['x'])\np.write_text(p.read_text())\n",
+    "open('log.txt', 'a')\n",
+    "import logging\n",
+    "not a program\n",
+]
+NODE = [
+    "const fs = require('fs');\nconst d = JSON.parse(fs.readFileSync(0, 'utf8'));\nif (d.x) process.exit(2);\n",
+    "import { readFileSync } from 'node:fs';\nconst d = readFileSync('/dev/stdin');\nprocess.stderr.write(d);\n",
+]
+NODE_EXECUTING = [
+    "require('left-pad')\n",
+    "require('child_process').execSync('x')\n",
+    "const cp = await import('node:child_process')\n",
+    "require(name)\n",
+    "const fs = require('fs'); fs.readFileSync(d.file)\n",
+    "eval(x)\n",
+]
+
+
+@pytest.fixture(autouse=True)
+def _python_that_obeys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "is_safe_python", lambda _name: True)
+
+
+def is_sandboxed(folder: Path, first_line: str, content: str) -> bool:
+    (folder / "lib.sh").write_text("x() { echo y; }\n")
+    (folder / "loop.sh").write_text(f". {folder}/loop.sh\n")
+    (folder / "guard.py").write_text("#!/usr/bin/env python3\nimport json\n")
+    (folder / "guard").write_text(first_line + content.replace("{here}", str(folder)))
+    return runs_sandboxed(own(f"{folder}/guard"), ROOT)
+
+
+@pytest.mark.parametrize("content", SHELL)
+@pytest.mark.parametrize("first_line", ["#!/bin/sh\n", "#!/usr/bin/env bash\n"])
+def test_a_shell_script_of_known_programs_has_the_users_rights(tmp_path: Path, first_line: str, content: str) -> None:
+    assert not is_sandboxed(tmp_path, first_line, content)
+
+
+@pytest.mark.parametrize("content", EXECUTING)
+def test_a_shell_script_that_may_execute_files_of_the_project_runs_in_the_sandbox(tmp_path: Path, content: str) -> None:
+    assert is_sandboxed(tmp_path, "#!/bin/bash\n", content)
+
+
+@pytest.mark.parametrize(
+    ("first_line", "content"),
+    [("#!/usr/bin/env python3\n", one) for one in PYTHON] + [("#!/usr/bin/env node\n", one) for one in NODE],
+)
+def test_a_program_that_only_looks_at_its_input_has_the_users_rights(
+    tmp_path: Path, first_line: str, content: str
+) -> None:
+    assert not is_sandboxed(tmp_path, first_line, content)
+
+
+@pytest.mark.parametrize(
+    ("first_line", "content"),
+    [("#!/usr/bin/python3\n", one) for one in PYTHON_EXECUTING]
+    + [("#!/usr/bin/env node\n", one) for one in NODE_EXECUTING]
+    + [("#!/usr/bin/perl\n", "print 1;\n"), ("#!/usr/bin/env ruby\n", "puts 1\n")],
+)
+def test_other_programs_run_in_the_sandbox(tmp_path: Path, first_line: str, content: str) -> None:
+    assert is_sandboxed(tmp_path, first_line, content)
+
+
+def test_the_line_names_the_language_of_a_script(tmp_path: Path) -> None:
+    (tmp_path / "guard").write_text("import json\n")
+
+    assert not runs_sandboxed(own(f"python3 {tmp_path}/guard"), ROOT)
+    assert runs_sandboxed(own(f"sh {tmp_path}/guard"), ROOT)
+
+
+def test_an_older_python_is_not_trusted_to_leave_the_project_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "is_safe_python", lambda _name: False)
+
+    assert is_sandboxed(tmp_path, "#!/bin/sh\n", 'python3 -c "import json"\n')
+    assert not is_sandboxed(tmp_path, "#!/bin/sh\n", f"python3 {tmp_path}/guard.py\n")
