@@ -404,7 +404,7 @@ class Navigation:
                 lines.append(f"not covered by checkpoints: {'; '.join(destination.files.uncovered)}")
             if not arrival.is_complete:
                 number = counted(len(arrival.files.failed), "file")
-                lines[0] = f"{number} could not be changed, so the conversation stays where it is. {_AGAIN}"
+                lines[0] = f"{number} could not be changed, so the conversation stays where it is. {_AGAIN}; {alone}"
                 raise CommandError("\n".join(lines))
         return "\n".join(lines)
 

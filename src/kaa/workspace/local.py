@@ -395,7 +395,11 @@ class LocalWorkspace:
                 request["digest"] = value
         if executable:
             request["executable"] = True
-        frame = await self._changing(path, request, data)
+        if (permitted := self.sandbox.permitted_writes) is None:
+            frame = await self._changing(path, request, data)
+        else:
+            async with permitted.noting(self, self._absolute(path), data):
+                frame = await self._changing(path, request, data)
         info = parse(frame.header, _InfoReply).info
         if info is None:
             raise FileNotFoundError(f"{path} was written, but removed right after.")
@@ -508,8 +512,11 @@ class LocalWorkspace:
     ) -> Checkpoints:
         """See `Workspace.checkpoints`."""
         from kaa.workspace.checkpoints.local import LocalCheckpoints  # lazy: a chat without tools needs none
+        from kaa.workspace.protected_files import ProtectedFiles
 
-        return LocalCheckpoints(self._root, self.sandbox, folder, limits, session_id, permit or _permit_all)
+        protected = None if self.is_narrowed else ProtectedFiles(self.sandbox, lambda: self.unconfined().sandbox)
+        permit = permit or _permit_all
+        return LocalCheckpoints(self._root, self.sandbox, folder, limits, session_id, permit, protected)
 
     async def attach(
         self, command: CommandRequest, streams: OwnStreams, given: Callable[[], None] = lambda: None

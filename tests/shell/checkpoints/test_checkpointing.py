@@ -17,17 +17,19 @@ from kaa.core.events import CheckpointTaken, Event, ToolExecutionStart
 from kaa.core.messages import Json
 from kaa.ext.asking import NOBODY, Asker
 from kaa.ext.errors import CommandError
+from kaa.ext.questions import AllowOnce
 from kaa.shell.conversation import CommandReply, Conversation
 from kaa.shell.home import Home
 from kaa.shell.host import Host
 from kaa.shell.options import ContinueSession, ConversationOptions, HostOptions, NewSession, SessionChoice
+from kaa.shell.settings import ApprovalPolicy
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.agents import run
 from tests.support.hosts import conversing
 from tests.support.model_script import Answer, Call, say
 from tests.support.model_server import ModelServer
-from tests.support.person import yes_or_no
+from tests.support.person import Person, yes_or_no
 
 T = TypeVar("T")
 _REPOSITORY = Path(__file__).parents[3]
@@ -60,6 +62,7 @@ class Scene:
         session: SessionChoice | None = None,
         sandbox: SandboxOptions = _FULL_ACCESS,
         asker: Asker = NOBODY,
+        approvals: ApprovalPolicy = "never",
     ) -> T:
         """Open a conversation, do something with it, close it."""
         self._server.begin(script)
@@ -78,7 +81,7 @@ class Scene:
                 lambda notification: self.notices.append(notification.text),
                 asker,
             )
-            options = ConversationOptions(model="m", session=session or NewSession(), approvals="never")
+            options = ConversationOptions(model="m", session=session or NewSession(), approvals=approvals)
             try:
                 async with conversing(host, options, workspace) as conversation:
                     conversation.subscribe(self.events.append)
@@ -263,6 +266,54 @@ def test_beside_a_write_only_its_own_file_is_taken_back(scene: Scene) -> None:
     ]
     assert (scene.project / "mine").exists()
     assert not (scene.project / "d").exists()
+
+
+def _write(path: str, content: str) -> Answer:
+    return Answer(calls=(Call("write", json.dumps({"path": path, "content": content})),))
+
+
+@pytest.mark.usefixtures("mounts")
+@pytest.mark.parametrize("when", ["at once", "beside a background process", "after a restart"])
+def test_protected_files_that_a_yes_allowed_go_back_to_what_i_had_and_forth_only_with_a_yes(
+    scene: Scene, when: str
+) -> None:
+    (scene.project / ".envrc").write_text("mine\n")
+    script = [
+        *([bash("while [ ! -e go ]; do sleep 0.02; done", background=True)] if "beside" in when else []),
+        Answer(calls=(Call("read", json.dumps({"path": ".envrc"})),)),
+        _write(".envrc", "one\n"),
+        _write(".envrc", "two\n"),
+        _write(".vscode/settings.json", "{}\n"),
+        _write("b.txt", "two\n"),
+        say("Done."),
+    ]
+
+    async def write(conversation: Conversation) -> None:
+        await conversation.submit("write")
+
+    async def go(conversation: Conversation) -> tuple[list[str], list[str]]:
+        if when != "after a restart":
+            await write(conversation)
+        assert (scene.project / ".envrc").read_text() == "two\n"
+        assert (scene.project / ".vscode" / "settings.json").exists()
+        back = await undone(conversation)
+        assert (scene.project / ".envrc").read_text() == "mine\n"
+        assert not (scene.project / ".vscode").exists()
+        forth = _files(await conversation.navigation.redo())
+        assert await undone(conversation) == ["deleted b.txt"]
+        (scene.project / "go").touch()
+        return back, forth
+
+    person = Person(*[AllowOnce()] * 3)
+    if when == "after a restart":
+        scene.play(script, write, sandbox=SandboxOptions(), asker=person, approvals="auto")
+    session = ContinueSession() if when == "after a restart" else None
+    back, forth = scene.play(script, go, session, SandboxOptions(), person, "auto")
+
+    assert back == ["restored .envrc", "deleted .vscode/settings.json", "deleted b.txt"]
+    again = "kaa wrote it with your permission, and does not write it again without a question: ask the model"
+    assert forth == ["created b.txt", f"kept .envrc: {again}", f"kept .vscode/settings.json: {again}"]
+    assert (scene.project / ".envrc").read_text() == "mine\n"
 
 
 def test_files_in_other_writable_directories_are_covered(scene: Scene, tier: str, tmp_path: Path) -> None:

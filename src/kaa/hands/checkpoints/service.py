@@ -107,8 +107,16 @@ class _Service:
             self._beginning = (self._answering, self._tracker.begin(frame.body))
             self._announce_bytes = integer(frame.header, "announce_bytes")
             return
+        if operation == "hold":
+            close_all(self._held)
+            self._held = self._connection.take_descriptors()
+            self._send({})
+            return
+        if operation == "restore":
+            self._restore(frame)
+            return
         if self._tracker is None:
-            raise WireError("the first request must be begin")
+            raise WireError("the first request must be begin, unless files are only to be put back")
         match operation:
             case "note":
                 name = self._tracker.note(self._settings.absolute(text(frame.header, "path")))
@@ -134,41 +142,37 @@ class _Service:
                 meant = expanded(map(self._settings.absolute, patterns), name, kind)
                 generated = unkept(self._tracker, meant, unsaid=flag(frame.header, "unsaid"))
                 self._send({"kept": generated is not None, "generated": sorted(generated or ())})
-            case "hold":
-                close_all(self._held)
-                self._held = self._connection.take_descriptors()
-                self._send({})
-            case "restore":
-                self._restore(frame)
             case unknown:
                 raise WireError(f"the slot for checkpoints knows no {unknown!r}")
 
     def _restore(self, frame: Frame) -> None:
         """Carry out moves; say what became of each, as the package has it."""
-        assert self._tracker is not None
+        tracker = self._tracker
         results: list[str | None] = []
         remarks: list[str] = []
         offset = 0
-        putter = Putter(self._tracker.roots, text(frame.header, "token"))
+        putter = Putter(Roots(self._paths) if tracker is None else tracker.roots, text(frame.header, "token"))
         try:
             for path, expected, target, length in _moves(frame.header):
                 content = frame.body[offset : offset + length]
                 offset += length
                 remark = ""
                 try:
-                    remark = putter.put(path, self._tracker.with_stamp(path, expected), target, content)
+                    stamped = expected if tracker is None else tracker.with_stamp(path, expected)
+                    remark = putter.put(path, stamped, target, content)
                 except NotAsExpectedError:
                     results.append("")
                 except OSError as error:
                     results.append(error.strerror or str(error))
                 else:
-                    if not remark:  # else it is not what it was to be
-                        self._tracker.expect(path, target)
+                    if not remark and tracker is not None:  # else it is not what it was to be
+                        tracker.expect(path, target)
                     results.append(None)
                 remarks.append(remark)
         finally:
             putter.close()
-        self._tracker.listen()  # before the kernel's queue runs over and everything has to be looked at
+        if tracker is not None:
+            tracker.listen()  # before the kernel's queue runs over and everything has to be looked at
         self._send({"results": results, "remarks": remarks})
 
     def _go_on(self, request: int, steps: Iterator[None]) -> None:

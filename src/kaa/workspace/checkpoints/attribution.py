@@ -89,7 +89,8 @@ def append(changes: list[FileChange], change: FileChange) -> None:
     """
     if changes and _continues(changes[-1], change):
         known = changes.pop()
-        change = FileChange(change.path, known.before, change.after, least_certain(known.by, change.by))
+        outside = change.outside if change.outside == known.outside else ""
+        change = FileChange(change.path, known.before, change.after, least_certain(known.by, change.by), outside)
     if not is_same(change.before, change.after):
         changes.append(change)
 

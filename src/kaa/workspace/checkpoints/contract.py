@@ -65,6 +65,10 @@ def least_certain(one: Origin, other: Origin) -> Origin:
     return min(one, other, key=_CERTAINTY.__getitem__)
 
 
+# Who wrote a file outside the sandbox, if somebody did: a call with the person's yes, or a restore of what was there.
+Outside: TypeAlias = Literal["", "permitted", "restored"]
+
+
 class FileChange(msgspec.Struct, frozen=True):
     """What a turn did at a path; None: nothing was, or is, there. `by`: what ran then."""
 
@@ -72,6 +76,7 @@ class FileChange(msgspec.Struct, frozen=True):
     before: FileState | None
     after: FileState | None
     by: Origin = "command"
+    outside: Outside = ""
 
     @property
     def kind(self) -> Literal["created", "changed", "deleted"]:
@@ -79,6 +84,12 @@ class FileChange(msgspec.Struct, frozen=True):
         if self.before is None:
             return "created"
         return "deleted" if self.after is None else "changed"
+
+    @property
+    def reverse(self) -> "FileChange":
+        """The way back."""
+        outside: Mapping[Outside, Outside] = {"permitted": "restored", "restored": "permitted"}
+        return FileChange(self.path, self.after, self.before, self.by, outside.get(self.outside, ""))
 
     @property
     def is_directory(self) -> bool:

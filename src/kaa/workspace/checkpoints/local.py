@@ -1,20 +1,30 @@
 """Checkpoints of a project on this machine: the slot sees the project, the store keeps what it says."""
 
 import asyncio
+import os.path
 import time
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from kaa.workspace.channel import parse
 from kaa.workspace.checkpoints.attribution import ChangeRow, TurnRecord
 from kaa.workspace.checkpoints.change_tracker import MAX_FILES, ChangeTracker, failed, in_thread_if
-from kaa.workspace.checkpoints.contract import ChangeSet, CheckpointLimits, Kept, Permit
+from kaa.workspace.checkpoints.contract import ChangeSet, CheckpointLimits, FileChange, Kept, Permit
+from kaa.workspace.checkpoints.link import Link
 from kaa.workspace.checkpoints.planning import Way
 from kaa.workspace.checkpoints.plans import FileConflict, FileDifference, FileMove, FileStep, RestorePlan, RestoreResult
 from kaa.workspace.checkpoints.reports import Noted, doing_of
-from kaa.workspace.checkpoints.restoring import Progress, restore
+from kaa.workspace.checkpoints.restoring import Problem, Progress, restore
 from kaa.workspace.checkpoints.store import Store, Turn, new_change_set_id
 from kaa.workspace.slots import Slots
 
+if TYPE_CHECKING:
+    from kaa.workspace.protected_files import ProtectedFiles
+
+_NEEDS_PERMISSION = "kaa wrote it with your permission, and does not write it again without a question: ask the model"
+_PROTECTED = "the sandbox protects it, and kaa does not know whether its earlier content was yours"
 _MEGABYTE = 1024 * 1024
 # Of what may be kept, so much may be the project as it is; the rest is for what it was.
 _COVERED_SHARE = 0.5
@@ -48,12 +58,21 @@ class LocalCheckpoints:
         limits: how much of it.
         session_id: whose change sets these are.
         permit: asked before much is copied.
+        protected: knows what the slot cannot write, and writes it; None if there is nothing outside the sandbox.
     """
 
     def __init__(
-        self, root: str, slots: Slots, folder: str, limits: CheckpointLimits, session_id: str, permit: Permit
+        self,
+        root: str,
+        slots: Slots,
+        folder: str,
+        limits: CheckpointLimits,
+        session_id: str,
+        permit: Permit,
+        protected: "ProtectedFiles | None" = None,
     ) -> None:
         self._root = root
+        self._protected = protected
         self._folder = folder
         self._limits = limits
         self._session_id = session_id
@@ -128,7 +147,7 @@ class LocalCheckpoints:
                 self._record.add(await self._lookout.changes())
             rows = self._record.rows
             changes = await in_thread_if(len(rows) > _SORTED_AT_ONCE, self._record.take)
-            change_set = ChangeSet(new_change_set_id(), changes) if changes else None
+            change_set = ChangeSet(new_change_set_id(), tuple(map(self._attributed, changes))) if changes else None
             store = await self._store()
             try:
                 if change_set is not None:
@@ -169,7 +188,9 @@ class LocalCheckpoints:
             return RestorePlan()
         now = await self._lookout.states(way.paths)
         store = await self._store()
-        return await asyncio.to_thread(way.plan, now, store.content, self._uncovered())
+        plan = await asyncio.to_thread(way.plan, now, store.content, self._uncovered())
+        refused = [move.path for move in plan.moves if move.outside == "permitted" and self._is_protected(move.path)]
+        return plan.leaving_out(refused, _NEEDS_PERMISSION)
 
     async def restore(self, plan: RestorePlan, progress: Progress | None = None) -> RestoreResult:
         """See `Checkpoints.restore`."""
@@ -183,12 +204,16 @@ class LocalCheckpoints:
         async with self._turn:
             if self._record.is_idle:
                 await self._take_in_idle(await self._lookout.changes())
+            outside = [move for move in plan.moves if move.outside == "restored" and self._is_protected(move.path)]
+            inside = [move for move in plan.moves if move not in outside] if outside else plan.moves
             try:
-                outcome = await restore(link, store, self._session_id, plan.moves, progress)
-                for problem in outcome.problems:
-                    conflict = FileConflict(problem.move.path, problem.reason)
-                    if conflict.path not in kept and conflict.path not in failures:  # the first is the cause
-                        (failures if problem.by_system else kept)[conflict.path] = conflict
+                outcome = await restore(link, store, self._session_id, inside, progress)
+                for problem in (*outcome.problems, *await self._restore_outside(store, outside)):
+                    path, reason, by_system = problem.move.path, problem.reason, problem.by_system
+                    if by_system and self._is_protected(path) and problem.move not in outside:
+                        reason, by_system = _PROTECTED, False
+                    if path not in kept and path not in failures:  # the first is the cause
+                        (failures if by_system else kept)[path] = FileConflict(path, reason)
             finally:  # our own doing belongs to no turn
                 rows = await self._lookout.changes()
                 if self._is_open:
@@ -200,6 +225,33 @@ class LocalCheckpoints:
         return RestoreResult(
             done, _of_files(kept, steps, plan), _of_files(failures, steps, plan), _of_files(reduced, steps, plan)
         )
+
+    async def _restore_outside(self, store: Store, moves: Sequence[FileMove]) -> Sequence[Problem]:
+        """Carry out moves of protected files. Returns what was not done."""
+        if not moves or self._protected is None:
+            return ()
+        contents = {self._absolute(move.path): await asyncio.to_thread(_content, store, move) for move in moves}
+        try:
+            async with self._protected.writing(contents) as slots:
+                link = Link(await slots.take("checkpoints"), store.packs.add)
+                try:
+                    return (await restore(link, store, self._session_id, moves, None)).problems
+                finally:
+                    await link.close()
+        except OSError as error:
+            return [Problem(move, error.strerror or str(error), by_system=True) for move in moves]
+
+    def _is_protected(self, path: str) -> bool:
+        return self._protected is not None and self._protected.denies(self._absolute(path))
+
+    def _attributed(self, change: FileChange) -> FileChange:
+        """The change with a note if somebody permitted that kaa wrote it outside the sandbox."""
+        if self._protected is None or not self._protected.wrote(self._absolute(change.path), change):
+            return change
+        return msgspec.structs.replace(change, outside="permitted")
+
+    def _absolute(self, path: str) -> str:
+        return os.path.join(self._root, path)
 
     async def merge(
         self,
@@ -310,6 +362,11 @@ class LocalCheckpoints:
                 noun = one if count == 1 else several
                 told.append(f"{count:,} {noun} {what.format(megabytes=self._covered_megabytes)}")
         return tuple(told)
+
+
+def _content(store: Store, move: FileMove) -> bytes:
+    state = move.target
+    return store.content(state) if state is not None and state.kind == "file" else b""
 
 
 def _of_files(

@@ -42,8 +42,7 @@ class Way:
         self._legs: dict[str, list[_Leg]] = {}
         for change_set in undo:
             for change in reversed(change_set.changes):
-                leg = _Leg(FileChange(change.path, change.after, change.before, change.by), is_undo=True)
-                self._legs.setdefault(change.path, []).append(leg)
+                self._legs.setdefault(change.path, []).append(_Leg(change.reverse, is_undo=True))
         for change_set in redo:
             for change in change_set.changes:
                 self._legs.setdefault(change.path, []).append(_Leg(change, is_undo=False))
@@ -123,7 +122,7 @@ class Way:
     def _change(self, move: FileMove) -> FileChange:
         certain = self._certain.get(move.path)
         reading = certain if certain is not None and certain.move == move else self._whole[move.path]
-        return FileChange(move.path, move.expected, move.target, reading.by)
+        return FileChange(move.path, move.expected, move.target, reading.by, move.outside)
 
     def _difference(
         self, reading: "_Reading", states: Mapping[str, FileState | None], content: Callable[[FileState], bytes]
@@ -175,6 +174,7 @@ class _Reading:
         self.move = FileMove(first.path, first.before, first.after)
         self._is_partial, self._problem = False, ""
         changes: list[FileChange] = []
+        last = first
         append(changes, first)
         for change, is_undo in legs[1:]:
             if self._is_partial and is_undo:
@@ -192,8 +192,11 @@ class _Reading:
                 else:
                     start, self.by = change.before, change.by
             self.move = FileMove(change.path, start, change.after)
+            last = change
             append(changes, change)
         self.changes = () if self._problem else tuple(changes)
+        outside = "restored" if self.move.target is None and all(leg.is_undo for leg in legs) else last.outside
+        self.move = FileMove(first.path, self.move.expected, self.move.target, outside)
 
     @property
     def is_nothing(self) -> bool:
@@ -216,7 +219,7 @@ class _Reading:
         if is_same(state, move.target):
             return ""
         if not self._problem and (_is_halfway(move, state) or _is_reduced(state, move)):
-            return FileMove(move.path, state, move.target)  # a restore was killed there, or left it so
+            return FileMove(move.path, state, move.target, move.outside)  # a restore was killed there, or left it so
         return self._reason_against(state) or move
 
     def step(self, move: FileMove, content: Callable[[FileState], bytes]) -> FileStep:

@@ -5,15 +5,21 @@ from typing import Literal
 
 import msgspec
 
-from kaa.workspace.checkpoints.contract import FileState, Origin
+from kaa.workspace.checkpoints.contract import FileState, Origin, Outside
 
 
 class FileMove(msgspec.Struct, frozen=True):
-    """A path's way from the state it must have to the one it is to get."""
+    """A path's way from the state it must have to the one it is to get.
+
+    Attributes:
+        outside: where the sandbox protects the path: `restored`: it gets what was there before a call that was
+            permitted, or nothing; `permitted`: it gets what somebody would have to permit again.
+    """
 
     path: str
     expected: FileState | None
     target: FileState | None
+    outside: Outside = ""
 
 
 class FileStep(msgspec.Struct, frozen=True):

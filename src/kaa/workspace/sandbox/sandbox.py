@@ -30,6 +30,7 @@ from kaa.workspace.slots import GuardLostError, Slot, SlotKind
 
 if TYPE_CHECKING:
     from kaa.workspace.network.ports import Ports
+    from kaa.workspace.protected_files import PermittedWrites
     from kaa.workspace.sandbox.denials import Denials
     from kaa.workspace.sandbox.dot_entries import DotEntries
     from kaa.workspace.sandbox.private_tmp import PrivateTmp
@@ -129,6 +130,18 @@ class Sandbox:
                 self._refuse_tier(str(error))
             else:
                 return
+
+    @property
+    def permitted_writes(self) -> "PermittedWrites | None":
+        """Notes what is written here, if this is what the user lets calls out to."""
+        return None if self._beside is None else self._beside.written_with_permission
+
+    @cached_property
+    def written_with_permission(self) -> "PermittedWrites":
+        """What kaa wrote outside this sandbox, because the user permitted it."""
+        from kaa.workspace.protected_files import PermittedWrites  # lazy: few files are written outside
+
+        return PermittedWrites(self.inspect)
 
     @property
     def ports(self) -> "Ports":

@@ -55,7 +55,8 @@ def restored_files(there: NavigationResult) -> Iterator[tuple[str, NoticeKind]]:
     if there.files.failed:
         reasons = _reasons(there.files.failed)
         yield (
-            f"Failed:\n{reasons}\nThe conversation did not move: try again when the cause is gone.",
+            f"Failed:\n{reasons}\nThe conversation did not move. Repeat the command when the cause is gone, or select "
+            "“The conversation only” there to go on without these files.",
             "error",
         )
     if there.gaps:
