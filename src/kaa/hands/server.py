@@ -70,6 +70,7 @@ def _confine(connection: wire.WireConnection, settings: HandsSettings, policy: P
         "warnings": confinement.warnings,
         "checks": [check.name for check in checks],
         "listens": listener is not None,
+        "notes": confinement.write_calls is not None,
         "namespaces": len(namespaces),
     }
     descriptors = [*([] if listener is None else [listener.fileno()]), *namespaces]
@@ -93,11 +94,11 @@ def _take_over_stdin() -> socket.socket:
 class ForkServer:
     """Forks slots on request and knows which are alive.
 
-    Requests are `slot` (kind: `files`, `command`, `checkpoints` or `guard`), `socket` (family; for a stream socket in
-    the network of the slots), `hold`, `release` and `show` (see `Confinement`). Without an answer are `watch`, to hide
-    at once from now on what appears, and `kill` (pid), for a slot that does not answer any more. The answer to `slot`
-    is the slot's pid and, as descriptors, the brain's end of its socket and, of slots for commands, the end of a pipe
-    that tells of connections that fail.
+    Requests are `slot` (kind: `files`, `command`, `background`, `checkpoints` or `guard`), `socket` (family; for a
+    stream socket in the network of the slots), `hold`, `release` and `show` (see `Confinement`). Without an answer are
+    `watch`, to hide at once from now on what appears, and `kill` (pid), for a slot that does not answer any more. The
+    answer to `slot` is the slot's pid and, as descriptors, the brain's end of its socket and, of slots for commands,
+    the end of a pipe that tells of connections that fail.
     """
 
     def __init__(
@@ -160,14 +161,16 @@ class ForkServer:
 
     def _fork(self, kind: str) -> None:
         brains_end, slots_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        pipe = _pipe() if kind == "command" else ()
+        pipe = _pipe() if kind in ("command", "background") else ()
+        calls = self._confinement.write_calls if kind == "background" else None
+        place = None if calls is None else calls.next_place()
         with brains_end, slots_end:
             try:
                 pid = self._confinement.fork()
                 if pid == 0:
                     brains_end.close()
                     wire.close_all(pipe[:1])
-                    self._become_slot(kind, slots_end, pipe[1] if pipe else None)
+                    self._become_slot(kind, slots_end, pipe[1] if pipe else None, place)
                 self._slots.add(pid)
                 if kind == "guard":
                     self._guards.add(pid)
@@ -176,14 +179,14 @@ class ForkServer:
             finally:
                 wire.close_all(pipe)
 
-    def _become_slot(self, kind: str, sock: socket.socket, reports: int | None) -> NoReturn:
+    def _become_slot(self, kind: str, sock: socket.socket, reports: int | None, place: int | None) -> NoReturn:
         """Let go of everything that is the server's; never returns into the server's code."""
         status = 1
         try:
             self._connection.close()
             self._signals.close()
             os.close(self._ending)
-            slot.run(kind, sock, self._settings, self._policy, self._confinement, reports, self._over)
+            slot.run(kind, sock, self._settings, self._policy, self._confinement, reports, self._over, place)
             status = 0
         finally:
             os._exit(status)

@@ -18,6 +18,7 @@ def run(
     confinement: Confinement,
     reports: int | None,
     over: int,
+    place: int | None = None,
 ) -> None:
     """Work as a slot of this kind until the work is done or the brain is gone.
 
@@ -32,11 +33,14 @@ def run(
         confinement: holds it to that.
         reports: the end of a pipe for connections that fail, of slots for commands.
         over: readable when the brain is gone and no command is left.
+        place: where its calls that can create and open files are noted, of slots for commands in the background.
     """
     connection = WireConnection(sock)
     match kind:
-        case "command":
-            confinement.enclose(reports)
+        case "command" | "background":
+            confinement.enclose(reports, place)
+            if confinement.write_calls is not None:
+                confinement.write_calls.close()
             if reports is not None:
                 os.close(reports)  # only who confines us may write there
             commands.serve(connection, settings, own_namespace=confinement.owns_process_namespace)
@@ -55,6 +59,6 @@ def run(
 
             beneath = confinement.beneath(policy.writable)
             confinement.enclose()
-            service.serve(connection, settings, policy, over, beneath)
+            service.serve(connection, settings, policy, over, beneath, confinement.write_calls)
         case _:
             raise WireError(f"there is no slot for {kind!r}")

@@ -11,7 +11,7 @@ import msgspec
 
 from kaa.workspace.channel import parse
 from kaa.workspace.protocol import WorkspaceUnavailableError
-from kaa.workspace.slots import Slot, Slots
+from kaa.workspace.slots import Slot, SlotKind, Slots
 
 if TYPE_CHECKING:
     from kaa.hands.confinement.failed_connections import FailedConnection
@@ -90,6 +90,7 @@ class CommandRunner:
         output: Callable[[bytes], None] | OwnStreams,
         given: Callable[[], None] = lambda: None,
         fields: Mapping[str, object] | None = None,
+        background: bool = False,
     ) -> Ending:
         """Run a command to its end.
 
@@ -103,12 +104,14 @@ class CommandRunner:
             output: gets stdout and stderr as they come; or the streams the command is to have itself.
             given: called when it has these streams: the caller needs them no more.
             fields: of the request besides these.
+            background: it runs beside what the user does.
 
         Raises:
             OSError: the directory cannot be entered.
             WorkspaceUnavailableError: the slot died.
         """
-        slot = await self._slots.take("command")
+        kind: SlotKind = "background" if background else "command"
+        slot = await self._slots.take(kind)
         command = _RunningCommand(slot, output)
         self._running.add(command)
         self._idle.clear()
@@ -120,7 +123,7 @@ class CommandRunner:
             return await command.run(cwd, timeout)
         finally:
             if command.close():
-                self._slots.give_back("command", slot)
+                self._slots.give_back(kind, slot)
             self._running.discard(command)
             if not self._running:
                 self._idle.set()

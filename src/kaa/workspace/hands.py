@@ -23,10 +23,11 @@ from kaa.workspace.protocol import WorkspaceUnavailableError
 from kaa.workspace.slots import Slot, SlotKind
 
 # Forked ahead of need: it takes a millisecond.
-_SPARES: dict[SlotKind, int] = {"files": 0, "command": 1, "checkpoints": 0, "guard": 0}
+_SPARES: dict[SlotKind, int] = {"files": 0, "command": 1, "background": 0, "checkpoints": 0, "guard": 0}
 _CALLED: dict[SlotKind, str] = {
     "files": "files",
     "command": "commands",
+    "background": "commands in the background",
     "checkpoints": "checkpoints of files",
     "guard": "guarding the project",
 }

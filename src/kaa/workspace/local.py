@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from kaa.workspace.network.asking import HostAsker, HostQuestions
     from kaa.workspace.ripgrep import Ripgrep
     from kaa.workspace.sandbox.narrowing import Beside
+    from kaa.workspace.sandbox.watch import Activity
 
 # When it is looked whether a background process listens on a port: most servers start within some seconds.
 _SERVER_STARTS_SECONDS = (0.3, 0.7, 1, 2, 4, 8, 16, 28)
@@ -432,6 +433,11 @@ class LocalWorkspace:
 
     async def run(self, command: CommandRequest, on_output: OnOutput | None = None) -> CommandResult:
         """See `Workspace.run`."""
+        return await self._run(command, on_output)
+
+    async def _run(
+        self, command: CommandRequest, on_output: OnOutput | None, *, background: bool = False
+    ) -> CommandResult:
         output = OutputCollector(
             command.tail_bytes,
             logs=self._logs() if command.spill else None,
@@ -446,7 +452,8 @@ class LocalWorkspace:
         async with network.used_by(self._questions):
             try:
                 is_outside = self._watched_by is not None
-                async with (self._watched_by or self.sandbox).guarded(carrier, outside=is_outside):
+                kind: Activity = "outside" if is_outside else "background" if background else "ordinary"
+                async with (self._watched_by or self.sandbox).guarded(carrier, kind):
                     policy = self.sandbox.policy
                     ending = await self._runner.run(
                         command.argv,
@@ -455,6 +462,7 @@ class LocalWorkspace:
                         timeout=command.timeout,
                         output=output.feed,
                         fields=self._linkless,
+                        background=background,
                     )
             finally:
                 output.close()
@@ -601,7 +609,7 @@ class LocalWorkspace:
         with self.sandbox.findings.in_background(self._listener):
             watching = asyncio.create_task(self._watch_for_servers())
             try:
-                return await self.run(command, on_output)
+                return await self._run(command, on_output, background=True)
             finally:
                 watching.cancel()
                 await asyncio.wait({watching})

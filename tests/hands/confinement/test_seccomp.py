@@ -1,6 +1,7 @@
 """The filter, judged for both architectures by a machine of our own."""
 
 import errno
+import os
 import re
 import shutil
 import socket
@@ -259,3 +260,40 @@ def test_numbers_are_those_of_the_headers(of: Architecture, header: str) -> None
     ours = {name: number(name, of) for name in NUMBERS}
 
     assert {name: value for name, value in ours.items() if name in defined and value != defined[name]} == {}
+
+
+_NAMING = ("rename", "renameat", "renameat2", "link", "linkat", "symlink", "symlinkat", "mkdir", "mkdirat", "mknod")
+
+
+@pytest.mark.parametrize("name", [*_NAMING, "mknodat", "creat", "truncate"])
+def test_calls_that_name_files_are_noted_of_background_commands_only(machine: Architecture, name: str) -> None:
+    assert Filter(machine, notify=True).judge(name) == _ALLOW
+    assert Filter(machine, notify=True, note=True).judge(name) == "asked"
+
+
+@pytest.mark.parametrize(
+    ("flags", "verdict"),
+    [
+        (os.O_RDONLY, _ALLOW),
+        (os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW, _ALLOW),
+        (os.O_WRONLY, "asked"),
+        (os.O_RDWR, "asked"),
+        (os.O_RDONLY | os.O_CREAT, "asked"),
+        (os.O_RDONLY | os.O_TRUNC, "asked"),
+        (os.O_WRONLY | os.O_TMPFILE, "asked"),
+    ],
+)
+def test_opening_to_write_is_noted(machine: Architecture, flags: int, verdict: str) -> None:
+    judged = Filter(machine, notify=True, note=True)
+
+    assert judged.judge("openat", 0, 0, flags, 0o644) == verdict
+    assert judged.judge("openat", 0, 0, flags, 0o4755) == ("EPERM" if flags & (os.O_CREAT | 0o20000000) else verdict)
+
+
+@pytest.mark.parametrize("command", [0x50009401, 0x5000940E, 0x50009417, 0x50009418])
+def test_making_subvolumes_is_noted(machine: Architecture, command: int) -> None:
+    judged = Filter(machine, notify=True, note=True)
+
+    assert judged.judge("ioctl", 0, command) == "asked"
+    assert judged.judge("ioctl", 0, 0x5401) == _ALLOW
+    assert judged.judge("ioctl", 0, 0x5412) == "EPERM"

@@ -6,6 +6,7 @@ notified: each slot gives the broker its notification descriptor before its firs
 
 The broker is a process of the fork-server's: in its namespaces, but outside those of the slots. It gives each slot that
 connects at all a process of its own, so that none can hold up the others; commands that do not connect pay nothing.
+The attendant of a slot for background commands also notes when these may write (`write_calls`).
 The cost: peers see the broker's process id (0, that is) where they ask for credentials, names through
 /proc cannot be connected to, and unix sockets for datagrams, which need no `connect`, are denied (see `seccomp`).
 """
@@ -24,10 +25,12 @@ from typing import NamedTuple, NoReturn
 from kaa.hands.confinement import bpf, capabilities, connecting, insiders, kernel, seccomp
 from kaa.hands.confinement.failed_connections import FailureReporter
 from kaa.hands.confinement.notifications import NotificationListener
+from kaa.hands.confinement.write_calls import CallNotes, WriteCalls
 
 _ENOUGH_SECONDS = 5.0  # for what takes some milliseconds
 _READY = b"ready"
 _DESCRIPTOR = struct.Struct("@i")
+_PLACE = struct.Struct("@i")  # where an attendant notes; -1: nowhere
 _MOST_DESCRIPTORS = 2
 
 
@@ -40,6 +43,7 @@ class ConnectBroker:
 
     Attributes:
         pid: of the broker's process, a child of the fork-server's.
+        write_calls: what attendants note.
     """
 
     def __init__(self) -> None:
@@ -48,11 +52,12 @@ class ConnectBroker:
         Raises:
             OSError: there is no process.
         """
+        self.write_calls = WriteCalls()
         self._channel, brokers_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with brokers_end:
             self.pid = os.fork()
             if self.pid == 0:
-                _become_broker(brokers_end)
+                _become_broker(brokers_end, self.write_calls)
 
     def confirm(self) -> None:
         """Wait until the broker has proven that it can do its work.
@@ -72,45 +77,47 @@ class ConnectBroker:
             self._channel.close()
             raise ConnectBrokerError(answer.decode() or "it ended early")
 
-    def take_charge(self, filter_program: bytes, reports: int | None) -> None:
+    def take_charge(self, filter_program: bytes, reports: int | None, place: int | None) -> None:
         """Install a filter that notifies of `connect` on the calling process, and give the broker the descriptor.
 
         Args:
             filter_program: notifies.
             reports: the pipe by which the broker tells what fails, if anybody wants to know.
+            place: in `write_calls`, for a filter that notifies of these too.
 
         Raises:
             OSError: the kernel refused, or the broker is gone.
         """
         listener = seccomp.install_notifying(filter_program)
         try:
-            socket.send_fds(self._channel, [b"."], [listener, *([] if reports is None else [reports])])
+            data = _PLACE.pack(-1 if place is None else place)
+            socket.send_fds(self._channel, [data], [listener, *([] if reports is None else [reports])])
         finally:
             os.close(listener)
             self._channel.close()
 
 
-def _become_broker(channel: socket.socket) -> NoReturn:
+def _become_broker(channel: socket.socket, write_calls: WriteCalls) -> NoReturn:
     status = 1
     try:
-        _detach(channel)
+        _detach((channel.fileno(), write_calls.fileno()))
         try:
             _prove()
         except OSError as error:
             channel.send(str(error.strerror or error).encode()[:256])
         else:
             channel.send(_READY)
-            _serve(channel)
+            _serve(channel, write_calls)
             status = 0
     finally:
         os._exit(status)
 
 
-def _detach(channel: socket.socket) -> None:
-    """Keep nothing of the fork-server's but what is needed, and do not outlive it."""
+def _detach(kept: Sequence[int]) -> None:
+    """Keep no descriptors of the fork-server's but some, and do not outlive it."""
     os.chdir("/")
     for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2 and int(name) != channel.fileno():
+        if int(name) > 2 and int(name) not in kept:
             with contextlib.suppress(OSError):
                 os.close(int(name))
     gc.freeze()  # what is collected later may own descriptors by numbers that mean others then
@@ -124,7 +131,7 @@ def _detach(channel: socket.socket) -> None:
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _serve(channel: socket.socket) -> None:
+def _serve(channel: socket.socket, write_calls: WriteCalls) -> None:
     """Take the descriptors of slots until there can be no more; give each to a process when it is used first."""
     poll = select.poll()
     poll.register(channel, select.POLLIN)
@@ -132,10 +139,12 @@ def _serve(channel: socket.socket) -> None:
     while True:
         for descriptor, events in poll.poll():
             if descriptor == channel.fileno():
-                received = _receive_descriptors(channel)
+                data, received = _receive(channel)
                 if not received:
                     return
-                charges[received[0]] = _Charge(NotificationListener(received[0]), received[1:])
+                (place,) = _PLACE.unpack(data)
+                notes = None if place < 0 else CallNotes(write_calls, place)
+                charges[received[0]] = _Charge(NotificationListener(received[0]), received[1:], notes)
                 poll.register(received[0], select.POLLIN)
                 continue
             poll.unregister(descriptor)
@@ -145,10 +154,11 @@ def _serve(channel: socket.socket) -> None:
 
 
 class _Charge(NamedTuple):
-    """What a slot gave: where its calls are notified, and perhaps a pipe for reports."""
+    """What a slot gave: where its calls are notified, and perhaps a pipe for reports and where its calls are noted."""
 
     listener: NotificationListener
     reports: Sequence[int]
+    notes: CallNotes | None
 
     def close(self) -> None:
         """Let go of both."""
@@ -170,22 +180,22 @@ def _fork_attendant(charge: _Charge, channel: socket.socket, others: Mapping[int
         for other in others.values():
             other.close()
         reporter = FailureReporter(charge.reports[0]) if charge.reports else None
-        connecting.Connector(charge.listener, reporter).serve()
+        connecting.Connector(charge.listener, reporter, charge.notes).serve()
     finally:
         os._exit(0)
 
 
-def _receive_descriptors(channel: socket.socket) -> list[int]:
-    """Those of one message, which close on exec; none at the end."""
+def _receive(channel: socket.socket) -> tuple[bytes, list[int]]:
+    """Return one message and its descriptors, which close on exec; none of them at the end."""
     space = socket.CMSG_SPACE(_MOST_DESCRIPTORS * _DESCRIPTOR.size)
-    data, ancillary, _, _ = channel.recvmsg(1, space, socket.MSG_CMSG_CLOEXEC)
+    data, ancillary, _, _ = channel.recvmsg(_PLACE.size, space, socket.MSG_CMSG_CLOEXEC)
     for level, kind, content in ancillary:
         if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
             whole = len(content) - len(content) % _DESCRIPTOR.size
-            return [int(number) for (number,) in _DESCRIPTOR.iter_unpack(content[:whole])]
+            return data, [int(number) for (number,) in _DESCRIPTOR.iter_unpack(content[:whole])]
     if data:
         raise OSError("no descriptor came")
-    return []
+    return data, []
 
 
 def _prove() -> None:
@@ -203,7 +213,7 @@ def _prove() -> None:
         _ask_for_connection(theirs)
     theirs.close()
     with ours:
-        received = _receive_descriptors(ours)
+        _, received = _receive(ours)
         if not received:
             raise OSError("the kernel does not notify of system calls, or notifies somebody else already")
         with contextlib.closing(NotificationListener(received[0])) as listener:

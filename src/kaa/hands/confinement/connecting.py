@@ -1,4 +1,4 @@
-"""Connects sockets for the processes of one slot, whose own `connect` is notified to us.
+"""Connects sockets for the processes of one slot, whose own `connect` is notified to us, and notes its other calls.
 
 The caller's socket is connected as it is, so the kernel keeps deciding about everything but one thing: a socket in the
 file system must be one of the sandbox. Nothing is judged that the caller could exchange afterwards: the address is
@@ -22,6 +22,7 @@ from kaa.hands.confinement import kernel
 from kaa.hands.confinement.failed_connections import FailureReporter, stand_in
 from kaa.hands.confinement.insiders import SandboxSockets, take_descriptor
 from kaa.hands.confinement.notifications import NotificationListener, SystemCallNotification
+from kaa.hands.confinement.write_calls import CallNotes
 
 _INT = 0xFFFFFFFF  # what the kernel looks at of an argument of this type
 _LONGEST_ADDRESS = 128  # sizeof(struct sockaddr_storage)
@@ -111,11 +112,19 @@ class Connector:
     Args:
         listener: where the calls of one slot are notified.
         reporter: is told what fails.
+        notes: of all other calls that are notified, which go on.
     """
 
-    def __init__(self, listener: NotificationListener, reporter: FailureReporter | None = None) -> None:
+    def __init__(
+        self,
+        listener: NotificationListener,
+        reporter: FailureReporter | None = None,
+        notes: CallNotes | None = None,
+    ) -> None:
         self._listener = listener
         self._reporter = reporter
+        self._notes = notes
+        self._connect = kernel.number_of("connect")
         self._insiders = SandboxSockets()
         self._attempts: list[_Attempt] = []
         self._unreported: dict[bytes, None] = {}  # cookies of sockets whose success nobody could be told about
@@ -137,18 +146,27 @@ class Connector:
                 self._receive()
             elif happened:
                 signal.alarm(0)
+                if self._notes is not None:
+                    self._notes.close()
                 return asked
+            if self._notes is not None:
+                self._notes.look()
             self._go_on()
             signal.alarm(0)
 
     def _milliseconds(self) -> float | None:
-        if not self._attempts:
-            return None
-        return max(0.0, min(attempt.due for attempt in self._attempts) - time.monotonic()) * 1000
+        pauses = [max(0.0, attempt.due - time.monotonic()) for attempt in self._attempts]
+        if self._notes is not None and (left := self._notes.seconds_left()) is not None:
+            pauses.append(left)
+        return min(pauses) * 1000 if pauses else None
 
     def _receive(self) -> None:
         notification = self._listener.receive()
         if notification is None:
+            return
+        if notification.call != self._connect and self._notes is not None:
+            self._notes.note(notification.thread)
+            self._listener.let_go_on(notification)
             return
         try:
             attempt = self._understand(notification)

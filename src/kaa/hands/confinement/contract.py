@@ -10,6 +10,7 @@ from kaa.hands.below import RootDirectory
 
 if TYPE_CHECKING:
     from kaa.hands.confinement.view_watch import ViewWatch
+    from kaa.hands.confinement.write_calls import WriteCalls
 
 
 class ConfinementError(Exception):
@@ -44,12 +45,18 @@ class Confinement(ABC):
         """Fork a slot. Like `os.fork`: returns 0 in the child."""
         return os.fork()
 
+    @property
+    def write_calls(self) -> "WriteCalls | None":
+        """What is noted of slots for background commands; None where the tier cannot."""
+        return None
+
     @abstractmethod
-    def enclose(self, reports: int | None = None) -> None:
+    def enclose(self, reports: int | None = None, place: int | None = None) -> None:
         """Confine the calling slot for good. Its code must be loaded and its first request unread.
 
         Args:
             reports: a pipe for connections that fail (`failed_connections`), where the tier knows of them.
+            place: of the slot in `write_calls`, if its calls are to be noted.
 
         Raises:
             OSError: the kernel refused a step; the slot must end.
@@ -109,5 +116,5 @@ class Unconfined(Confinement):
         self.features = {}
         self.warnings = []
 
-    def enclose(self, reports: int | None = None) -> None:
+    def enclose(self, reports: int | None = None, place: int | None = None) -> None:
         """Nothing is enclosed."""

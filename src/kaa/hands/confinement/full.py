@@ -4,6 +4,7 @@ import contextlib
 import os
 import socket
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kaa.hands.below import RootDirectory
@@ -23,6 +24,7 @@ from kaa.hands.confinement.restrictions import (
 )
 from kaa.hands.confinement.upkeep import Upkeep
 from kaa.hands.confinement.view import SlotView, host_sockets, open_sockets, plan
+from kaa.hands.confinement.write_calls import WriteCalls, can_note
 from kaa.hands.policy import Policy
 
 if TYPE_CHECKING:
@@ -83,6 +85,7 @@ class FullTier(Confinement):
         shows: Shows,
         landlock_version: int,
         live: "LiveFiles | None",
+        write_calls: WriteCalls | None,
     ) -> None:
         self._network = policy.network == "isolated"
         self._restrictions = restrictions
@@ -91,6 +94,7 @@ class FullTier(Confinement):
         self._shows = shows
         self._landlock = landlock_version
         self._live = live
+        self._write_calls = write_calls
         self._view_watch: ViewWatch | None = None
         self._root = os.geteuid() == 0
         self.features = {
@@ -145,7 +149,12 @@ class FullTier(Confinement):
                     os.close(handle)
         return found
 
-    def enclose(self, reports: int | None = None) -> None:
+    @property
+    def write_calls(self) -> WriteCalls | None:
+        """What the connect broker's attendants note."""
+        return self._write_calls
+
+    def enclose(self, reports: int | None = None, place: int | None = None) -> None:
         """Confine the calling slot."""
         self._shows.leave()
         for one in (self._view_watch, self._live):
@@ -164,7 +173,7 @@ class FullTier(Confinement):
                 _write("/proc/sys/kernel/pid_max", str(PROCESS_LIMIT))
             if self._root:
                 _protect_machine()
-        self._restrictions.impose(reports)
+        self._restrictions.impose(reports, place)
 
     def namespaces(self) -> Sequence[int]:
         """Of users, network (unless it is the host's) and IPC."""
@@ -205,9 +214,17 @@ def establish(policy: Policy, home: str, joined: Sequence[int]) -> FullTier:
     holding = ReadOnlyMounts((*layout.protected, *layout.awaited))
     obstacle = _obstacle(broker)
     broker = None if obstacle else broker
-    program = make_filter(ALL_FAMILIES, others_visible=False, ipc_shared=False, ptrace=True, notify=broker is not None)
-    restrictions = Restrictions(program, ruleset, limit_processes=os.geteuid() != 0, connect_broker=broker)
-    full = FullTier(policy, restrictions, upkeep, holding, shows, landlock.abi() if ruleset else 0, live)
+    make = partial(make_filter, ALL_FAMILIES, others_visible=False, ipc_shared=False, ptrace=True)
+    restrictions = Restrictions(
+        make(notify=broker is not None),
+        ruleset,
+        limit_processes=os.geteuid() != 0,
+        connect_broker=broker,
+        noting_program=partial(make, notify=True, note=True),
+    )
+    version = landlock.abi() if ruleset else 0
+    write_calls = broker.write_calls if broker is not None and can_note() else None
+    full = FullTier(policy, restrictions, upkeep, holding, shows, version, live, write_calls)
     full.warnings += layout.warnings
     full.features["toolchain caches"] = shared
     if broker is None:

@@ -1,9 +1,11 @@
 """User notification of seccomp: system calls that somebody else decides about while their callers wait.
 
-The decision is always an answer, never "go on": between a look at the arguments and the call, the caller's other
-threads could exchange what the arguments point to (seccomp_unotify(2)). Source of all formats: linux/seccomp.h.
+A decision is always an answer, never "go on": between a look at the arguments and the call, the caller's other threads
+could exchange what the arguments point to (seccomp_unotify(2)). "Go on" is for calls that nobody decides about, and
+that are only noted. Source of all formats: linux/seccomp.h.
 """
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -14,6 +16,7 @@ from typing import NamedTuple
 _NOTIFICATION = struct.Struct("=QIIiIQ6Q")
 # struct seccomp_notif_resp: __u64 id; __s64 val; __s32 error; __u32 flags
 _ANSWER = struct.Struct("=QqiI")
+_CONTINUE = 1  # SECCOMP_USER_NOTIF_FLAG_CONTINUE, from Linux 5.5 on
 _RECEIVE = 0xC0502100
 _SEND = 0xC0182101
 _IS_VALID = 0x80082102  # the number with the wrong direction, which all versions of Linux understand
@@ -25,11 +28,13 @@ class SystemCallNotification(NamedTuple):
 
     Attributes:
         identity: of the call; never used again by the same listener.
+        call: number of the system call.
         thread: id of the caller, valid as long as the call is.
         arguments: of the call, 64 bits each.
     """
 
     identity: int
+    call: int
     thread: int
     arguments: tuple[int, ...]
 
@@ -57,8 +62,8 @@ class NotificationListener:
             if error.errno in (errno.ENOENT, errno.EINTR):
                 return None
             raise
-        identity, thread, _, _, _, _, *arguments = _NOTIFICATION.unpack(memory)
-        return SystemCallNotification(identity, thread, tuple(arguments))
+        identity, thread, _, call, _, _, *arguments = _NOTIFICATION.unpack(memory)
+        return SystemCallNotification(identity, call, thread, tuple(arguments))
 
     def is_waiting(self, notification: SystemCallNotification) -> bool:
         """Whether the caller still waits. What was read of it under its id before was then really its own."""
@@ -67,6 +72,11 @@ class NotificationListener:
         except OSError:
             return False
         return True
+
+    def let_go_on(self, notification: SystemCallNotification) -> None:
+        """Have the kernel make the call, whatever its arguments are by now, if the caller still waits."""
+        with contextlib.suppress(OSError):
+            fcntl.ioctl(self._descriptor, _SEND, _ANSWER.pack(notification.identity, 0, 0, _CONTINUE))
 
     def answer(self, notification: SystemCallNotification, error: int) -> bool:
         """End the call.

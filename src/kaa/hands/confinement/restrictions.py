@@ -4,6 +4,7 @@ import os
 import resource
 import signal
 import socket
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kaa.hands.confinement import capabilities, kernel, landlock, seccomp
@@ -32,6 +33,7 @@ class Restrictions:
         ruleset: Ruleset | None,
         limit_processes: bool,
         connect_broker: "ConnectBroker | None" = None,
+        noting_program: Callable[[], bytes] | None = None,
     ) -> None:
         """Take what was made.
 
@@ -40,18 +42,21 @@ class Restrictions:
             ruleset: for Landlock.
             limit_processes: by their number for a user.
             connect_broker: who takes charge of slots' connections.
+            noting_program: makes the filter of slots whose calls are noted.
         """
         self._filter_program = filter_program
         self._ruleset = ruleset
         self._limit_processes = limit_processes
         self._connect_broker = connect_broker
+        self._noting_program = noting_program
         self._capabilities = capabilities.FILES_OF_OTHERS if os.geteuid() == 0 else ()
 
-    def impose(self, reports: int | None = None) -> None:
+    def impose(self, reports: int | None = None, place: int | None = None) -> None:
         """Confine the calling process and everything it will start.
 
         Args:
             reports: where the connect broker, if there is one, tells of connections that fail.
+            place: where its calls that can create and open files are noted.
 
         Raises:
             OSError: the kernel refused.
@@ -66,12 +71,19 @@ class Restrictions:
         capabilities.drop_all_but(self._capabilities)  # before the filter, after all that needs them
         if self._connect_broker is None:
             seccomp.install(self._filter_program)
+        elif place is None or self._noting_program is None:
+            self._connect_broker.take_charge(self._filter_program, reports, None)
         else:
-            self._connect_broker.take_charge(self._filter_program, reports)
+            self._connect_broker.take_charge(self._noting_program(), reports, place)
 
 
 def make_filter(
-    families: tuple[int, ...], others_visible: bool, ipc_shared: bool, ptrace: bool, notify: bool = False
+    families: tuple[int, ...],
+    others_visible: bool,
+    ipc_shared: bool,
+    ptrace: bool,
+    notify: bool = False,
+    note: bool = False,
 ) -> bytes:
     """The program for this machine.
 
@@ -81,7 +93,7 @@ def make_filter(
     machine = architecture()
     if machine is None:
         raise ConfinementError(f"kaa does not know the system calls of this machine ({os.uname().machine})")
-    return seccomp.program(machine, families, others_visible, ipc_shared, ptrace, notify)
+    return seccomp.program(machine, families, others_visible, ipc_shared, ptrace, notify, note)
 
 
 def ruleset_over_mounts(policy: Policy, layout: Layout) -> Ruleset | None:

@@ -9,7 +9,7 @@ import ctypes
 import errno
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kaa.hands.confinement import bpf, kernel
 from kaa.hands.confinement.bpf import ANY_BIT, EQUAL, GREATER_OR_EQUAL, Instruction
@@ -58,6 +58,16 @@ _MODE_ARGUMENT = {
 }
 _FLAGS_ARGUMENT = {"open": 1, "openat": 2}  # the mode comes next and means something only when a file may be created
 _CREATES = 0o100 | 0o20000000  # O_CREAT; O_TMPFILE without its O_DIRECTORY
+_WRITES = _CREATES | 0o3 | 0o1000  # O_WRONLY, O_RDWR, O_TRUNC
+
+# Calls that give a file a name, or change one that is not open. What else changes files needs a descriptor that `open`
+# or `creat` has opened for writing, and io_uring does not exist here.
+_NAMES_FILES = (
+    *("creat", "mkdir", "mkdirat", "mknod", "mknodat", "link", "linkat", "symlink", "symlinkat"),
+    *("rename", "renameat", "renameat2", "truncate"),
+)
+# linux/btrfs.h: BTRFS_IOC_SNAP_CREATE, _SUBVOL_CREATE and the second version of both make directories, also with files.
+_MAKES_SUBVOLUMES = (0x50009401, 0x5000940E, 0x50009417, 0x50009418)
 
 # Calls that act on any process of the same user, and the argument that must be 0 for "myself".
 _PROCESS_ARGUMENT = {
@@ -73,6 +83,7 @@ _SHARED_MEMORY = ("shmget", "msgget", "semget")
 
 _NETLINK_ROUTE = 0
 
+_ALLOW = bpf.allow()
 # SOCK_STREAM and SOCK_SEQPACKET among the kinds of sockets, of which the kernel looks at four bits.
 _CONNECTED_BIT, _OTHER_BITS = 0b0001, 0b1010
 
@@ -84,6 +95,7 @@ def program(
     ipc_shared: bool,
     ptrace: bool,
     notify: bool = False,
+    note: bool = False,
 ) -> bytes:
     """The filter for slots.
 
@@ -98,6 +110,7 @@ def program(
         ipc_shared: there is no IPC namespace, so System V IPC is switched off.
         ptrace: whether something else confines tracing to the command's own processes.
         notify: whether somebody listens who decides about each `connect`, for `install_notifying`.
+        note: whether they also want to know of each call that can create a file or open one for writing.
     """
     parts = [*_preamble(architecture)]
 
@@ -112,13 +125,11 @@ def program(
         judge(name, bpf.refuse())
     judge("clone", *_refuse_bits(0, _NEW_NAMESPACES))
     judge("unshare", *_refuse_bits(0, _NEW_NAMESPACES | _NEW_TIME_NAMESPACE))
-    judge("ioctl", *_refuse_values(1, *_TYPE_INTO_TERMINAL))
-    for name, index in _MODE_ARGUMENT.items():
-        judge(name, *_refuse_bits(index, _SET_USER_ID))
-    for name, index in _FLAGS_ARGUMENT.items():
-        judge(
-            name, bpf.argument(index), bpf.jump(ANY_BIT, _CREATES, if_false=3), *_refuse_bits(index + 1, _SET_USER_ID)
-        )
+    judge(
+        "ioctl", *_notify_of_values(1, *(_MAKES_SUBVOLUMES if note else ())), *_refuse_values(1, *_TYPE_INTO_TERMINAL)
+    )
+    for name, body in _file_calls(note):
+        judge(name, *body)
     judge("socket", *_refuse_unix_datagrams(notify), *_allow_families(families))
     # A pair of datagram sockets can be connected anew, to what `socket` would not have been allowed to reach.
     no_datagrams = notify or socket.AF_UNIX not in families
@@ -133,6 +144,12 @@ def program(
         for name in _SHARED_MEMORY:
             judge(name, bpf.refuse(errno.ENOSYS))
     return bpf.encode([*parts, bpf.allow()])
+
+
+def noted_calls(architecture: Architecture) -> frozenset[int]:
+    """Return the numbers of all calls of which a filter with `note` may notify."""
+    names = (*_NAMES_FILES, *_FLAGS_ARGUMENT, "ioctl")
+    return frozenset(which for name in names if (which := number(name, architecture)) is not None)
 
 
 def install(filter_program: bytes) -> None:
@@ -179,8 +196,31 @@ def _preamble(architecture: Architecture) -> Iterator[Instruction]:
         yield bpf.refuse(errno.ENOSYS)
 
 
-def _refuse_bits(index: int, bits: int) -> list[Instruction]:
-    return [bpf.argument(index), bpf.jump(ANY_BIT, bits, if_false=1), bpf.refuse(), bpf.allow()]
+def _file_calls(note: bool) -> Iterator[tuple[str, Sequence[Instruction]]]:
+    """Calls that make, open or name files, and their bodies."""
+    noted = bpf.notify() if note else bpf.allow()
+    for name, index in _MODE_ARGUMENT.items():
+        yield name, _refuse_bits(index, _SET_USER_ID, noted if name in _NAMES_FILES else bpf.allow())
+    for name in _NAMES_FILES if note else ():
+        if name not in _MODE_ARGUMENT:
+            yield name, [noted]
+    for name, index in _FLAGS_ARGUMENT.items():
+        only_writes = [bpf.jump(ANY_BIT, _WRITES, if_true=1), bpf.allow()] if note else []
+        creates = bpf.jump(ANY_BIT, _CREATES, if_false=3)
+        yield name, [bpf.argument(index), *only_writes, creates, *_refuse_bits(index + 1, _SET_USER_ID, noted)]
+
+
+def _refuse_bits(index: int, bits: int, otherwise: Instruction = _ALLOW) -> list[Instruction]:
+    return [bpf.argument(index), bpf.jump(ANY_BIT, bits, if_false=1), bpf.refuse(), otherwise]
+
+
+def _notify_of_values(index: int, *values: int) -> list[Instruction]:
+    """Leave all other values to what follows."""
+    if not values:
+        return []
+    tests = [bpf.jump(EQUAL, value, if_true=len(values) - 1 - place) for place, value in enumerate(values)]
+    last = tests.pop()._replace(if_false=1)
+    return [bpf.argument(index), *tests, last, bpf.notify()]
 
 
 def _refuse_values(index: int, *values: int) -> list[Instruction]:

@@ -11,10 +11,12 @@ from kaa.hands.below import RootDirectory
 from kaa.hands.confinement import repositories
 from kaa.hands.confinement.listing import is_below_any
 from kaa.hands.confinement.named import named_paths
+from kaa.hands.confinement.write_calls import WriteCalls
 from kaa.hands.fields import integer, text
 from kaa.hands.guard.items import WrittenFile
 from kaa.hands.guard.lookout import Lookout
 from kaa.hands.guard.subjects import Known
+from kaa.hands.guard.users_files import UsersFiles
 from kaa.hands.guard.watcher import Guard
 from kaa.hands.inotify import Inotify
 from kaa.hands.policy import Policy
@@ -36,6 +38,7 @@ def serve(
     policy: Policy,
     over: int | None = None,
     beneath: Sequence[RootDirectory] = (),
+    write_calls: WriteCalls | None = None,
 ) -> None:
     """Guard the writable directories until the brain is gone, and all commands. The package says what that means.
 
@@ -45,6 +48,7 @@ def serve(
         policy: says what may be written.
         over: readable when no command is left; None if there are none.
         beneath: the writable directories without what is mounted in them, where the tier has these.
+        write_calls: of commands in the background, where they are noted.
     """
     roots = policy.writable if policy.mode == "workspace-write" else ()
     inotify = _inotify() if roots else None
@@ -59,6 +63,7 @@ def serve(
         named,
         elsewhere if policy.git_writable else (),
         {root.path: root for root in beneath},
+        UsersFiles(write_calls),
     )
     signs = Signs(inotify) if roots else None
     lookout = _lookout(guard, signs) if inotify is not None and signs is not None else None
@@ -107,7 +112,7 @@ class Signs:
 
     def tell_of(self, guard: Guard) -> None:
         """Have the brain ask at once if there is something to tell."""
-        if guard.findings or guard.findings.flooded or guard.stuck:
+        if guard.findings or guard.findings.flooded or guard.stuck or guard.unheld:
             self.set()
             with contextlib.suppress(BlockingIOError, BrokenPipeError):  # it has been told, or is gone
                 os.write(self._alarming, FLOOD_ALARM if guard.findings.flooded else _NEWS)
@@ -235,10 +240,10 @@ def _answer(frame: Frame, guard: Guard, settings: HandsSettings) -> Header:
         case "written":
             path = settings.absolute(text(frame.header, "path"))
             guard.accept(path, WrittenFile(path, text(frame.header, "digest"), integer(frame.header, "size")))
-        case "outside":
-            guard.pass_by(True)
-        case "inside":
-            guard.pass_by(False)
+        case "discern" | "watch" as operation:
+            guard.discern(operation == "discern")
+        case "outside" | "inside" as operation:
+            guard.pass_by(operation == "outside")
         case "retry":
             guard.retry()
         case "succeed":
@@ -254,5 +259,6 @@ def _answer(frame: Frame, guard: Guard, settings: HandsSettings) -> Header:
         "more": more,
         "flooded": flooded,
         "stuck": bool(guard.stuck),
+        "unheld": guard.take_unheld(),
         "scans": guard.scans,
     }

@@ -16,6 +16,7 @@ from kaa.hands.guard.judging import Judge
 from kaa.hands.guard.quarantine import FindingLog, GuardFinding, MountedError, move_away, put_back
 from kaa.hands.guard.repository import UNWANTED_REPOSITORY
 from kaa.hands.guard.subjects import Directory, Known, Subject
+from kaa.hands.guard.users_files import UsersFiles
 from kaa.hands.inotify import Inotify
 from kaa.hands.protected import is_judged_name, is_protected_name
 
@@ -32,10 +33,12 @@ class Guard:
         named: absolute paths of further guarded names, anywhere below the roots.
         git_directories: absolute paths of git directories elsewhere that belong to the roots and can be written.
         beneath: the roots without what is mounted in them, where the tier has these.
+        users_files: recognizes what the user makes while commands run.
 
     Attributes:
         findings: what was done, to be told.
         stuck: what to move away that a mount keeps, which came while a command could write. It has to be released.
+        unheld: the user has made something that no mount holds yet.
     """
 
     def __init__(
@@ -46,9 +49,12 @@ class Guard:
         named: Iterable[str] = (),
         git_directories: Iterable[str] = (),
         beneath: Mapping[str, RootDirectory] | None = None,
+        users_files: UsersFiles | None = None,
     ) -> None:
         self.findings = FindingLog()
         self.stuck: set[Subject] = set()
+        self.unheld = False
+        self._users_files = users_files or UsersFiles(None)
         self._directories = GuardedDirectories(
             roots, git_directories, named, inotify, self._inspect, self._report_unreadable
         )
@@ -102,6 +108,7 @@ class Guard:
             return
         with self._settling:
             if path in self._root_paths:
+                self._users_files.end()
                 self._mounts.is_passed_by = False
                 self._mounts.renew()
             self._expected.remove(path)
@@ -114,6 +121,15 @@ class Guard:
     def pass_by(self, passes: bool) -> None:
         """From now on a command of the model's may run outside the sandbox, or none does any more."""
         self._mounts.is_passed_by = passes
+
+    def discern(self, discerns: bool) -> None:
+        """From now on only commands in the background run, whose calls are noted, or others too."""
+        (self._users_files.begin if discerns else self._users_files.end)()
+
+    def take_unheld(self) -> bool:
+        """Return whether the user has made something since the last time that no mount holds."""
+        unheld, self.unheld = self.unheld, False
+        return unheld
 
     def take_known(self) -> Known | None:
         """What a successor needs to know; None if that is what it was the last time."""
@@ -189,7 +205,8 @@ class Guard:
             if not self.minds or self._baseline.of(subject) or self._is_deferred(subject):
                 return
             files = files_in(root.descriptor, name, watch)
-            for path in [""] if files is None else files:
+            paths = [""] if files is None else files
+            for path in self._without_users(root.descriptor, name, paths) if paths else ():
                 self._move_new(subject, path)
 
     def _move_new(self, subject: Subject, path: str) -> None:
@@ -270,10 +287,38 @@ class Guard:
             elif any(item != before[path] for path, item in harmless.items()):
                 self._changed.add(subject)
             look = _Look(subject, descriptor, before, items, released, is_emptied)
-            for path in harmful:
+            for path in self._take_in_users(look, harmful) if harmful else ():
                 self._remove(look, path)
                 if not path:  # the rest has gone with it
                     break
+
+    def _without_users(self, directory: int, name: str, paths: Sequence[str]) -> Sequence[str]:
+        """Leave out paths below a name in an open directory at which is what the user has made."""
+        if (calm := self._users_files.calm_since()) is None:
+            return paths
+        whole = {path: os.path.join(name, path).rstrip("/") for path in paths}
+        others = [path for path in paths if not self._users_files.includes(directory, whole[path], calm)]
+        return others if self._users_files.calm_since() == calm else paths
+
+    def _take_in_users(self, look: "_Look", harmful: Sequence[str]) -> Sequence[str]:
+        """Accept what the user has made among harmful items; return the others.
+
+        What was read must be what is there: it is read again after its birth was looked at, and looked at once more.
+        """
+        if not look.subject.name or (calm := self._users_files.calm_since()) is None:
+            return harmful
+        others = set(self._without_users(look.directory, look.subject.name, harmful))
+        if len(others) == len(harmful):
+            return harmful
+        items = self._judge.items(look.subject, look.directory)
+        others |= {path for path in harmful if items.get(path) != look.items[path]}
+        own = [path for path in harmful if path not in others]
+        if self._without_users(look.directory, look.subject.name, own) or self._users_files.calm_since() != calm:
+            return harmful
+        for path in own:
+            self._baseline.accept(look.subject, path, look.items[path])
+        self.unheld = self.unheld or bool(own)
+        return [path for path in harmful if path in others]
 
     def _is_expected(self, subject: Subject) -> bool:
         if subject in self._directories.elsewhere:

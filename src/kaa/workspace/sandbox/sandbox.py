@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kaa.workspace.sandbox.denials import Denials
     from kaa.workspace.sandbox.dot_entries import DotEntries
     from kaa.workspace.sandbox.private_tmp import PrivateTmp
-    from kaa.workspace.sandbox.watch import GuardWatch
+    from kaa.workspace.sandbox.watch import Activity, GuardedActivity, GuardWatch
 
 _SCANS = (
     "The project has too many directories to watch all of them: after each command kaa reads all of them, which takes"
@@ -234,7 +234,7 @@ class Sandbox:
         while True:
             hands = (self._guarding if kind == "guard" else None) or self._current
             try:
-                if kind == "command":
+                if kind in ("command", "background"):
                     await hands.show()
                 slot = await hands.take(kind)
             except PolicyRefusedError as error:
@@ -315,30 +315,32 @@ class Sandbox:
         return Denials(policy or self.policy, self._root, self._home)
 
     @contextlib.asynccontextmanager
-    async def guarded(self, carrier: Carrier | None, *, outside: bool = False) -> AsyncIterator[None]:
+    async def guarded(self, carrier: Carrier | None, kind: "Activity" = "ordinary") -> AsyncIterator[None]:
         """Do something in the project under the eyes of the guard.
 
         Args:
             carrier: has at the end what was found meanwhile; None where nobody reads a result.
-            outside: it is a command of the model's that no mount holds.
+            kind: of what is done.
 
         Raises:
             BlockedError: this machine cannot confine anything, although the user wants it.
             WorkspaceUnavailableError: the guard cannot be reached.
         """
-        await self._report()
+        report = await self._report()
         if not self.confined and self._options.mode != "full-access":
             raise BlockedError(Blocked("outside", "Running commands and writing files"), self._root)
         if not self.confined:
             async with self._permitted_beside(carrier):
                 yield
             return
-        await self._begin_watch(outside)
+        if kind == "background" and not report.notes:
+            kind = "ordinary"
+        activity = await self._begin_watch(kind)
         with self.findings.carried(carrier):
             try:
                 yield
             finally:
-                await self._end_watch(outside)
+                await self._end_watch(activity)
 
     async def inspect(self) -> None:
         """Have the guard move away now what commands have planted so far.
@@ -378,6 +380,8 @@ class Sandbox:
             former, guarded = self._current, widest(self._guarded if self._watch else options, options)
             hands = await self._hands_of(options)
             guarding = hands if guarded == options else await self._hands_of(guarded)
+            if self._watch is not None:
+                await self._watch.doubt()
             if self._watch is not None and guarding is not (self._guarding or former):
                 await self._change_guard(await guarding.take("guard"))
             self._options, self._guarded, self._guarding = options, guarded, guarding
@@ -503,20 +507,24 @@ class Sandbox:
         process = self._current.network_process
         return frozenset() if process is None else listening_ports(process) - set(self._proxy_ports.values())
 
-    async def _begin_watch(self, outside: bool) -> None:
+    async def _begin_watch(self, kind: "Activity") -> "GuardedActivity":
         """Tell the guard that something begins. A guard that died is replaced, one that is busy is waited for."""
+        from kaa.workspace.sandbox.watch import GuardedActivity  # lazy: as below
+
         async with self._watching:
             for _attempt in range(2):
                 if self._watch is None or not self._watch.is_alive:
                     await self._change_guard(await self.take("guard"))
                 assert self._watch is not None
                 try:
-                    await self._watch.begin(outside=outside)
+                    is_noted = kind == "background" and self._watch.hands is self._current
+                    activity = GuardedActivity("ordinary" if kind == "background" and not is_noted else kind)
+                    await self._watch.begin(activity)
                 except GuardLostError:
                     if self._watch.is_alive:
                         raise
                 else:
-                    return
+                    return activity
         raise WorkspaceUnavailableError("The guard of the project died twice; nothing runs without it.")
 
     async def _change_guard(self, slot: Slot) -> None:
@@ -538,12 +546,12 @@ class Sandbox:
         self._watch = new
         await former.retire()
 
-    async def _end_watch(self, outside: bool) -> None:
+    async def _end_watch(self, activity: "GuardedActivity") -> None:
         """Have everything found. That the guard could not be asked is a finding too: something may keep it busy."""
         if self._watch is None:
             return
         try:
-            await self._watch.end(outside=outside)
+            await self._watch.end(activity)
         except GuardLostError:
             self.findings.deliver([Blocked("unchecked")])
             await self._look_after_death()

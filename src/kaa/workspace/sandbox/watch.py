@@ -8,7 +8,7 @@ import contextlib
 import os
 import select
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
@@ -44,7 +44,25 @@ class _Answer(msgspec.Struct, frozen=True):
     more: int = 0
     flooded: bool = False
     stuck: bool = False
+    unheld: bool = False
     scans: bool = False
+
+
+# Of kaa's: `ordinary`, in the sandbox; in the `background` of it, where the guard knows when it may have written; or a
+# command of the model's `outside`, where no mount holds it.
+Activity: TypeAlias = Literal["ordinary", "background", "outside"]
+
+# What the guard is told: nothing of kaa's runs (`rests`), something does (`watches`), or only commands in the
+# background do, and what comes while they write nothing is the user's (`discerns`).
+_State: TypeAlias = Literal["rests", "watches", "discerns"]
+
+
+class GuardedActivity:
+    """Something of kaa's that runs; equal to nothing but itself."""
+
+    def __init__(self, kind: Activity) -> None:
+        self.is_outside = kind == "outside"
+        self.is_background = kind == "background"
 
 
 _FLOOD = Blocked("flood")
@@ -83,10 +101,12 @@ class GuardWatch:
         self.running = self.outside = 0
         self._turn = asyncio.Lock()
         self._answers_due = 0
-        self._minds: bool | None = None  # what it was told last; None: not known
+        self._background: set[GuardedActivity] = set()  # what runs of which it knows when that may have written
+        self._told: _State | None = None  # last; None: not known
         self._answers_for_commands = False  # something of kaa's may have run since it was told that nothing does
         self._known = b""  # what it takes for harmless, for its successor
         self._stuck = False  # a mount keeps what the guard has to move away
+        self._unheld = False  # the user has made something that is to be mounted
         self._stale = True  # something may have been replaced that was held
         self._signs: list[int] | None = None  # descriptors; none where the guard cannot give signs
         self._poll = select.poll()
@@ -101,48 +121,52 @@ class GuardWatch:
         return not self._closed and self._slot.channel.is_alive()
 
     @property
+    def hands(self) -> "Hands":
+        """The hands that it is a slot of."""
+        return self._slot.hands
+
+    @property
     def minds(self) -> bool:
         """Whether it acts on what appears, as far as it is known."""
-        return self._minds is not False
+        return self._told != "rests"
 
     @property
     def failed(self) -> bool:
         """Whether it died while something of kaa's might run: nobody has looked at what that did."""
         return self._answers_for_commands and not self._closed and not self._slot.channel.is_alive()
 
-    async def begin(self, *, outside: bool = False) -> None:
+    async def begin(self, activity: GuardedActivity) -> None:
         """From now on whatever appears may come from a command. Returns when the guard knows it.
 
         What it found before is asked for first, so that it does not seem to come from what begins.
 
         Args:
-            outside: what begins is not held by mounts.
+            activity: what begins.
 
         Raises:
             GuardLostError: it does not answer.
         """
-        self.running += 1
-        self.outside += outside
+        self._enter(activity)
         try:
             if not self.is_alive:
                 raise GuardLostError("The guard of the project is gone.")
-            if self._minds and self._may_have_found():
+            if self._told not in (None, "rests") and self._may_have_found():
                 async with self._turn:
                     await self._ask("check")
             await self._hold()
             await self._tell()
-            if outside:
+            if activity.is_outside:
                 async with self._turn:
                     await self._ask("outside")
         except BaseException:
-            self._leave(outside)
+            self._leave(activity)
             raise
 
-    async def end(self, *, outside: bool = False) -> None:
+    async def end(self, activity: GuardedActivity) -> None:
         """Something is over. Returns when everything that happened while it ran was looked at and passed on.
 
         Args:
-            outside: as it began.
+            activity: as it began.
 
         Raises:
             GuardLostError: it does not answer.
@@ -152,11 +176,21 @@ class GuardWatch:
             if self.running > 1 or self._may_have_found():
                 async with self._turn:
                     await self._ask("check")
-            if self.outside == outside == 1:
+            if self.outside == activity.is_outside == 1:
                 async with self._turn:
                     await self._ask("inside")
         finally:
-            self._leave(outside)
+            self._leave(activity)
+
+    async def doubt(self) -> None:
+        """What runs in the background counts as an ordinary activity from now on: it and others may part.
+
+        Raises:
+            GuardLostError: the guard does not answer.
+        """
+        self._background.clear()
+        if self.is_alive and self._told is not None:
+            await self._tell()
 
     def expect_replacements(self) -> None:
         """Commands run under another policy from now on: before the next one, what was replaced is held there too."""
@@ -188,7 +222,7 @@ class GuardWatch:
 
     async def settle(self) -> None:
         """Nothing runs any more, and nobody will ask again: have defused what is there."""
-        if self.is_alive and self._minds is not None:
+        if self.is_alive and self._told is not None:
             with contextlib.suppress(GuardLostError):
                 async with self._turn:
                     await self._ask("check")
@@ -267,10 +301,17 @@ class GuardWatch:
                 raise GuardLostError(str(error)) from error
             raise
 
-    def _leave(self, outside: bool) -> None:
+    def _enter(self, activity: GuardedActivity) -> None:
+        self.running += 1
+        self.outside += activity.is_outside
+        if activity.is_background:
+            self._background.add(activity)
+
+    def _leave(self, activity: GuardedActivity) -> None:
         self.running -= 1
-        self.outside -= outside
-        if self.running == 0 and not self._closed:
+        self.outside -= activity.is_outside
+        self._background.discard(activity)
+        if self._wanted != "watches" and not self._closed:
             self._relax()
 
     def _relax(self) -> None:
@@ -288,22 +329,30 @@ class GuardWatch:
         Args:
             known: what a guard knew that died.
         """
-        if self._minds is self._should_mind and not self._turn.locked():
+        if self._told == self._wanted and not self._turn.locked():
             return
         async with self._turn:
             if self._signs is None:  # its first answer says too that it has noted what was there before
                 await self._ask("signs")
                 if known:
                     await self._ask("succeed", body=known)
-                self._minds = self._answers_for_commands = True
-            while self._minds is not self._should_mind:
-                wanted, self._minds = self._should_mind, None
-                await self._ask("accept" if wanted else "expect")
-                self._minds = self._answers_for_commands = wanted
+                self._told, self._answers_for_commands = "watches", True
+            while (former := self._told) != (wanted := self._wanted):
+                self._told = None
+                if wanted == "rests":
+                    await self._ask("expect")
+                else:
+                    if former in (None, "rests"):
+                        await self._ask("accept")
+                    if wanted == "discerns" or former != "rests":
+                        await self._ask("discern" if wanted == "discerns" else "watch")
+                self._told, self._answers_for_commands = wanted, wanted != "rests"
 
     @property
-    def _should_mind(self) -> bool:
-        return self.running > 0
+    def _wanted(self) -> _State:
+        if self.running == 0:
+            return "rests"
+        return "discerns" if self.running == len(self._background) else "watches"
 
     async def _ask(
         self, operation: str, path: str | None = None, body: bytes = b"", facts: Mapping[str, object] | None = None
@@ -317,6 +366,10 @@ class GuardWatch:
                     await hands.release()
                 self._stuck, self._stale = False, True
                 await self._exchange("retry")
+            if self._unheld:
+                for hands in self._held():
+                    await hands.hold()
+                self._unheld = False
         except TimeoutError as error:
             raise GuardLostError("The guard of the project has too much to do; stop background processes.") from error
         except WorkspaceUnavailableError as error:
@@ -341,6 +394,7 @@ class GuardWatch:
         self._known = frame.body or self._known
         answer = parse(frame.header, _Answer)
         self._stuck = self._stuck or answer.stuck
+        self._unheld = self._unheld or answer.unheld
         self.scans = answer.scans
         self._deliver(finding.blocked for finding in answer.findings)
         if answer.more:
