@@ -40,6 +40,9 @@ def land(tmp_path: Path) -> Land:
         "$TOOLS/key",
         "pass x | ~/work/app/filter",
         "k=$HOME/work/app/x; $k",
+        "cat ~/work/app/key.sh | sh",
+        "head -5 work/app/key.sh | cat | sh -s",
+        "base64 -w0 work/app/key.sh | base64 -d | sh",
     ],
 )
 def test_what_a_line_names_plainly_is_refused(land: Land, line: str) -> None:
@@ -60,6 +63,17 @@ def test_what_a_line_names_plainly_is_refused(land: Land, line: str) -> None:
         "tool --directory=work",
         "sh -c 'cd work; sh app/key.sh'",
         "eval x",
+        "make -fwork/app/Makefile",
+        "perl -Iwork/app/lib -MKey -e 1",
+        "awk -fwork/app/x.awk",
+        "ssh -Fwork/app/cfg h",
+        "env -Swork/app/key.sh",
+        "tool -cwork/app/key.sh",
+        "python3 -m work.app.key",
+        "python3 -c 'import work.app.key'",
+        "op run -- python3 -m work.app.key",
+        "tool ~root/x",
+        "op read x; tool",
     ],
 )
 def test_what_a_line_may_name_in_another_way_is_hidden_from_it(land: Land, line: str) -> None:
@@ -75,6 +89,8 @@ def test_what_a_line_may_name_in_another_way_is_hidden_from_it(land: Land, line:
         "security find-generic-password -s 'kaa (key)' -w",
         "~/bin/key --for kaa",
         "cat ~/work/app/key.txt",
+        "jq -r '.keys | .[0]' work/app/key.json | head -1",
+        "op read x 2>&1 | grep -v '|' | tr -d x",
         "gpg -qd ~/work/app/key.gpg 2>/dev/null | tr -d x",
     ],
 )

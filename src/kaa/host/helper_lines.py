@@ -17,10 +17,16 @@ _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)[^}]*\})")
 _PLAIN_VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 _QUOTES = re.compile(r"['\"\\]")
 _BETWEEN_WORDS = re.compile(r"[\s`();,=:|&<>\[\]{}]+")
-_BETWEEN_COMMANDS = re.compile(r"\|\|?|&&?|;|\n")
+_COMMAND = re.compile(r"""((?:'[^']*'|"[^"]*"|\\.|(?<=>)&|[^'"\\|&;\n])*)(\|\|?|&&?|;|\n|\Z)""", re.DOTALL)
 _LITERAL = re.compile(r"""'[^']*'|"[^"$`\\]*\"""")
 _COMPUTES = re.compile(r"[$`(){}\[\]*?\\]|(?:^|[;&|\n])\s*\w+=")
 _TAKES_LINE = re.compile(r"-\w*[ce]")  # its value is a program
+_JOINED = re.compile("-.*/|~[^/]")  # an option with its value in one word, and the home of another user
+# What they execute can be a name without a path, such as that of a module below the directory they start in.
+_INTERPRETERS = re.compile(
+    r"python[\d.]*|pypy\d*|perl[\d.]*|ruby[\d.]*|node|nodejs|deno|bun|php[\d.]*|lua[\d.]*|[a-z]*sh|awk|[gmn]awk|sed|make"
+    r"|gmake|env|sudo|doas|busybox|toybox|timeout|nohup|nice|setsid|git|ssh|npx|npm|uv|uvx|source|\.|exec|command"
+)
 _UNFORESEEN = frozenset({"cd", "pushd", "popd", "eval", "find", "xargs", "export", "alias"})
 # They execute none of the files that they are given, and the options that would are in none of their usual lines.
 _READ = frozenset({"cat", "head", "tail", "cut", "tr", "grep", "jq", "base64", "age", "rage", "gpg", "gpg2"})
@@ -56,12 +62,21 @@ def named_path(line: str, environ: Mapping[str, str], base: str, is_written: Cal
 
 
 def without_reading(line: str) -> str:
-    """A line without the commands that only read the files they are given, such as `cat ~/dotfiles/key`."""
-    return "\n".join(one for one in _BETWEEN_COMMANDS.split(line) if not _reads(one))
+    """A line without the commands that only read the files they are given, such as `cat ~/dotfiles/key`.
+
+    What another program gets through a pipe may be code: only at the end of a pipe they count.
+    """
+    kept: list[str] = []
+    is_read = True  # by nobody else than by such commands
+    for command, separator in reversed(_COMMAND.findall(line)):
+        is_read = (is_read or separator != "|") and (not command.strip() or _reads(command))
+        if not is_read:
+            kept.append(command)
+    return "\n".join(reversed(kept))
 
 
 def says_all(line: str, environ: Mapping[str, str], base: str, places: Sequence[str]) -> bool:
-    """Whether a line names all that it executes plainly: it computes nothing, and goes to none of some places.
+    """Whether a line names all that it executes plainly: it is one program, and goes to none of some places.
 
     Args:
         line: the line.
@@ -74,6 +89,8 @@ def says_all(line: str, environ: Mapping[str, str], base: str, places: Sequence[
     if _COMPUTES.search(filled if any(map(_TAKES_LINE.fullmatch, words)) else _LITERAL.sub("", filled)):
         return False
     home = environ.get("HOME", "/")
+    if "\n" in line or any(_JOINED.match(word) or _INTERPRETERS.fullmatch(os.path.basename(word)) for word in words):
+        return False
     return not any(word in _UNFORESEEN or _is_above(word, home, base, places) for word in words)
 
 
@@ -88,4 +105,5 @@ def _is_above(word: str, home: str, base: str, places: Sequence[str]) -> bool:
 
 def _reads(command: str) -> bool:
     words = command.split()
-    return bool(words) and words[0] in _READ and not _COMPUTES.search(_PLAIN_VARIABLE.sub("", command))
+    written = _LITERAL.sub("", _PLAIN_VARIABLE.sub("", command))
+    return bool(words) and words[0] in _READ and not _COMPUTES.search(written)
