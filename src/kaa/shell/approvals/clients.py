@@ -100,14 +100,19 @@ _KUBERNETES = _Client(
     # Names in the user's own configuration, which commands cannot write.
     _options("n namespace context cluster"),
     frozenset({"exec"}),
-    # Kinds are written in any case; the kinds in a file are not seen.
-    re.compile(r"(?i:get .*\bsecrets?\b|create .*\btoken\b)|get (?:.* )?-(?:[A-Za-z]*f|-filename)"),
+    # Kinds are written in any case; the kinds in a file are not seen. Most subcommands print what they have changed, or
+    # would change, in the format of `-o`.
+    re.compile(
+        r"(?i:get .*\bsecrets?\b|create .*\btoken\b)|get (?:.* )?-(?:[A-Za-z]*f|-filename)"
+        r"|(?=.* (?:-o|--output)[ =](?!(?:name|wide)(?: |$))).*"
+        r"(?:\b(?i:secrets?)\b| -(?:[A-Za-z]*[fk]|-filename|-kustomize)(?:[ =]|$))"
+    ),
     "AFRfhiqtw",  # `f` has a value, which is then the next word
     re.compile(
         r"(?:api-resources|api-versions|auth|cluster-info|cordon|describe|drain|events|exec|explain|get|label|logs"
         r"|rollout|scale|taint|top|uncordon|version|wait)(?: .*)?"
     ),
-    "Ff",
+    "Ffk",
 )
 # Of clouds, what the words before a verb may be: as operands or as other verbs, they could run or write something.
 _OF_AZURE = (
@@ -267,7 +272,7 @@ _CLIENTS = {
     ),
 }
 # Options whose value is a file, of any client, and values that name one.
-_OF_FILES = re.compile(r"--(?:[a-z]+-)*(?:assets|file|files|filename|dir|input|source|template)(?:[-=].*)?")
+_OF_FILES = re.compile(r"--(?:[a-z]+-)*(?:assets|file|files|filename|dir|input|kustomize|source|template)(?:[-=].*)?")
 _NAMES_FILE = re.compile(r"(?:^|=)(?:@|fileb?://)")
 _OPTION = re.compile(r"--?(?P<name>[A-Za-z][\w-]*)(?P<value>=.*)?", re.DOTALL)
 _IS_OPTION = re.compile(r"--?[^\W_]|--\Z")  # not `- `, with which a message may begin
