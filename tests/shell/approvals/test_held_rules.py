@@ -127,6 +127,31 @@ def test_a_deny_rule_holds_for_code_in_words_that_are_evaluated(command: str) ->
 @pytest.mark.parametrize(
     "command",
     [
+        "set -- 'a[$(git push)]'; echo $(($1))",
+        "set -- 'a[$(git push)]'; [[ $1 -eq 0 ]]",
+        "for x in 'a[$(git push)]'; do echo $((x)); done",
+        "select x in 'a[$(git push)]'; do ((x)); done",
+        "printf -v x '%s' 'a[$(git push)]'; echo $((x))",
+        "hash -p /usr/bin/git x; x push",
+        r"make -f <(printf 'a:\n\tgit push\n')",
+        "make -f<(cat x)",
+        r"printf 'x\ngit push' | sh",
+    ],
+)
+def test_what_may_be_code_that_a_rule_denies_is_asked_about(command: str) -> None:
+    assert not isinstance(bash(command, deny=["bash: git push"], policy="auto", confinement=EFFECTIVE), Allowed)
+
+
+@pytest.mark.parametrize(
+    "command", ["set -e; ls", "for x in a 'b c'; do echo $x; done", "printf '%s' '$(x)'", "make -f x"]
+)
+def test_other_words_are_not(command: str) -> None:
+    assert isinstance(bash(command, deny=["bash: git push"], policy="auto", confinement=EFFECTIVE), Allowed)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
         "x='$(git push)'; echo ${x@P}",
         "x=a'[$''(git pu''sh)0]'; echo $((x))",
         "enable -f ./x.so push",

@@ -115,7 +115,9 @@ def _pattern(rule: Rule) -> "re.Pattern[str]":
     """The program of a rule and its first words, as they stand in code; its options may be anywhere."""
     program, *rest = rule.words
     names = [program.rpartition("/")[2], *_operands(rest)]
-    return re.compile(r"(?<![\w.-])" + _BETWEEN.join(map(re.escape, names)) + r"(?![\w.-])", re.IGNORECASE)
+    return re.compile(
+        r"(?:(?<![\w.-])|(?<=\\[abefnrtv]))" + _BETWEEN.join(map(re.escape, names)) + r"(?![\w.-])", re.IGNORECASE
+    )
 
 
 def _operands(words: Sequence[str]) -> list[str]:

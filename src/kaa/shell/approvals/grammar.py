@@ -217,6 +217,9 @@ class _Reading:
             redirections = ()
         elif node.child_by_field_name("redirect") is not None:
             redirections = (*redirections, *self._redirections(node))
+        elif node.type == "for_statement" and any([*self._evaluated(value)] for value in _values_of_loop(node)):
+            # It sets a variable to each of its words.
+            self._commands.append(SimpleCommand(_cut(self._bytes(node)), (), assigns=True, evaluated=(None,)))
         yield from (_Place(child, node, redirections) for child in node.named_children)
 
     def _note_type(self, node: "Node") -> None:
@@ -259,9 +262,10 @@ class _Reading:
         if node.type == "test_command" or not EVALUATING.isdisjoint(words[:1]):
             yield from self._evaluated(node)
             return
-        values = node.named_children if node.type == "command" else (node,)
+        sets = words[:1] == ["set"] or (words[:1] == ["printf"] and (words[1:2] or [""])[0] in ("-v", None))
+        values = node.named_children if node.type == "command" and not sets else (node,)
         for value in values:
-            if value.type == "variable_assignment" and [*self._evaluated(value)]:
+            if (sets or value.type == "variable_assignment") and [*self._evaluated(value)]:
                 yield None
 
     def _evaluated(self, node: "Node") -> "Iterator[str | None]":
@@ -303,6 +307,10 @@ def _is_command(node: "Node", parent: "Node | None") -> bool:
             return node.child_by_field_name("body") is None
         case _:
             return node.type in _COMMAND_TYPES
+
+
+def _values_of_loop(node: "Node") -> "Iterator[Node]":
+    return (child for child in node.named_children if child.type not in ("variable_name", "do_group"))
 
 
 def _behind_redirections(node: "Node", parent: "Node | None") -> "Iterator[Node]":

@@ -255,6 +255,10 @@ def _callbacks(name: str, rest: Sequence[str | None]) -> Iterator[str | None]:
         yield from _values(rest, "C")
     elif name == "enable" and any((word or "").startswith("-f") for word in rest):
         yield None  # it loads a builtin from a file
+    elif name == "hash" and any(re.match("-[a-z]*p", word or "") for word in rest):
+        yield None  # it gives a program another name
+    elif name in ("gmake", "make") and None in _values(rest, "f", "--file"):
+        yield None
     elif name == "git" and tuple((command := _without_git_options(rest))[:1]) == ("rebase",):
         yield from _values(command, "x", "--exec")
 
