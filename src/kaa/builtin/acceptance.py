@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import blake2b
+from math import inf
 from typing import Literal
 
 import msgspec
@@ -97,11 +98,17 @@ def checks_in(options: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     return checks
 
 
-async def run_checks(commands: tuple[str, ...], context: ConversationContext) -> Checked:
-    """Run commands, with the sandbox and the approvals of the model's own. The session keeps what they say."""
+async def run_checks(commands: tuple[str, ...], context: ConversationContext, until: float = inf) -> Checked:
+    """Run commands, with the sandbox and the approvals of the model's own. The session keeps what they say.
+
+    Args:
+        commands: to run.
+        context: the conversation.
+        until: when the time for all of it is used up, as `time.monotonic` has it.
+    """
     if "bash" not in context.active_tools:
         return Checked("The commands cannot be run: the tool bash is switched off.", failed=True)
-    ran = [await run_check(command, context) for command in commands]
+    ran = [await run_check(command, context, until) for command in commands]
     kept: list[Json] = [
         {"command": one.command, "result": one.result, "seconds": one.seconds, "missing": one.missing} for one in ran
     ]
@@ -112,14 +119,15 @@ async def run_checks(commands: tuple[str, ...], context: ConversationContext) ->
     return Checked(missing, any(one.result not in ("passed", "failed") for one in ran))
 
 
-async def run_check(command: str, context: ConversationContext) -> RanCheck:
-    """Run a command, likewise, for no longer than the budget of the run has time."""
+async def run_check(command: str, context: ConversationContext, until: float = inf) -> RanCheck:
+    """Run a command, likewise, for no longer than the budget of the run has time, and than `until`."""
     began = time.monotonic()
-    left = min((one.limit - one.used for one in context.limits if one.measure == "seconds"), default=_SECONDS)
+    limits = (one.limit - one.used for one in context.limits if one.measure == "seconds")
+    left = min(_SECONDS, until - began, *limits)
     if left <= 0:
         return RanCheck(command, "timedOut", missing=f"`{command}` was not run: the time for this run is used up")
     try:
-        result = await context.call_tool("bash", {"command": command, "timeout": min(_SECONDS, left)})
+        result = await context.call_tool("bash", {"command": command, "timeout": left})
     except (CommandError, ToolError) as error:
         return RanCheck(command, "notRun", missing=f"`{command}` could not be run: {error}")
     seconds = round(time.monotonic() - began, 1)

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from math import inf
 
 import msgspec
 
@@ -73,7 +74,9 @@ async def run_attempts(wanted: Wanted, context: CommandContext) -> list[Attempt]
         context: the conversation.
     """
     ended = 0
-    purse = context.pooled(context.budget.limits("run"))  # all of it is one run for the user
+    budget = context.budget.limits("run")
+    purse = context.pooled(budget)  # all of it is one run for the user
+    until = time.monotonic() + (inf if budget.seconds is None else budget.seconds)
 
     def show(status: str) -> None:
         if context.asker.can_ask:  # somebody looks
@@ -81,7 +84,7 @@ async def run_attempts(wanted: Wanted, context: CommandContext) -> list[Attempt]
 
     async def attempt(number: int) -> Attempt:
         nonlocal ended
-        result = await _attempt(number, wanted, context, purse)
+        result = await _attempt(number, wanted, context, purse, until)
         ended += 1
         show(f"/try: {ended} of {wanted.count} ended")
         context.show.notice(in_short(result, wanted))
@@ -110,7 +113,9 @@ def in_short(attempt: Attempt, wanted: Wanted) -> str:
     return f"Attempt {attempt.number}{named}: {', '.join(filter(None, facts))}{why}"
 
 
-async def _attempt(number: int, wanted: Wanted, context: CommandContext, purse: ConversationContext) -> Attempt:
+async def _attempt(
+    number: int, wanted: Wanted, context: CommandContext, purse: ConversationContext, until: float
+) -> Attempt:
     began = time.monotonic()
     checks = _CHECKS.format(checks="\n".join(f"- `{one}`" for one in wanted.checks)) if wanted.checks else ""
     model = wanted.model(number)
@@ -137,15 +142,17 @@ async def _attempt(number: int, wanted: Wanted, context: CommandContext, purse: 
         message=result.text.strip()[:_MOST_CHARACTERS],
     )
     if result.worktree:
-        attempt = await _looked_at(attempt, result, wanted, context)
+        attempt = await _looked_at(attempt, result, wanted, context, until)
     return msgspec.structs.replace(attempt, seconds=round(time.monotonic() - began, 1))
 
 
-async def _looked_at(attempt: Attempt, result: AgentResult, wanted: Wanted, context: CommandContext) -> Attempt:
+async def _looked_at(
+    attempt: Attempt, result: AgentResult, wanted: Wanted, context: CommandContext, until: float
+) -> Attempt:
     """The attempt with what is in its worktree, after the checks were run there: they may change something, too."""
     try:
         async with context.in_worktree(result.worktree) as inside:
-            found = [await run_checks((one,), inside) for one in wanted.checks]
+            found = [await run_checks((one,), inside, until) for one in wanted.checks]
             changes = await context.worktrees.changes(result.worktree)
     except (AgentError, CommandError) as error:
         return msgspec.structs.replace(attempt, state="failed", worktree=result.worktree, message=str(error))
