@@ -17,6 +17,9 @@ from kaa.ext.tools import Risk, ToolServer
 
 AnswerT = TypeVar("AnswerT")
 
+# Hosts are not among them: what is there is not the user's machine.
+_OF_THE_MACHINE: frozenset[EscalationKind] = frozenset({"outside", "directory", "read", "socket", "port", "file"})
+
 
 class UnfitAnswerError(ValueError):
     """An answer belongs to another kind of question."""
@@ -206,6 +209,11 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
     diff: str = ""
     loses_outside: bool = False
     server: ToolServer | None = None
+
+    @property
+    def opens_machine(self) -> bool:
+        """Whether a yes lets later calls use more of the machine than the project."""
+        return any(one.kind in _OF_THE_MACHINE for one in self.escalations)
 
     @property
     def leaves_sandbox(self) -> bool:

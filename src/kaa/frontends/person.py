@@ -22,8 +22,6 @@ from kaa.ext.questions import (
     TrustDecision,
 )
 
-# Hosts are not among them: what is there is not the user's machine.
-_OF_THE_MACHINE = ("outside", "directory", "read", "socket", "port", "file")
 _REASON = (
     "a program drives kaa, and only a person may permit this: it would reach beyond the project on this machine. If a"
     " person answers the questions of that program, the user can start kaa with --person-answers"
@@ -45,7 +43,7 @@ def answer_for_program(question: AnyQuestion) -> Deny | Dismissed | None:
     """
     match question:
         case Approval():
-            opens = question.leaves_sandbox or any(one.kind in _OF_THE_MACHINE for one in question.escalations)
+            opens = question.leaves_sandbox or question.opens_machine
             return Deny(_REASON) if opens or question.loses_outside else None
         case Confirmation(only_person=True) | Choice(only_person=True):
             raise NobodyToAskError(f"{question.title} Answered no: {_ONLY_A_PERSON}")

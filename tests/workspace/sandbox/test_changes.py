@@ -326,7 +326,7 @@ def test_what_is_exchanged_after_it_was_added_does_not_widen_the_sandbox(folder:
 
 def test_the_model_may_not_propose_what_holds_secrets_or_programs(folder: Path) -> None:
     home = folder / "home"
-    for name in (".ssh", ".config/gh", ".tool", "bin", "notes"):
+    for name in (".ssh", ".config/gh", ".tool", ".local/lib/python3.13", ".local/state", "bin", "notes"):
         (home / name).mkdir(parents=True)
     (home / ".ssh" / "id_rsa").write_text("key")
     (home / ".config" / "gh" / "hosts.yml").write_text("token")
@@ -344,6 +344,8 @@ def test_the_model_may_not_propose_what_holds_secrets_or_programs(folder: Path) 
             assert written(name), name
         assert shown(".tool") is None
         assert written("notes") is None
-        assert "PATH" in (written("bin") or "")
+        for name in ("bin", ".local", ".local/lib", ".local/lib/python3.13"):
+            assert "PATH" in (written(name) or ""), name
+        assert written(".local/state") is None
 
     play(folder, scenario)

@@ -69,13 +69,14 @@ def check_change(
         _check_directory(path, place, options, hidden)
 
 
-def check_proposal(change: SandboxChange, policy: Policy, programs: str) -> None:
+def check_proposal(change: SandboxChange, policy: Policy, programs: str, home: str) -> None:
     """Refuse what a model may not propose, although the user may choose it.
 
     Args:
         change: proposed, with real paths.
         policy: in force.
         programs: the user's PATH.
+        home: the user's home directory.
 
     Raises:
         SandboxChangeError: with the reason.
@@ -88,9 +89,11 @@ def check_proposal(change: SandboxChange, policy: Policy, programs: str) -> None
                 " --add-dir."
             )
     entries = [os.path.realpath(entry) for entry in programs.split(os.pathsep) if entry]
+    # Where shells find programs from the next login on, and Python packages of the user.
+    entries += [os.path.join(os.path.realpath(home), place) for place in ("bin", ".local/bin", ".local/lib")]
     for path in change.writable:
         if is_below(path, entries) or any(is_below(entry, [path]) for entry in entries):
-            raise SandboxChangeError(f"{path} is never granted on request: the user runs programs from it (PATH).")
+            raise SandboxChangeError(f"{path} is never granted on request: the user runs programs from it (PATH, pip).")
 
 
 def _check_directory(path: str, real: str, options: SandboxOptions, hidden: tuple[str, ...]) -> None:

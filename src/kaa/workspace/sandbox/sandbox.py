@@ -403,7 +403,7 @@ class Sandbox:
         real = change.resolved()
         try:
             check_change(change, real, self._options, self.policy, home=self._home, kept=(base,))
-            check_proposal(real, self.policy, self._environment.get("PATH", ""))
+            check_proposal(real, self.policy, self._environment.get("PATH", ""), self._home)
         except SandboxChangeError as error:
             return str(error)
         return None

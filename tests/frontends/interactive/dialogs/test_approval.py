@@ -173,6 +173,18 @@ def test_always_says_where() -> None:
     assert asked.answers == [AllowInProject()]
 
 
+@pytest.mark.parametrize(
+    ("escalation", "is_yes"),
+    [(Escalation("directory", "/data"), False), (Escalation("port", "80"), False), (Escalation("network", "x"), True)],
+)
+def test_enter_does_not_open_more_of_the_machine(escalation: Escalation, is_yes: bool) -> None:
+    asked = Asked(suggestion=None, escalations=(escalation,))
+
+    press(asked.dialog, "enter")
+
+    assert bool(asked.answers) is is_yes
+
+
 def test_what_is_more_than_directories_cannot_be_kept_for_the_project() -> None:
     asked = Asked(suggestion=None, escalations=(Escalation("directory", "/data"), Escalation("port", "80")))
 

@@ -94,8 +94,10 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
                 "x", "Stop the run" if self.request.stepping else "No, and stop", lambda: self._answer(Abort())
             ),
         ]
-        # Where something would be lost, or no sandbox confines the call, a yes takes more than Enter.
-        proposed = "n" if self.request.warning or self.request.leaves_sandbox else "y"
+        # Where something would be lost, no sandbox confines the call or later ones could use more of the machine, a yes
+        # takes more than Enter.
+        is_grave = self.request.warning or self.request.leaves_sandbox or self.request.opens_machine
+        proposed = "n" if is_grave else "y"
         return DialogChoices(self._context, choices, lambda: self._answer(Deny()), proposed)
 
     def _once_read(self, take: Callable[[], None]) -> Callable[[], None]:
