@@ -1345,7 +1345,7 @@ class TestAfter:
         assert results(end)[0].text == (
             "ran\nUse write or edit for this file now: the user is asked, and sees the content."
         )
-        assert end.denials == (f"bash: only the tools write and edit may change this, after a question: {hook}",)
+        assert (end.reason, end.denials) == ("done", ())  # the tools ask
 
     def test_no_command_is_offered_to_reach_other_processes(self) -> None:
         stage = Stage(policy="auto")

@@ -200,7 +200,7 @@ class Gate:
             objection, escalations = self._offered(examined, blocked, escalations, had)
             if not escalations:
                 refused = Refuse(wording.not_offered(objection, blocked), wording.ADVICE)
-                return wording.only_by_tool(blocked) or refused
+                return wording.only_by_tool(blocked, can_ask=self._can_ask) or refused
         async with self._questions.turn() as is_stopped:
             if is_stopped:
                 return Refuse(wording.stopped())

@@ -119,17 +119,18 @@ def not_offered(objection: str, blocked: Sequence[Blocked] = ()) -> str:
     return " ".join([*sentences(blocked), f"kaa does not offer to run this outside the sandbox: {objection}. {way}"])
 
 
-def only_by_tool(blocked: Sequence[Blocked]) -> Refuse | None:
+def only_by_tool(blocked: Sequence[Blocked], *, can_ask: bool) -> Refuse | None:
     """A command tried to write existing protected files, and nothing else was blocked; None if that is not so.
 
-    The result of the command says what is blocked and why. Its reason for people begins with the way that is open,
-    because notices are cut at the end of a line.
+    The result of the command says what is blocked and why. Nothing is denied where somebody can be asked: the
+    way through the tools is open.
     """
     if not all(one.kind == "protected" and one.what and not one.kept_as for one in blocked):
         return None
     paths = ", ".join(dict.fromkeys(visible(one.what) for one in blocked))
     reason = f"only the tools write and edit may change this, after a question: {paths}"
-    return Refuse(reason, appended="Use write or edit for this file now: the user is asked, and sees the content.")
+    told = "Use write or edit for this file now: the user is asked, and sees the content."
+    return Refuse(reason, denied=not can_ask, appended=told)
 
 
 def not_together(reason: str, objection: str) -> str:

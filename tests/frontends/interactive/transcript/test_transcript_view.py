@@ -1,4 +1,5 @@
 from kaa.core.events import (
+    AgentEnd,
     AutoRetryEnd,
     AutoRetryStart,
     BudgetUpdate,
@@ -118,6 +119,16 @@ def test_a_run_that_is_stopped_leaves_nothing_running() -> None:
     session = Session().show(*run_of(*streams(reply(LIST, stop="toolUse")), reason="aborted", error="by the user"))
 
     assert session.text() == "✗ $ ls  not run\n\n! Stopped."
+
+
+def test_what_was_not_permitted_is_named_again_without_its_reason() -> None:
+    denials = ("bash: the user said no", "edit: a rule denies it", "bash: it is hidden")
+
+    session = Session().show(AgentEnd("denied", (), None, denials, ("bash: 2 tests failed",)))
+
+    assert session.text(80) == (
+        "! Not permitted: bash (2 times), edit. The reason stands above.\n  Failed last: bash: 2 tests failed"
+    )
 
 
 def test_the_end_of_a_run_says_which_limit_was_reached() -> None:

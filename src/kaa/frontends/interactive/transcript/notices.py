@@ -1,7 +1,10 @@
 """What is said beside the conversation: notices, errors, retries, and how a run ended."""
 
+from collections import Counter
 from math import ceil
 from typing import Literal
+
+import msgspec
 
 from kaa.core.events import AgentEnd, AutoRetryStart, BudgetUpdate, CacheMiss, ModelFallback, RunEndReason
 from kaa.frontends.interactive.footer import short_count
@@ -97,7 +100,11 @@ def ending(view: ViewOptions, reason: RunEndReason, error: str | None) -> Notice
 
 def reminding(view: ViewOptions, end: AgentEnd) -> Notice | None:
     """What the run leaves unresolved, below everything else; nothing if there is nothing."""
-    lines = [f"{line[:1].upper()}{line[1:]}" for line in end.remarks]
+    lines = [f"{line[:1].upper()}{line[1:]}" for line in msgspec.structs.replace(end, denials=()).remarks]
+    if end.denials:  # with the reasons, which the results show
+        tools = Counter(denial.partition(":")[0] for denial in end.denials)
+        calls = ", ".join(name if number == 1 else f"{name} ({number} times)" for name, number in tools.items())
+        lines.insert(0, f"Not permitted: {calls}. The reason stands above.")
     return Notice(view, "\n".join(lines), "warning") if lines else None
 
 
