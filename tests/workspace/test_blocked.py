@@ -50,4 +50,10 @@ def test_a_name_at_a_private_address_says_what_allows_it() -> None:
     text = Blocked("private", "pypi.org:443").text
 
     assert "an address that is not public" in text
-    assert "--net pypi.org" in text
+    assert "--net registries/python" in text
+
+
+def test_a_registry_is_permitted_with_all_hosts_that_its_installers_use() -> None:
+    assert "(/net or --net registries/python allows it.)" in Blocked("network", "pypi.org:443").text
+    assert "(/net or --net pypi.org:8080 allows it.)" in Blocked("network", "pypi.org:8080").text
+    assert "(/net or --net example.org allows it.)" in Blocked("network", "example.org:443").text

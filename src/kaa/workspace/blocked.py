@@ -126,6 +126,13 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
             return None
 
     @property
+    def net_word(self) -> str | None:
+        """What `--net` takes to allow the host of a blocked connection, and those that are used with it."""
+        from kaa.workspace.network.registries import word_of  # lazy, as above
+
+        return None if (rule := self.host_rule) is None else word_of(rule)
+
+    @property
     def way_back(self) -> str:
         """The shell command that puts back what was moved."""
         return f"mv {shlex.quote(self.kept_as)} {shlex.quote(self.what)}"
@@ -179,7 +186,7 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
             return (
                 "Network access without the proxy is blocked. (Programs find it by HTTP_PROXY and similar variables.)"
             )
-        access, remedy = f"Network access to {self.what}", f"(/net or --net {self.host_rule} allows it.)"
+        access, remedy = f"Network access to {self.what}", f"(/net or --net {self.net_word} allows it.)"
         if self.kind == "late":
             return (
                 f"{access} was blocked: the program did not wait for the user's answer. It is allowed now: run the"

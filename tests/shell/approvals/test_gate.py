@@ -1136,7 +1136,7 @@ class TestNobodyToAsk:
     @pytest.mark.parametrize(
         ("kind", "what", "way"),
         [
-            ("network", "pypi.org", "--net pypi.org"),
+            ("network", "pypi.org", "--net registries/python"),
             ("write", "/x", "outside bash: make"),
             ("write", "/var/lib/x", "--add-dir /var/lib or add 'outside bash: make'"),
             ("port", "5432", "add 'outside bash: make'"),
@@ -1730,5 +1730,5 @@ class TestRequests:
 
         end = stage.play(("request_permission", self.request("host", "pypi.org")))
 
-        assert "--net pypi.org" in results(end)[0].text
+        assert "--net registries/python" in results(end)[0].text
         assert stage.sandbox.hosts == []

@@ -23,6 +23,7 @@ from kaa.shell.approvals.places import absolute, is_obeyed
 from kaa.shell.approvals.rules import Rule, RuleMatch
 from kaa.shell.boundary import SandboxControl
 from kaa.workspace.network.allow_list import NetworkRule, NetworkRuleError
+from kaa.workspace.network.registries import word_of
 
 _KINDS: Final[Mapping[str, EscalationKind]] = {
     "host": "network",
@@ -70,7 +71,8 @@ class PermissionRequest(msgspec.Struct, frozen=True):
     def unanswerable(self) -> str:
         """The user cannot be asked in this run."""
         flag = _FLAGS.get(self.escalation.kind)
-        way = f" The user can permit it with {flag.format(what=self.escalation.what)}." if flag else ""
+        what = word_of(self.escalation.what) if self.escalation.kind == "network" else self.escalation.what
+        way = f" The user can permit it with {flag.format(what=what)}." if flag else ""
         return f"Nobody can be asked in this run.{way}"
 
 

@@ -162,7 +162,7 @@ def not_lifted(
     """The sandbox blocked a call, and nobody can be asked whether it may go on. `switchable`: as above."""
     if switchable:
         return " ".join([*sentences(blocked), READ_ONLY])
-    hosts = dict.fromkeys(one.host_rule for one in blocked if one.kind in ("network", "private") and one.what)
+    hosts = dict.fromkeys(one.net_word for one in blocked if one.kind in ("network", "private") and one.what)
     ways = [f"add --net {','.join(filter(None, hosts))}"] if any(hosts) else []
     ways += [f"add --add-dir {shlex.quote(one.what)}" for one in escalations if one.kind == "directory"]
     if suggestion is not None:

@@ -4,6 +4,7 @@ from typing import NamedTuple, Protocol
 
 from kaa.workspace.network.allow_list import HostVerdict, NetworkMode, NetworkRule
 from kaa.workspace.network.destinations import Destination
+from kaa.workspace.network.registries import word_of
 from kaa.workspace.network.streams import Stream
 
 
@@ -21,7 +22,8 @@ class DestinationRefusedError(Exception):
         self.is_private = verdict is HostVerdict.PRIVATE and not destination.is_address
         self.rule = None if verdict is HostVerdict.FORBIDDEN else str(NetworkRule.exactly(destination))
         refusal = f"network access to {destination} is not allowed"
-        remedy = f"Ask the user to allow {self.rule}; the option for it is --net {self.rule}."
+        word = None if self.rule is None else word_of(self.rule)
+        remedy = f"Ask the user to allow {word}; the option for it is --net {word}."
         match verdict:
             case HostVerdict.FORBIDDEN:
                 reason = (

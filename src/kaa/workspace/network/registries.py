@@ -70,6 +70,11 @@ def companions(host: str) -> tuple[str, ...]:
     return (host, *(other for other in group if other != host))
 
 
+def word_of(rule: str) -> str:
+    """What permits a host and those that an installer connects to with it: the word for its group, or the rule itself."""
+    return next((_PREFIX + name for name, hosts in GROUPS.items() if rule in hosts), rule)
+
+
 def as_asked(hosts: tuple[str, ...]) -> tuple[str, ...]:
     """Hosts as a question names them: in full, but for `registries` where all of these are among them."""
     named = folded(hosts)
