@@ -1,6 +1,6 @@
 """The boundary around tools, as it is seen by who judges calls (`kaa.shell.approvals`) and by who shows it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from kaa.ext.escalations import Escalation
@@ -10,6 +10,7 @@ from kaa.workspace.protocol import FileInfo, Links, Start, Workspace
 from kaa.workspace.sandbox.options import SandboxChange
 
 if TYPE_CHECKING:
+    from kaa.workspace.git import HeldFiles
     from kaa.workspace.network.asking import HostAsker
 
 
@@ -59,6 +60,10 @@ class Confines(Protocol):
 
 class SandboxControl(Confines, Protocol):
     """What a yes can change. Only the gate calls these, and only for an answer of the user's or a rule of theirs."""
+
+    async def held_from(self, revision: str) -> "HeldFiles | None":
+        """See `Git.held_from`."""
+        ...
 
     async def settle(self) -> None:
         """Wait until it is certain whether the kernel confines what runs.
@@ -139,8 +144,16 @@ class SandboxControl(Confines, Protocol):
         """
         ...
 
-    def watched(self, links: Links = "followed", start: Start = "project") -> Workspace:
-        """As `unattended`, for a command that was asked about: the guard moves away what others execute."""
+    def watched(
+        self, links: Links = "followed", start: Start = "project", seen: Mapping[str, bytes] | None = None
+    ) -> Workspace:
+        """As `unattended`, for a command that was asked about: the guard moves away what others execute.
+
+        Args:
+            links: as for `unattended`.
+            start: as for `unattended`.
+            seen: contents that the user saw before the yes, by absolute paths: they stay.
+        """
         ...
 
     def unconfined(self, target: Target | None) -> Workspace:

@@ -4,7 +4,7 @@ To the gate it is what a yes can change (`kaa.shell.boundary.SandboxControl`), t
 """
 
 import os.path
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -24,6 +24,7 @@ _EFFECTIVE_TIERS = ("full", "bwrap")
 
 if TYPE_CHECKING:
     from kaa.ext.session_services import SandboxPorts
+    from kaa.workspace.git import HeldFiles
     from kaa.workspace.network.asking import HostAsker
 
 
@@ -85,6 +86,12 @@ class Contained:
     async def stat(self, path: str) -> FileInfo | None:
         """What is at `path` for tools inside the sandbox."""
         return await self._workspace.stat(path)
+
+    async def held_from(self, revision: str) -> "HeldFiles | None":
+        """See `SandboxControl`."""
+        from kaa.workspace.git import Git  # lazy: few commands check something out
+
+        return await Git(self._workspace).held_from(revision)
 
     async def settle(self) -> None:
         """Wait until it is certain whether the kernel confines what runs."""
@@ -155,9 +162,11 @@ class Contained:
         unconfined = self._workspace.unconfined()
         return unconfined if target is None else PermittedWorkspace(unconfined, target)
 
-    def watched(self, links: Links = "followed", start: Start = "project") -> Workspace:
+    def watched(
+        self, links: Links = "followed", start: Start = "project", seen: Mapping[str, bytes] | None = None
+    ) -> Workspace:
         """The project without a sandbox, with the guard, and without programs of the project."""
-        return self._workspace.watched(links, start)
+        return self._workspace.watched(links, start, seen)
 
     def exposed_program(self, name: str) -> str | None:
         """See `SandboxControl`."""
@@ -260,6 +269,10 @@ class NoSandbox:
         """What is at `path`."""
         return await self._workspace.stat(path)
 
+    async def held_from(self, revision: str) -> "HeldFiles | None":
+        """Nothing is held."""
+        return None
+
     async def settle(self) -> None:
         """There is nothing to wait for."""
 
@@ -300,7 +313,9 @@ class NoSandbox:
         """The same workspace, or only `target` in it."""
         return self._workspace if target is None else PermittedWorkspace(self._workspace, target)
 
-    def watched(self, links: Links = "followed", start: Start = "project") -> Workspace:
+    def watched(
+        self, links: Links = "followed", start: Start = "project", seen: Mapping[str, bytes] | None = None
+    ) -> Workspace:
         """The same workspace."""
         return self._workspace
 

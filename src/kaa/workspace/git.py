@@ -7,10 +7,11 @@ they say which directories of other owners are safe.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from kaa.hands.protected import is_protected
 from kaa.workspace.protocol import CommandRequest, CommandResult, Workspace
 
 # The keys that make the commands below execute something, or talk to somebody. Not here, as nothing below leads to
@@ -71,6 +72,8 @@ _QUIETLY = 'exec git "$@" 2>/dev/null'
 
 
 _MAX_DIRECTORIES = 1000  # in one question
+_MAX_HELD = 100  # files in a question
+_UNWRITABLE = 'cd "$1" || exit; shift; for path; do [ -e "$path" ] && ! [ -w "$path" ] && printf "%s\\0" "$path"; done'
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -92,6 +95,20 @@ class ChangedFiles(msgspec.Struct, frozen=True):
     paths: tuple[str, ...] = ()
     more: bool = False
     mixed: bool = False
+
+
+class HeldFiles(msgspec.Struct, frozen=True):
+    """Files that commands may not write, and that a revision has otherwise or not at all.
+
+    Attributes:
+        paths: from the root of the repository.
+        diff: of all protected files, from what is checked out to the revision; empty if it is too long.
+        contents: of all protected files that the revision changes or adds, by absolute paths.
+    """
+
+    paths: tuple[str, ...]
+    diff: str
+    contents: dict[str, bytes] = {}
 
 
 class Git:
@@ -195,6 +212,52 @@ class Git:
             overrides=switched_off,
         )
         return answer.tail.decode("utf-8", "replace") if answer is not None else None
+
+    async def held_from(self, revision: str) -> HeldFiles | None:
+        """The protected files that a checkout of a revision would have to change; None if it can change all it has to.
+
+        Args:
+            revision: as the user writes it, also a branch that only the remote `origin` has.
+        """
+        for name in (revision, f"refs/remotes/origin/{revision}"):
+            listing = ("--name-status", "-z", "--no-renames", "--end-of-options", "HEAD", name)
+            if (answer := await self._ask("diff-tree", "-r", *listing)) is not None:
+                words = os.fsdecode(answer.tail).split("\0")
+                changed = dict(zip(words[1::2], words[::2], strict=False))
+                protected = {path: how for path, how in changed.items() if is_protected(path.split("/"))}
+                return await self._held(name, protected) if protected else None
+        return None
+
+    async def _held(self, revision: str, protected: Mapping[str, str]) -> HeldFiles | None:
+        """What of some files, of which the letters of `git diff` are given, is held."""
+        top = await self._ask("rev-parse", "--show-toplevel")
+        existing = [path for path, how in protected.items() if how != "A"][:_MAX_HELD]
+        held = await self._unwritable(_line(top), existing) if top is not None and existing else ()
+        if top is None or not held:
+            return None
+        form = ("diff-tree", "-r", "-p", "--no-renames", "--end-of-options", "HEAD", revision, "--")
+        shown = await self._ask(*form, *protected) if len(protected) <= _MAX_HELD else None
+        contents = {}
+        for path in (path for path, how in protected.items() if shown is not None and how != "D"):
+            if (blob := await self._ask("cat-file", "blob", f"{revision}:{path}")) is not None:
+                contents[os.path.join(_line(top), path)] = blob.tail
+        return HeldFiles(held, "" if shown is None else shown.tail.decode("utf-8", "replace"), contents)
+
+    async def _unwritable(self, top: str, paths: Sequence[str]) -> tuple[str, ...]:
+        """Those of some files, from the root of the repository, that exist and cannot be written."""
+        request = CommandRequest(
+            ["/bin/sh", "-c", _UNWRITABLE, "sh", top, *paths],
+            timeout=_TIMEOUT_SECONDS,
+            tail_bytes=_MAX_OUTPUT_BYTES,
+            spill=False,
+            carries_findings=False,
+            finds_installed=False,
+        )
+        try:
+            result = await self._workspace.run(request)
+        except OSError:
+            return ()
+        return tuple(os.fsdecode(path) for path in result.tail.split(b"\0") if path)
 
     async def _filters_off(self) -> list[str] | None:
         """Settings without which git would execute filters; None if not all can be switched off."""

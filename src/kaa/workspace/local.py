@@ -136,6 +136,7 @@ class LocalWorkspace:
         self._listener = sandbox.findings.last
         self._questions: HostQuestions | None = None
         self._watched_by: Sandbox | None = None
+        self._seen: Mapping[str, bytes] | None = None
         self._linkless: Mapping[str, object] | None = None  # fields of requests to run commands
         self._variables: Mapping[str, str | None] = {}  # for commands, besides the usual ones
         self._start = ""  # the directory that commands start in; empty for the one that they ask for
@@ -261,14 +262,21 @@ class LocalWorkspace:
             raise PermissionError("a narrowed workspace has no outside")
         return self._outside.unconfined
 
-    def watched(self, links: Links = "followed", start: Start = "project") -> "LocalWorkspace":
+    def watched(
+        self, links: Links = "followed", start: Start = "project", seen: Mapping[str, bytes] | None = None
+    ) -> "LocalWorkspace":
         """The same, for commands of the model: what they write, the guard treats as what commands in the sandbox write.
 
         A client can bring files whose names nobody has seen before the yes. It finds the programs that it starts
         outside what commands can write, where a sandbox holds these back.
+
+        Args:
+            links: what commands do with links in what others can write.
+            start: where they start.
+            seen: contents that the user saw before the yes, by absolute paths: the guard accepts these.
         """
         view = copy(self.unattended(links, start) if self.sandbox.confined else self.unconfined())
-        view._watched_by = self.sandbox if self.sandbox.confined else None
+        view._watched_by, view._seen = self.sandbox if self.sandbox.confined else None, seen
         return view
 
     def unattended(self, links: Links = "followed", start: Start = "project") -> "LocalWorkspace":
@@ -453,7 +461,7 @@ class LocalWorkspace:
             try:
                 is_outside = self._watched_by is not None
                 kind: Activity = "outside" if is_outside else "background" if background else "ordinary"
-                async with (self._watched_by or self.sandbox).guarded(carrier, kind):
+                async with (self._watched_by or self.sandbox).guarded(carrier, kind, self._seen):
                     policy = self.sandbox.policy
                     ending = await self._runner.run(
                         command.argv,
@@ -779,6 +787,7 @@ class _Outside:
         """Stop what runs there."""
         for workspace in (*self._former, *([self._unattended] if self._unattended else ())):
             await workspace._runner.close()
+            workspace._files.close()
         if self._unconfined is not None:
             await self._unconfined.close()
 

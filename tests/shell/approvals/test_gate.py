@@ -2,7 +2,7 @@
 
 import asyncio
 import posixpath
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -38,7 +38,7 @@ from kaa.shell.approvals.rules import parse_grant
 from kaa.shell.approvals.sparing import Sparing
 from kaa.shell.settings import ApprovalPolicy
 from kaa.workspace.checkpoints.contract import Kept
-from kaa.workspace.git import ChangedFiles
+from kaa.workspace.git import ChangedFiles, HeldFiles
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.network.asking import HostAsker
 from kaa.workspace.permitted import PermittedWorkspace, Target
@@ -86,8 +86,12 @@ class Sandbox:
         self.asker: HostAsker | None = None
         self.hosts_of_call: tuple[str, ...] = ()
         self.fails = False
+        self.held: dict[str, HeldFiles] = {}
         self.settled = asyncio.Event()
         self.settled.set()
+
+    async def held_from(self, revision: str) -> HeldFiles | None:
+        return self.held.get(revision)
 
     async def settle(self) -> None:
         await self.settled.wait()
@@ -133,7 +137,9 @@ class Sandbox:
     def exposed_setting(self) -> str | None:
         return self.exposed.get("a variable")
 
-    def watched(self, links: Links = "followed", start: Start = "project") -> Workspace:
+    def watched(
+        self, links: Links = "followed", start: Start = "project", seen: Mapping[str, bytes] | None = None
+    ) -> Workspace:
         self.links_outside.append(links)
         self.starts.append(start)
         return cast("Workspace", "outside")
@@ -397,7 +403,7 @@ class TestRunningAgain:
 
         (question,) = stage.person.questions
         assert question.was_run
-        assert question.warning == "all 2 commands of it run again, also those that have run already"
+        assert question.warning == "all of it runs again, also the parts that have run already"
 
     def test_one_command_needs_no_list(self) -> None:
         stage = Stage(Deny(), policy="auto")

@@ -18,6 +18,7 @@ _OF_FETCH = (
     r"-[apqvtfn46]+|-j\d*|--(?:all|depth|dry-run|force|jobs|no-tags|prune|prune-tags|quiet|tags|unshallow|verbose)"
 )
 _GIT = {
+    "checkout": r"-[qd]+|-|--(?:detach|guess|no-guess|no-track|quiet)",
     "clone": r"-[qvnl46]+|-[bjo]|--(?:bare|branch|depth|filter|jobs|mirror|no-checkout|no-tags|origin|quiet"
     r"|recurse-submodules|recursive|shallow-submodules|single-branch|verbose)",
     "commit": r"-[aqvsne]*(?:m.*|S.*)?|-F|--(?:all|allow-empty|amend|author|date|file|fixup|gpg-sign|message|no-edit"
@@ -30,6 +31,7 @@ _GIT = {
     "remote": r"-[vfpnt]+|-m|--(?:add|all|delete|dry-run|no-tags|prune|push|tags|verbose)",
     "submodule": r"-[qfb]+|-j\d*|--(?:branch|checkout|depth|force|init|jobs|name|no-fetch|quiet|recommend-shallow"
     r"|recursive|remote|single-branch)",
+    "switch": r"-[qd]+|-|--(?:detach|guess|no-guess|no-track|quiet)",
     "tag": r"-[adflnsv]*(?:m.*)?|-u|--(?:annotate|contains|delete|force|list|local-user|merged|message|points-at|sign"
     r"|sort|verify)",
 }

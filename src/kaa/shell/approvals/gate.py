@@ -156,6 +156,8 @@ class Gate:
             verdict = await self._ask_outside(examined, request)
         elif isinstance(verdict, Doubtful):
             verdict = await self._resolve(examined)
+        if isinstance(verdict, Allowed) and not verdict.outside and risk == "command":
+            verdict = await self._outside_if_held(examined, verdict)
         if isinstance(verdict, Denied):
             return Block(verdict.reason, denied=True, advice=wording.ADVICE)
         leaves = verdict.outside and risk != "outside" and not self._sandbox.is_narrowed
@@ -284,6 +286,36 @@ class Gate:
             if is_stopped:
                 return Denied(wording.stopped())
             return await self._ask(call, question_outside(call, reason), rules_count=False)
+
+    async def _outside_if_held(self, call: JudgedCall, verdict: Allowed) -> Allowed | Denied:
+        """Ask whether a command of git leaves the sandbox that would stop half way at protected files."""
+        if "git" not in str(call.arguments.get("command")) or not self._is_held_back or self._sandbox.is_narrowed:
+            return verdict
+        from kaa.shell.approvals.checkouts import explained, held_by  # lazy: few commands are of git
+
+        if (held := await held_by(call, self._sandbox.held_from)) is None:
+            return verdict
+        call = await self._sparing.spare(call) if call.losses else call
+        objection = self._objection_to_leaving(call)
+        if objection is not None or not self._can_ask:
+            return Denied(wording.held(explained(held), objection))
+        async with self._questions.turn() as is_stopped:
+            if is_stopped:
+                return Denied(wording.stopped())
+            question = Approval(
+                title=call.title,
+                call_id=call.id,
+                tool=call.tool,
+                risk=call.risk,
+                arguments=call.arguments,
+                parts=judged_parts(call, ()),
+                reasons=(explained(held),),
+                warning="; ".join(wording.warnings(call, (OUTSIDE,), was_run=False)) or None,
+                escalations=(OUTSIDE,),
+                diff=held.diff,
+            )
+            answer = await self._ask(call, question, rules_count=False)
+        return msgspec.structs.replace(answer, files=held.contents) if isinstance(answer, Allowed) else answer
 
     def _offered(
         self,
@@ -420,7 +452,10 @@ class Gate:
             return None
         if call.risk == "command":
             workspace_of = self._sandbox.watched if verdict.asked else self._sandbox.unattended
-            return WorkspacePermit(workspace_of(self._links_of(call), self._start_of(call)))
+            place = self._links_of(call), self._start_of(call)
+            return WorkspacePermit(
+                self._sandbox.watched(*place, verdict.files) if verdict.files else workspace_of(*place)
+            )
         target = None if call.risk == "fetch" else call.target or Target(".", self._sandbox.root)
         return WorkspacePermit(self._sandbox.unconfined(target))
 

@@ -10,7 +10,7 @@ Nobody is asked here and nothing is changed. The policies:
 Deny rules come before all of them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -33,12 +33,14 @@ class Allowed(msgspec.Struct, frozen=True):
         asked: somebody said yes just now, and saw what it runs.
         lasting: and said so for more than this call.
         hosts: what its commands may connect to until it ends, as `--net` takes it.
+        files: protected files that the question showed, with their contents, by absolute paths.
     """
 
     outside: bool = False
     asked: bool = False
     lasting: bool = False
     hosts: tuple[str, ...] = ()
+    files: Mapping[str, bytes] = {}
 
 
 class Denied(msgspec.Struct, frozen=True):

@@ -63,11 +63,13 @@ _TIMING = frozenset({"nice", "timeout"})
 _OF_MERGES = ("pre-merge-commit", "prepare-commit-msg", "commit-msg", "post-merge")
 _OF_REFERENCES = "reference-transaction"
 _HOOKS = {
+    "checkout": ("post-checkout", _OF_REFERENCES),
     "commit": ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", _OF_REFERENCES),
     "fetch": (_OF_REFERENCES,),
     "pull": (*_OF_MERGES, "pre-rebase", "post-rewrite", "post-checkout", _OF_REFERENCES),
     "push": ("pre-push", _OF_REFERENCES),
     "remote": (_OF_REFERENCES,),
+    "switch": ("post-checkout", _OF_REFERENCES),
     "tag": (_OF_REFERENCES,),
 }
 _HOOKS_OF_GH = {

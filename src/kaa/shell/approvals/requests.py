@@ -158,7 +158,7 @@ def question_outside(call: JudgedCall, reason: str) -> Approval:
         arguments=call.arguments,
         parts=judged_parts(call, ()),
         reasons=(_as_quoted(reason),),
-        warning="; ".join(wording.warnings(call, ())) or None,
+        warning="; ".join(wording.warnings(call, (), was_run=False)) or None,
         escalations=(OUTSIDE,),
     )
 

@@ -53,12 +53,12 @@ def unanswerable(call: JudgedCall, doubt: Doubtful, *, switchable: bool, read_on
     return f"{call.tool} was not run: {why}. {_nobody(ways)}"
 
 
-def warnings(call: JudgedCall, escalations: Sequence[Escalation]) -> list[str]:
-    """What a person should know before a call is run again with more permitted."""
+def warnings(call: JudgedCall, escalations: Sequence[Escalation], *, was_run: bool = True) -> list[str]:
+    """What a person should know before a call is run with more permitted. `was_run`: it has run already."""
     lost = [*(loss.sentence for loss in call.losses), *filter(None, (one.warning for one in escalations))]
     commands = call.script.commands if call.script else ()
-    if len(commands) > 1:  # which of them ran before the sandbox blocked one, only bash knows
-        lost.append(f"all {len(commands)} commands of it run again, also those that have run already")
+    if was_run and len(commands) > 1:  # which of them ran before the sandbox blocked one, only bash knows
+        lost.append("all of it runs again, also the parts that have run already")
     if OUTSIDE in escalations and call.private is not None:
         lost.append(f"outside the sandbox {call.private} is another file: temporary files made inside stay there")
     return lost
@@ -117,6 +117,18 @@ def not_offered(objection: str, blocked: Sequence[Blocked] = ()) -> str:
     """A command is not offered to run outside the sandbox. `objection`: why, a sentence without a full stop."""
     way = "The user can type it behind `!`, which runs it with their rights."
     return " ".join([*sentences(blocked), f"kaa does not offer to run this outside the sandbox: {objection}. {way}"])
+
+
+def held(reason: str, objection: str | None) -> str:
+    """A command of git would stop half way in the sandbox.
+
+    Args:
+        reason: why, a sentence without a full stop.
+        objection: why it is not offered outside either; None where nobody can be asked.
+    """
+    outside = "" if objection is None else f" kaa does not offer to run it outside the sandbox: {objection}."
+    alone = "A plain `git checkout` or `git switch` as a command of its own is offered where the user can be asked."
+    return f"It was not run: {reason}.{outside} {alone} The user can type it behind `!`."
 
 
 def only_by_tool(blocked: Sequence[Blocked], *, can_ask: bool) -> Refuse | None:

@@ -24,7 +24,6 @@ from kaa.session.naming import folder_name
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
 from kaa.shell.checkpoints.entries import CHECKPOINT, NO_CHECKPOINT, missing, naming
-from kaa.shell.checkpoints.permission import limits_of, permission
 from kaa.shell.checkpoints.reach import FileReach
 from kaa.shell.home import Home
 from kaa.shell.settings import CheckpointSettings
@@ -49,13 +48,17 @@ def take_checkpoints(
 ) -> "TurnCheckpoints":
     """Have checkpoints taken of an agent's turns in a project, if the settings want them."""
     folder = home.checkpoints / folder_name(workspace.root)
+
+    def make() -> Checkpoints:
+        from kaa.shell.checkpoints.permission import limits_of, permission  # lazy: many chats change nothing
+
+        return workspace.checkpoints(str(folder), store.header.id, limits_of(settings), permission(asker, notify))
+
     return TurnCheckpoints(
         agent,
         store,
         recorder,
-        (lambda: workspace.checkpoints(str(folder), store.header.id, limits_of(settings), permission(asker, notify)))
-        if settings.enabled
-        else None,
+        make if settings.enabled else None,
         FileReach(risk_of),
         lambda: any(process.state == "running" for process in workspace.processes.list()),
         notify,

@@ -315,12 +315,15 @@ class Sandbox:
         return Denials(policy or self.policy, self._root, self._home)
 
     @contextlib.asynccontextmanager
-    async def guarded(self, carrier: Carrier | None, kind: "Activity" = "ordinary") -> AsyncIterator[None]:
+    async def guarded(
+        self, carrier: Carrier | None, kind: "Activity" = "ordinary", seen: Mapping[str, bytes] | None = None
+    ) -> AsyncIterator[None]:
         """Do something in the project under the eyes of the guard.
 
         Args:
             carrier: has at the end what was found meanwhile; None where nobody reads a result.
             kind: of what is done.
+            seen: contents that the user permitted, by absolute paths.
 
         Raises:
             BlockedError: this machine cannot confine anything, although the user wants it.
@@ -338,7 +341,11 @@ class Sandbox:
         activity = await self._begin_watch(kind)
         with self.findings.carried(carrier):
             try:
-                yield
+                async with contextlib.AsyncExitStack() as permitted:
+                    for path, content in (seen or {}).items():
+                        if self._watch is not None:
+                            await permitted.enter_async_context(self._watch.permitting(path, content))
+                    yield
             finally:
                 await self._end_watch(activity)
 

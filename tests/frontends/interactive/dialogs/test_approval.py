@@ -324,7 +324,7 @@ def test_a_question_about_a_blocked_command_fits_a_small_terminal() -> None:
         arguments={"command": f"{add} && {show}"},
         parts=(JudgedPart(add, "no rule allows it"), JudgedPart(show, "no rule allows it")),
         reasons=(Blocked("protected", "/home/someone/project/.git/config").told,),
-        warning="all 2 commands of it run again, also those that have run already",
+        warning="all of it runs again, also the parts that have run already",
         escalations=(OUTSIDE,),
         was_run=True,
         suggestion=f"outside bash: {add}\noutside bash: {show}",

@@ -1,0 +1,124 @@
+"""Checkouts that the sandbox would leave half done: each is asked about or refused before it begins."""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from kaa.core.events import Event, ToolExecutionEnd
+from kaa.core.messages import TextContent
+from kaa.ext.asking import NOBODY, Asker
+from kaa.ext.questions import AllowOnce, Approval, Deny
+from kaa.shell.conversation import Conversation
+from kaa.shell.home import Home
+from kaa.shell.host import Host
+from kaa.shell.options import ConversationOptions, HostOptions
+from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.sandbox.options import SandboxOptions
+from tests.support.agents import run
+from tests.support.hosts import conversing
+from tests.support.model_script import call, say
+from tests.support.model_server import ModelServer
+from tests.support.person import Person
+
+pytestmark = pytest.mark.usefixtures("mounts")
+_IDENTITY = ("-c", "user.name=n", "-c", "user.email=e@x")
+
+
+def _git(project: Path, *words: str) -> str:
+    environ = {"PATH": os.environ["PATH"], "HOME": str(project.parent), "GIT_CONFIG_NOSYSTEM": "1"}
+
+    arguments = ("git", *_IDENTITY, *words)
+    return subprocess.run(arguments, cwd=project, check=True, env=environ, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A repository whose branch `tools`, which is checked out, has a protected directory and another `.envrc`."""
+    project = tmp_path / "project"
+    project.mkdir()
+    _git(project, "init", "-q", "-b", "main")
+    (project / "a.txt").write_text("one\n")
+    (project / ".envrc").write_text("main\n")
+    _git(project, "add", ".")
+    _git(project, "commit", "-qm", "one")
+    _git(project, "branch", "twin")
+    _git(project, "checkout", "-qb", "tools")
+    (project / ".husky").mkdir()
+    (project / ".husky" / "pre-commit").write_text("#!/bin/sh\n")
+    (project / ".envrc").write_text("tools\n")
+    _git(project, "add", ".")
+    _git(project, "commit", "-qm", "tools")
+    return project
+
+
+def _play(project: Path, commands: Sequence[str], asker: Asker = NOBODY) -> list[str]:
+    """Have the model run commands. Returns their results."""
+    with ModelServer([*(call("bash", command=command) for command in commands), say("Done.")]) as server:
+        environ = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(project.parent),
+            "OPENAI_BASE_URL": f"{server.url}/v1",
+            "GIT_CONFIG_NOSYSTEM": "1",
+        }
+
+        async def whole() -> list[str]:
+            workspace = LocalWorkspace.start(str(project), env=environ, sandbox=SandboxOptions())
+            host = Host(HostOptions(), Home(project.parent / "kaa"), environ, lambda _: None, asker)
+            try:
+                async with conversing(host, ConversationOptions(model="m"), workspace) as conversation:
+                    return await _results(conversation)
+            finally:
+                await workspace.close()
+
+        return run(whole())
+
+
+async def _results(conversation: Conversation) -> list[str]:
+    results: list[str] = []
+
+    def note(event: Event) -> None:
+        if isinstance(event, ToolExecutionEnd):
+            results.append("".join(part.text for part in event.result.content if isinstance(part, TextContent)))
+
+    conversation.subscribe(note)
+    await conversation.submit("work")
+    return results
+
+
+def test_a_checkout_away_from_protected_files_is_done_outside_after_one_question(project: Path) -> None:
+    person = Person(AllowOnce(), AllowOnce())
+
+    _play(project, ["git checkout -q main", "git checkout -q twin", "git checkout -q tools"], person)
+
+    assert _git(project, "status", "--porcelain", "--branch") == "## tools\n"
+    first, second = person.questions
+    assert isinstance(first, Approval)
+    assert first.reasons == (
+        "it changes or removes .envrc, .husky/pre-commit, which the sandbox protects, so git would stop half way",
+    )
+    assert "-tools\n+main" in first.diff
+    assert first.warning is None or "repeat" not in first.warning
+    assert ".husky" not in second.reasons[0]
+
+
+def test_a_refused_one_changes_nothing(project: Path) -> None:
+    (refused,) = _play(project, ["git switch main"], Person(Deny("no")))
+
+    assert "no" in refused
+    assert _git(project, "status", "--porcelain", "--branch") == "## tools\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["git merge main", "git reset --hard main", "git rebase main", "git checkout main && make", "git switch -"],
+)
+def test_without_a_person_and_together_with_what_kaa_cannot_judge_it_is_refused_before_it_begins(
+    project: Path, command: str
+) -> None:
+    (refused,) = _play(project, [command])
+
+    assert "which the sandbox protects" in refused
+    assert _git(project, "status", "--porcelain", "--branch") == "## tools\n"
