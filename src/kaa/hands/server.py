@@ -70,7 +70,6 @@ def _confine(connection: wire.WireConnection, settings: HandsSettings, policy: P
         "warnings": confinement.warnings,
         "checks": [check.name for check in checks],
         "listens": listener is not None,
-        "notes": confinement.write_calls is not None,
         "namespaces": len(namespaces),
     }
     descriptors = [*([] if listener is None else [listener.fileno()]), *namespaces]
@@ -162,8 +161,8 @@ class ForkServer:
     def _fork(self, kind: str) -> None:
         brains_end, slots_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         pipe = _pipe() if kind in ("command", "background") else ()
-        calls = self._confinement.write_calls if kind == "background" else None
-        place = None if calls is None else calls.next_place()
+        calls = self._confinement.write_calls if kind in ("background", "guard") else None  # the guard reads them
+        place = calls.next_place() if calls is not None and kind == "background" else None
         with brains_end, slots_end:
             try:
                 pid = self._confinement.fork()

@@ -39,8 +39,6 @@ def run(
     match kind:
         case "command" | "background":
             confinement.enclose(reports, place)
-            if confinement.write_calls is not None:
-                confinement.write_calls.close()
             if reports is not None:
                 os.close(reports)  # only who confines us may write there
             commands.serve(connection, settings, own_namespace=confinement.owns_process_namespace)

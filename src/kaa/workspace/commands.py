@@ -5,13 +5,13 @@ import contextlib
 import fcntl
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import msgspec
 
 from kaa.workspace.channel import parse
 from kaa.workspace.protocol import WorkspaceUnavailableError
-from kaa.workspace.slots import Slot, SlotKind, Slots
+from kaa.workspace.slots import Slot, Slots
 
 if TYPE_CHECKING:
     from kaa.hands.confinement.failed_connections import FailedConnection
@@ -90,7 +90,7 @@ class CommandRunner:
         output: Callable[[bytes], None] | OwnStreams,
         given: Callable[[], None] = lambda: None,
         fields: Mapping[str, object] | None = None,
-        background: bool = False,
+        kind: Literal["command", "background"] = "command",
     ) -> Ending:
         """Run a command to its end.
 
@@ -104,13 +104,12 @@ class CommandRunner:
             output: gets stdout and stderr as they come; or the streams the command is to have itself.
             given: called when it has these streams: the caller needs them no more.
             fields: of the request besides these.
-            background: it runs beside what the user does.
+            kind: of slot.
 
         Raises:
             OSError: the directory cannot be entered.
             WorkspaceUnavailableError: the slot died.
         """
-        kind: SlotKind = "background" if background else "command"
         slot = await self._slots.take(kind)
         command = _RunningCommand(slot, output)
         self._running.add(command)

@@ -39,7 +39,6 @@ class PolicyReport(msgspec.Struct, frozen=True):
         warnings: sentences for the user.
         checks: what the self-test tried, all with the wanted outcome.
         listens: a socket for the network proxy came along.
-        notes: the guard knows when commands in slots for the background may have written.
         namespaces: how many descriptors of namespaces came along.
     """
 
@@ -48,7 +47,6 @@ class PolicyReport(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     listens: bool = False
-    notes: bool = False
     namespaces: int = 0
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from copy import copy
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -60,7 +60,6 @@ if TYPE_CHECKING:
     from kaa.workspace.network.asking import HostAsker, HostQuestions
     from kaa.workspace.ripgrep import Ripgrep
     from kaa.workspace.sandbox.narrowing import Beside
-    from kaa.workspace.sandbox.watch import Activity
 
 # When it is looked whether a background process listens on a port: most servers start within some seconds.
 _SERVER_STARTS_SECONDS = (0.3, 0.7, 1, 2, 4, 8, 16, 28)
@@ -439,13 +438,13 @@ class LocalWorkspace:
         """See `Workspace.list_files`."""
         return await self._ripgrep.files(limit)
 
-    async def run(self, command: CommandRequest, on_output: OnOutput | None = None) -> CommandResult:
-        """See `Workspace.run`."""
-        return await self._run(command, on_output)
-
-    async def _run(
-        self, command: CommandRequest, on_output: OnOutput | None, *, background: bool = False
+    async def run(
+        self,
+        command: CommandRequest,
+        on_output: OnOutput | None = None,
+        kind: Literal["command", "background"] = "command",
     ) -> CommandResult:
+        """See `Workspace.run`. `kind`: `background` for what `run_in_background` starts."""
         output = OutputCollector(
             command.tail_bytes,
             logs=self._logs() if command.spill else None,
@@ -460,8 +459,8 @@ class LocalWorkspace:
         async with network.used_by(self._questions):
             try:
                 is_outside = self._watched_by is not None
-                kind: Activity = "outside" if is_outside else "background" if background else "ordinary"
-                async with (self._watched_by or self.sandbox).guarded(carrier, kind, self._seen):
+                guarding = self._watched_by or self.sandbox
+                async with guarding.guarded(carrier, "outside" if is_outside else kind, self._seen):
                     policy = self.sandbox.policy
                     ending = await self._runner.run(
                         command.argv,
@@ -470,7 +469,7 @@ class LocalWorkspace:
                         timeout=command.timeout,
                         output=output.feed,
                         fields=self._linkless,
-                        background=background,
+                        kind=kind,
                     )
             finally:
                 output.close()
@@ -617,7 +616,7 @@ class LocalWorkspace:
         with self.sandbox.findings.in_background(self._listener):
             watching = asyncio.create_task(self._watch_for_servers())
             try:
-                return await self._run(command, on_output, background=True)
+                return await self.run(command, on_output, "background")
             finally:
                 watching.cancel()
                 await asyncio.wait({watching})

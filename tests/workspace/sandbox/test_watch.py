@@ -10,7 +10,7 @@ from kaa.hands.wire import Header, WireConnection
 from kaa.workspace.blocked import Blocked
 from kaa.workspace.channel import Channel
 from kaa.workspace.hands import Hands
-from kaa.workspace.sandbox.watch import GuardedActivity, GuardWatch
+from kaa.workspace.sandbox.watch import GuardWatch
 from kaa.workspace.slots import Slot
 from tests.support.patience import HANG_SECONDS
 
@@ -44,13 +44,14 @@ def test_what_an_answer_tells_that_nobody_waits_for_any_more_is_told_all_the_sam
     async def scenario() -> None:
         slot = Slot(0, Channel(ours, "The guard"), cast("Hands", None))
         watch, guard = GuardWatch(slot, "/project", lambda: (), lambda: None, deliver), _Guard(theirs)
+        begun = []
         for question in ("signs", "check"):  # a background process and something else
-            beginning = asyncio.create_task(watch.begin(GuardedActivity("ordinary")))
+            beginning = asyncio.create_task(watch.begin("command", slot.hands))
             assert await guard.asked() == question
             guard.answer()
-            await beginning
+            begun.append(await beginning)
 
-        ending = asyncio.create_task(watch.end(GuardedActivity("ordinary")))
+        ending = asyncio.create_task(watch.end(begun[0]))
         assert await guard.asked() == "check"
         ending.cancel()
         with contextlib.suppress(asyncio.CancelledError):

@@ -20,18 +20,20 @@ import signal
 import socket
 import struct
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from kaa.hands.confinement import bpf, capabilities, connecting, insiders, kernel, seccomp
 from kaa.hands.confinement.failed_connections import FailureReporter
 from kaa.hands.confinement.notifications import NotificationListener
-from kaa.hands.confinement.write_calls import CallNotes, WriteCalls
+
+if TYPE_CHECKING:
+    from kaa.hands.confinement.write_calls import CallNotes, WriteCalls
 
 _ENOUGH_SECONDS = 5.0  # for what takes some milliseconds
 _READY = b"ready"
 _DESCRIPTOR = struct.Struct("@i")
 _PLACE = struct.Struct("@i")  # where an attendant notes; -1: nowhere
-_MOST_DESCRIPTORS = 2
+_MOST_DESCRIPTORS = 3
 
 
 class ConnectBrokerError(Exception):
@@ -43,7 +45,6 @@ class ConnectBroker:
 
     Attributes:
         pid: of the broker's process, a child of the fork-server's.
-        write_calls: what attendants note.
     """
 
     def __init__(self) -> None:
@@ -52,12 +53,11 @@ class ConnectBroker:
         Raises:
             OSError: there is no process.
         """
-        self.write_calls = WriteCalls()
         self._channel, brokers_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with brokers_end:
             self.pid = os.fork()
             if self.pid == 0:
-                _become_broker(brokers_end, self.write_calls)
+                _become_broker(brokers_end)
 
     def confirm(self) -> None:
         """Wait until the broker has proven that it can do its work.
@@ -77,47 +77,53 @@ class ConnectBroker:
             self._channel.close()
             raise ConnectBrokerError(answer.decode() or "it ended early")
 
-    def take_charge(self, filter_program: bytes, reports: int | None, place: int | None) -> None:
+    def take_charge(
+        self, filter_program: bytes, reports: int | None, noted: "tuple[WriteCalls, int] | None" = None
+    ) -> None:
         """Install a filter that notifies of `connect` on the calling process, and give the broker the descriptor.
 
         Args:
             filter_program: notifies.
             reports: the pipe by which the broker tells what fails, if anybody wants to know.
-            place: in `write_calls`, for a filter that notifies of these too.
+            noted: where calls are noted, for a filter that notifies of these too, and the place of the slot there.
 
         Raises:
             OSError: the kernel refused, or the broker is gone.
         """
         listener = seccomp.install_notifying(filter_program)
         try:
-            data = _PLACE.pack(-1 if place is None else place)
-            socket.send_fds(self._channel, [data], [listener, *([] if reports is None else [reports])])
+            descriptors = [
+                listener,
+                *([] if noted is None else [noted[0].fileno()]),
+                *([] if reports is None else [reports]),
+            ]
+            socket.send_fds(self._channel, [_PLACE.pack(-1 if noted is None else noted[1])], descriptors)
         finally:
             os.close(listener)
             self._channel.close()
 
 
-def _become_broker(channel: socket.socket, write_calls: WriteCalls) -> NoReturn:
+def _become_broker(channel: socket.socket) -> NoReturn:
     status = 1
     try:
-        _detach((channel.fileno(), write_calls.fileno()))
+        _detach(channel)
         try:
             _prove()
         except OSError as error:
             channel.send(str(error.strerror or error).encode()[:256])
         else:
             channel.send(_READY)
-            _serve(channel, write_calls)
+            _serve(channel)
             status = 0
     finally:
         os._exit(status)
 
 
-def _detach(kept: Sequence[int]) -> None:
-    """Keep no descriptors of the fork-server's but some, and do not outlive it."""
+def _detach(channel: socket.socket) -> None:
+    """Keep nothing of the fork-server's but what is needed, and do not outlive it."""
     os.chdir("/")
     for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2 and int(name) not in kept:
+        if int(name) > 2 and int(name) != channel.fileno():
             with contextlib.suppress(OSError):
                 os.close(int(name))
     gc.freeze()  # what is collected later may own descriptors by numbers that mean others then
@@ -131,7 +137,7 @@ def _detach(kept: Sequence[int]) -> None:
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _serve(channel: socket.socket, write_calls: WriteCalls) -> None:
+def _serve(channel: socket.socket) -> None:
     """Take the descriptors of slots until there can be no more; give each to a process when it is used first."""
     poll = select.poll()
     poll.register(channel, select.POLLIN)
@@ -143,8 +149,8 @@ def _serve(channel: socket.socket, write_calls: WriteCalls) -> None:
                 if not received:
                     return
                 (place,) = _PLACE.unpack(data)
-                notes = None if place < 0 else CallNotes(write_calls, place)
-                charges[received[0]] = _Charge(NotificationListener(received[0]), received[1:], notes)
+                calls = [] if place < 0 else [received.pop(1)]
+                charges[received[0]] = _Charge(NotificationListener(received[0]), received[1:], calls, place)
                 poll.register(received[0], select.POLLIN)
                 continue
             poll.unregister(descriptor)
@@ -158,13 +164,22 @@ class _Charge(NamedTuple):
 
     listener: NotificationListener
     reports: Sequence[int]
-    notes: CallNotes | None
+    calls: Sequence[int]
+    place: int
+
+    def notes(self) -> "CallNotes | None":
+        """For its attendant."""
+        if not self.calls:
+            return None
+        from kaa.hands.confinement.write_calls import CallNotes, WriteCalls  # lazy: not of commands in the foreground
+
+        return CallNotes(WriteCalls(self.calls[0]), self.place)
 
     def close(self) -> None:
-        """Let go of both."""
+        """Let go of all of it."""
         self.listener.close()
-        for report in self.reports:
-            os.close(report)
+        for descriptor in (*self.reports, *self.calls):
+            os.close(descriptor)
 
 
 def _fork_attendant(charge: _Charge, channel: socket.socket, others: Mapping[int, _Charge]) -> None:
@@ -180,7 +195,7 @@ def _fork_attendant(charge: _Charge, channel: socket.socket, others: Mapping[int
         for other in others.values():
             other.close()
         reporter = FailureReporter(charge.reports[0]) if charge.reports else None
-        connecting.Connector(charge.listener, reporter, charge.notes).serve()
+        connecting.Connector(charge.listener, reporter, charge.notes()).serve()
     finally:
         os._exit(0)
 

@@ -16,13 +16,15 @@ import socket
 import stat
 import struct
 import time
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kaa.hands.confinement import kernel
 from kaa.hands.confinement.failed_connections import FailureReporter, stand_in
 from kaa.hands.confinement.insiders import SandboxSockets, take_descriptor
 from kaa.hands.confinement.notifications import NotificationListener, SystemCallNotification
-from kaa.hands.confinement.write_calls import CallNotes
+
+if TYPE_CHECKING:
+    from kaa.hands.confinement.write_calls import CallNotes
 
 _INT = 0xFFFFFFFF  # what the kernel looks at of an argument of this type
 _LONGEST_ADDRESS = 128  # sizeof(struct sockaddr_storage)
@@ -119,7 +121,7 @@ class Connector:
         self,
         listener: NotificationListener,
         reporter: FailureReporter | None = None,
-        notes: CallNotes | None = None,
+        notes: "CallNotes | None" = None,
     ) -> None:
         self._listener = listener
         self._reporter = reporter

@@ -32,6 +32,7 @@ class Confinement(ABC):
         owns_process_namespace: whether a slot is the first process of a process namespace of its own, so that signals
             to all processes reach exactly what its command started.
         confines_signals: whether nothing in a slot can signal processes outside.
+        notes_calls: whether it knows when slots for background commands may write.
         helpers: processes of its own among the fork-server's children, which are no leftovers of slots.
     """
 
@@ -39,6 +40,7 @@ class Confinement(ABC):
     warnings: list[str]
     owns_process_namespace = False
     confines_signals = False
+    notes_calls = False
     helpers: frozenset[int] = frozenset()
 
     def fork(self) -> int:
@@ -47,7 +49,7 @@ class Confinement(ABC):
 
     @property
     def write_calls(self) -> "WriteCalls | None":
-        """What is noted of slots for background commands; None where the tier cannot."""
+        """What is noted of slots for background commands; None where `notes_calls` says that the tier cannot."""
         return None
 
     @abstractmethod

@@ -24,15 +24,16 @@ from kaa.hands.confinement.restrictions import (
 )
 from kaa.hands.confinement.upkeep import Upkeep
 from kaa.hands.confinement.view import SlotView, host_sockets, open_sockets, plan
-from kaa.hands.confinement.write_calls import WriteCalls, can_note
 from kaa.hands.policy import Policy
 
 if TYPE_CHECKING:
     from kaa.hands.confinement.arrivals import Arrivals
     from kaa.hands.confinement.live_files import LiveFiles
     from kaa.hands.confinement.view_watch import ViewWatch
+    from kaa.hands.confinement.write_calls import WriteCalls
 
 _PER_NAMESPACE_PROCESS_LIMIT = (6, 14)  # before, root would lower it for the whole machine
+_FIRST_WITH_CONTINUE = (5, 5)  # calls that were notified can go on
 # What root could change about the machine, and what it could read of the kernel, through a /proc of its own.
 _CHANGES_MACHINE = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi")
 _TELLS_OF_KERNEL = ("kcore", "keys", "key-users", "timer_list", "sched_debug", "latency_stats", "kmsg", "kpagecount")
@@ -85,7 +86,7 @@ class FullTier(Confinement):
         shows: Shows,
         landlock_version: int,
         live: "LiveFiles | None",
-        write_calls: WriteCalls | None,
+        notes_calls: bool,
     ) -> None:
         self._network = policy.network == "isolated"
         self._restrictions = restrictions
@@ -94,7 +95,8 @@ class FullTier(Confinement):
         self._shows = shows
         self._landlock = landlock_version
         self._live = live
-        self._write_calls = write_calls
+        self.notes_calls = notes_calls
+        self._write_calls: WriteCalls | None = None
         self._view_watch: ViewWatch | None = None
         self._root = os.geteuid() == 0
         self.features = {
@@ -150,8 +152,12 @@ class FullTier(Confinement):
         return found
 
     @property
-    def write_calls(self) -> WriteCalls | None:
-        """What the connect broker's attendants note."""
+    def write_calls(self) -> "WriteCalls | None":
+        """What the connect broker's attendants note. Slots share it with those that are forked later."""
+        if self._write_calls is None and self.notes_calls:
+            from kaa.hands.confinement.write_calls import WriteCalls  # lazy: a chat without tools needs none
+
+            self._write_calls = WriteCalls()
         return self._write_calls
 
     def enclose(self, reports: int | None = None, place: int | None = None) -> None:
@@ -173,7 +179,8 @@ class FullTier(Confinement):
                 _write("/proc/sys/kernel/pid_max", str(PROCESS_LIMIT))
             if self._root:
                 _protect_machine()
-        self._restrictions.impose(reports, place)
+        noted = self._write_calls
+        self._restrictions.impose(reports, None if noted is None or place is None else (noted, place))
 
     def namespaces(self) -> Sequence[int]:
         """Of users, network (unless it is the host's) and IPC."""
@@ -223,8 +230,8 @@ def establish(policy: Policy, home: str, joined: Sequence[int]) -> FullTier:
         noting_program=partial(make, notify=True, note=True),
     )
     version = landlock.abi() if ruleset else 0
-    write_calls = broker.write_calls if broker is not None and can_note() else None
-    full = FullTier(policy, restrictions, upkeep, holding, shows, version, live, write_calls)
+    notes_calls = broker is not None and _release() >= _FIRST_WITH_CONTINUE
+    full = FullTier(policy, restrictions, upkeep, holding, shows, version, live, notes_calls)
     full.warnings += layout.warnings
     full.features["toolchain caches"] = shared
     if broker is None:
@@ -296,9 +303,12 @@ def _unreachable_directory(policy: Policy) -> Iterator[str | None]:
 
 
 def _limits_processes() -> bool:
+    return _release() >= _PER_NAMESPACE_PROCESS_LIMIT
+
+
+def _release() -> tuple[int, int]:
     release = os.uname().release.split(".")
-    major, minor = int(release[0]), int("".join(c for c in release[1] if c.isdigit()) or 0)
-    return (major, minor) >= _PER_NAMESPACE_PROCESS_LIMIT
+    return int(release[0]), int("".join(c for c in release[1] if c.isdigit()) or 0)
 
 
 def _write(path: str, text: str) -> None:

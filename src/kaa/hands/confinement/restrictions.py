@@ -16,6 +16,7 @@ from kaa.hands.policy import Policy
 
 if TYPE_CHECKING:
     from kaa.hands.confinement.connect_broker import ConnectBroker
+    from kaa.hands.confinement.write_calls import WriteCalls
 
 PROCESS_LIMIT = 4096
 ALL_FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 16)  # AF_NETLINK, which other systems lack
@@ -51,12 +52,12 @@ class Restrictions:
         self._noting_program = noting_program
         self._capabilities = capabilities.FILES_OF_OTHERS if os.geteuid() == 0 else ()
 
-    def impose(self, reports: int | None = None, place: int | None = None) -> None:
+    def impose(self, reports: int | None = None, noted: "tuple[WriteCalls, int] | None" = None) -> None:
         """Confine the calling process and everything it will start.
 
         Args:
             reports: where the connect broker, if there is one, tells of connections that fail.
-            place: where its calls that can create and open files are noted.
+            noted: where its calls that can create and open files are noted, and its place there.
 
         Raises:
             OSError: the kernel refused.
@@ -71,10 +72,10 @@ class Restrictions:
         capabilities.drop_all_but(self._capabilities)  # before the filter, after all that needs them
         if self._connect_broker is None:
             seccomp.install(self._filter_program)
-        elif place is None or self._noting_program is None:
-            self._connect_broker.take_charge(self._filter_program, reports, None)
+        elif noted is None or self._noting_program is None:
+            self._connect_broker.take_charge(self._filter_program, reports)
         else:
-            self._connect_broker.take_charge(self._noting_program(), reports, place)
+            self._connect_broker.take_charge(self._noting_program(), reports, noted)
 
 
 def make_filter(

@@ -17,7 +17,6 @@ from kaa.hands.confinement import seccomp
 from kaa.hands.confinement.syscalls import architecture
 
 _FIRST_LOOK_SECONDS, _LONGEST_PAUSE_SECONDS = 0.02, 1.0
-_FIRST_WITH_CONTINUE = (5, 5)  # Linux
 _BUSY = 2**63 - 1
 _ENTRY = struct.Struct("=qq")
 
@@ -35,10 +34,14 @@ class Moment(NamedTuple):
 
 
 class WriteCalls:
-    """What attendants of slots note, in memory that they share with the guard. Make it before they are forked."""
+    """What attendants of slots note, in memory that they share with the guard.
 
-    def __init__(self) -> None:
-        self._file = os.memfd_create("kaa-write-calls")
+    Args:
+        file: descriptor of the memory, which others have too; None makes it.
+    """
+
+    def __init__(self, file: int | None = None) -> None:
+        self._file = os.memfd_create("kaa-write-calls") if file is None else file
         self._slots = 0
 
     def fileno(self) -> int:
@@ -46,7 +49,7 @@ class WriteCalls:
         return self._file
 
     def close(self) -> None:
-        """In a process that has no use for it."""
+        """Let go of the memory."""
         os.close(self._file)
 
     def next_place(self) -> int:
@@ -124,9 +127,3 @@ class CallNotes:
         except (OSError, IndexError):
             return True
         return first == b"running" or int(first) in self._noted
-
-
-def can_note() -> bool:
-    """Whether the kernel can let a call go on that it notified of."""
-    major, minor, *_ = (int("".join(filter(str.isdigit, part)) or 0) for part in os.uname().release.split(".")[:2])
-    return (major, minor) >= _FIRST_WITH_CONTINUE

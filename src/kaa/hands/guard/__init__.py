@@ -30,7 +30,8 @@ more directories than it can watch it reads all of them then.
 Requests of the brain, each answered, after everything that happened before it has been dealt with, by
 `{"findings": [{"path", "kept_as", "why", "kind"}, ...], "more": number of findings left out, "flooded": whether
 they come from a loop, "stuck": whether a mount
-keeps something that has to be moved away, "unheld": whether something was accepted that no mount holds, "scans": whether it cannot watch all directories}`:
+keeps something that has to be moved away, "unheld": whether something was accepted that no mount holds,
+"discerns": whether `discern` has an effect, "scans": whether it cannot watch all directories}`:
 
     {"op": "check"}                what was found since the last answer
     {"op": "news"}                 the same without comparing; for what comes to light while nobody asks. Unlike the
@@ -42,8 +43,8 @@ keeps something that has to be moved away, "unheld": whether something was accep
     {"op": "succeed"}              after a guard that died while commands ran: what that did not know comes from them.
                                    The body is that of its last answer that had one
     {"op": "retry"}                the mounts that came while a command could write are gone: move away what is stuck
-    {"op": "discern"}              only commands in the background run now, whose calls are noted: what is born while they
-                                   are in none of these is the user's, and is accepted
+    {"op": "discern"}              only commands in the background run now, whose calls are noted: what is born while
+                                   they are in none of these is the user's, and is accepted
     {"op": "watch"}                no longer
     {"op": "expect", "path": ...}  kaa itself is going to write this file, or, at a root, the user may change anything
     {"op": "accept", "path": ...}  no longer; at a root, it stays as it is now
@@ -58,7 +59,9 @@ A subject that cannot be judged, for whatever reason, is moved away: no file may
 
 No file says who wrote it, so the brain says when it cannot have been a command: while nothing of kaa's runs it expects
 the whole project (the user's editor may then create its `.idea`), and accepts before it starts something. While only
-commands in the background run, times tell (`users_files`). The first answer comes when the state at the start has been noted; nothing may run before that.
+commands in the background run, times tell (`users_files`).
+
+The first answer comes when the state at the start has been noted; nothing may run before that.
 """
 
 from kaa.hands.guard.service import serve

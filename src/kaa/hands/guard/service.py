@@ -260,5 +260,6 @@ def _answer(frame: Frame, guard: Guard, settings: HandsSettings) -> Header:
         "flooded": flooded,
         "stuck": bool(guard.stuck),
         "unheld": guard.take_unheld(),
+        "discerns": guard.can_discern,
         "scans": guard.scans,
     }

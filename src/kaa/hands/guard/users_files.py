@@ -55,6 +55,11 @@ class UsersFiles:
         self._calls = calls
         self._discerns_since: Moment | None = None
 
+    @property
+    def knows_calls(self) -> bool:
+        """Whether anything is noted."""
+        return self._calls is not None
+
     def begin(self) -> None:
         """From now on only commands run whose calls are noted."""
         self._discerns_since = Moment.now()

@@ -122,6 +122,11 @@ class Guard:
         """From now on a command of the model's may run outside the sandbox, or none does any more."""
         self._mounts.is_passed_by = passes
 
+    @property
+    def can_discern(self) -> bool:
+        """Whether it can know what the user makes while commands run."""
+        return self._users_files.knows_calls
+
     def discern(self, discerns: bool) -> None:
         """From now on only commands in the background run, whose calls are noted, or others too."""
         (self._users_files.begin if discerns else self._users_files.end)()
@@ -303,7 +308,8 @@ class Guard:
     def _take_in_users(self, look: "_Look", harmful: Sequence[str]) -> Sequence[str]:
         """Accept what the user has made among harmful items; return the others.
 
-        What was read must be what is there: it is read again after its birth was looked at, and looked at once more.
+        What is accepted is read after its birth was looked at, which is looked at once more: it may be exchanged at any
+        time, and half written. Whatever is there in between is the user's.
         """
         if not look.subject.name or (calm := self._users_files.calm_since()) is None:
             return harmful
@@ -311,12 +317,11 @@ class Guard:
         if len(others) == len(harmful):
             return harmful
         items = self._judge.items(look.subject, look.directory)
-        others |= {path for path in harmful if items.get(path) != look.items[path]}
-        own = [path for path in harmful if path not in others]
+        own = [path for path in harmful if path not in others and path in items]
         if self._without_users(look.directory, look.subject.name, own) or self._users_files.calm_since() != calm:
             return harmful
         for path in own:
-            self._baseline.accept(look.subject, path, look.items[path])
+            self._baseline.accept(look.subject, path, items[path])
         self.unheld = self.unheld or bool(own)
         return [path for path in harmful if path in others]
 

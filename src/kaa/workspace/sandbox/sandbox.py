@@ -316,7 +316,7 @@ class Sandbox:
 
     @contextlib.asynccontextmanager
     async def guarded(
-        self, carrier: Carrier | None, kind: "Activity" = "ordinary", seen: Mapping[str, bytes] | None = None
+        self, carrier: Carrier | None, kind: "Activity" = "command", seen: Mapping[str, bytes] | None = None
     ) -> AsyncIterator[None]:
         """Do something in the project under the eyes of the guard.
 
@@ -329,15 +329,13 @@ class Sandbox:
             BlockedError: this machine cannot confine anything, although the user wants it.
             WorkspaceUnavailableError: the guard cannot be reached.
         """
-        report = await self._report()
+        await self._report()
         if not self.confined and self._options.mode != "full-access":
             raise BlockedError(Blocked("outside", "Running commands and writing files"), self._root)
         if not self.confined:
             async with self._permitted_beside(carrier):
                 yield
             return
-        if kind == "background" and not report.notes:
-            kind = "ordinary"
         activity = await self._begin_watch(kind)
         with self.findings.carried(carrier):
             try:
@@ -516,22 +514,16 @@ class Sandbox:
 
     async def _begin_watch(self, kind: "Activity") -> "GuardedActivity":
         """Tell the guard that something begins. A guard that died is replaced, one that is busy is waited for."""
-        from kaa.workspace.sandbox.watch import GuardedActivity  # lazy: as below
-
         async with self._watching:
             for _attempt in range(2):
                 if self._watch is None or not self._watch.is_alive:
                     await self._change_guard(await self.take("guard"))
                 assert self._watch is not None
                 try:
-                    is_noted = kind == "background" and self._watch.hands is self._current
-                    activity = GuardedActivity("ordinary" if kind == "background" and not is_noted else kind)
-                    await self._watch.begin(activity)
+                    return await self._watch.begin(kind, self._current)
                 except GuardLostError:
                     if self._watch.is_alive:
                         raise
-                else:
-                    return activity
         raise WorkspaceUnavailableError("The guard of the project died twice; nothing runs without it.")
 
     async def _change_guard(self, slot: Slot) -> None:

@@ -45,12 +45,13 @@ class _Answer(msgspec.Struct, frozen=True):
     flooded: bool = False
     stuck: bool = False
     unheld: bool = False
+    discerns: bool = False
     scans: bool = False
 
 
-# Of kaa's: `ordinary`, in the sandbox; in the `background` of it, where the guard knows when it may have written; or a
-# command of the model's `outside`, where no mount holds it.
-Activity: TypeAlias = Literal["ordinary", "background", "outside"]
+# Of kaa's: a `command`, or something that counts as one; in the `background`, where the guard knows when it may have
+# written; or a command of the model's `outside` the sandbox, where no mount holds it.
+Activity: TypeAlias = Literal["command", "background", "outside"]
 
 # What the guard is told: nothing of kaa's runs (`rests`), something does (`watches`), or only commands in the
 # background do, and what comes while they write nothing is the user's (`discerns`).
@@ -105,6 +106,7 @@ class GuardWatch:
         self._told: _State | None = None  # last; None: not known
         self._answers_for_commands = False  # something of kaa's may have run since it was told that nothing does
         self._known = b""  # what it takes for harmless, for its successor
+        self._discerns = False  # whether it knows when commands in the background may have written
         self._stuck = False  # a mount keeps what the guard has to move away
         self._unheld = False  # the user has made something that is to be mounted
         self._stale = True  # something may have been replaced that was held
@@ -121,11 +123,6 @@ class GuardWatch:
         return not self._closed and self._slot.channel.is_alive()
 
     @property
-    def hands(self) -> "Hands":
-        """The hands that it is a slot of."""
-        return self._slot.hands
-
-    @property
     def minds(self) -> bool:
         """Whether it acts on what appears, as far as it is known."""
         return self._told != "rests"
@@ -135,17 +132,23 @@ class GuardWatch:
         """Whether it died while something of kaa's might run: nobody has looked at what that did."""
         return self._answers_for_commands and not self._closed and not self._slot.channel.is_alive()
 
-    async def begin(self, activity: GuardedActivity) -> None:
+    async def begin(self, kind: Activity, hands: "Hands") -> GuardedActivity:
         """From now on whatever appears may come from a command. Returns when the guard knows it.
 
         What it found before is asked for first, so that it does not seem to come from what begins.
 
         Args:
-            activity: what begins.
+            kind: of what begins.
+            hands: in which it runs; the guard knows what is noted in its own.
+
+        Returns:
+            What has to be given to `end`.
 
         Raises:
             GuardLostError: it does not answer.
         """
+        is_noted = kind != "background" or hands is self._slot.hands
+        activity = GuardedActivity(kind if is_noted else "command")
         self._enter(activity)
         try:
             if not self.is_alive:
@@ -161,12 +164,13 @@ class GuardWatch:
         except BaseException:
             self._leave(activity)
             raise
+        return activity
 
     async def end(self, activity: GuardedActivity) -> None:
         """Something is over. Returns when everything that happened while it ran was looked at and passed on.
 
         Args:
-            activity: as it began.
+            activity: what `begin` returned.
 
         Raises:
             GuardLostError: it does not answer.
@@ -183,7 +187,7 @@ class GuardWatch:
             self._leave(activity)
 
     async def doubt(self) -> None:
-        """What runs in the background counts as an ordinary activity from now on: it and others may part.
+        """What runs in the background counts as a command in the foreground from now on: it and others may part.
 
         Raises:
             GuardLostError: the guard does not answer.
@@ -352,7 +356,7 @@ class GuardWatch:
     def _wanted(self) -> _State:
         if self.running == 0:
             return "rests"
-        return "discerns" if self.running == len(self._background) else "watches"
+        return "discerns" if self._discerns and self.running == len(self._background) else "watches"
 
     async def _ask(
         self, operation: str, path: str | None = None, body: bytes = b"", facts: Mapping[str, object] | None = None
@@ -395,7 +399,7 @@ class GuardWatch:
         answer = parse(frame.header, _Answer)
         self._stuck = self._stuck or answer.stuck
         self._unheld = self._unheld or answer.unheld
-        self.scans = answer.scans
+        self.scans, self._discerns = answer.scans, answer.discerns
         self._deliver(finding.blocked for finding in answer.findings)
         if answer.more:
             self._deliver([Blocked("more")])
