@@ -137,6 +137,8 @@ def test_what_loses_nothing_does_not_warn(command: str) -> None:
     [
         ("git checkout main", (), False),
         ("git checkout main", ("src/main.py",), False),
+        ("git checkout -q main; echo rc=$?", (), False),
+        ("cd $x; git checkout -q main", (), True),
         ("git checkout main", ("main/a.py",), True),
         ("git checkout -- src/a.py", ("src/a.py",), True),
         ("git checkout -- a.py", ("src/a.py",), True),

@@ -19,6 +19,7 @@ from kaa.workspace.permitted import Target
 
 # Words that send git, or what follows in the same command, to another directory.
 _ELSEWHERE = frozenset({"-C", "--git-dir", "--work-tree", "cd", "pushd", "popd"})
+_SAYING = frozenset({("echo",), ("exit",)})  # wherever bash computes what they say, no directory changes
 _RENAMES = frozenset({("rename",), ("ln",), ("rsync",), ("eval",), ("source",), (".",)})
 
 
@@ -82,7 +83,8 @@ class JudgedCall(msgspec.Struct, frozen=True):
     def works_elsewhere(self) -> bool:
         """Whether git in it may work on another repository than the project's."""
         simple = self.reach.simple if self.reach else ()
-        return any(word is None or word in _ELSEWHERE for command in simple for word in command.words)
+        words = (command.words for command in simple if command.words[:1] not in _SAYING)
+        return any(word is None or word in _ELSEWHERE for each in words for word in each)
 
     @property
     def directories(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from kaa.hands.git_config_keys import is_inert
 from kaa.hands.protected import is_protected
 from kaa.shell.approvals.remotes import objection_to_repositories
 
@@ -23,6 +24,7 @@ _GIT = {
     r"|recurse-submodules|recursive|shallow-submodules|single-branch|verbose)",
     "commit": r"-[aqvsne]*(?:m.*|S.*)?|-F|--(?:all|allow-empty|amend|author|date|file|fixup|gpg-sign|message|no-edit"
     r"|no-verify|quiet|signoff|squash|verbose)",
+    "config": r"--(?:add|bool|fixed-value|int|local|replace-all|unset|unset-all)",
     "fetch": _OF_FETCH,
     "ls-remote": r"-[qht]+|--(?:branches|exit-code|heads|quiet|refs|sort|symref|tags)",
     "pull": _OF_FETCH + r"|-r|--(?:autostash|commit|ff|ff-only|no-commit|no-edit|no-ff|no-rebase|rebase|squash)",
@@ -47,6 +49,8 @@ _TO_REPOSITORIES = {
 }
 _TO_NAMED_DIRECTORIES = frozenset({"clone", "submodule"})
 _FILE_OF_GIT = re.compile("-[aqvsne]*F|--fi")
+# Of what is known to be data, git connects to some.
+_WITH_ADDRESSES = frozenset({"remote", "submodule", "svn-remote", "url"})
 _ADDING_REMOTES = frozenset({"add", "set-url"})
 
 
@@ -339,7 +343,16 @@ def _of_git(words: Sequence[str], root: str) -> str | None:
     operands = [word for word in words[1:] if not word.startswith("-")]
     if subcommand == "submodule" and (not operands or operands[0] not in _SUBMODULES):
         return " ".join(("submodule", *operands[:1]))
+    if subcommand == "config" and not _is_inert(operands):
+        return " ".join(("config", *operands[:1]))
     return objection_to_repositories(subcommand, _repositories(subcommand, words[1:], operands), root)
+
+
+def _is_inert(operands: Sequence[str]) -> bool:
+    """Whether `git config` with these operands sets a variable that neither runs, writes nor reaches anything."""
+    section, _, rest = operands[0].casefold().partition(".") if operands else ("", "", "")
+    name = rest.rpartition(".")[2]
+    return len(operands) <= 2 and section not in _WITH_ADDRESSES and "url" not in name and is_inert(section, name)
 
 
 def _repositories(subcommand: str, words: Sequence[str], operands: Sequence[str]) -> Sequence[str]:
