@@ -71,7 +71,7 @@ def companions(host: str) -> tuple[str, ...]:
 
 
 def word_of(rule: str) -> str:
-    """What permits a host and those that an installer connects to with it: the word for its group, or the rule itself."""
+    """Return what permits a host and all that an installer uses with it: the word for its group, or the rule itself."""
     return next((_PREFIX + name for name, hosts in GROUPS.items() if rule in hosts), rule)
 
 
