@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.entry import ConfiguredServer, Scope, ServerEntry, Source
 from kaa.shell.mcp.describing import described
 from kaa.shell.mcp.place import Place
-from kaa.shell.mcp.readable import RightsError, readable_places
+from kaa.shell.mcp.readable import RightsError, certificates, readable_places
 from kaa.workspace.places import Places
 from kaa.workspace.sandbox.options import SandboxOptions
 
@@ -173,3 +174,22 @@ def test_a_question_about_a_server_warns_of_a_host_that_looks_like_another(tmp_p
     server = ConfiguredServer("one", ServerEntry(url=url), Source("/file", "project"), "digest")
 
     assert "Careful: the" in described(server, Place(Home(tmp_path), {}, str(tmp_path), SandboxOptions))
+
+
+@pytest.mark.parametrize(
+    ("content", "folder", "is_read"),
+    [
+        ("-----BEGIN CERTIFICATE-----", "home", True),
+        ("-----BEGIN CERTIFICATE-----\n-----BEGIN RSA PRIVATE KEY-----", "home", False),
+        ("password", "home", False),
+        ("-----BEGIN CERTIFICATE-----", "project", False),  # commands could put anything there
+    ],
+)
+def test_certificates_that_the_users_network_needs_are_readable(
+    land: Land, content: str, folder: str, is_read: bool
+) -> None:
+    file = land.home.parent / folder / "corporate.pem"
+    file.write_text(content)
+    place = msgspec.structs.replace(land.place, environ={"HOME": str(land.home), "REQUESTS_CA_BUNDLE": str(file)})
+
+    assert certificates(place) == ((str(file),) if is_read else ())

@@ -6,7 +6,7 @@ from kaa.ext.permissions import Permissions
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
 from kaa.shell.mcp.rights import hindrance_of
 
-_REFUSED = "Error: EROFS: read-only file system, open '/project/new.txt'"
+_REFUSED = "Error: EROFS: read-only file system, open '/home/u/project/new.txt'"
 _SQLITE = "sqlite3.OperationalError: unable to open database file"
 
 
@@ -14,7 +14,7 @@ def hindrance(said: str, **entry: object) -> str:
     """What is told about a server called `notes`."""
     configured = ServerEntry(**({"command": "notes-server"} | entry))  # type: ignore[arg-type]  # what a test says of it
     server = ConfiguredServer("notes", configured, Source("/home/mcp.json", "user"), "digest")
-    return hindrance_of(server, "/project", (), said)
+    return hindrance_of(server, "/home/u/project", "/home/u", "/home/u/.kaa/data", (), said)
 
 
 @pytest.mark.parametrize("said", [_REFUSED, "[Errno 30] Read-only file system: 'new.txt'", _SQLITE])
@@ -37,3 +37,18 @@ def test_a_refused_write_names_the_server_and_the_setting(said: str) -> None:
 )
 def test_other_failures_are_not_explained_by_the_sandbox(said: str, entry: dict[str, object]) -> None:
     assert hindrance(said, **entry) == ""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Error: ENOENT: no such file or directory, mkdir '/home/u/.notes-server'",
+        "PermissionError: [Errno 13] Permission denied: '/home/u/.local/share/notes'",
+    ],
+)
+def test_a_refused_write_in_the_home_names_a_folder_that_can_be_written(said: str) -> None:
+    assert hindrance(said) == (
+        "The sandbox of MCP server notes shows it little of your home, and lets it write nothing there. If it keeps"
+        " files there, set"
+        ' "env": {"HOME": "/home/u/.kaa/data"} for notes in /home/mcp.json'
+    )

@@ -33,6 +33,11 @@ class Place(msgspec.Struct, frozen=True):
     report: Callable[[str], None] = lambda _: None
     is_full_access: Callable[[], bool] = lambda: False
 
+    @property
+    def user_home(self) -> str:
+        """The user's home directory."""
+        return self.environ.get("HOME") or os.path.expanduser("~")
+
     def can_write_now(self, path: str) -> bool:
         """Whether commands of this run can write to `path`, a real path."""
         return is_below(path, (self.project, *self.sandbox().writable)) or commands_can_write(path)

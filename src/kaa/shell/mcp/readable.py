@@ -8,10 +8,12 @@ from kaa.hands.policy import Policy
 from kaa.host.paths import is_below, trail
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.place import Place
+from kaa.workspace.sandbox.program import CERTIFICATES
 from kaa.workspace.sandbox.secrets import conceal
 
 # They mark the folder of a package, or of a virtual environment.
 _PACKAGE_FILES = ("package.json", "pyproject.toml", "pyvenv.cfg", "setup.py", "go.mod", "Cargo.toml", "deno.json")
+_MAX_BUNDLE_BYTES = 4 * 1024 * 1024
 _SYSTEM = ("/", "/bin", "/usr/bin", "/usr/local/bin", "/opt", "/home")
 
 
@@ -32,7 +34,7 @@ def readable_places(server: ConfiguredServer, words: Sequence[str], place: Place
     Raises:
         RightsError: a word names something hidden, or commands can change what it leads to.
     """
-    home = os.path.realpath(place.environ.get("HOME") or os.path.expanduser("~"))
+    home = os.path.realpath(place.user_home)
     file, (hidden, shown) = server.source.file, _concealment(place)
     own = tuple(map(os.path.realpath, filter(None, (server.source.root, server.source.data))))
     found: dict[str, None] = {}
@@ -66,9 +68,26 @@ def readable_places(server: ConfiguredServer, words: Sequence[str], place: Place
     return tuple(found)
 
 
+def certificates(place: Place) -> tuple[str, ...]:
+    """Files in the home with certificates of authorities that variables of the user name: a network needs its own."""
+    home = os.path.realpath(place.user_home)
+    found = {os.path.realpath(place.environ[name]) for name in CERTIFICATES if place.environ.get(name)}
+    ours = sorted(path for path in found if is_below(path, (home,)) and not place.commands_can_write(path))
+    return tuple(filter(_has_only_certificates, ours))
+
+
+def _has_only_certificates(path: str) -> bool:
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            content = file.read(_MAX_BUNDLE_BYTES) or b""
+    except OSError:
+        return False
+    return b"-----BEGIN CERTIFICATE-----" in content and b"PRIVATE KEY-----" not in content
+
+
 def _concealment(place: Place) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What is hidden, secrets and kaa's folder, and what the user's exceptions and kaa itself show of that."""
-    home, private = place.environ.get("HOME") or os.path.expanduser("~"), (str(place.home.path),)
+    home, private = place.user_home, (str(place.home.path),)
     concealed = conceal(home, private, place.sandbox().hidden, place.environ)
     policy = Policy("none", "read-only", hidden=concealed.hidden, shown=concealed.shown, private=private)
     return concealment(policy)

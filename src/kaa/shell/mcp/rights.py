@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from kaa.ext.permissions import Permissions
+from kaa.host.paths import is_below
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry
 from kaa.workspace.blocked import Blocked
 from kaa.workspace.network.registries import GROUPS
@@ -28,6 +29,10 @@ _RUNNERS = {
 # What Node, Python, the C library and SQLite say of a write that the sandbox refused.
 _WRITE_REFUSED = re.compile(
     r"\bEROFS\b|read-only file ?system|unable to open database file|write a readonly database", re.IGNORECASE
+)
+_FILE_REFUSED = re.compile(
+    r"\b(?:EROFS|ENOENT|EACCES|EPERM)\b|read-only file ?system|no such file or directory|permission denied",
+    re.IGNORECASE,
 )
 _PROJECT_WORDS = (".", "./", "${workspaceFolder}")
 
@@ -54,12 +59,16 @@ def _is_path_of(word: str, project: str) -> bool:
     return word.startswith("/") and not word.startswith("/proc/") and os.path.realpath(word) == project
 
 
-def hindrance_of(server: ConfiguredServer, project: str, blocked: Sequence[Blocked], said: str) -> str:
+def hindrance_of(
+    server: ConfiguredServer, project: str, home: str, data: str, blocked: Sequence[Blocked], said: str
+) -> str:
     """From what the sandbox kept a server, and the setting that permits it; empty if nothing is known.
 
     Args:
         server: the server.
         project: the directory of the project.
+        home: the user's.
+        data: the folder that the server keeps.
         blocked: connections that the sandbox prevented.
         said: how the server described its failure, from which writes that were refused are known.
     """
@@ -71,14 +80,26 @@ def hindrance_of(server: ConfiguredServer, project: str, blocked: Sequence[Block
         kept.append(f"The sandbox of MCP server {server.name} kept it from {', '.join(hosts)}.")
         rules = [one.host_rule for one in blocked if one.host_rule]
         wanted = msgspec.structs.replace(wanted, hosts=tuple(dict.fromkeys((*now.hosts, *rules))))
-    if now.project != "write" and _WRITE_REFUSED.search(said):
+    at_home = (
+        f"The sandbox of MCP server {server.name} shows it little of your home, and lets it write nothing there. If it"
+        f' keeps files there, set "env": {{"HOME": "{data}"}} for {server.name} in {server.source.file}'
+        if _is_about_home(said, home, project, data)
+        else ""
+    )
+    if not at_home and now.project != "write" and _WRITE_REFUSED.search(said):
         kept.append(f"The sandbox of MCP server {server.name} does not let it write the project.")
         wanted = msgspec.structs.replace(wanted, project="write")
     if wanted == now:
-        return " ".join(kept)
+        return " ".join(filter(None, (*kept, at_home)))
     setting = msgspec.json.format(msgspec.json.encode(wanted), indent=0).decode()
     remedy = f'To permit that, set "permissions": {setting} for {server.name} in {server.source.file}'
-    return " ".join((*kept, remedy))
+    return ". ".join(filter(None, (" ".join((*kept, remedy)), at_home)))
+
+
+def _is_about_home(said: str, home: str, project: str, data: str) -> bool:
+    """Whether a server could not make a file in the user's home."""
+    found = re.search(rf"{re.escape(home)}/[^'\"\s]+", said) if _FILE_REFUSED.search(said) else None
+    return found is not None and not is_below(found[0], (project, data))
 
 
 def runner_of(entry: ServerEntry) -> str:

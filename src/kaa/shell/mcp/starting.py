@@ -16,8 +16,9 @@ from kaa.mcp.parsing import cleaned
 from kaa.shell.mcp.code import CodeChangedError, code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError
+from kaa.shell.mcp.own_home import variables_of_home, with_users_home
 from kaa.shell.mcp.place import CommandLine, Place
-from kaa.shell.mcp.readable import readable_places
+from kaa.shell.mcp.readable import certificates, readable_places
 from kaa.shell.mcp.rights import hindrance_of, permissions_of
 from kaa.shell.mcp.runners import imports_from_directory, outside, package_of_runner
 from kaa.shell.mcp.server_data import data_folder
@@ -152,6 +153,9 @@ async def start_program(
         data, cache = str(folder), str(folder / "cache")
         # Python would execute compiled modules in the place of the code that the user approved: those that commands
         # put into `__pycache__`, and those that earlier code of the project left in the cache.
+        own = variables_of_home(words, place.environ, data) if entry.sandbox and not place.is_full_access() else {}
+        if own:
+            words = [words[0], *(with_users_home(word, place.user_home) for word in words[1:])]
         compiled = _NO_DIRECTORY if admitted else f"{cache}/python"
         argv = [_program(words[0], base, place), *_python_options(words, compiled), *words[1:]]
         rights = ProgramRights(
@@ -162,10 +166,11 @@ async def start_program(
             project=place.project,
             # What lies in the project must not be taken for the package or module that is executed.
             cwd=data if leaves else base if line.cwd or permissions.project != "none" else data,
-            readable=readable_places(server, line.words, place),
+            readable=(*readable_places(server, line.words, place), *certificates(place)),
             access=permissions.project,
             hosts=permissions.hosts,
             variables={"PYTHONPYCACHEPREFIX": compiled}
+            | own
             | {name: f"{data}/{where}" for name, where in _CACHES.items()}
             | dict(line.variables),
             private=(str(place.home.path),),
@@ -175,7 +180,7 @@ async def start_program(
         )
         if await asyncio.to_thread(code_of, server, place) != admitted:
             raise CodeChangedError
-        hindrance = partial(hindrance_of, server, place.project)
+        hindrance = partial(hindrance_of, server, place.project, place.user_home, data)
         copies = ExitStack()
         try:
             shown = admitted if permissions.project != "none" else dict(admitted.items() - here.items())
@@ -215,8 +220,7 @@ def _with_copies(rights: ProgramRights, code: Mapping[str, str], place: Place, c
     """Rights with which a program sees copies of its code, as long as `copies` is open. Blocks."""
     from kaa.shell.mcp.copies import copy_code  # lazy: few servers execute code that commands can write
 
-    home = place.environ.get("HOME") or os.path.expanduser("~")
-    places = Places.of(place.environ, home, place.project, "servers")
+    places = Places.of(place.environ, place.user_home, place.project, "servers")
     copies.callback(places.close)
     return msgspec.structs.replace(rights, replaced=copy_code(code, place, places.work))
 

@@ -29,9 +29,14 @@ ProjectAccess: TypeAlias = Literal["none", "read", "write"]
 # Everything else may be a key, under whatever name.
 _VARIABLES = (
     r"PATH|HOME|USER|LOGNAME|SHELL|HOSTNAME|TERM|COLORTERM|NO_COLOR|LANG|LANGUAGE|LC_[A-Z]+|TZ|TZDIR"
-    r"|LD_LIBRARY_PATH|SSL_CERT_FILE|SSL_CERT_DIR|NODE_EXTRA_CA_CERTS|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE"
+    r"|LD_LIBRARY_PATH|SSL_CERT_DIR|NODE_USE_SYSTEM_CA|DENO_TLS_CA_STORE|UV_SYSTEM_CERTS|UV_NATIVE_TLS"
     r"|XDG_(?:CONFIG|DATA|STATE)_HOME|GOROOT|JAVA_HOME|DOTNET_ROOT|NVM_DIR|VOLTA_HOME|PYENV_ROOT|ASDF_DATA_DIR"
 )
+CERTIFICATES = (
+    *("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NIX_SSL_CERT_FILE", "PIP_CERT"),
+    *("AWS_CA_BUNDLE", "GIT_SSL_CAINFO", "DENO_CERT", "CARGO_HTTP_CAINFO", "HTTPLIB2_CA_CERTS", "npm_config_cafile"),
+)
+"""Variables that name a file with certificates of authorities."""
 # These hold files, processes, sockets and single hosts; others let some of that through (docs/sandbox.md).
 _EFFECTIVE_TIERS = ("full", "bwrap")
 
@@ -230,7 +235,7 @@ def _sandbox(rights: ProgramRights, environment: Mapping[str, str]) -> Sandbox:
 async def _variables(sandbox: Sandbox, rights: ProgramRights, environment: Mapping[str, str]) -> dict[str, str]:
     """Its environment. PATH leads nowhere that commands of the model can write."""
     known = await asyncio.to_thread(host_programs(environment).environment)  # looks at hundreds of links
-    kept = {name: value for name, value in known.items() if re.fullmatch(_VARIABLES, name)}
+    kept = {name: value for name, value in known.items() if name in CERTIFICATES or re.fullmatch(_VARIABLES, name)}
     return {**kept, **await sandbox.environment(), **rights.variables}
 
 
