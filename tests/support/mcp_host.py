@@ -125,7 +125,7 @@ class MemoryMcpHost:
         """See `McpHost`."""
         return tuple(server.view for server in self._servers.values())
 
-    async def session(self, name: str, asker: Asker) -> MemoryMcpServer:
+    async def session(self, name: str, asker: Asker, tell: Callable[[str], object] | None = None) -> MemoryMcpServer:
         """See `McpHost`."""
         await asyncio.sleep(0)
         server = self._servers.get(name)

@@ -126,7 +126,7 @@ class Gateway:
         if why := hindrance_to_start(view, context):
             raise ToolError(why)
         try:
-            session = await self._host.session(view.name, context.asker)
+            session = await self._host.session(view.name, context.asker, context.update)
             questions = ConversationQuestions(view, context, f"resource {uri}")
             parts = await session.read(uri, questions=questions)
         except McpError as error:
@@ -170,7 +170,7 @@ class Gateway:
         if why := hindrance_to_start(view, context):
             raise ToolError(why)
         try:
-            await self._host.session(view.name, context.asker)
+            await self._host.session(view.name, context.asker, context.update)
         except McpError as error:
             self._host.tell_of_login(view.name)
             raise ToolError(failure(view.name, error)) from error

@@ -136,8 +136,13 @@ class McpHost(Protocol):
         """All of them, in the order of their configuration. Starts nothing."""
         ...
 
-    async def session(self, name: str, asker: Asker) -> ServerSession:
+    async def session(self, name: str, asker: Asker, tell: Callable[[str], object] | None = None) -> ServerSession:
         """The server, started if necessary. What must be asked before is asked through `asker`.
+
+        Args:
+            name: of the server.
+            asker: asks the user.
+            tell: gets lines about a first start that takes long.
 
         Raises:
             ServerUnavailableError: it is unknown, disabled, not approved, not logged in, or does not start.

@@ -43,7 +43,7 @@ class McpTool:
             raise ToolError(view.held[self.info.name])
         questions = ConversationQuestions(view, context, f"tool {self.info.name}")
         try:
-            session = await self._host.session(self.server, context.asker)
+            session = await self._host.session(self.server, context.asker, context.update)
             result = await session.call(
                 self.info.name,
                 arguments,

@@ -1,11 +1,9 @@
 """`kaa mcp test`: starts servers as conversations do, and tells what they offer or why they fail."""
 
 import argparse
-import asyncio
 import os
 import sys
 import time
-from typing import TYPE_CHECKING
 
 from kaa.builtin.amounts import counted
 from kaa.builtin.mcp.host import ServerUnavailableError
@@ -17,16 +15,11 @@ from kaa.frontends.mcp.telling import configured, tell
 from kaa.mcp.manifest import Manifest
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.here import server_named
+from kaa.shell.mcp.following import LINES, followed
 from kaa.shell.mcp.server import Server
 from kaa.shell.mcp.servers import ServerMaker
 from kaa.shell.safety import SandboxFlags, sandbox_options
 from kaa.tui.sanitize import sanitize
-
-if TYPE_CHECKING:
-    from kaa.mcp.client import McpClient
-
-_LOG_LINES = 10
-_QUIET_SECONDS = 3.0
 
 
 def add_test_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +54,7 @@ async def _test(parsed: argparse.Namespace, project: str, home: Home) -> int:
             deliver(sys.stderr, sanitize(f"{server.first_start or f'Starting {one.name}'}\n"))
             try:
                 await server.offer.approve(NOBODY)
-                manifest = (await _followed(server)).manifest
+                manifest = (await followed(server, lambda said: deliver(sys.stderr, sanitize(said)))).manifest
             except ServerUnavailableError as error:
                 failed = True
                 deliver(sys.stdout, sanitize(f"{error}\n"))
@@ -72,22 +65,6 @@ async def _test(parsed: argparse.Namespace, project: str, home: Home) -> int:
         await servers.close()
         await maker.close()
     return ExitCode.FAILED if failed else ExitCode.DONE
-
-
-async def _followed(server: Server) -> "McpClient":
-    """Start a server, and tell what it prints when that takes long: a package runner tells what it downloads."""
-    starting, told = asyncio.ensure_future(server.started()), 0
-    began = time.monotonic()
-    try:
-        while not (await asyncio.wait({starting}, timeout=_QUIET_SECONDS))[0]:
-            lines, told = list(server.log)[told:], len(server.log)
-            said = "".join(f"  {line}\n" for line in lines[-_LOG_LINES:])
-            deliver(
-                sys.stderr, sanitize(f"{server.name} has been starting for {time.monotonic() - began:.0f} s\n{said}")
-            )
-    finally:
-        starting.cancel()
-    return await starting
 
 
 def _show(name: str, manifest: Manifest, seconds: float) -> None:
@@ -105,5 +82,5 @@ def _show(name: str, manifest: Manifest, seconds: float) -> None:
 
 
 def _show_log(server: Server) -> None:
-    for line in list(server.log)[-_LOG_LINES:]:
+    for line in list(server.log)[-LINES:]:
         deliver(sys.stdout, sanitize(f"  {line}\n"))

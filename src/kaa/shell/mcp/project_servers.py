@@ -95,12 +95,15 @@ class ProjectServers:
         """See `McpHost`."""
         return tuple(server.view() for server in self._servers.values())
 
-    async def session(self, name: str, asker: Asker) -> ServerSession:
+    async def session(self, name: str, asker: Asker, tell: Callable[[str], object] | None = None) -> ServerSession:
         """See `McpHost`."""
         server = self.server(name)
         await server.offer.approve(asker)
         if expected := server.first_start:
+            from kaa.shell.mcp.following import followed  # lazy: servers start once for the first time
+
             self._report(expected)
+            _ = await followed(server, tell or (lambda _: None), asker)
         _ = await server.started(asker)
         return ServerSession(server.used, server.view)
 
