@@ -358,7 +358,8 @@ with contextlib.suppress(OSError):
         programs = kaa.home.parent / "programs"
         programs.mkdir()
         words = " ".join(f"'{word}'" for word in (sys.executable, *entry(kaa)["args"]))
-        folders = '"$UV_TOOL_DIR" "$UV_CACHE_DIR" "$PIPX_HOME" "$PIPX_MAN_DIR" "$DENO_DIR" "$YARN_GLOBAL_FOLDER" "$HOME/.server"'
+        variables = ["UV_TOOL_DIR", "UV_CACHE_DIR", "PIPX_HOME", "PIPX_MAN_DIR", "DENO_DIR", "YARN_GLOBAL_FOLDER"]
+        folders = " ".join([*(f'"${name}"' for name in variables), '"$HOME/.server"'])
         (programs / "uvx").write_text(f"#!/bin/sh\nset -eu\nmkdir -p {folders}\nexec {words}\n")
         (programs / "uvx").chmod(0o755)
         write(kaa.home / "mcp.json", own={"command": str(programs / "uvx"), "args": ["server"]})

@@ -19,10 +19,13 @@ class ReadOnlyMounts:
 
     Args:
         paths: absolute paths of the names, whether they exist or not.
+        awaited: the same, of names at which there was nothing. New directories there are held once they are filled: a
+            command that has just made one goes on, and the guard takes out what it writes there.
     """
 
-    def __init__(self, paths: Iterable[str]) -> None:
-        self._paths = tuple(paths)
+    def __init__(self, paths: Iterable[str], awaited: Iterable[str] = ()) -> None:
+        self._awaited = frozenset(awaited)
+        self._paths = (*paths, *self._awaited)
         self._held: list[tuple[str, int]] = []  # a path and the descriptor of the mount made there
 
     def hold(self) -> None:
@@ -46,6 +49,8 @@ class ReadOnlyMounts:
         try:
             kind = os.fstat(handle).st_mode
             if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)) or os.fstatvfs(handle).f_flag & os.ST_RDONLY:
+                return
+            if path in self._awaited and stat.S_ISDIR(kind) and not os.listdir(path):
                 return
             mount = mounts.cover(handle)
             if any(path == held for held, _ in self._held):
