@@ -122,7 +122,7 @@ def test_a_new_directory_is_held_once_it_is_filled(folder: Path) -> None:
     _run(
         folder,
         """
-holding = ReadOnlyMounts([], [os.path.abspath("project/.zed")])
+holding = ReadOnlyMounts([os.path.abspath("project/.zed")])
 os.mkdir("project/.zed")
 holding.hold()
 assert writable("project/.zed")

@@ -109,7 +109,9 @@ def test_the_protected_names_of_an_added_directory_are_protected(folder: Path) -
         await workspace.change(SandboxChange(writable=(str(added),)))
 
         await sh(workspace, "echo evil > ../added/.mcp.json")
-        planted = await sh(workspace, "mkdir ../added/sub/.vscode; cd ../added; echo evil | tee sub/.vscode/a > .envrc")
+        planted = await sh(
+            workspace, "mkdir ../added/sub/.vscode; echo evil > ../added/sub/.vscode/x; echo evil > ../added/.envrc"
+        )
         assert {one.what for one in planted.blocked} >= {str(added / ".envrc")}
         with pytest.raises(BlockedError):
             await workspace.write(str(added / ".envrc"), b"evil")
@@ -120,7 +122,7 @@ def test_the_protected_names_of_an_added_directory_are_protected(folder: Path) -
     play(folder, scenario)
     assert (added / ".mcp.json").read_text() == "the user's"
     assert not (added / ".envrc").exists()
-    assert not (added / "sub" / ".vscode" / "a").exists()
+    assert not (added / "sub" / ".vscode").exists()
 
 
 def test_read_only_holds_new_commands_and_files_while_what_runs_keeps_its_rights(folder: Path) -> None:
