@@ -35,6 +35,16 @@ def facts(files: dict[str, str]) -> ProjectFacts:
         ),
         ({"Makefile": "check:\n\t./run\n"}, (), ("make check",)),
         ({"Makefile": "test := 1\ntests:\n"}, (), ()),
+        (
+            {
+                "package.json": '{"scripts": {"test": "vitest"}}',
+                "AGENTS.md": "Run `python -m pytest tests -q` first.\n",
+            },
+            ("JavaScript",),
+            ("python -m pytest tests -q", "npm test"),
+        ),
+        ({"CLAUDE.md": "# Tests\n\n    make test\n"}, (), ("make test",)),
+        ({"AGENTS.md": "pytest is slow. `pytest; rm x` and `npm test | tee log`"}, (), ()),
         ({"justfile": "test *args:\n  pytest\n"}, (), ("just test",)),
     ],
 )

@@ -84,7 +84,9 @@ def test_the_planner_can_change_nothing_and_its_plan_is_kept(kaa: Kaa, server: M
 
 
 def test_a_plan_is_executed_without_the_conversation_about_it(kaa: Kaa, server: ModelServer) -> None:
-    planned(kaa, server)
+    server.begin([call("write", path="early.txt", content="x"), say("Done."), say(PLAN)])
+    kaa.run("-p", "work")
+    assert kaa.run("-c", "-p", "/plan Greet the world").code == 0
     server.begin(
         [
             call("write", path="hello.txt", content="hello"),

@@ -18,7 +18,8 @@ _LOOKING = (
     "exec eval read break continue exit return jobs bat gh ping apt apt-get brew"
 )
 _WRITING = "tee cp mv rm rmdir ln install patch truncate dd rsync unlink shred"
-_GIT_WRITING = "apply am checkout restore revert reset merge rebase cherry-pick stash pull clean mv rm switch"
+# Not switch and pull: they bring what was committed, and say nothing of the work under way.
+_GIT_WRITING = "apply am restore revert reset merge rebase cherry-pick stash clean mv rm"
 # Package managers, with the subcommands that only install.
 _INSTALLING: Final[dict[str, str]] = {
     "pip": "install uninstall list show freeze",
@@ -35,6 +36,7 @@ _INSTALLING: Final[dict[str, str]] = {
     "composer": "install require",
 }
 _IN_PLACE: Final = re.compile(r"-(?:[a-zA-Z]*i|i\S*|-in-place\S*)")
+_FILE: Final = re.compile(r"\.|.*\.[A-Za-z]\w{0,5}")
 _INTERPRETERS = "python pypy node ruby perl php deno bun lua rscript"
 _INLINE: Final = ("-c", "-e", "-", "-E", "--eval", "-p")
 _SHELLS = "sh bash zsh dash"
@@ -76,7 +78,7 @@ def _kind(words: Words, command: str) -> Kind:
     name = _VERSION.sub("", (words[0] or "").rpartition("/")[2].casefold())
     rest = words[1:]
     if name == "git":
-        return "writes" if rest[:1] and rest[0] in _GIT_WRITING.split() else "looks"
+        return "writes" if rest[:1] and (rest[0] in _GIT_WRITING.split() or _takes_files(rest)) else "looks"
     if rest[:1] and rest[0] in _INSTALLING.get(name, "").split():
         return "installs"
     if name in _WRITING.split():
@@ -89,6 +91,14 @@ def _kind(words: Words, command: str) -> Kind:
         is_script = bool(rest) and rest[0] is not None and not rest[0].startswith("-")
         return "executes" if is_script else "looks"
     return "looks" if name in _LOOKING.split() else "executes"
+
+
+def _takes_files(words: Words) -> bool:
+    """Whether `git checkout` takes files of a commit, instead of switching to it."""
+    operands = [word for word in words[1:] if word is None or not word.startswith("-")]
+    makes = any(word in ("-b", "-B", "--orphan") for word in words)
+    named = len(operands) > 1 or any(word is not None and _FILE.fullmatch(word) for word in operands)
+    return words[0] == "checkout" and not makes and ("--" in words or named)
 
 
 def _kind_of_interpreter(name: str, rest: Words, command: str) -> Kind:

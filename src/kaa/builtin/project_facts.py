@@ -53,8 +53,18 @@ _LANGUAGES: Final[dict[str, tuple[str, ...]]] = {
     "Elixir": ("mix.exs",),
     "C#": ("global.json", "Directory.Build.props"),
 }
+# Where people tell agents how to test, and what such a command looks like: it is repeated to the model.
+_INSTRUCTIONS: Final = ("AGENTS.md", "CLAUDE.md")
+_TOLD_TEST: Final = re.compile(
+    rb"(?:^(?: {4}|\t)[ \t]*|^[ \t]*\$ |^[ \t]*```\w*\n[ \t]*|`[ \t]*)"
+    rb"((?:(?:python3?|\.venv/bin/python) -m |(?:uv|poetry|pdm|pipenv) run |npx |bundle exec )?"
+    rb"(?:pytest|unittest|tox|nox|vitest|jest|rspec|phpunit|ctest|(?:npm|pnpm|yarn|bun|deno|cargo|go|mvn|gradle|mix) "
+    rb"(?:run )?test|(?:make|just) (?:test|check))(?: [\w./:=-]+){0,6})[ \t]*(?:`|$)",
+    re.MULTILINE,
+)
 _RUNNERS: Final = ("Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", "conftest.py", "tests/conftest.py")
 _FILES: Final = (
+    *_INSTRUCTIONS,
     *_RUNNERS,
     *(name for names in _LANGUAGES.values() for name in names),
     *(name for locks in _LOCKS.values() for name in locks),
@@ -75,6 +85,10 @@ def _with_manager(language: str, found: Mapping[str, bytes]) -> str:
 
 
 def _tests(found: Mapping[str, bytes]) -> Iterator[str]:
+    for name in _INSTRUCTIONS:
+        if told := _TOLD_TEST.search(found.get(name, b"")):
+            yield told[1].decode("ascii", "ignore")
+            break
     for name in ("Makefile", "makefile", "GNUmakefile"):
         if match := _MAKE_TEST.search(found.get(name, b"")):
             yield f"make {match[1].decode()}"

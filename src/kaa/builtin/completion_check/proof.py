@@ -16,7 +16,7 @@ _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE
 # Prose, and what no test of a project covers.
 _UNTESTED = re.compile(
     r"(?i).*\.(?:md|markdown|rst|txt|adoc|org)|(?:.*/)?(?:license|notice|authors|changelog|\.gitignore|\.envrc)"
-    r"|(?:.*/)?\.git/.*"
+    r"|(?:.*/)?\.(?:git|vscode|idea|zed|devcontainer|husky)/.*"
 )
 # Shells say so if there is no such program, or if it cannot be executed.
 _NOT_FOUND = (126, 127)

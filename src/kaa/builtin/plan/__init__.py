@@ -34,6 +34,7 @@ class PlanState(msgspec.Struct):
         written: the target was written by this conversation.
         allowed: files that the present step may change although it does not name them; None: any file.
         before: a digest of each file that had changed before the present step, by path; None: that is not known.
+        began: the same before the first step that this conversation executed.
         lock: keeps others from executing the plan of the same file.
     """
 
@@ -44,6 +45,7 @@ class PlanState(msgspec.Struct):
     written: bool = False
     allowed: set[str] | None = msgspec.field(default_factory=set)
     before: dict[str, int] | None = None
+    began: dict[str, int] | None = None
     lock: "ExecutionLock | None" = None
 
 

@@ -102,7 +102,7 @@ async def _run(names: list[str], context: CommandContext) -> CommandAction:
     await _choose(mode, context)
     if kept.phase != "executing":  # otherwise the branch is the one on which it is executed
         await context.navigation.restart()
-    return Submit(begin(kept, context))
+    return Submit(await begin(kept, context))
 
 
 async def _choose(mode: str, context: CommandContext) -> None:

@@ -9,7 +9,7 @@ from kaa.builtin.amounts import counted
 from kaa.builtin.plan import PlanState
 from kaa.builtin.plan.document import Plan, Step, parse
 from kaa.builtin.plan.kept import KeptPlan, keep, last_plan
-from kaa.builtin.plan.other_files import after_step, in_project, named
+from kaa.builtin.plan.other_files import after_step, digests, in_project, named
 from kaa.core.hooks import Continue, GiveUp
 from kaa.ext.api import CommandContext, ConversationContext
 from kaa.workspace.protocol import ContentChangedError, FileDigest
@@ -32,7 +32,7 @@ Now step {number}: {title}\
 """
 
 
-def begin(kept: KeptPlan, context: CommandContext) -> str:
+async def begin(kept: KeptPlan, context: CommandContext) -> str:
     """Begin with the first step that is not done, or go on with it. Returns the prompt.
 
     Args:
@@ -49,8 +49,8 @@ def begin(kept: KeptPlan, context: CommandContext) -> str:
     plan = plan.at(number, "in progress")
     kept = msgspec.structs.replace(kept.with_plan(plan), phase="executing", tries=0, still=0, seen="", why="")
     state = context.state(PlanState, PlanState)
-    # The branch on which a plan is begun has changed nothing; where its execution goes on, that is not known.
-    state.before, state.allowed = None if goes_on else {}, set()
+    state.began = None if goes_on else await digests(context)  # files keep what was done before
+    state.before, state.allowed = state.began, set()
     keep(kept, context)
     state.executing = True
     _show(plan, number, context)
@@ -122,9 +122,10 @@ def _end(plan: Plan, kept: KeptPlan, context: ConversationContext) -> None:
 
 async def _report_others(plan: Plan, file: str, context: CommandContext) -> None:
     """Name the files that changed although no step names them."""
-    changes = await context.changes()
-    paths = (in_project(change.path, context) for change in changes.files)
-    others = [path for path in paths if not plan.covers(path) and path != in_project(file, context)]
+    before = context.state(PlanState, PlanState).began or {}
+    now = await digests(context) or {}
+    changed = (path for path, digest in now.items() if before.get(path) != digest)
+    others = [path for path in changed if not plan.covers(path) and path != in_project(file, context)]
     if others:
         context.show.notice(f"Changed, but not named by the plan: {named(others)}. /diff shows the changes.", "warning")
 

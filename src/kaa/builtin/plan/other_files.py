@@ -67,11 +67,10 @@ async def after_step(plan: Plan, number: int, context: ConversationContext) -> C
     """
     step, state = plan.steps[number], context.state(PlanState, PlanState)
     try:
-        changes = await context.changes()
+        now = await _digests(context)
     except CommandError as error:
         context.show.notice(f"It is not known which files step {number + 1} changed: {error}", "warning")
         return None
-    now = {in_project(change.path, context): hash(change.after) for change in changes.files}
     earlier = plan.steps[:number] if state.before is None else ()
     before, allowed = state.before or {}, state.allowed
     kept = last_plan(context)
@@ -89,6 +88,19 @@ async def after_step(plan: Plan, number: int, context: ConversationContext) -> C
         return answer
     state.before, state.allowed = now, set()
     return None
+
+
+async def digests(context: CommandContext) -> dict[str, int] | None:
+    """Return a digest of each file that the conversation has changed until now, by path; None if that is not known."""
+    try:
+        return await _digests(context)
+    except CommandError:
+        return None
+
+
+async def _digests(context: ConversationContext | CommandContext) -> dict[str, int]:
+    changes = await context.changes()
+    return {in_project(change.path, context): hash(change.after) for change in changes.files}
 
 
 async def _answer(
