@@ -38,7 +38,7 @@ def facts(files: dict[str, str]) -> ProjectFacts:
         (
             {
                 "package.json": '{"scripts": {"test": "vitest"}}',
-                "AGENTS.md": "Run `python -m pytest tests -q` first.\n",
+                "AGENTS.md": "Run `python -m pytest tests -q`.\n",
             },
             ("JavaScript",),
             ("python -m pytest tests -q", "npm test"),

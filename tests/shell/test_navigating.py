@@ -262,7 +262,7 @@ def test_what_was_not_restored_is_repeated_once_below_the_next_run(stage: Stage)
         counts = []
         for text in ("more", "and more"):
             await conversation.submit(text)
-            counts.append(sum("notes.txt: changed since by someone else" in notice for notice in stage.notices))
+            counts.append(sum("kaa did not restore all files: kept notes.txt" in notice for notice in stage.notices))
         return counts
 
     assert stage.play(scene, ConversationOptions(model="m", approvals="auto")) == [1, 1]
@@ -283,7 +283,22 @@ def test_what_was_restored_after_all_is_not_repeated(stage: Stage) -> None:
     stage.play(scene, ConversationOptions(model="m", approvals="auto"))
 
     assert notes(stage) == b"remember the milk\n"
-    assert [notice for notice in stage.notices if "not all restored" in notice] == []
+    assert [notice for notice in stage.notices if "did not restore" in notice] == []
+
+
+def test_what_the_user_then_left_without_the_files_is_not_repeated(stage: Stage) -> None:
+    stage.server.begin([WRITE, say("done"), say("again")])
+
+    async def scene(conversation: Conversation) -> None:
+        await conversation.submit("go")
+        await stage.workspace.write("notes.txt", b"mine\n")
+        await undo(conversation)
+        await redo(conversation, "conversation")
+        await conversation.submit("more")
+
+    stage.play(scene, ConversationOptions(model="m", approvals="auto"))
+
+    assert [notice for notice in stage.notices if "did not restore" in notice] == []
 
 
 def test_each_file_is_told_of_in_one_line(stage: Stage) -> None:

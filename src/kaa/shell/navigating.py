@@ -254,8 +254,8 @@ class Navigation:
         self._target(destination.leaf_id)
         drafts = await self._summarised(destination, summary)
         restored = await self._restored(destination, restore)
-        if restored is not None:
-            self._unrestored = tuple(_not_restored(destination.files, restored))
+        # Whoever then goes on without the files knows it.
+        self._unrestored = () if restored is None else tuple(_not_restored(destination.files, restored))
         if restore == "both" and restored is not None and restored.failed:
             return Arrival(None, restored)
         left_id = self._leaf_id
@@ -460,7 +460,7 @@ class Navigation:
             lines, self._unrestored = self._unrestored, ()
             more = [f"and {len(lines) - _MOST_REMINDERS} more"] if len(lines) > _MOST_REMINDERS else []
             shown = "; ".join((*lines[:_MOST_REMINDERS], *more))
-            self._notify(f"before this run, files were not all restored: {shown}")
+            self._notify(f"when you went back before this run, kaa did not restore all files: {shown}")
 
     @property
     def _leaf_id(self) -> str | None:

@@ -48,16 +48,19 @@ def test_tokens_are_counted_up_when_the_spinner_turns() -> None:
 
 
 def test_what_it_waits_for_has_the_keys() -> None:
-    line = WorkingLine(make_context(), Clock(), lambda: "Esc stops it")
+    clock = Clock()
+    line = WorkingLine(make_context(), clock, lambda: "Esc stops it")
     line.begin("Running bash")
     line.add_tokens(33)
     line.tick()
+    clock.now += 40
 
     line.show_instead("Waiting for your answer")
-    assert visible(line.render(80)) == ["⠙ Waiting for your answer (0 s)"]
+    clock.now += 8
+    assert visible(line.render(80)) == ["⠙ Waiting for your answer (8 s)"]
 
     line.show_instead("")
-    assert visible(line.render(80)) == ["⠙ Running bash (0 s, about 33 tokens, Esc stops it)"]
+    assert visible(line.render(80)) == ["⠙ Running bash (48 s, about 33 tokens, Esc stops it)"]
 
 
 def test_the_time_begins_anew_with_each_run() -> None:

@@ -33,6 +33,7 @@ class WorkingLine:
         self._now = now
         self._hint = hint
         self._since: float | None = None
+        self._instead_since = 0.0
         self._what = self._instead = self._own = ""
         self._tokens = self._shown_tokens = 0
         self._step = 0
@@ -57,7 +58,9 @@ class WorkingLine:
         self._own = what
 
     def show_instead(self, what: str) -> None:
-        """It waits for something else meanwhile, called `what`; empty if it no longer does."""
+        """It waits for something else from now on, called `what`; empty if it no longer does."""
+        if not self._instead:
+            self._instead_since = self._now()
         self._instead = what
 
     def add_tokens(self, count: int) -> None:
@@ -80,7 +83,7 @@ class WorkingLine:
         else:
             palette, glyphs = self._context.palette, self._context.glyphs
             spinner = glyphs.spinner[self._step % len(glyphs.spinner)]
-            facts = [elapsed(self._now() - self._since)]
+            facts = [elapsed(self._now() - (self._instead_since if self._instead else self._since))]
             if self._shown_tokens and not self._instead:
                 facts.append(f"about {short_count(self._shown_tokens)} tokens")
             if not self._instead:  # keys are for what it waits for
