@@ -181,8 +181,10 @@ def test_a_guard_in_the_sandbox_finds_no_program_that_commands_can_write(
     async def scene(hosted: HostedConversation) -> None:
         await hosted.conversation.submit("go")
 
-    play(stage, scene, command, hook("PreToolUse", "guard"), hook("PostToolUse", "format"))
+    line = "python3 -c 'import json'"
+    play(stage, scene, command, hook("PreToolUse", "guard"), hook("PreToolUse", line), hook("PostToolUse", "format"))
 
+    assert (given["guard"]["PYTHONSAFEPATH"], given[line]["PYTHONSAFEPATH"]) == (None, "1")
     assert (given["guard"]["PATH"], given["guard"]["PYTHONPATH"]) == ("/usr/bin", None)
     assert "PATH" not in given["format"]  # tools of the project, such as formatters
 

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from kaa.builtin.agent_hooks import programs
-from kaa.builtin.agent_hooks.rights import runs_sandboxed
+from kaa.builtin.agent_hooks.rights import needs_safe_path, runs_sandboxed
 from tests.builtin.agent_hooks.test_rights import ROOT, own
 
 SHELL = [
@@ -54,6 +55,8 @@ EXECUTING = [
     "echo x > log.txt\n",
     "PATH=./bin:$PATH\njq .\n",
     'export NODE_PATH="$PWD"\nnode {here}/guard.js\n',
+    'SECONDS="$(cat)"\n',
+    "grep -rq x\n",
     "find . -name x | xargs cat\n",
     "sed 's/a/b/e'\n",
     "sed -i s/a/b/ x\n",
@@ -152,6 +155,25 @@ def test_a_program_that_only_looks_at_its_input_has_the_users_rights(
 )
 def test_other_programs_run_in_the_sandbox(tmp_path: Path, first_line: str, content: str) -> None:
     assert is_sandboxed(tmp_path, first_line, content)
+
+
+@pytest.mark.parametrize(
+    ("line", "of_project", "is_needed"),
+    [
+        ('python3 -c "import json"', True, True),
+        ("python3 -u -m json.tool", False, True),
+        ("python3 -m hooks.guard", True, False),
+        ("python3 guard.py", True, False),
+        ('"$CLAUDE_PROJECT_DIR"/guard.sh', True, True),
+    ],
+)
+def test_python_in_a_guard_loads_nothing_of_the_project(
+    tmp_path: Path, line: str, of_project: bool, is_needed: bool
+) -> None:
+    (tmp_path / "guard.sh").write_text("x=$(python3 - <<E\nimport json\nE\n)\n")
+    guard = msgspec.structs.replace(own(line, sandbox=True), of_project=of_project)
+
+    assert needs_safe_path(guard, str(tmp_path)) is is_needed
 
 
 def test_the_line_names_the_language_of_a_script(tmp_path: Path) -> None:

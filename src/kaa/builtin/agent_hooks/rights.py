@@ -52,7 +52,8 @@ def needs_safe_path(hook: HookDefinition, root: str) -> bool:
         return True  # kaa has read all of it: it loads nothing but the standard library
     from kaa.builtin.agent_hooks.scripts import starts_python_here  # lazy: few users have such hooks
 
-    return starts_python_here(" ".join((hook.command, *(hook.args or ()))), root)
+    # A module that a hook of the project starts is most often one of the project.
+    return starts_python_here(" ".join((hook.command, *(hook.args or ()))), root, modules=not hook.of_project)
 
 
 def _commands(text: str, root: str) -> list[list[str]] | None:

@@ -15,12 +15,13 @@ from kaa.host.regular_files import regular
 
 _MOST_BYTES = 64 * 1024
 _INTERPRETER = re.compile(r"#![ \t]*(?:/usr/bin/env(?:[ \t]+-S)?[ \t]+)?(?P<program>\S+)(?:[ \t]+-[A-Za-z]+)*[ \t]*\n")
-_SHELL = re.compile(r"(?:ba|da|z|k)?sh")
+_SHELL = re.compile(r"(?:ba|da)?sh")  # others calculate with the operands of `[`, too
 _PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?")
 _NODE = re.compile("node")
 _BETWEEN_WORDS = re.compile(r"""[\s;|&<>()"']+""")
 _OF_PROJECT = re.compile(r'"?\$\{?(?:CLAUDE|CODEX|GEMINI)_PROJECT_DIR\}?"?')
-_STARTS_PYTHON = re.compile(r"\bpython[\d.]*(?:\s+-[A-Za-z]+)*?\s+(?:-[A-Za-z]*[cm]\b|-(?=\s)|<<)")
+_STARTS_CODE = re.compile(r"\bpython[\d.]*(?:\s+-[A-Za-z]+)*?\s+(?:-[A-Za-z]*c\b|-(?=\s)|<<)")
+_STARTS_MODULE = re.compile(r"\bpython[\d.]*(?:\s+-[A-Za-z]+)*?\s+-[A-Za-z]*m\b")
 
 
 def is_harmless_script(path: str, interpreter: str, root: str, depth: int = 0) -> bool:
@@ -59,17 +60,17 @@ def is_harmless_text(text: str, interpreter: str, path: str, root: str, depth: i
     return bool(_NODE.fullmatch(interpreter)) and is_harmless_node(text, root)
 
 
-def starts_python_here(line: str, root: str) -> bool:
+def starts_python_here(line: str, root: str, *, modules: bool) -> bool:
     """Whether a line of a hook, or a script that it names, has Python look for modules where it starts.
 
     Args:
         line: of the hook.
         root: the directory of the project.
+        modules: whether those that are started by `-m` are meant as well.
     """
-    if _STARTS_PYTHON.search(line):
-        return True
     paths = (word for word in _BETWEEN_WORDS.split(_OF_PROJECT.sub(root, line)) if "/" in word)
-    return any(_STARTS_PYTHON.search(_text(os.path.join(root, expanded(path)))) for path in paths)
+    texts = (line, *(_text(os.path.join(root, expanded(path))) for path in paths))
+    return any(_STARTS_CODE.search(text) or (modules and _STARTS_MODULE.search(text)) for text in texts)
 
 
 def _text(path: str) -> str:

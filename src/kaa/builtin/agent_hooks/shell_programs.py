@@ -25,7 +25,7 @@ _READING = {
     "sha1sum": (r"(?!)", r"(?!)"),
     "sha256sum": (r"(?!)", r"(?!)"),
     "shasum": (r"-a", r"(?!)"),
-    "sort": (r"-[kt]", r"-[bdfghiMnrRuV]+|-k\S+"),
+    "sort": (r"-[kt]", r"-[bdfghiMnrRuV]+|-k\S+|-t."),
     "tail": (r"-[cn]", r"-[cn]?[-+]?\d+|-q"),
     "tee": (r"(?!)", r"-a"),
     "mkdir": (r"-m", r"-p|-v"),
@@ -41,7 +41,7 @@ _OF_JQ = re.compile(
 _WITH_TWO = frozenset({"--arg", "--argjson"})
 _LONG_OF_CURL = "connect-timeout|data|data-binary|data-raw|header|json|max-time|output|request|url|user-agent|write-out"
 _VALUED_OF_CURL = re.compile(f"-[sSfkLgGI]*[XdHmow]|--(?:{_LONG_OF_CURL})")
-_OF_CURL = re.compile("-[sSfkLgGI]+|--(?:fail|show-error|silent)")
+_OF_CURL = re.compile("-[sSfkLgGI]+|-[sSfkLgGI]*X[A-Z]+|--(?:fail|show-error|silent)")
 _SED = re.compile(
     r"(?:^|;)\s*(?:[\d,$]*|/[^/]*/)!?\s*(?:s([/|#,:@!~])(?:(?!\1).)*\1(?:(?!\1).)*\1[gpiI0-9]*|[dpq])?\s*(?=;|$)"
 )
@@ -71,7 +71,7 @@ def _reads(program: str, words: Sequence[Word], is_own: IsOwn) -> bool:
             has_pattern |= word.value.endswith("e")
         elif word.value is not None and options.fullmatch(word.value):
             continue
-        elif not has_pattern:
+        elif not has_pattern and not (word.value or word.head).startswith("-"):
             has_pattern = True
         elif word.value is None or not is_own(word.value):
             return False

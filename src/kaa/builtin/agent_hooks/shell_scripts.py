@@ -52,7 +52,7 @@ _TELLING = frozenset(
 _NAMING = frozenset({"mapfile", "read", "readarray", "shopt", "unset"})
 _BEFORE_OTHERS = frozenset({"builtin", "command", "exec", "nice", "nohup", "time"})
 _PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?")
-_SHELL = re.compile(r"(?:ba|da|z|k)?sh")
+_SHELL = re.compile(r"(?:ba|da)?sh")
 _OPTIONS_OF_PYTHON = frozenset({"-u", "-B", "-E", "-I", "-s", "-S", "-O"})
 _OPTIONS_OF_SHELLS = frozenset({"-e", "-u", "-x", "-eu", "-ex", "-eux"})
 _MOST_NODES = 20_000
@@ -161,7 +161,9 @@ class _Script:
 
         known = [word.value for word in words if word.value is not None]
         if program in self._functions or program in _TELLING:
-            return program != "test" or not ("-v" in known or any(word.splits for word in words))
+            if program == "test":
+                return "-v" not in known and not any(word.splits for word in words)
+            return "-execute" not in known  # of terminal-notifier
         if (judge := judge_of(program)) is not None:
             return judge(words, self._is_own)
         if program in (".", "source"):

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 # What programs load code or settings from.
 LED_BY = re.compile(
-    r"PATH|ENV|BASH_\w+|BASHOPTS|SHELLOPTS|CDPATH|HOME|PS4|PROMPT_COMMAND|CLASSPATH|JAVA\w*|TMPDIR"
+    r"PATH|ENV|BASH_\w+|BASHOPTS|SHELLOPTS|CDPATH|HOME|PS4|PROMPT_COMMAND|CLASSPATH|JAVA\w*|TMPDIR|SECONDS|RANDOM|OPTIND"
     r"|(?:LD|DYLD|PYTHON|NODE|NPM|PERL|RUBY|GEM|GIT|XDG|CURL|PHP|SSH)\w*"
 )
-"""Variables by which programs find code or settings."""
+"""Variables by which programs find code or settings, and those in which bash calculates."""
 
 _SETS_OTHERWISE = frozenset({"read", "mapfile", "readarray", "getopts", "printf", "unset", "let"})
 
