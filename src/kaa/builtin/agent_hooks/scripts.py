@@ -4,16 +4,20 @@ A script starts in the project. What it calls may load code from there (`python3
 what it opens may be a link of the model's. Such scripts run in the sandbox, and so does what is not understood.
 """
 
+import functools
 import os
 import re
+import time
 
 from kaa.builtin.agent_hooks.node_scripts import is_harmless_node
 from kaa.builtin.agent_hooks.own_files import expanded
 from kaa.builtin.agent_hooks.python_scripts import is_harmless_python
 from kaa.builtin.agent_hooks.shell_scripts import is_harmless_shell
+from kaa.host.programs import written
 from kaa.host.regular_files import regular
 
 _MOST_BYTES = 64 * 1024
+_MOST_DEPTH = 4
 _INTERPRETER = re.compile(r"#![ \t]*(?:/usr/bin/env(?:[ \t]+-S)?[ \t]+)?(?P<program>\S+)(?:[ \t]+-[A-Za-z]+)*[ \t]*\n")
 _SHELL = re.compile(r"(?:ba|da)?sh")  # others calculate with the operands of `[`, too
 _PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?")
@@ -33,14 +37,28 @@ def is_harmless_script(path: str, interpreter: str, root: str, depth: int = 0) -
         root: the directory of the project.
         depth: how many scripts have led to it.
     """
-    if depth > 4:
+    if depth > _MOST_DEPTH:
         return False
+    real = os.path.realpath(expanded(path))
     try:
-        with open(os.path.realpath(expanded(path)), "rb", opener=regular) as file:
-            source = file.read(_MOST_BYTES + 1)
-        text = source.decode()
+        state = os.stat(real)
     except FileNotFoundError:
         return True
+    except OSError:
+        return False
+    version = (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+    # What it calls can change as well: a hook is judged several times for each call, but not for longer than that.
+    return _is_harmless_now(real, interpreter, root, depth, version, written(), int(time.monotonic()))
+
+
+@functools.lru_cache(maxsize=64)
+def _is_harmless_now(
+    path: str, interpreter: str, root: str, depth: int, _version: object, _written: object, _second: int
+) -> bool:
+    try:
+        with open(path, "rb", opener=regular) as file:
+            source = file.read(_MOST_BYTES + 1)
+        text = source.decode()
     except (OSError, UnicodeDecodeError):
         return False
     if len(source) > _MOST_BYTES:
