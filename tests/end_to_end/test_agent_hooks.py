@@ -182,6 +182,43 @@ def test_the_users_own_hooks_have_the_users_rights_unless_they_run_files_of_the_
     assert "checked" in said(server)[-1]
 
 
+def test_a_guard_of_the_users_executes_nothing_that_the_model_has_written(
+    kaa: Kaa, server: ModelServer, tier: str
+) -> None:
+    """It has the user's rights (the first part), or runs in the sandbox (the second), and goes on refusing."""
+    if tier == "none":
+        pytest.skip("nothing confines commands on this machine: kaa doctor says why")
+    home = Path(kaa.environ["HOME"])
+    canary = write(home / "canaries" / "canary", "")
+    with_python = "python3 -c \"import json, sys; print(json.load(sys.stdin)['tool_input']['file_path'])\""
+    guard = "#!/bin/sh\nf=$({})\ncase $f in *locked.txt) echo protected >&2; exit 2;; esac\n"
+    parts = [with_python, f"{with_python}; ./notify.sh"]
+    entries = [
+        ("PreToolUse", "Write", {"command": write(home / f"guard{number}.sh", guard.format(part))})
+        for number, part in enumerate(parts)
+    ]
+    for number in range(len(parts)):
+        (home / f"guard{number}.sh").chmod(0o755)
+    write(kaa.home / "hooks.json", hooks(*entries))
+    planted = f"open({canary!r}, 'a').write('x')"
+    plant = f"echo \"{planted}\" > json.py; printf '#!/bin/sh\\necho x >> {canary}\\n' > notify.sh; chmod +x notify.sh"
+    server.begin(
+        [
+            call("bash", command=plant),
+            call("write", path="notes.txt", content="x"),
+            call("write", path="locked.txt", content="x"),
+            say("Done."),
+        ]
+    )
+
+    kaa.run("--approvals", "auto", "-p", "go")
+
+    assert (kaa.project / "json.py").exists()
+    assert Path(canary).read_text() == ""
+    assert (kaa.project / "notes.txt").exists()
+    assert "protected" in results(server)[2]
+
+
 def test_codex_and_gemini_see_calls_in_their_own_words(kaa: Kaa, server: ModelServer) -> None:
     person = kaa.home.parent
     kaa.settings(useFilesOf=["codex", "gemini"])

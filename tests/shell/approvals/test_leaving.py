@@ -646,3 +646,13 @@ def test_rsync_may_send_links(tmp_path: Path) -> None:
     call = examine(ToolCall("1", "bash", {"command": "rsync -a . host:x"}), "command", CONFINED)
 
     assert objection_to_leaving(call, str(tmp_path), None) is None
+
+
+def test_glab_does_not_leave_where_the_repository_has_settings_for_it(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    call = examine(ToolCall("1", "bash", {"command": "glab mr list"}), "command", CONFINED)
+    assert objection_to_leaving(call, str(tmp_path), None) is None
+
+    (tmp_path / ".git" / "glab-cli").mkdir()
+
+    assert "glab obeys" in (objection_to_leaving(call, str(tmp_path), None) or "")

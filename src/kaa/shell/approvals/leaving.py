@@ -138,6 +138,9 @@ def objection_to_leaving(
     uses_git = any(program_name(words[0] or "") in _USING_GIT for words in call.reach.commands)
     if uses_git and (link := _link_of_git(root)):
         return f"git would write through the link {link}"
+    uses_glab = any(program_name(words[0] or "") == "glab" for words in call.reach.commands)
+    if uses_glab and (settings := _settings_of_glab(root)):
+        return f"glab obeys {settings}, which commands in the sandbox can write"
     unknown = next((words for words in call.reach.commands if not _is_judged(words, root, is_readable)), None)
     return None if unknown is None else f"kaa cannot judge what {' '.join(filter(None, unknown[:2]))} does"
 
@@ -374,6 +377,12 @@ def _link_of_git(root: str) -> str | None:
     """Which of git's own files is a link that leads out of the project's repository."""
     found = (_link_out_of(directory) for directory in git_directories(os.path.realpath(root)))
     return next(filter(None, found), None)
+
+
+def _settings_of_glab(root: str) -> str | None:
+    """The file of the repository that can have glab send credentials elsewhere; None if there is none."""
+    paths = (os.path.join(directory, "glab-cli") for directory in git_directories(os.path.realpath(root)))
+    return next(filter(os.path.lexists, paths), None)
 
 
 def _link_out_of(directory: str) -> str | None:
