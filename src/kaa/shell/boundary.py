@@ -10,7 +10,7 @@ from kaa.workspace.protocol import FileInfo, Links, Start, Workspace
 from kaa.workspace.sandbox.options import SandboxChange
 
 if TYPE_CHECKING:
-    from kaa.workspace.git import HeldFiles
+    from kaa.workspace.git_held import HeldFiles
     from kaa.workspace.network.asking import HostAsker
 
 
@@ -62,7 +62,7 @@ class SandboxControl(Confines, Protocol):
     """What a yes can change. Only the gate calls these, and only for an answer of the user's or a rule of theirs."""
 
     async def held_from(self, revision: str) -> "HeldFiles | None":
-        """See `Git.held_from`."""
+        """The protected files that a checkout of a revision would have to change; None if it can change them all."""
         ...
 
     async def settle(self) -> None:

@@ -24,7 +24,7 @@ _EFFECTIVE_TIERS = ("full", "bwrap")
 
 if TYPE_CHECKING:
     from kaa.ext.session_services import SandboxPorts
-    from kaa.workspace.git import HeldFiles
+    from kaa.workspace.git_held import HeldFiles
     from kaa.workspace.network.asking import HostAsker
 
 
@@ -89,9 +89,9 @@ class Contained:
 
     async def held_from(self, revision: str) -> "HeldFiles | None":
         """See `SandboxControl`."""
-        from kaa.workspace.git import Git  # lazy: few commands check something out
+        from kaa.workspace.git_held import HeldFilesOfGit  # lazy: few commands check something out
 
-        return await Git(self._workspace).held_from(revision)
+        return await HeldFilesOfGit(self._workspace).differing_in(revision)
 
     async def settle(self) -> None:
         """Wait until it is certain whether the kernel confines what runs."""

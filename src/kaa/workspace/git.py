@@ -7,11 +7,10 @@ they say which directories of other owners are safe.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from kaa.hands.protected import is_protected
 from kaa.workspace.protocol import CommandRequest, CommandResult, Workspace
 
 # The keys that make the commands below execute something, or talk to somebody. Not here, as nothing below leads to
@@ -72,8 +71,6 @@ _QUIETLY = 'exec git "$@" 2>/dev/null'
 
 
 _MAX_DIRECTORIES = 1000  # in one question
-_MAX_HELD = 100  # files in a question
-_UNWRITABLE = 'cd "$1" || exit; shift; for path; do [ -e "$path" ] && ! [ -w "$path" ] && printf "%s\\0" "$path"; done'
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -97,20 +94,6 @@ class ChangedFiles(msgspec.Struct, frozen=True):
     mixed: bool = False
 
 
-class HeldFiles(msgspec.Struct, frozen=True):
-    """Files that commands may not write, and that a revision has otherwise or not at all.
-
-    Attributes:
-        paths: from the root of the repository.
-        diff: of all protected files, from what is checked out to the revision; empty if it is too long.
-        contents: of all protected files that the revision changes or adds, by absolute paths.
-    """
-
-    paths: tuple[str, ...]
-    diff: str
-    contents: dict[str, bytes] = {}
-
-
 class Git:
     """The repository that a project is in, or is not.
 
@@ -123,11 +106,11 @@ class Git:
 
     async def head(self) -> Head | None:
         """What is checked out, None if git does not know: no repository, no git, or not ours to look at."""
-        branch = await self._ask("symbolic-ref", "--quiet", "--short", "HEAD")
+        branch = await self.ask("symbolic-ref", "--quiet", "--short", "HEAD")
         if branch is not None:
-            return Head(_line(branch))
-        commit = await self._ask("rev-parse", "--verify", "--quiet", "HEAD")
-        return Head(_line(commit), detached=True) if commit is not None else None
+            return Head(line_of(branch))
+        commit = await self.ask("rev-parse", "--verify", "--quiet", "HEAD")
+        return Head(line_of(commit), detached=True) if commit is not None else None
 
     async def changed_files(self, limit: int = 100, *, untracked: bool = False) -> ChangedFiles | None:
         """Files that differ from the last commit, None if git does not know.
@@ -142,7 +125,7 @@ class Git:
         switched_off = await self._filters_off()
         if switched_off is None:
             return None
-        answer = await self._ask(
+        answer = await self.ask(
             "status",
             "--porcelain=v1",
             "-z",
@@ -167,7 +150,7 @@ class Git:
         """Whether git ignores all of some directories below the project, and tracks nothing in them."""
         if len(directories) > _MAX_DIRECTORIES or any(directory.startswith("/") for directory in directories):
             return False
-        answer = await self._ask(
+        answer = await self.ask(
             *("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory", "--", *directories)
         )
         found = set() if answer is None else {os.fsdecode(name) for name in answer.tail.split(b"\0")}
@@ -175,17 +158,17 @@ class Git:
 
     async def commit(self, name: str) -> str | None:
         """The hash of the commit that a branch, a tag or the beginning of a hash names; None if there is none."""
-        answer = await self._ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-        return _line(answer) if answer is not None else None
+        answer = await self.ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        return line_of(answer) if answer is not None else None
 
     async def merge_base(self, one: str, other: str) -> str | None:
         """The hash of the commit from which two commits, given by their hashes, went apart; None if there is none."""
-        answer = await self._ask("merge-base", one, other)
-        return _line(answer) if answer is not None else None
+        answer = await self.ask("merge-base", one, other)
+        return line_of(answer) if answer is not None else None
 
     async def branches(self, limit: int = 1000) -> tuple[str, ...]:
         """Names of local and remote branches, those with the newest commits first; none if git does not know."""
-        answer = await self._ask(
+        answer = await self.ask(
             "for-each-ref",
             "--sort=-committerdate",
             f"--count={limit}",
@@ -206,58 +189,12 @@ class Git:
         if switched_off is None:
             return None
         form = ("--stat=100",) if stat else ()
-        answer = await self._ask(
+        answer = await self.ask(
             *("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all", *form),
             *(*revisions, "--"),
             overrides=switched_off,
         )
         return answer.tail.decode("utf-8", "replace") if answer is not None else None
-
-    async def held_from(self, revision: str) -> HeldFiles | None:
-        """The protected files that a checkout of a revision would have to change; None if it can change all it has to.
-
-        Args:
-            revision: as the user writes it, also a branch that only the remote `origin` has.
-        """
-        for name in (revision, f"refs/remotes/origin/{revision}"):
-            listing = ("--name-status", "-z", "--no-renames", "--end-of-options", "HEAD", name)
-            if (answer := await self._ask("diff-tree", "-r", *listing)) is not None:
-                words = os.fsdecode(answer.tail).split("\0")
-                changed = dict(zip(words[1::2], words[::2], strict=False))
-                protected = {path: how for path, how in changed.items() if is_protected(path.split("/"))}
-                return await self._held(name, protected) if protected else None
-        return None
-
-    async def _held(self, revision: str, protected: Mapping[str, str]) -> HeldFiles | None:
-        """What of some files, of which the letters of `git diff` are given, is held."""
-        top = await self._ask("rev-parse", "--show-toplevel")
-        existing = [path for path, how in protected.items() if how != "A"][:_MAX_HELD]
-        held = await self._unwritable(_line(top), existing) if top is not None and existing else ()
-        if top is None or not held:
-            return None
-        form = ("diff-tree", "-r", "-p", "--no-renames", "--end-of-options", "HEAD", revision, "--")
-        shown = await self._ask(*form, *protected) if len(protected) <= _MAX_HELD else None
-        contents = {}
-        for path in (path for path, how in protected.items() if shown is not None and how != "D"):
-            if (blob := await self._ask("cat-file", "blob", f"{revision}:{path}")) is not None:
-                contents[os.path.join(_line(top), path)] = blob.tail
-        return HeldFiles(held, "" if shown is None else shown.tail.decode("utf-8", "replace"), contents)
-
-    async def _unwritable(self, top: str, paths: Sequence[str]) -> tuple[str, ...]:
-        """Those of some files, from the root of the repository, that exist and cannot be written."""
-        request = CommandRequest(
-            ["/bin/sh", "-c", _UNWRITABLE, "sh", top, *paths],
-            timeout=_TIMEOUT_SECONDS,
-            tail_bytes=_MAX_OUTPUT_BYTES,
-            spill=False,
-            carries_findings=False,
-            finds_installed=False,
-        )
-        try:
-            result = await self._workspace.run(request)
-        except OSError:
-            return ()
-        return tuple(os.fsdecode(path) for path in result.tail.split(b"\0") if path)
 
     async def _filters_off(self) -> list[str] | None:
         """Settings without which git would execute filters; None if not all can be switched off."""
@@ -269,7 +206,7 @@ class Git:
 
     async def _filters(self) -> list[str] | None:
         """Names of the filter drivers that are configured anywhere; None if not all can be switched off."""
-        answer = await self._ask("config", "-z", "--name-only", "--get-regexp", r"^filter\.", silent=True)
+        answer = await self.ask("config", "-z", "--name-only", "--get-regexp", r"^filter\.", silent=True)
         if answer is None:
             return None
         keys = (os.fsdecode(key) for key in answer.tail.split(b"\0") if key)
@@ -277,7 +214,7 @@ class Git:
         # `-c` takes what follows the first `=` for the value.
         return None if len(names) > _MAX_FILTERS or any("=" in name for name in names) else names
 
-    async def _ask(
+    async def ask(
         self, *arguments: str, overrides: Sequence[str] = (), whole: bool = True, silent: bool = False
     ) -> CommandResult | None:
         """What git says, None if it refuses.
@@ -315,5 +252,6 @@ def _and_above(path: str) -> Iterator[str]:
         path = path.rpartition("/")[0]
 
 
-def _line(answer: CommandResult) -> str:
+def line_of(answer: CommandResult) -> str:
+    """An answer that is one line."""
     return os.fsdecode(answer.tail).strip("\n")

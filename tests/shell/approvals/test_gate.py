@@ -38,7 +38,8 @@ from kaa.shell.approvals.rules import parse_grant
 from kaa.shell.approvals.sparing import Sparing
 from kaa.shell.settings import ApprovalPolicy
 from kaa.workspace.checkpoints.contract import Kept
-from kaa.workspace.git import ChangedFiles, HeldFiles
+from kaa.workspace.git import ChangedFiles
+from kaa.workspace.git_held import HeldFiles
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.network.asking import HostAsker
 from kaa.workspace.permitted import PermittedWorkspace, Target

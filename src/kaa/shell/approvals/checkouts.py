@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.grammar import Words
-from kaa.workspace.git import HeldFiles
+from kaa.workspace.git_held import HeldFiles
 
 # What of a revision is protected in the project, differs there and is held; None if nothing, or not known.
 AskHeld: TypeAlias = Callable[[str], Awaitable[HeldFiles | None]]
