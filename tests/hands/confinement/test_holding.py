@@ -122,11 +122,11 @@ def test_a_new_directory_is_held_once_it_is_filled(folder: Path) -> None:
     _run(
         folder,
         """
-holding = ReadOnlyMounts([os.path.abspath("project/.zed")])
-os.mkdir("project/.zed")
+holding = ReadOnlyMounts([], [os.path.abspath("project/.zed")])
+os.makedirs("project/.zed/snippets")
 holding.hold()
 assert writable("project/.zed")
-open("project/.zed/tasks.json", "x").close()
+open("project/.zed/snippets/a", "x").close()
 holding.hold()
 assert not writable("project/.zed")
 """,

@@ -218,7 +218,7 @@ def establish(policy: Policy, home: str, joined: Sequence[int]) -> FullTier:
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     ruleset = ruleset_over_mounts(policy, layout)
     upkeep = Upkeep(policy, view, layout.writable, masks, sockets)
-    holding = ReadOnlyMounts((*layout.protected, *layout.awaited))
+    holding = ReadOnlyMounts(layout.protected, layout.awaited)
     obstacle = _obstacle(broker)
     broker = None if obstacle else broker
     make = partial(make_filter, ALL_FAMILIES, others_visible=False, ipc_shared=False, ptrace=True)

@@ -2,8 +2,7 @@
 
 A mount belongs to one file or directory. Editors and git replace files by renaming a new one over them; the kernel then
 removes the mount, in all namespaces, and the new file can be written. What comes under a protected name later has no
-mount either. A new directory without files gets none before there is one: who has made it, perhaps a command that runs,
-is going to write into it.
+mount either.
 """
 
 import contextlib
@@ -13,9 +12,8 @@ from collections.abc import Iterable
 
 from kaa.hands.confinement import mounts
 from kaa.hands.confinement.expansion import exists
-from kaa.hands.protected import is_protected_name
 
-_MAX_DIRECTORIES = 64  # in one that counts as empty
+_MAX_DIRECTORIES = 64  # in one without files
 
 
 class ReadOnlyMounts:
@@ -23,10 +21,13 @@ class ReadOnlyMounts:
 
     Args:
         paths: absolute paths of the names, whether they exist or not.
+        awaited: the same, of names at which there was nothing. New directories there are held once they are filled: a
+            command that has just made one goes on, and the guard takes out what it writes there.
     """
 
-    def __init__(self, paths: Iterable[str]) -> None:
-        self._paths = tuple(paths)
+    def __init__(self, paths: Iterable[str], awaited: Iterable[str] = ()) -> None:
+        self._awaited = frozenset(awaited)
+        self._paths = (*paths, *self._awaited)
         self._held: list[tuple[str, int]] = []  # a path and the descriptor of the mount made there
 
     def hold(self) -> None:
@@ -51,7 +52,7 @@ class ReadOnlyMounts:
             kind = os.fstat(handle).st_mode
             if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)) or os.fstatvfs(handle).f_flag & os.ST_RDONLY:
                 return
-            if stat.S_ISDIR(kind) and is_protected_name(os.path.basename(path), 0) and _is_empty(handle):
+            if path in self._awaited and stat.S_ISDIR(kind) and not _has_files(handle):
                 return
             mount = mounts.cover(handle)
             if any(path == held for held, _ in self._held):
@@ -68,14 +69,14 @@ class ReadOnlyMounts:
             os.close(entry[1])
 
 
-def _is_empty(directory: int) -> bool:
-    """Whether there is nothing in a directory but some directories."""
+def _has_files(directory: int) -> bool:
+    """Whether there is more in a directory than some directories, such as those of `mkdir -p .claude/commands`."""
     remaining, found = [f"/proc/self/fd/{directory}"], 0
     while remaining:
         with os.scandir(remaining.pop()) as entries:
             for entry in entries:
                 found += 1
                 if found > _MAX_DIRECTORIES or not entry.is_dir(follow_symlinks=False):
-                    return False
+                    return True
                 remaining.append(entry.path)
-    return True
+    return False
