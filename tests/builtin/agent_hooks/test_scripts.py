@@ -17,6 +17,8 @@ SHELL = [
     "f=$(python3 -c \"import json,sys; print(json.load(sys.stdin).get('tool_input',{}).get('file_path',''))\")\n",
     "python3 - <<'E'\nimport json, sys, re\nprint(json.load(sys.stdin))\nE\n",
     'LOG="$HOME/.claude/logs/$(date +%F).log"\nmkdir -p "$(dirname "$LOG")"\njq -c . >> "$LOG"\n',
+    'id=$(jq -r ".session_id")\necho x >> ~/.claude/logs/$id.log\n',
+    'I=$(cat)\nid=$(echo "$I" | jq -r .session_id)\necho "$I" >> "$HOME/.claude/$id.jsonl"\n',
     'set -euo pipefail\nexport PATH="/usr/local/bin:$PATH"\nread -r x\nwhile read -r w; do echo "$w"; done <<< "$x"\n',
     'deny() { jq -n --arg r "$1" \'{decision: "block", reason: $r}\'; exit 0; }\n[ -z "$X" ] && deny "no"\n',
     'curl -s -X POST -H "Content-Type: text/plain" -d "kaa: $1" https://example.org/done >/dev/null 2>&1\n',
@@ -51,6 +53,7 @@ EXECUTING = [
     'x=$(jq -r .x); cat "$x"\n',
     'x=$(jq -r .x); grep -q secret "$x"\n',
     'x=$(jq -r .x); echo y > "$x"\n',
+    'x=$(jq -r .x); echo y > ~/.claude/"$x"\n',
     "cat notes.md\n",
     "echo x > log.txt\n",
     "PATH=./bin:$PATH\njq .\n",
@@ -81,6 +84,10 @@ PYTHON = [
     "    print('no', file=sys.stderr); sys.exit(2)\n",
     "import os, datetime\nLOG = os.path.expanduser('~/.claude/log.txt')\nopen(LOG, 'a').write('x')\n",
     "from pathlib import Path\nd = Path.home() / '.claude'\n(d / 'log.txt').write_text('x')\n",
+    "import json, sys\nfrom pathlib import Path\nd = json.load(sys.stdin)\n"
+    "log = Path.home() / '.claude' / f\"{d.get('session_id', 'x')}.jsonl\"\nlog.open('a').write('x')\n",
+    "import os, datetime\nday = datetime.date.today().isoformat()\n"
+    "open(os.path.expanduser(f'~/.claude/{day}.log'), 'a')\n",
     "import json\nwith open(0) as f: json.load(f)\n",
     "import os\nif os.path.exists(os.environ['CLAUDE_PROJECT_DIR'] + '/x'): pass\n",
 ]

@@ -33,6 +33,7 @@ _OF_PATHS = frozenset(
     hardlink_to mkdir open read_bytes read_text rename rmdir symlink_to touch unlink write_bytes write_text
     """.split()  # noqa: SIM905 - as above
 )
+_OF_KAA = "session"  # stands for a value that is not the model's: a time, or the name of the session
 _OBEYS_SAFE_PATH = re.compile(r"python3\.(?:1[1-9]|[2-9]\d)")
 
 
@@ -121,8 +122,13 @@ class _Program:
             case ast.BinOp(left=left, op=ast.Div(), right=right):
                 return self._joined([left, right], depth)
             case ast.BinOp(left=left, op=ast.Add(), right=right):
-                found = [self._path(one, depth + 1) for one in (left, right)]
-                return None if None in found else "".join(filter(None, found))
+                return self._added([left, right], depth)
+            case ast.JoinedStr(values=values):
+                return self._added(values, depth)
+            case ast.FormattedValue(value=value):
+                return self._path(value, depth + 1)
+            case ast.Subscript(slice=ast.Constant(value="session_id")):
+                return _OF_KAA
             case ast.Attribute(value=value, attr="parent"):
                 return self._parent(value, depth)
             case ast.Call():
@@ -134,6 +140,10 @@ class _Program:
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id="Path"), attr="home"), args=[]):
                 return os.path.expanduser("~")
+            case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value="session_id"), *_]):
+                return _OF_KAA
+            case ast.Call(func=ast.Attribute(attr="isoformat" | "strftime")):
+                return _OF_KAA
             case ast.Call(func=ast.Attribute(attr="expanduser"), args=[value]):
                 path = self._path(value, depth + 1)
                 return None if path is None else os.path.expanduser(path)
@@ -152,6 +162,11 @@ class _Program:
     def _parent(self, node: ast.expr, depth: int) -> str | None:
         path = self._path(node, depth + 1)
         return None if path is None else os.path.dirname(path)
+
+    def _added(self, parts: list[ast.expr], depth: int) -> str | None:
+        found = [self._path(one, depth + 1) for one in parts]
+        texts = [one for one in found if one is not None]
+        return "".join(texts) if len(texts) == len(found) else None
 
     def _joined(self, parts: list[ast.expr], depth: int) -> str | None:
         found = [self._path(one, depth + 1) for one in parts]

@@ -17,6 +17,7 @@ LED_BY = re.compile(
 )
 """Variables by which programs find code or settings, and those in which bash calculates."""
 
+_SESSION = re.compile(r"""\.session_id(?:\s*//\s*(?:"[\w-]*"|empty))?""")
 _SETS_OTHERWISE = frozenset({"read", "mapfile", "readarray", "getopts", "printf", "unset", "let"})
 
 
@@ -151,13 +152,19 @@ class ShellText:
         return self.word(value, seen | {name})
 
     def _substituted(self, node: "Node", seen: frozenset[str]) -> Word:
-        """Return the value of `$(date …)`, as far as it matters for a path, and of `$(dirname …)`."""
-        if len(node.named_children) != 1 or node.named_children[0].type != "command":
+        """Return the value of `$(dirname …)`, and a word in place of a time and of the name of the session."""
+        command = node.named_children[-1] if len(node.named_children) == 1 else None
+        while command is not None and command.type in ("pipeline", "redirected_statement"):
+            inner = [one for one in command.named_children if not one.type.endswith("_redirect")]
+            command = inner[-1] if inner else None
+        if command is None or command.type != "command":
             return Word(None)
-        words = [self.word(child, seen).value for child in self.arguments(node.named_children[0])]
+        words = [self.word(child, seen).value for child in self.arguments(command)]
         match words:
             case ["date", str(form)] if "/" not in form:
                 return Word("date")
+            case ["jq", "-r", str(form)] if _SESSION.fullmatch(form):
+                return Word("session")
             case ["dirname", str(path)]:
                 return Word(os.path.dirname(path))
             case _:
