@@ -101,6 +101,15 @@ def test_a_tool_is_called_by_the_name_for_the_model_without_its_server(stage: St
     assert "find {}" in _text(stage, _gateway_only("a", "b"), action="call", tool="mcp__b__find")
 
 
+def test_a_tool_is_called_by_the_name_that_claude_code_gives_it(stage: Stage) -> None:
+    """Hooks of plugins tell the model these names."""
+    text = _text(
+        stage, _gateway_only("tools-db"), action="call", tool="mcp__plugin_tools_db__find", arguments={"q": "bug"}
+    )
+
+    assert 'find {"q":"bug"}' in text
+
+
 def test_a_name_of_several_servers_is_refused_with_the_names_to_use(stage: Stage) -> None:
     text = _text(stage, _gateway_only("a", "b"), action="call", tool="find")
 

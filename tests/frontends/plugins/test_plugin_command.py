@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from kaa.cli import run
+from kaa.shell.components import enabled_plugins
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.entry import ServerEntry
 from kaa.shell.mcp.rights import permissions_of
@@ -534,6 +535,7 @@ def test_what_keeps_a_plugin_from_working_is_shown(world: World) -> None:
         f"sh {root}/gone.sh",
         "A=1 sh -c 'x'",
         "[ -f x ] && kaa-none-c",
+        "A=$(printenv PATH) && cat x",
     ]
     loop = "[ -f ~/.claude/own.md ] && cat .claude/settings.json\nSTATE=.claude/loop.local.md\necho 1 > $STATE\n"
     write(
@@ -541,6 +543,7 @@ def test_what_keeps_a_plugin_from_working_is_shown(world: World) -> None:
         {
             "run.sh": "#!/usr/bin/env kaa-none-b\n",
             "loop.sh": loop,
+            "tests/loop.sh": "touch .claude/other.md",
             "hooks/hooks.json": json.dumps({"hooks": {"PreToolUse": [hook(one) for one in commands]}}),
             ".mcp.json": json.dumps({"mcpServers": {"db": {"command": "kaa-none-a"}}}),
             ".lsp.json": "{}",
@@ -558,6 +561,32 @@ def test_what_keeps_a_plugin_from_working_is_shown(world: World) -> None:
         "    it names .claude/loop.local.md (loop.sh): such files of a project are protected, so that hooks and"
         " commands can read them and not write them",
     ]
+
+
+def test_names_that_claude_code_gives_tools_of_a_plugins_servers_are_understood(world: World) -> None:
+    hook = {
+        "matcher": "mcp__plugin_tools_the_db__query|mcp__plugin_tools_the_dbx__query",
+        "hooks": [{"type": "command", "command": "true"}],
+    }
+    write(
+        world.market / "plugins" / "tools",
+        {
+            ".mcp.json": json.dumps({"mcpServers": {"the.db": {"command": "node"}}}),
+            ".lsp.json": "{}",
+            "hooks/hooks.json": json.dumps({"hooks": {"PreToolUse": [hook]}}),
+            "skills/ask/SKILL.md": "---\nname: ask\ndescription: x\n---\nUse mcp__plugin_tools_the_db__query.",
+        },
+    )
+    world.add()
+    world.plugin("install", "--yes", "tools")
+
+    plugins = enabled_plugins(world.home, print)
+
+    assert plugins is not None
+    hooks, _ = plugins.hooks("/project")
+    assert {one.matcher for one in hooks} == {"mcp__tools-the-db__query|mcp__plugin_tools_the_dbx__query"}
+    texts = {file.data for _, file in plugins.files("/project", print) if file.path.endswith("ask/SKILL.md")}
+    assert any(b"Use mcp__tools-the-db__query." in text for text in texts)
 
 
 def test_a_plugin_that_has_all_that_it_needs_has_no_problems(world: World) -> None:

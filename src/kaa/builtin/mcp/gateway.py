@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from kaa.builtin.mcp.host import McpHost, ServerView
-from kaa.builtin.mcp.names import GATEWAY
+from kaa.builtin.mcp.names import GATEWAY, plain
 from kaa.builtin.mcp.tools import McpTools, failure, hindrance_to_start, usable
 from kaa.core.messages import Json, TextContent
 from kaa.core.tool import ToolError, ToolResult, TypedTool, text_result
@@ -147,6 +147,8 @@ class Gateway:
         views = [await self._known(arguments.server, context)] if arguments.server else usable(self._host)
         offered = [(own, tool) for view in views for own, tool in self._tools.of_server(view.name).items()]
         fitting = [tool for own, tool in offered if arguments.tool in (own, tool.name)]
+        if not fitting and arguments.tool.startswith("mcp__plugin_"):  # as Claude Code has it, and hooks written for it
+            fitting = [tool for own, tool in offered if arguments.tool.endswith(f"__{plain(own)}")]
         if len(fitting) == 1:
             return fitting[0]
         if fitting:

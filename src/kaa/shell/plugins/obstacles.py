@@ -4,6 +4,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping
+from itertools import islice
 
 from kaa.components.hooks import HookDefinition
 from kaa.components.plugins.folder import Listing
@@ -20,6 +21,7 @@ _BUILTINS = frozenset((".", ":", "[", "[[", "{", "(", "!", "cd", "case", "comman
 _BUILTINS |= {"export", "false", "for", "function", "if", "printf", "read", "return", "set", "source", "test", "trap"}
 _BUILTINS |= {"true", "umask", "unset", "until", "while"}
 _SEARCHED = (".sh", ".bash", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl")
+_OF_TESTS = re.compile(r"(?:^|/)(?:__tests__|tests?|spec)/|\.(?:test|spec)\.|\.d\.\w+$")
 _MOST_BYTES = 256 * 1024  # of a file that is searched
 _MOST_FILES = 500
 _MOST_NAMED = 5
@@ -84,6 +86,8 @@ def _of_hook(hook: HookDefinition) -> Iterator[str]:
         except ValueError:  # a shell may understand it
             return
         while words and re.match(r"\w+=", words[0]):
+            if re.search(r"\$\(|`", words[0]):  # what follows is a part of the value
+                return
             del words[0]
     for at, word in enumerate(words[:2]):
         if word.startswith(f"{_ROOT}/") and not re.search(r"[$*?;&|<>`(]", word):
@@ -110,14 +114,15 @@ def _interpreter(data: bytes) -> str:
 
 def _protected(plugin: Plugin, files: Listing) -> Iterator[str]:
     """Files of a project in which scripts and commands keep something, although the sandbox protects them."""
-    texts = [path for path in files.files("") if path.endswith(_SEARCHED)][:_MOST_FILES]
+    scripts = (path for path in files.files("") if path.endswith(_SEARCHED) and not _OF_TESTS.search(path))
+    texts = list(islice(scripts, _MOST_FILES))
     named: dict[str, str] = {}
     for path in (*texts, *(command.path for command in plugin.commands)):
         data = files.read(path)
         if data is None or len(data) > _MOST_BYTES:
             continue
         for match in _STATE.finditer(data.decode("utf-8", "replace")):
-            if not _CONFIGURATION.match(match[1]):
+            if not _CONFIGURATION.match(match[1]) and "/../" not in match[1]:
                 named.setdefault(match[1], path)
     if named:
         shown = [f"{name} ({path})" for name, path in named.items()]

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from kaa.builtin.amounts import counted
+from kaa.builtin.mcp.names import tool_prefix
 from kaa.components.hooks import HookDefinition, HookDialect
 from kaa.components.hooks.reading import hooks_in
 from kaa.components.plugins.folder import Directory
@@ -84,7 +85,7 @@ class EnabledPlugins:
                 if data is None or len(data) > MAX_FILE_BYTES:
                     report(f"{path}: not used, because it is missing or larger than {MAX_FILE_BYTES // 1024} KiB")
                     continue
-                text = expanded(data.decode("utf-8", "replace"), values).value
+                text = _with_own_names(expanded(data.decode("utf-8", "replace"), values).value, plugin)
                 place = Place(folders.root, kind, _AGENTS[plugin.dialect])
                 yield plugin.name, FoundFile(path, file.name, text.encode(), place, os.path.realpath(path))
 
@@ -179,9 +180,8 @@ def plugin_hooks(
             if arguments is not None:
                 command, *rest = expanded([command, *arguments], named).value
                 arguments = tuple(rest)
-            hooks.append(
-                msgspec.structs.replace(hook, command=command, args=arguments, variables=variables, plugin=plugin.name)
-            )
+            changes = {"command": command, "args": arguments, "variables": variables, "plugin": plugin.name}
+            hooks.append(msgspec.structs.replace(hook, matcher=_with_own_names(hook.matcher, plugin), **changes))
     return hooks, notes
 
 
@@ -227,6 +227,15 @@ def language_servers_of(
 def _shell_names(named: Mapping[str, str]) -> dict[str, str]:
     """Placeholders that a shell understands, too: `${extensionPath}`, but not `${user_config.key}`."""
     return {name: value for name, value in named.items() if name.isidentifier()}
+
+
+def _with_own_names(text: str, plugin: Plugin) -> str:
+    """A text with kaa's names of the servers' tools. Those of Claude Code are `mcp__plugin_PLUGIN_SERVER__TOOL`."""
+    for server in plugin.mcp_servers:
+        theirs = _NO_NAME.sub("_", f"mcp__plugin_{plugin.name}_{server}")
+        ours = tool_prefix(_server_name(plugin.name, server)).removesuffix("__")
+        text = re.sub(rf"\b{re.escape(theirs)}(?=__|[^\w-]|$)", ours, text)
+    return text
 
 
 def _server_name(plugin: str, server: str) -> str:
