@@ -1,5 +1,9 @@
-"""The user changes files in another terminal while a background process of kaa's runs: no command is to blame."""
+"""The user makes links in another terminal while a background process of kaa's runs: no command is to blame.
 
+The guard accepts files that the user makes then (`tests/workspace/sandbox/test_users_files.py`), but no links.
+"""
+
+import os
 import re
 import shutil
 import subprocess
@@ -49,7 +53,7 @@ def test_a_file_of_the_user_is_told_at_once_and_ends_no_run_with_an_error(kaa: K
             assert process.stderr is not None
             server.wait_until_stalled()  # between two calls
             _wait_for(kaa.project / "runs")
-            file.write_text("mine")
+            file.symlink_to("mine")
             told = process.stdout if mode == "json" else process.stderr
             before = _until(told, f"mv {kept} {file}")
             server.release()
@@ -60,7 +64,7 @@ def test_a_file_of_the_user_is_told_at_once_and_ends_no_run_with_an_error(kaa: K
     assert f"mv {kept} {file}" not in after
     assert ('"isError":true' in before + after, "failed" in before + after) == (False, False)
     assert "Meanwhile, not by this command" in model
-    assert kept.read_text() == "mine"
+    assert os.readlink(kept) == "mine"
 
 
 def test_what_is_found_after_the_last_call_is_told_before_kaa_exits(kaa: Kaa) -> None:
@@ -83,7 +87,7 @@ def test_a_checkout_by_hand_is_told_on_the_screen_and_blames_no_command(seat: Se
 
     file, kept = seat.project / "sub" / ".envrc", seat.project / "sub" / ".envrc.kaa-blocked"
     file.parent.mkdir()
-    file.write_text("mine")
+    file.symlink_to("mine")
     (seat.project / "main").touch()
     git("init", "-q", "-b", "main")
     git("add", "main")
@@ -108,7 +112,7 @@ def test_a_checkout_by_hand_is_told_on_the_screen_and_blames_no_command(seat: Se
         after = terminal.screen.text().rpartition("go on")[2]
         assert "all is well" in after
         assert "[sandbox]" not in after
-        assert kept.read_text() == "mine"
+        assert os.readlink(kept) == "mine"
 
 
 def _unwrapped(screen: Screen) -> str:

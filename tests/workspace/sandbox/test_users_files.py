@@ -194,3 +194,24 @@ def test_after_the_sandbox_has_changed_what_ran_before_is_no_evidence(folder: Pa
         assert not await stays(workspace, project / ".envrc")
 
     play(folder, scenario)
+
+
+def test_what_the_user_runs_outside_waits_until_it_is_recognized(folder: Path) -> None:
+    git(folder, "init", "-q")
+    project = folder / "project"
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        await start(workspace, folder)
+        outside = workspace.unconfined()
+
+        for number in range(3):
+            assert (await sh(workspace, "touch x")).exit_code == 0  # the guard has just been told of another activity
+            assert (
+                await sh(outside, f"git config n{number}.k v; mkdir .z{number}; echo > .envrc.local")
+            ).exit_code == 0
+            await workspace.sandbox.inspect()
+
+    play(folder, scenario)
+    config = (project / ".git" / "config").read_text()
+    assert [number for number in range(3) if f"[n{number}]" in config] == [0, 1, 2]
+    assert (project / ".envrc.local").exists()

@@ -29,9 +29,9 @@ more directories than it can watch it reads all of them then.
 
 Requests of the brain, each answered, after everything that happened before it has been dealt with, by
 `{"findings": [{"path", "kept_as", "why", "kind"}, ...], "more": number of findings left out, "flooded": whether
-they come from a loop, "stuck": whether a mount
-keeps something that has to be moved away, "unheld": whether something was accepted that no mount holds,
-"discerns": whether `discern` has an effect, "scans": whether it cannot watch all directories}`:
+they come from a loop, "stuck": whether a mount keeps something that has to be moved away, "unheld": whether something
+was accepted that no mount holds, "discerns": whether `discern` has an effect, "calm": whether what is made now is the
+user's, "scans": whether it cannot watch all directories}`:
 
     {"op": "check"}                what was found since the last answer
     {"op": "news"}                 the same without comparing; for what comes to light while nobody asks. Unlike the

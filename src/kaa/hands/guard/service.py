@@ -261,5 +261,6 @@ def _answer(frame: Frame, guard: Guard, settings: HandsSettings) -> Header:
         "stuck": bool(guard.stuck),
         "unheld": guard.take_unheld(),
         "discerns": guard.can_discern,
+        "calm": guard.is_calm,
         "scans": guard.scans,
     }

@@ -7,6 +7,7 @@ last such call of all commands, no command has a descriptor, a mapping or anothe
 import ctypes
 import os
 import stat
+import time
 from typing import NamedTuple
 
 from kaa.hands.below import RootDirectory, open_below
@@ -76,6 +77,12 @@ class UsersFiles:
         latest, now = max(since, over), Moment.now()
         parted = (now.real - now.monotonic) - (latest.real - latest.monotonic)
         return latest if abs(parted) < _CLOCKS_PART_NS else None
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether a file that is made now is the user's."""
+        calm = self.calm_since()
+        return calm is not None and calm.real + 2 * _MARGIN_NS < time.time_ns()
 
     def includes(self, directory: int, path: str, calm: Moment) -> bool:
         """Whether what is at a path below an open directory, and all that is in it, was born in calm times."""

@@ -127,6 +127,11 @@ class Guard:
         """Whether it can know what the user makes while commands run."""
         return self._users_files.knows_calls
 
+    @property
+    def is_calm(self) -> bool:
+        """Whether it takes what is made now for the user's, though commands run."""
+        return self._users_files.is_calm
+
     def discern(self, discerns: bool) -> None:
         """From now on only commands in the background run, whose calls are noted, or others too."""
         (self._users_files.begin if discerns else self._users_files.end)()

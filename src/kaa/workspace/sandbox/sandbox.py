@@ -570,8 +570,8 @@ class Sandbox:
             stop()
 
     def _permitted_beside(self, carrier: Carrier | None) -> contextlib.AbstractAsyncContextManager[None]:
-        """While the user's yes is carried out: the guard of the other sandbox may see this file written."""
+        """While the user acts, or their yes is carried out: the guard of the other sandbox may see what is written."""
         watch = None if self._beside is None else self._beside._watch
-        if watch is None or carrier is None or carrier.path is None:
+        if watch is None or carrier is None:
             return contextlib.nullcontext()
-        return watch.permitting(carrier.path, carrier.content)
+        return watch.recognizing() if carrier.path is None else watch.permitting(carrier.path, carrier.content)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from kaa.workspace.hands import Hands
 
 _PATIENCE_SECONDS = 20.0  # commands can keep it busy; what it found meanwhile is not to be missed
+# As long a command of the user's waits for background processes that write.
+_CALM_SECONDS, _CALM_PAUSE_SECONDS = 1.0, 0.01
 _ALARMS = 65536  # bytes; as many as a pipe holds
 
 
@@ -46,6 +48,7 @@ class _Answer(msgspec.Struct, frozen=True):
     stuck: bool = False
     unheld: bool = False
     discerns: bool = False
+    calm: bool = False
     scans: bool = False
 
 
@@ -107,6 +110,7 @@ class GuardWatch:
         self._answers_for_commands = False  # something of kaa's may have run since it was told that nothing does
         self._known = b""  # what it takes for harmless, for its successor
         self._discerns = False  # whether it knows when commands in the background may have written
+        self._is_calm = False  # no command in the background writes, as far as it is known
         self._stuck = False  # a mount keeps what the guard has to move away
         self._unheld = False  # the user has made something that is to be mounted
         self._stale = True  # something may have been replaced that was held
@@ -271,6 +275,23 @@ class GuardWatch:
                 async with self._turn:
                     await self._ask("written", path, facts=written)
 
+    @contextlib.asynccontextmanager
+    async def recognizing(self) -> AsyncIterator[None]:
+        """The user does something: it begins when the guard can tell it from what runs in the background.
+
+        If that goes on writing, it begins all the same.
+        """
+        with contextlib.suppress(GuardLostError, TimeoutError):
+            async with asyncio.timeout(_CALM_SECONDS):
+                while self.is_alive and self._wanted == "discerns":
+                    await self._tell()
+                    async with self._turn:
+                        await self._ask("news")
+                    if self._is_calm:
+                        break
+                    await asyncio.sleep(_CALM_PAUSE_SECONDS)
+        yield
+
     def close(self) -> None:
         """Let the guard go."""
         self._closed = True
@@ -399,7 +420,7 @@ class GuardWatch:
         answer = parse(frame.header, _Answer)
         self._stuck = self._stuck or answer.stuck
         self._unheld = self._unheld or answer.unheld
-        self.scans, self._discerns = answer.scans, answer.discerns
+        self.scans, self._discerns, self._is_calm = answer.scans, answer.discerns, answer.calm
         self._deliver(finding.blocked for finding in answer.findings)
         if answer.more:
             self._deliver([Blocked("more")])
