@@ -1,6 +1,7 @@
 """Which files the guard takes for the user's."""
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,8 @@ import pytest
 
 from kaa.hands.confinement.write_calls import WriteCalls
 from kaa.hands.guard.users_files import UsersFiles
+from kaa.hands.guard.watcher import Guard
+from kaa.hands.inotify import Inotify
 
 
 @pytest.fixture
@@ -102,3 +105,78 @@ def test_times_of_a_clock_that_was_set_prove_nothing(calls: WriteCalls, monkeypa
     monkeypatch.setattr(time, "time_ns", lambda: real() - 3_600_000_000_000)
 
     assert files.calm_since() is None
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Path:
+    """A protected file below the project, where no mount holds it."""
+    path = tmp_path / "sub" / ".idea" / "settings.xml"
+    path.parent.mkdir(parents=True)
+    path.write_text("first")
+    return path
+
+
+@pytest.fixture
+def guard(tmp_path: Path, settings: Path, calls: WriteCalls) -> Iterator[Guard]:
+    """A guard of the project while only commands in the background run."""
+    handler = signal.getsignal(signal.SIGIO)
+    guard = Guard([str(tmp_path)], True, Inotify(), users_files=UsersFiles(calls))
+    guard.discern(True)
+    yield guard
+    guard.close()
+    signal.signal(signal.SIGIO, handler)
+
+
+def _write_something(calls: WriteCalls) -> None:
+    """What is noted of a command that writes other files."""
+    place = calls.next_place()
+    calls.begin(place)
+    calls.end(place)
+
+
+def test_a_file_that_nobody_has_open_is_changed_by_the_user(guard: Guard, settings: Path, calls: WriteCalls) -> None:
+    for content in ("one", "two"):
+        _write_something(calls)
+        guard.look()
+        settings.write_text(content)
+        guard.catch_up()
+        settings.write_text(f"{content} and more")
+        guard.catch_up()
+
+    assert not guard.findings
+    assert settings.read_text() == "two and more"
+
+
+def test_a_file_that_was_open_for_writing_is_not(guard: Guard, settings: Path, calls: WriteCalls) -> None:
+    with settings.open("r+") as file:
+        _write_something(calls)
+        guard.look()
+        file.write("evil")
+        file.flush()
+        guard.catch_up()
+
+    assert guard.findings
+    assert settings.read_text() == "first"
+
+
+def test_a_file_that_may_have_been_opened_since_is_not(guard: Guard, settings: Path, calls: WriteCalls) -> None:
+    guard.look()
+    _write_something(calls)
+
+    settings.write_text("evil")
+    guard.catch_up()
+
+    assert guard.findings
+    assert settings.read_text() == "first"
+
+
+def test_a_file_that_was_changed_before_it_was_looked_at_is_not(
+    guard: Guard, settings: Path, calls: WriteCalls
+) -> None:
+    _write_something(calls)
+    settings.write_text("evil")
+
+    guard.look()
+
+    assert guard.findings
+    assert settings.read_text() == "first"

@@ -168,6 +168,8 @@ class Guard:
         if self.scans:
             self._directories.look_everywhere()
         self.compare()
+        for subject in tuple(self._subjects):
+            self._note_closed(subject)
 
     def compare(self) -> None:
         """Look at all guarded files: what is written through a mapping causes no event before it ends."""
@@ -216,7 +218,7 @@ class Guard:
                 return
             files = files_in(root.descriptor, name, watch)
             paths = [""] if files is None else files
-            for path in self._without_users(root.descriptor, name, paths) if paths else ():
+            for path in self._without_users(subject, root.descriptor, paths) if paths else ():
                 self._move_new(subject, path)
 
     def _move_new(self, subject: Subject, path: str) -> None:
@@ -302,13 +304,36 @@ class Guard:
                 if not path:  # the rest has gone with it
                     break
 
-    def _without_users(self, directory: int, name: str, paths: Sequence[str]) -> Sequence[str]:
-        """Leave out paths below a name in an open directory at which is what the user has made."""
+    def _without_users(self, subject: Subject, directory: int, paths: Sequence[str]) -> Sequence[str]:
+        """Leave out paths below a subject, in an open directory, at which is what the user has made or changed."""
         if (calm := self._users_files.calm_since()) is None:
             return paths
-        whole = {path: os.path.join(name, path).rstrip("/") for path in paths}
-        others = [path for path in paths if not self._users_files.includes(directory, whole[path], calm)]
+        whole = {path: os.path.join(subject.name, path).rstrip("/") for path in paths}
+        others = [
+            path
+            for path in paths
+            if not self._users_files.includes(directory, whole[path], calm)
+            and not self._users_files.may_change(subject, path, directory, calm)
+        ]
         return others if self._users_files.calm_since() == calm else paths
+
+    def _note_closed(self, subject: Subject) -> None:
+        """Note which accepted files nobody has open for writing: what changes in them in calm times is the user's."""
+        accepted = self._baseline.of(subject)
+        if subject.is_git or not accepted or (calm := self._users_files.calm_since()) is None:
+            return
+        if all(self._users_files.is_noted_closed(subject, path, calm) for path in accepted):
+            return
+        with open_below(subject.directory.root, subject.directory.path) as directory:
+            if directory is None:
+                return
+            paths = {path: os.path.join(subject.name, path).rstrip("/") for path in accepted}
+            closed = {path: self._users_files.closed(directory, whole) for path, whole in paths.items()}
+            items = self._judge.items(subject, directory)  # what is written by now was written before
+            if self._users_files.calm_since() == calm:
+                for path, identity in closed.items():
+                    if identity is not None and items.get(path) == accepted[path]:
+                        self._users_files.note_closed(subject, path, calm, identity)
 
     def _take_in_users(self, look: "_Look", harmful: Sequence[str]) -> Sequence[str]:
         """Accept what the user has made among harmful items; return the others.
@@ -318,12 +343,12 @@ class Guard:
         """
         if not look.subject.name or (calm := self._users_files.calm_since()) is None:
             return harmful
-        others = set(self._without_users(look.directory, look.subject.name, harmful))
+        others = set(self._without_users(look.subject, look.directory, harmful))
         if len(others) == len(harmful):
             return harmful
         items = self._judge.items(look.subject, look.directory)
         own = [path for path in harmful if path not in others and path in items]
-        if self._without_users(look.directory, look.subject.name, own) or self._users_files.calm_since() != calm:
+        if self._without_users(look.subject, look.directory, own) or self._users_files.calm_since() != calm:
             return harmful
         for path in own:
             self._baseline.accept(look.subject, path, items[path])
