@@ -311,6 +311,21 @@ def test_what_the_user_permits_is_done_beside_commands_under_guard(folder: Path)
     assert not (folder / "project" / ".exrc").exists()
 
 
+def test_what_the_user_permits_before_anything_ran_stays_when_a_guard_was_made_ready(folder: Path) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        await workspace.sandbox.status()
+        workspace.sandbox.warm_up()
+        await workspace.list(".")
+        beginning = asyncio.create_task(sh(workspace, "sleep 0.2"))
+        await workspace.unconfined().write(".husky/pre-commit", b"#!/bin/sh\n")
+
+        assert (await beginning).blocked == ()
+        assert (await sh(workspace, "true")).blocked == ()
+
+    play(folder, scenario)
+    assert (folder / "project" / ".husky" / "pre-commit").exists()
+
+
 def test_a_command_that_makes_a_protected_directory_and_fills_it_ends_well(folder: Path) -> None:
     project = folder / "project"
 

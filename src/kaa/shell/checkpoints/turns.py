@@ -31,7 +31,6 @@ from kaa.workspace.checkpoints.contract import ChangeSet, Checkpoints, Kept
 from kaa.workspace.protocol import Workspace
 
 _USER = "!"  # the id of a command of the user's own, and its owner: no model gives it to a call
-_OWN = ""  # the owner of calls of the agent's own
 _SWITCHED_OFF = "checkpoints.enabled is false in settings.json"
 
 
@@ -100,7 +99,7 @@ class TurnCheckpoints:
         self._recovered = False
         self._touched = False
         self._command_runs = False
-        self._running: dict[str, str] = {}  # calls that may change files, and whose they are
+        self._running: dict[str, str] = {}  # calls that may change files, and whose they are; "": the agent's own
         self._collecting: asyncio.Task[None] | None = None
         self._problem = "" if checkpoints is not None else _SWITCHED_OFF
         self._missed = ""  # why nothing is kept of what the turn does
@@ -110,7 +109,7 @@ class TurnCheckpoints:
         """The hook before tools: wait until what the call will change can be told from what was there."""
         path = self._path_of(call)
         if path != "":
-            await self.before_change(path, call.id, _OWN)
+            await self.before_change(path, call.id, "")
 
     async def before_change(self, path: str | None = None, call_id: str = _USER, owner: str = _USER) -> None:
         """Wait until what changes from here on can be told from what was there.
@@ -263,7 +262,7 @@ class TurnCheckpoints:
             case ToolExecutionEnd(tool_call_id=call_id):
                 self.call_ended(call_id)
             case TurnEnd() | AgentEnd():
-                self._end_calls_of(_OWN)
+                self._end_calls_of("")
                 self._collect()
             case UserCommandEnd():
                 self._command_runs = False

@@ -526,7 +526,7 @@ class Sandbox:
                         raise
         raise WorkspaceUnavailableError("The guard of the project died twice; nothing runs without it.")
 
-    async def _change_guard(self, slot: Slot) -> None:
+    async def _change_guard(self, slot: Slot) -> "GuardWatch":
         """Have another guard watch, from the moment on until which the former one has."""
         from kaa.workspace.sandbox.watch import GuardWatch  # lazy: a conversation without commands needs none
 
@@ -534,16 +534,16 @@ class Sandbox:
             self._watch,
             GuardWatch(slot, self._root, self._all_hands, self._stop_commands, self.findings.deliver),
         )
-        if former is None:
-            self._watch = new
-            return
-        try:
-            await new.take_over(former)
-        except BaseException:
-            new.close()
-            raise
+        if former is not None:
+            try:
+                await new.take_over(former)
+            except BaseException:
+                new.close()
+                raise
         self._watch = new
-        await former.retire()
+        if former is not None:
+            await former.retire()
+        return new
 
     async def _end_watch(self, activity: "GuardedActivity") -> None:
         """Have everything found. That the guard could not be asked is a finding too: something may keep it busy."""
@@ -571,7 +571,17 @@ class Sandbox:
 
     def _permitted_beside(self, carrier: Carrier | None) -> contextlib.AbstractAsyncContextManager[None]:
         """While the user acts, or their yes is carried out: the guard of the other sandbox may see what is written."""
-        watch = None if self._beside is None else self._beside._watch
-        if watch is None or carrier is None:
+        beside = self._beside
+        if beside is None or carrier is None or not beside.confined:
             return contextlib.nullcontext()
-        return watch.recognizing() if carrier.path is None else watch.permitting(carrier.path, carrier.content)
+        if carrier.path is not None:
+            return beside._permitting(carrier.path, carrier.content)
+        return contextlib.nullcontext() if beside._watch is None else beside._watch.recognizing()
+
+    @contextlib.asynccontextmanager
+    async def _permitting(self, path: str, content: bytes) -> AsyncIterator[None]:
+        """The user permitted that a file is written meanwhile. A guard that is made ready may have looked before."""
+        async with self._watching:
+            watch = self._watch or await self._change_guard(await self.take("guard"))
+        async with watch.permitting(path, content):
+            yield

@@ -258,10 +258,9 @@ class GuardWatch:
             path: of the file, absolute.
             content: what is written.
         """
-        if self._signs is None:  # nothing was ever run, so it minds nothing
-            yield
-            return
         with contextlib.suppress(GuardLostError):
+            if self._signs is None:  # it watches since it was made
+                await self._tell()
             async with self._turn:
                 await self._ask("expect", path)
         try:
