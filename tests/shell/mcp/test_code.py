@@ -555,6 +555,8 @@ _PACKAGES = "lib/python3.12/site-packages"
             {"mono/server/package.json": '{"dependencies": {"x": "file:../core-js"}}'},
             "mono/core-js/index.js",
         ),
+        ("uvicorn --app-dir mono/server server:app", {}, "mono/server/part.py"),
+        ("gunicorn --chdir=mono/server server:app", {}, "mono/server/part.py"),
         ("conda run -p conda python docs/x", {"conda/conda-meta/history": ""}, f"conda/{_PACKAGES}/requests.py"),
         ("pixi run serve", {"pixi.toml": "[tasks]"}, f".pixi/envs/default/{_PACKAGES}/requests.py"),
     ],

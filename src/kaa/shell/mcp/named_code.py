@@ -59,7 +59,10 @@ _OF_FOLDERS = frozenset(
 _OF_DIRECTORIES = frozenset({"--directory", "--project", "-C", "--cwd", "--dir"})  # in which they start, too
 # Options with folders that code is loaded from, whatever is in them.
 _OF_CODE = frozenset(
-    {"-cp", "-classpath", "--class-path", "--module-path", "-I", "-L", "--loader", "--experimental-loader"}
+    {
+        *("-cp", "-classpath", "--class-path", "--module-path", "-I", "-L", "--loader", "--experimental-loader"),
+        *("--app-dir", "--chdir", "--pythonpath"),
+    }
 )
 # The same of programs for which they mean this: a folder that is executed, or code in any case.
 _OF_GRADLE, _OF_CONDA = frozenset({"-p", "--project-dir"}), frozenset({"-p", "--prefix"})
