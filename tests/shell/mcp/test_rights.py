@@ -4,7 +4,7 @@ import pytest
 
 from kaa.ext.permissions import Permissions
 from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
-from kaa.shell.mcp.rights import hindrance_of
+from kaa.shell.mcp.rights import hindrance_of, silence_of
 
 _REFUSED = "Error: EROFS: read-only file system, open '/home/u/project/new.txt'"
 _SQLITE = "sqlite3.OperationalError: unable to open database file"
@@ -52,3 +52,16 @@ def test_a_refused_write_in_the_home_names_a_folder_that_can_be_written(said: st
         " files there, set"
         ' "env": {"HOME": "/home/u/.kaa/data"} for notes in /home/mcp.json'
     )
+
+
+def test_a_server_that_npm_cannot_install_in_silence_says_how_to_see_why() -> None:
+    source = Source("/home/mcp.json", "user")
+
+    said = [silence_of(ConfiguredServer("one", ServerEntry(command=name), source, "")) for name in ("npx", "uvx", "x")]
+
+    assert said == [
+        'npm does not show what scripts of packages print: to see it, set "env": {"npm_config_foreground_scripts":'
+        ' "true"} for one in /home/mcp.json and run `kaa mcp test one`',
+        "",
+        "",
+    ]

@@ -102,6 +102,15 @@ def _is_about_home(said: str, home: str, project: str, data: str) -> bool:
     return found is not None and not is_below(found[0], (project, data))
 
 
+def silence_of(server: ConfiguredServer) -> str:
+    """What to do if a server ends without a word; empty if nothing is known."""
+    if runner_of(server.entry) not in ("npx", "npm"):
+        return ""
+    setting = f'"env": {{"npm_config_foreground_scripts": "true"}} for {server.name} in {server.source.file}'
+    how = f"set {setting} and run `kaa mcp test {server.name}`"
+    return f"npm does not show what scripts of packages print: to see it, {how}"
+
+
 def runner_of(entry: ServerEntry) -> str:
     """Return the name of the program that downloads the server before it runs it; empty if none does."""
     name = os.path.basename(entry.command)

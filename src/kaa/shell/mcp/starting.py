@@ -19,7 +19,7 @@ from kaa.shell.mcp.config.variables import VariableError
 from kaa.shell.mcp.own_home import variables_of_home, with_users_home
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.readable import certificates, readable_places
-from kaa.shell.mcp.rights import hindrance_of, permissions_of
+from kaa.shell.mcp.rights import hindrance_of, permissions_of, silence_of
 from kaa.shell.mcp.runners import imports_from_directory, outside, package_of_runner
 from kaa.shell.mcp.server_data import data_folder
 from kaa.shell.mcp.unconfined import HiddenWordError, writable_word
@@ -68,10 +68,12 @@ class ServerProcess:
         stderr: int,
         log: Callable[[str], None],
         hindrance: Callable[[Sequence[Blocked], str], str],
+        silence: str,
     ) -> None:
         self._program = program
         self._log = log
         self._hindrance = hindrance
+        self._silence = silence
         self._told = 0  # what the program was kept from before, errors have said
         self._last = ""
         self._error = ""
@@ -88,7 +90,7 @@ class ServerProcess:
             return f"it could not be run: {error.strerror or error}"
         await asyncio.wait({self._logging}, timeout=1)
         said = f": {self._last}" if self._last else ""
-        hindrance = self._hindrance(self._program.blocked_hosts(), self._last)
+        hindrance = self._hindrance(self._program.blocked_hosts(), self._last) or ("" if said else self._silence)
         kept = f". {hindrance}" if hindrance else ""
         if ending.exit_code is None:
             return f"it was ended by signal {ending.signal}{said}{kept}"
@@ -187,7 +189,14 @@ async def start_program(
             if shown and entry.sandbox:
                 rights = await asyncio.to_thread(_with_copies, rights, shown, place, copies)
             return await _started(
-                argv, rights, place, log, hindrance, unconfined=place.is_full_access(), ended=copies.close
+                argv,
+                rights,
+                place,
+                log,
+                hindrance,
+                unconfined=place.is_full_access(),
+                ended=copies.close,
+                silence=silence_of(server),
             )
         except BaseException:
             await asyncio.to_thread(copies.close)
@@ -234,6 +243,7 @@ async def _started(
     *,
     unconfined: bool,
     ended: Callable[[], None],
+    silence: str,
 ) -> ServerProcess:
     with ExitStack() as ours, ExitStack() as theirs:
 
@@ -258,7 +268,7 @@ async def _started(
         for warning in program.warnings if rights.hosts or program.tier == "none" else ():
             log(warning)
         ours.pop_all()
-        return ServerProcess(program, stdin[0], stdout[0], stderr[0], log, hindrance)
+        return ServerProcess(program, stdin[0], stdout[0], stderr[0], log, hindrance, silence)
 
 
 def _program(name: str, base: str, place: Place) -> str:
