@@ -567,10 +567,8 @@ def test_findings_of_the_guard_reach_the_conversation_whose_command_runs_or_else
             while not told.empty():  # warnings of this machine
                 told.get_nowait()
             own = first.conversation.workspace
-            await own.run_in_background(CommandRequest(["sh", "-c", "touch runs; exec sleep 1000"]))
+            await own.run_in_background(CommandRequest(["sh", "-c", "touch runs sub/.envrc; exec sleep 1000"]))
             await _appears(project / "runs")
-
-            (project / "sub" / ".envrc").touch()
             assert (await told.get()).conversation == first.id
 
             await own.processes.stop(1)
@@ -579,7 +577,7 @@ def test_findings_of_the_guard_reach_the_conversation_whose_command_runs_or_else
             )
             asking = asyncio.create_task(own.run(question))
             await _appears(project / "asks")
-            (project / "sub" / ".vscode").mkdir()
+            (project / "sub" / ".exrc").touch()
             (project / "go").touch()
             await asking
             assert {(await told.get()).conversation for _ in range(2)} == {first.id, second.id}

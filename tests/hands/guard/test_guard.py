@@ -1086,6 +1086,23 @@ def test_what_kaa_writes_stays(project: Path, start: Callable[..., Brain]) -> No
     assert (project / ".vscode" / "settings.json").read_text() == "approved"
 
 
+def test_what_kaa_removes_does_not_come_back(project: Path, start: Callable[..., Brain]) -> None:
+    """As when the user takes back what kaa wrote with their permission."""
+    settings = project / ".vscode" / "settings.json"
+    brain = start()
+    brain.ask("expect", path=".vscode/settings.json")
+    _write(settings, "approved")
+    brain.ask("written", **_written("approved"))
+    brain.ask("expect", path=".vscode/settings.json")
+    shutil.rmtree(project / ".vscode")
+    brain.ask("written", **_written(""))
+
+    _write(settings, "evil")
+
+    assert brain.check() == {".vscode": ".vscode.kaa-blocked"}
+    assert not (project / ".vscode").exists()
+
+
 @pytest.mark.parametrize("content", ["evil", "x" * 200_000])
 def test_what_a_command_makes_of_it_meanwhile_does_not(
     project: Path, start: Callable[..., Brain], content: str

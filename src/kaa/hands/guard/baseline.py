@@ -1,6 +1,6 @@
 """What was at guarded names before: the state to compare with, and the files to put back."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence, Set
 
 from kaa.hands.digest import new_digest
 from kaa.hands.guard.items import MAX_FILES, GuardedItem, Items
@@ -41,6 +41,19 @@ class Baseline:
         """Accept one item of a subject."""
         self._has_learned = True
         self._accepted.setdefault(subject, {})[path] = item
+
+    def known_of(self, subject: Subject) -> Set[str]:
+        """Paths of the items of a subject that are accepted, or remembered."""
+        return {*self.of(subject), *self._harmless.get(subject, {})}
+
+    def forget(self, subject: Subject, path: str) -> None:
+        """Know nothing more of one item of a subject."""
+        self._has_learned = True
+        for known in (self._accepted, self._harmless):
+            if path in known.get(subject, {}):
+                known[subject] = {one: item for one, item in known[subject].items() if one != path}
+                if not known[subject]:
+                    del known[subject]
 
     def remember(self, subject: Subject, harmless: Items) -> None:
         """Keep small files that are harmless, the last version of each."""

@@ -114,6 +114,8 @@ class Guard:
             self._expected.remove(path)
             deferred, self._deferred = self._deferred, set()
             self._written = written
+            if written is not None and not written.size:  # it may be removed, which causes no event
+                deferred.update(one for one in self._baseline.subjects if is_below(path, one.path))
             for subject in deferred:
                 self._inspect(subject)
             self._written = None
@@ -378,6 +380,10 @@ class Guard:
             is_above = item.is_directory and is_below(written.path, absolute)
             if is_above or (absolute == written.path and item.has(written)):
                 self._baseline.accept(subject, path, item)
+        if not written.size:  # it was removed, with directories above it: nothing of that is to be put back
+            known = self._baseline.known_of(subject) - items.keys()
+            for path in (one for one in known if is_below(written.path, os.path.join(subject.path, one).rstrip("/"))):
+                self._baseline.forget(subject, path)
 
     def _remove(self, look: "_Look", path: str) -> None:
         """Move one item of a subject away and put back what was there before."""
