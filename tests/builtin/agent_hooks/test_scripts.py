@@ -58,6 +58,19 @@ EXECUTING = [
     "echo x > log.txt\n",
     "PATH=./bin:$PATH\njq .\n",
     'export NODE_PATH="$PWD"\nnode {here}/guard.js\n',
+    # Programs by their absolute paths, behind functions of their names, and in texts that the grammar takes for words.
+    'jq -c . | /usr/bin/tee -a "$CLAUDE_PROJECT_DIR/audit.log"\n',
+    "/usr/bin/curl -s -K curl.cfg\n",
+    'npx() { command npx --no-install "$@"; }\nnpx prettier\n',
+    "cat >> ~/.claude/log <<X\nin `make -s where`\nX\n",
+    'x=$(jq -r .x); echo "${x#$(make -s root)/}"\n',
+    'echo "${x:-`npx x`}"\n',
+    'too_long() { (( $1 > 60 )); }\nx=$(jq -r .x); too_long "$x"\n',
+    "python3 -E -c 'import json'\n",
+    "export PATH=/usr/bin:/bin\npython3 -c 'import json'\n",
+    "unset PYTHONSAFEPATH\njq .\n",
+    "for PATH in a b; do jq .; done\n",
+    'LOG="$HOME/.claude/log"\n. {here}/lib.sh\njq -c . >> "$LOG"\n',
     'SECONDS="$(cat)"\n',
     "grep -rq x\n",
     "find . -name x | xargs cat\n",
@@ -197,3 +210,9 @@ def test_an_older_python_is_not_trusted_to_leave_the_project_alone(
 
     assert is_sandboxed(tmp_path, "#!/bin/sh\n", 'python3 -c "import json"\n')
     assert not is_sandboxed(tmp_path, "#!/bin/sh\n", f"python3 {tmp_path}/guard.py\n")
+
+
+def test_the_program_of_the_first_line_is_one_that_commands_cannot_write(tmp_path: Path) -> None:
+    assert not is_sandboxed(tmp_path, "#!/bin/sh\n", "jq .\n")
+    assert is_sandboxed(tmp_path, f"#!{ROOT}/.venv/bin/python3\n", "import json\n")
+    assert is_sandboxed(tmp_path, "#!.venv/bin/sh\n", "jq .\n")

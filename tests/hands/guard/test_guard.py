@@ -231,6 +231,19 @@ def test_a_new_directory_with_more_than_is_looked_at_is_moved_away_as_a_whole(
     assert not (project / ".zed").exists()
 
 
+def test_many_new_directories_take_no_watches_from_others(project: Path, start: Callable[..., Brain]) -> None:
+    """All in one directory are moved away with it, so that the thread hears what comes into the next one."""
+    brain = start()
+
+    for number in range(40):
+        (project / "prepared" / str(number)).mkdir(parents=True)
+    (project / "prepared").rename(project / ".zed")
+    (project / ".vscode").mkdir()
+
+    assert brain.check() == {".zed": ".zed.kaa-blocked"}
+    assert (project / ".vscode").exists()
+
+
 def test_what_is_kept_is_never_overwritten(project: Path, start: Callable[..., Brain]) -> None:
     brain = start()
 

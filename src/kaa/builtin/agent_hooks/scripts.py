@@ -10,7 +10,7 @@ import re
 import time
 
 from kaa.builtin.agent_hooks.node_scripts import is_harmless_node
-from kaa.builtin.agent_hooks.own_files import expanded
+from kaa.builtin.agent_hooks.own_files import expanded, is_outside
 from kaa.builtin.agent_hooks.python_scripts import is_harmless_python
 from kaa.builtin.agent_hooks.shell_scripts import is_harmless_shell
 from kaa.host.programs import written
@@ -18,7 +18,9 @@ from kaa.host.regular_files import regular
 
 _MOST_BYTES = 64 * 1024
 _MOST_DEPTH = 4
-_INTERPRETER = re.compile(r"#![ \t]*(?:/usr/bin/env(?:[ \t]+-S)?[ \t]+)?(?P<program>\S+)(?:[ \t]+-[A-Za-z]+)*[ \t]*\n")
+_INTERPRETER = re.compile(
+    r"#![ \t]*(?P<env>/usr/bin/env(?:[ \t]+-S)?[ \t]+)?(?P<program>\S+)(?:[ \t]+-[A-Za-z]+)*[ \t]*\n"
+)
 _SHELL = re.compile(r"(?:ba|da)?sh")  # others calculate with the operands of `[`, too
 _PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?")
 _NODE = re.compile("node")
@@ -64,9 +66,18 @@ def _is_harmless_now(
     if len(source) > _MOST_BYTES:
         return False
     if not interpreter:
-        named = _INTERPRETER.match(text)
-        interpreter = os.path.basename(named["program"]) if named is not None else ""
+        interpreter = _interpreter(text, root)
     return is_harmless_text(text, interpreter, path, root, depth)
+
+
+def _interpreter(text: str, root: str) -> str:
+    """The name of the program that the first line of a script names; empty if commands of the model may write it."""
+    named = _INTERPRETER.match(text)
+    if named is None:
+        return ""
+    program = named["program"]
+    is_found = "/" not in program if named["env"] else is_outside(program, root)
+    return os.path.basename(program) if is_found else ""
 
 
 def is_harmless_text(text: str, interpreter: str, path: str, root: str, depth: int = 0) -> bool:

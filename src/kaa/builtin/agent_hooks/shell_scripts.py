@@ -30,7 +30,7 @@ _KNOWN = frozenset(
     """.split()  # noqa: SIM905 - as a list it would fill the screen
 )
 # bash evaluates a subscript in the value of a variable there: `a[$(x)]` executes x.
-_ARITHMETIC = re.compile(r"\(\(.*[A-Za-z_`].*\)\)|\$\[", re.DOTALL)
+_ARITHMETIC = re.compile(r"\(\(.*(?:[A-Za-z_`]|\$(?![#?])).*\)\)|\$\[", re.DOTALL)
 _COMPARED = re.compile(r"(\S+)\s+-(?:eq|ne|lt|le|gt|ge)\s+(\S+)")
 _NUMBER = re.compile(r"""["']?(?:-?\d+|\$[?#]|\$\{#\w+\})["']?""")
 _OF_VARIABLE = re.compile(r"\s-[vR]\s")
@@ -39,6 +39,9 @@ _EXPANSION = re.compile(
     r"|\$\{(?:\w+|[@*])(?:\[(?:\d+|[@*])\])?(?::?[-+?]|##?|%%?|//?|\^\^?|,,?|:\s?-?\d+(?::\d+)?\}).*",
     re.DOTALL,
 )
+# Texts in which the grammar may overlook that bash executes something, and what that looks like.
+_TEXTS = frozenset({"extglob_pattern", "heredoc_body", "heredoc_content", "regex", "string_content", "word"})
+_SUBSTITUTION = re.compile(r"(?<!\\)(?:\\\\)*(?:`|\$[({\[])")
 _PATH_ITSELF = frozenset({"$PATH", "${PATH}"})
 
 # Whatever their words are.
@@ -76,6 +79,10 @@ class _Script:
         self._script = ShellText(source)
         names = (node.child_by_field_name("name") for node in self._script.nodes if node.type == "function_definition")
         self._functions = {self._script.text(name) for name in names if name is not None}
+        self._sets_path = any(
+            node.type == "variable_assignment" and self._script.text(node).startswith("PATH")
+            for node in self._script.nodes
+        )
 
     def is_harmless(self) -> bool:
         """Judge it whole."""
@@ -83,14 +90,20 @@ class _Script:
         return not self._script.tree.has_error and len(nodes) < _MOST_NODES and all(map(self._is_harmless, nodes))
 
     def _is_harmless(self, node: "Node") -> bool:
+        if node.type in _TEXTS and not node.named_children and self._substitutes(node):
+            return False
         match node.type:
             case "command":
                 return self._is_harmless_command(node)
+            case "for_statement":
+                variable = node.child_by_field_name("variable")
+                return variable is None or not LED_BY.fullmatch(self._script.text(variable))
             case "variable_assignment":
                 return self._is_harmless_assignment(node)
             case "declaration_command" | "unset_command":
                 return all(
-                    child.type in ("variable_assignment", "variable_name")
+                    child.type == "variable_assignment"
+                    or (child.type == "variable_name" and not self._unsets_setting(node, child))
                     or (child.type == "word" and not re.match(r"-\w*[in]", self._script.text(child)))
                     for child in node.named_children
                 )
@@ -107,6 +120,18 @@ class _Script:
                 return self._is_harmless_redirection(node)
             case kind:
                 return kind in _KNOWN
+
+    def _substitutes(self, text: "Node") -> bool:
+        """Whether bash may execute what is in a text; what is in a here-document with quotes is data."""
+        holder = text.parent if text.type == "heredoc_body" else text.parent and text.parent.parent
+        if text.type.startswith("heredoc") and holder is not None:
+            starts = [self._script.text(one) for one in holder.named_children if one.type == "heredoc_start"]
+            if starts and starts[0][:1] in "'\"\\":
+                return False
+        return _SUBSTITUTION.search(self._script.text(text)) is not None
+
+    def _unsets_setting(self, command: "Node", name: "Node") -> bool:
+        return command.type == "unset_command" and LED_BY.fullmatch(self._script.text(name)) is not None
 
     def _is_harmless_test(self, node: "Node") -> bool:
         """Judge a test: bash evaluates what `[[` compares as numbers, and the variable that `-v` names."""
@@ -146,6 +171,8 @@ class _Script:
 
     def _is_harmless_command(self, node: "Node") -> bool:
         words = [self._script.word(child) for child in self._script.arguments(node)]
+        if words and words[0].value in self._functions:
+            return True
         while words and words[0].value in _BEFORE_OTHERS:
             words = words[1:]
             if words and (words[0].value or "").startswith("-"):
@@ -160,7 +187,13 @@ class _Script:
         from kaa.builtin.agent_hooks.programs import is_harmless  # each judges by the other
 
         known = [word.value for word in words if word.value is not None]
-        if program in self._functions or program in _TELLING:
+        if "/" in program:
+            if not self._is_own(program):
+                return False
+            if not _is_judged(name := os.path.basename(program)):
+                return is_harmless([program], self._root, self._depth)
+            program = name
+        if program in _TELLING:
             if program == "test":
                 return "-v" not in known and not any(word.splits for word in words)
             return "-execute" not in known  # of terminal-notifier
@@ -173,9 +206,9 @@ class _Script:
         if _PYTHON.fullmatch(program) or program == "node" or _SHELL.fullmatch(program):
             return self._interprets(program, words, node)
         if program in _NAMING:
-            return len(known) == len(words) and not any(word.startswith("-C") for word in known)
-        if "/" in program:
-            return self._is_own(program) and is_harmless([program], self._root, self._depth)
+            return len(known) == len(words) and not any(
+                word.startswith("-C") or LED_BY.fullmatch(word) for word in known
+            )
         return program in ("date", "mktemp") and len(known) == len(words)
 
     def _traps(self, words: Sequence[Word]) -> bool:
@@ -198,7 +231,9 @@ class _Script:
 
         is_python = _PYTHON.fullmatch(program) is not None
         options = _OPTIONS_OF_PYTHON if is_python else _OPTIONS_OF_SHELLS if program != "node" else ()
+        given = set()
         while words and words[0].value in options:
+            given.add(words[0].value)
             words = words[1:]
         first = words[0].value if words else "-"
         if first is None:
@@ -209,6 +244,14 @@ class _Script:
             text = self._script.document(node)
         else:
             return self._is_own(first) and is_harmless([program, first], self._root, self._depth)
-        if text is None or (is_python and not is_safe_python(program)):
+        if text is None:
+            return False
+        if is_python and "-I" not in given and ("-E" in given or self._sets_path or not is_safe_python(program)):
             return False
         return is_harmless_text(text, program, "", self._root, self._depth)
+
+
+def _is_judged(name: str) -> bool:
+    """Whether a program of this name is judged with its words."""
+    is_interpreter = any(map(re.fullmatch, (_PYTHON, _SHELL), (name, name)))
+    return is_interpreter or name in {*_TELLING, "node", "date", "mktemp"} or judge_of(name) is not None

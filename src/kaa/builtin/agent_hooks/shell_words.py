@@ -59,6 +59,8 @@ class ShellText:
         """The variables that get a value in one place only, with it."""
         found: dict[str, list[Node | None]] = {}
         for node in self.nodes:
+            if node.type == "command_name" and self.text(node) in (".", "source"):
+                return {}  # what is sourced may set any of them
             match node.type:
                 case "variable_assignment":
                     name = node.child_by_field_name("name")

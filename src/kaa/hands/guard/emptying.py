@@ -15,32 +15,36 @@ from kaa.hands.guard.quarantine import exists, rename
 from kaa.hands.guard.subjects import Subject
 
 _MAX_TAKEN_FILES = 32  # out of one directory at a time; one with more is moved away as a whole
+_MAX_DIRECTORIES = 32  # in one that stays: each takes a watch, and nobody is to use up all of them
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def files_in(directory: int, name: str, watch: Callable[[int], None]) -> list[str] | None:
+def files_in(directory: int, name: str, watch: Callable[[int], bool]) -> list[str] | None:
     """Return the paths of all files, links and the like in a directory that is under a name in an open one.
 
     Args:
         directory: the open one.
         name: in it.
-        watch: gets each directory before it is read, to have changes reported.
+        watch: gets each directory before it is read, to have changes reported; False if they will not be.
 
     Returns:
-        Paths below the name; None if it is no directory, or has more or deeper ones than can be taken out singly.
+        Paths below the name; None if it is no directory, has more or deeper ones than can be taken out singly, or
+        cannot be watched.
     """
     found: list[str] = []
-    remaining = MAX_FILES
+    remaining, directories = MAX_FILES, 0
 
     def collect(directory: int, name: str, path: str, depth: int) -> bool:
-        nonlocal remaining
+        nonlocal remaining, directories
         with opened(name, directory) as item:
             if item is None:
                 return True
             if not isinstance(item, OpenedItem) or item.is_file:
                 found.append(path)
                 return bool(path) and len(found) <= _MAX_TAKEN_FILES
-            watch(item.descriptor)
+            directories += 1
+            if directories > _MAX_DIRECTORIES or not watch(item.descriptor):
+                return False
             names = names_in(item.descriptor)
             remaining -= len(names)
             if remaining <= 0 or (names and depth == MAX_DEPTH):
@@ -93,7 +97,7 @@ class EmptiedDirectories:
             emptied, self._kept = self._kept, {}
             for subject in emptied:
                 with open_below(subject.directory.root, subject.directory.path) as directory:
-                    if directory is not None and files_in(directory, subject.name, lambda _: None) == []:
+                    if directory is not None and files_in(directory, subject.name, lambda _: True) == []:
                         with contextlib.suppress(OSError):  # a mount holds it, or a file has come
                             _remove(directory, subject.name)
 

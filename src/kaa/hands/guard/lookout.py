@@ -18,7 +18,7 @@ from kaa.hands.protected import may_be_guarded
 
 # How long the guard's own thread goes on when this one has something to do; Python's default is 5 ms for each step.
 _SWITCH_SECONDS = 0.0005
-_MAX_BELOW = 1024  # directories in new ones that are watched; of more, the guard is told later
+_MAX_BELOW = 1024  # directories in new ones that are watched; others are moved away as a whole
 # After other names have appeared: a command that makes files in a loop does not make this one too.
 _REST_MILLISECONDS = 2
 
@@ -36,7 +36,7 @@ class Lookout:
     """
 
     def __init__(
-        self, roots: Iterable[RootDirectory], move_away: Callable[[RootDirectory, str, Callable[[int], None]], None]
+        self, roots: Iterable[RootDirectory], move_away: Callable[[RootDirectory, str, Callable[[int], bool]], None]
     ) -> None:
         self._inotify = Inotify()
         self._move_away = move_away
@@ -97,8 +97,11 @@ class Lookout:
             self._move_away(root, name, partial(self._watch_below, root, name))
         return bool(guarded)
 
-    def _watch_below(self, root: RootDirectory, name: str, directory: int) -> None:
+    def _watch_below(self, root: RootDirectory, name: str, directory: int) -> bool:
         if len(self._below) >= _MAX_BELOW:
-            return
-        with contextlib.suppress(WatchLimitError, OSError):  # as above
+            return False
+        try:
             self._below[self._inotify.watch_names(directory)] = root, name
+        except (WatchLimitError, OSError):
+            return False
+        return True

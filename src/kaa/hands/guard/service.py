@@ -173,7 +173,7 @@ def _outlast(over: int, guard: Guard, inotify: Inotify | None) -> None:
 
 
 def _lookout(guard: Guard, signs: Signs) -> Lookout | None:
-    def move_away(root: RootDirectory, name: str, watch: Callable[[int], None]) -> None:
+    def move_away(root: RootDirectory, name: str, watch: Callable[[int], bool]) -> None:
         guard.move_new_name(root, name, watch)
         signs.tell_of(guard)
 

@@ -202,7 +202,7 @@ class Guard:
         """Deal with some of what has happened; False if nothing has."""
         return self._directories.act()
 
-    def move_new_name(self, root: RootDirectory, name: str, watch: Callable[[int], None]) -> None:
+    def move_new_name(self, root: RootDirectory, name: str, watch: Callable[[int], bool]) -> None:
         """Move away what is at a name at the top, if it is protected and a command has just made it.
 
         Another thread may call this. Everything else is left to `act`, which hears of the same event.
@@ -210,7 +210,8 @@ class Guard:
         Args:
             root: the directory.
             name: in it.
-            watch: gets each open directory below the name that stays, to be called again when something comes there.
+            watch: gets each open directory below the name that stays, to be called again when something comes there;
+                False if that is not possible.
         """
         subject = Subject(Directory(root, ""), name)
         if not is_protected_name(name, 0) or is_judged_name(name):
@@ -371,7 +372,7 @@ class Guard:
         """Whether this is a new protected directory that stays, without the files in it."""
         if subject.is_git or "" in before or "" not in items or not items[""].is_directory:
             return False
-        return files_in(directory, subject.name, lambda _: None) is not None
+        return files_in(directory, subject.name, lambda _: True) is not None
 
     def _accept_written(self, subject: Subject, items: Items, written: WrittenFile) -> None:
         """Accept the file that kaa wrote, if it is still what kaa wrote, and the directories it had to make."""
