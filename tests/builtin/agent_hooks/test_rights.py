@@ -36,7 +36,6 @@ def own(command: str, **fields: object) -> HookDefinition:
         "${HOME}/.claude/hooks/guard.sh 2>/dev/null",
         "python3 ~/.claude/guard.py --all src",
         "python3 -u '/opt/tools/guard.py'",
-        "node ~/.claude/guard.js",
         "bash -eu ~/.claude/guard.sh x.sh",
         "notify-send 'kaa is done' \"in $HOME\"",
         "echo done; true",
@@ -180,8 +179,9 @@ def test_only_a_script_of_the_users_is_known(tmp_path: Path, content: bytes, is_
 
 
 def test_arguments_of_a_program_are_no_line_of_a_shell() -> None:
-    assert not runs_sandboxed(own("node", args=["/opt/guard.js", "*", "x.sh"]), ROOT)
-    assert runs_sandboxed(own("node", args=["guard.js"]), ROOT)
+    assert not runs_sandboxed(own("sh", args=["/opt/guard.sh", "*", "x.sh"]), ROOT)
+    assert runs_sandboxed(own("sh", args=["guard.sh"]), ROOT)
+    assert runs_sandboxed(own("node", args=["/opt/guard.js"]), ROOT)
     assert runs_sandboxed(own("npx", args=["prettier"]), ROOT)
 
 

@@ -24,7 +24,6 @@ SHELL = [
     'curl -s -X POST -H "Content-Type: text/plain" -d "kaa: $1" https://example.org/done >/dev/null 2>&1\n',
     "sed -n 's/a/b/p' | awk '{print $1}' | tr a b | sort | uniq -c | head -n 3\n",
     'cd "$CLAUDE_PROJECT_DIR" || exit 0\nnotify-send "kaa" "in $PWD"\n',
-    "node -e \"const fs = require('fs'); JSON.parse(fs.readFileSync(0, 'utf8'))\"\n",
     'exec python3 {here}/guard.py "$@"\n',
     ". {here}/lib.sh\n",
 ]
@@ -116,20 +115,20 @@ PYTHON_EXECUTING = [
     "import json, sys\nopen(json.load(sys.stdin)['tool_input']['file_path']).read()\n",
     "import json, sys\nfrom pathlib import Path\np = Path(json.load(sys.stdin)['x'])\np.write_text(p.read_text())\n",
     "open('log.txt', 'a')\n",
+    "import pathlib\npathlib.os.system('x')\n",
+    "o = open\no(d['x'])\n",
+    "getattr(__builtins__, 'open')(d['x'])\n",
+    "list(map(open, d))\n",
+    "from pathlib import Path\nPath(d['x']).rename('y')\n",
+    "from pathlib import Path\nPath('/opt/x').replace(d['x'])\n",
+    "from pathlib import Path\nPath(d['x']).chmod(0o777)\n",
+    "from pathlib import Path\nread = Path.read_text\nread(d['x'])\n",
+    "import argparse\nargparse.FileType('w')(d['x'])\n",
+    "import urllib.request\nurllib.request.urlopen(d['x'])\n",
+    "log = '/opt/log'\nmatch d:\n    case {'x': log}: pass\nopen(log, 'a')\n",
+    "log = '/opt/log'\ntry: pass\nexcept Exception as log: pass\nopen(log, 'a')\n",
     "import logging\n",
     "not a program\n",
-]
-NODE = [
-    "const fs = require('fs');\nconst d = JSON.parse(fs.readFileSync(0, 'utf8'));\nif (d.x) process.exit(2);\n",
-    "import { readFileSync } from 'node:fs';\nconst d = readFileSync('/dev/stdin');\nprocess.stderr.write(d);\n",
-]
-NODE_EXECUTING = [
-    "require('left-pad')\n",
-    "require('child_process').execSync('x')\n",
-    "const cp = await import('node:child_process')\n",
-    "require(name)\n",
-    "const fs = require('fs'); fs.readFileSync(d.file)\n",
-    "eval(x)\n",
 ]
 
 
@@ -157,21 +156,16 @@ def test_a_shell_script_that_may_execute_files_of_the_project_runs_in_the_sandbo
     assert is_sandboxed(tmp_path, "#!/bin/bash\n", content)
 
 
-@pytest.mark.parametrize(
-    ("first_line", "content"),
-    [("#!/usr/bin/env python3\n", one) for one in PYTHON] + [("#!/usr/bin/env node\n", one) for one in NODE],
-)
-def test_a_program_that_only_looks_at_its_input_has_the_users_rights(
-    tmp_path: Path, first_line: str, content: str
-) -> None:
-    assert not is_sandboxed(tmp_path, first_line, content)
+@pytest.mark.parametrize("content", PYTHON)
+def test_a_program_that_only_looks_at_its_input_has_the_users_rights(tmp_path: Path, content: str) -> None:
+    assert not is_sandboxed(tmp_path, "#!/usr/bin/env python3\n", content)
 
 
 @pytest.mark.parametrize(
     ("first_line", "content"),
     [("#!/usr/bin/python3\n", one) for one in PYTHON_EXECUTING]
-    + [("#!/usr/bin/env node\n", one) for one in NODE_EXECUTING]
-    + [("#!/usr/bin/perl\n", "print 1;\n"), ("#!/usr/bin/env ruby\n", "puts 1\n")],
+    + [("#!/usr/bin/perl\n", "print 1;\n"), ("#!/usr/bin/env ruby\n", "puts 1\n")]
+    + [("#!/usr/bin/env node\n", "console.log(1)\n")],
 )
 def test_other_programs_run_in_the_sandbox(tmp_path: Path, first_line: str, content: str) -> None:
     assert is_sandboxed(tmp_path, first_line, content)

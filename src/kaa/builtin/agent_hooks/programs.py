@@ -94,8 +94,6 @@ def _is_harmless_as(name: str, program: str, arguments: Sequence[str], root: str
         return _executes_outside(name, arguments, _SHELLS[1], root, depth)
     if _PYTHONS[0].fullmatch(name):
         return _executes_outside(name, arguments, _PYTHONS[1], root, depth)
-    if name == "node":
-        return _executes_outside(name, arguments, frozenset(), root, depth)
     if name in _TELLING:
         return True
     if (more := _FILTERS.get(name)) is not None:

@@ -12,8 +12,8 @@ from kaa.builtin.agent_hooks.own_files import is_outside
 _MODULES = frozenset(
     """
     __future__ abc argparse base64 bisect collections contextlib copy dataclasses datetime decimal difflib enum errno
-    fnmatch functools glob hashlib heapq hmac html io ipaddress itertools json locale math operator os pathlib posixpath
-    random re secrets shlex signal socket stat statistics string sys textwrap time traceback typing unicodedata urllib
+    fnmatch glob hashlib heapq hmac html ipaddress itertools json math os pathlib posixpath
+    random re secrets shlex signal stat statistics string sys textwrap time traceback typing unicodedata urllib.parse
     uuid warnings zoneinfo
     """.split()  # noqa: SIM905 - as a list it would fill the screen
 )
@@ -23,14 +23,19 @@ _OF_OS = frozenset(
     linesep listdir lstat makedirs mkdir name path pathsep scandir sep stat times uname walk
     """.split()  # noqa: SIM905 - as above
 )
-_EVALUATING = frozenset({"__import__", "breakpoint", "compile", "eval", "exec", "globals", "vars"})
-_JUDGED = frozenset({"io", "os", "sys"})
+_EVALUATING = frozenset(
+    """
+    __builtins__ __import__ __loader__ __spec__ breakpoint compile delattr eval exec getattr globals locals setattr vars
+    """.split()  # noqa: SIM905 - as above
+)
+_JUDGED = frozenset({"os", "sys"})
 _NOT_OF_SYS = frozenset({"meta_path", "modules", "path", "path_hooks"})
 # They use a file: named by the first argument, or the path that they are methods of.
 _OPENING = frozenset({"open", "makedirs", "mkdir", "urlretrieve"})
 _OF_PATHS = frozenset(
     """
-    hardlink_to mkdir open read_bytes read_text rename rmdir symlink_to touch unlink write_bytes write_text
+    chmod hardlink_to lchmod link_to mkdir open read_bytes read_text rename rmdir symlink_to touch unlink write_bytes
+    write_text
     """.split()  # noqa: SIM905 - as above
 )
 _OF_KAA = "session"  # stands for a value that is not the model's: a time, or the name of the session
@@ -64,7 +69,9 @@ class _Program:
         self._root = root
         names = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
         arguments = [node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)]
-        stored = Counter((*(node.id for node in names), *arguments))
+        stored = Counter((*(node.id for node in names), *arguments, *_otherwise_set(tree)))
+        self._called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+        self._held = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         self._constants = {name: value for name, value in _assignments(tree) if stored[name] == 1}
 
     def is_harmless(self) -> bool:
@@ -76,22 +83,46 @@ class _Program:
             case ast.Import(names=names):
                 return all(self._is_known(one.name) and (not one.asname or one.name not in _JUDGED) for one in names)
             case ast.ImportFrom(module=module, level=level, names=names):
-                if level or module is None or not self._is_known(module):
-                    return False
-                names_of = {one.name for one in names}
-                if module == "os":
-                    return names_of <= _OF_OS
-                return not (module == "sys" and names_of & _NOT_OF_SYS) and "*" not in names_of
+                return level == 0 and module is not None and self._gives_known(module, {one.name for one in names})
             case ast.Name(id=name):
-                return name not in _EVALUATING
-            case ast.Attribute(value=ast.Name(id="os"), attr=attribute):
+                return self._is_harmless_name(node, name)
+            case ast.Attribute(value=value, attr=attribute):
+                return self._is_harmless_attribute(node, value, attribute)
+            case ast.Call():
+                return self._is_harmless_call(node)
+            case _:
+                return True
+
+    def _gives_known(self, module: str, names: set[str]) -> bool:
+        """Whether names of a module lead to nothing that starts a program, or opens a file unseen."""
+        if not self._is_known(module) or names & {"*", *_JUDGED}:
+            return False
+        return names <= _OF_OS if module == "os" else not (module == "sys" and names & _NOT_OF_SYS)
+
+    def _is_harmless_name(self, node: ast.Name, name: str) -> bool:
+        """Judge a name: what opens files is only called, and modules that are judged have no other name."""
+        if name == "open":
+            return id(node) in self._called
+        return name not in _EVALUATING and (name not in _JUDGED or id(node) in self._held)
+
+    def _is_harmless_attribute(self, node: ast.Attribute, value: ast.expr, attribute: str) -> bool:
+        match value:
+            case ast.Name(id="os"):
                 return attribute in _OF_OS
-            case ast.Attribute(value=ast.Name(id="sys"), attr=attribute):
+            case ast.Name(id="sys"):
                 return attribute not in _NOT_OF_SYS
-            case ast.Call(func=ast.Name(id="open") | ast.Attribute(value=ast.Name(id="os" | "io")) as called) if (
+            case _:
+                is_method = attribute in _OF_PATHS and id(node) not in self._called
+                return not is_method and attribute not in {*_JUDGED, "FileType", "builtins"}  # as `pathlib.os`
+
+    def _is_harmless_call(self, node: ast.Call) -> bool:
+        match node:
+            case ast.Call(func=ast.Name(id="open") | ast.Attribute(value=ast.Name(id="os")) as called) if (
                 called.id if isinstance(called, ast.Name) else called.attr
             ) in _OPENING:
                 return bool(node.args) and self._is_own(node.args[0])
+            case ast.Call(func=ast.Attribute(attr="replace"), args=[_], keywords=[]):
+                return False  # of a path: that of a text has two arguments
             case ast.Call(func=ast.Attribute(value=value, attr=attribute)) if attribute in _OF_PATHS:
                 return self._is_own(value)
             case ast.Call(func=ast.Attribute(attr="urlretrieve" | "fdopen")):
@@ -100,7 +131,7 @@ class _Program:
                 return True
 
     def _is_known(self, module: str) -> bool:
-        return module.partition(".")[0] in _MODULES
+        return module in _MODULES or (module.partition(".")[0] in _MODULES and "urllib" not in module)
 
     def _is_own(self, node: ast.expr) -> bool:
         """Whether an expression is stdin, or a path that commands cannot write, known before the program runs."""
@@ -181,3 +212,25 @@ def _assignments(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
                 yield name, value
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                 yield name, value
+
+
+def _otherwise_set(tree: ast.Module) -> Iterator[str]:
+    """Names that get a value, but not in an assignment or a loop."""
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.ExceptHandler(name=str(name))
+                | ast.MatchAs(name=str(name))
+                | ast.MatchStar(name=str(name))
+                | ast.MatchMapping(rest=str(name))
+                | ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.ClassDef(name=name)
+            ):
+                yield name
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                yield from names
+            case ast.alias(name=name, asname=asname):
+                yield asname or name.partition(".")[0]
+            case _:
+                continue

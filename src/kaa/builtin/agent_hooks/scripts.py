@@ -9,7 +9,6 @@ import os
 import re
 import time
 
-from kaa.builtin.agent_hooks.node_scripts import is_harmless_node
 from kaa.builtin.agent_hooks.own_files import expanded, is_outside
 from kaa.builtin.agent_hooks.python_scripts import is_harmless_python
 from kaa.builtin.agent_hooks.shell_scripts import is_harmless_shell
@@ -23,7 +22,6 @@ _INTERPRETER = re.compile(
 )
 _SHELL = re.compile(r"(?:ba|da)?sh")  # others calculate with the operands of `[`, too
 _PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?")
-_NODE = re.compile("node")
 _BETWEEN_WORDS = re.compile(r"""[\s;|&<>()"']+""")
 _OF_PROJECT = re.compile(r'"?\$\{?(?:CLAUDE|CODEX|GEMINI)_PROJECT_DIR\}?"?')
 _STARTS_CODE = re.compile(r"\bpython[\d.]*(?:\s+-[A-Za-z]+)*?\s+(?:-[A-Za-z]*c\b|-(?=\s)|<<)")
@@ -84,9 +82,7 @@ def is_harmless_text(text: str, interpreter: str, path: str, root: str, depth: i
     """Whether a program in the language of an interpreter is harmless. `path`: its file, or empty."""
     if _SHELL.fullmatch(interpreter):
         return is_harmless_shell(text, root, depth + 1)
-    if _PYTHON.fullmatch(interpreter):
-        return is_harmless_python(text, path, root)
-    return bool(_NODE.fullmatch(interpreter)) and is_harmless_node(text, root)
+    return _PYTHON.fullmatch(interpreter) is not None and is_harmless_python(text, path, root)
 
 
 def starts_python_here(line: str, root: str, *, modules: bool) -> bool:

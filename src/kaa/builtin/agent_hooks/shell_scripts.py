@@ -203,7 +203,7 @@ class _Script:
             return self._sources(words)
         if program == "trap":
             return self._traps(words)
-        if _PYTHON.fullmatch(program) or program == "node" or _SHELL.fullmatch(program):
+        if _PYTHON.fullmatch(program) or _SHELL.fullmatch(program):
             return self._interprets(program, words, node)
         if program in _NAMING:
             return len(known) == len(words) and not any(
@@ -230,7 +230,7 @@ class _Script:
         from kaa.builtin.agent_hooks.scripts import is_harmless_text
 
         is_python = _PYTHON.fullmatch(program) is not None
-        options = _OPTIONS_OF_PYTHON if is_python else _OPTIONS_OF_SHELLS if program != "node" else ()
+        options = _OPTIONS_OF_PYTHON if is_python else _OPTIONS_OF_SHELLS
         given = set()
         while words and words[0].value in options:
             given.add(words[0].value)
@@ -238,7 +238,7 @@ class _Script:
         first = words[0].value if words else "-"
         if first is None:
             return False
-        if first in ("-c", "-e", "-p") and (first == "-c") != (program == "node"):
+        if first == "-c":
             text = words[1].value if len(words) > 1 else None
         elif first == "-":
             text = self._script.document(node)
@@ -254,4 +254,4 @@ class _Script:
 def _is_judged(name: str) -> bool:
     """Whether a program of this name is judged with its words."""
     is_interpreter = any(map(re.fullmatch, (_PYTHON, _SHELL), (name, name)))
-    return is_interpreter or name in {*_TELLING, "node", "date", "mktemp"} or judge_of(name) is not None
+    return is_interpreter or name in {*_TELLING, "date", "mktemp"} or judge_of(name) is not None
