@@ -95,3 +95,13 @@ def test_a_guard_that_cannot_be_started_refuses() -> None:
     done = asyncio.run(run_command(guard("exit 0"), "{}", MemoryWorkspace(), {}, 60))
 
     assert outcome_of(guard("exit 0"), done).decision == "deny"
+
+
+@pytest.mark.parametrize("of_project", [True, False])
+def test_the_users_own_guard_refuses_if_it_finds_no_program(folder: Path, of_project: bool) -> None:
+    line = "no-such-program-of-the-user"
+
+    done = ended(folder, line, "{}", of_project=of_project)
+
+    outcome = outcome_of(guard(line, of_project=of_project), done)
+    assert (outcome.decision == "deny") is not of_project

@@ -17,6 +17,7 @@ MAX_INPUT: Final = 1024 * 1024
 
 _MAX_ERRORS = 64 * 1024
 _REFUSES = 2  # the exit code
+_NOT_RUN = (126, 127)  # of a shell that finds no program, or may not run it
 _WAY_OUT = 'A hook in the sandbox can log to $TMPDIR; "sandbox": false in an entry of yours gives it your rights.'
 _SHELLS = {"bash": "bash", "zsh": "zsh"}
 # A pipeline whose last command only writes to a log: its shell exits with 2 where it cannot open that.
@@ -57,11 +58,16 @@ async def run_command(
         is_answer = done.output.lstrip().startswith(b"{")
         return Ended(None, problem=f"printed more than {MAX_OUTPUT // 1024} KiB", undecided=is_answer)
     output = done.output.decode("utf-8", "replace")
+    decides = hook.event == "PreToolUse" and not hook.of_project
+    if code in _NOT_RUN and decides and not done.blocked:
+        # Shims of version managers obey files of the project: a command could have a guard not start at all.
+        told = errors.strip().rpartition("\n")[2][:200]
+        return Ended(None, problem=f"could not run a program (exit code {code}): {told}", undecided=True)
     if not code or not done.blocked:
         return Ended(code, output, errors)
     if notice := await _blocked_log(hook, workspace, request):
         return Ended(None, output, errors, f"was stopped by the sandbox, and refuses nothing: {notice} {_WAY_OUT}")
-    if code != _REFUSES and hook.event == "PreToolUse" and not hook.of_project:
+    if code != _REFUSES and decides:
         told = " ".join(dict.fromkeys(one.notice for one in done.blocked))
         return Ended(None, problem=f"was stopped by the sandbox: {told} {_WAY_OUT}", undecided=True)
     if code == _REFUSES:
