@@ -231,6 +231,19 @@ def test_code_in_a_folder_beside_the_package_is_known(land: Land, server: str, t
     assert differences(before, land.code(f"run-it {server}")) == [f"changed: {land.project / beside}"]
 
 
+@pytest.mark.parametrize("changed", ["server.py", "helpers.py"])
+def test_a_program_above_that_a_starter_names_is_known_with_what_it_loads(land: Land, changed: str) -> None:
+    land.write("scripts/mcp.sh", 'cd "$(dirname "$0")/.."; exec python3 server.py')
+    land.write("server.py", "import helpers")
+    land.write("helpers.py", "")
+    land.write("package.json", "")
+    before = land.code("scripts/mcp.sh")
+
+    land.write(changed, "changed")
+
+    assert differences(before, land.code("scripts/mcp.sh")) == [f"changed: {land.project / changed}"]
+
+
 def test_a_pipe_among_the_code_is_not_waited_for(land: Land) -> None:
     land.write(".venv/pyvenv.cfg", "")
     land.write(".venv/bin/serve", "")

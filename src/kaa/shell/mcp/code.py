@@ -338,7 +338,7 @@ class _Code:
         above = around.rstrip("/") + "/"
         found = (path for path, digest in self._found.items() if digest != BESIDE and path.startswith(above))
         known = {".git"} | {path[len(above) :].split("/")[0] for path in found}
-        names = {entry.name: entry for entry in _entries(around) if entry.is_dir() and entry.name not in known}
+        names = {entry.name: entry for entry in _entries(around) if entry.name not in known and _is_code(entry)}
         if not names:
             return
         mention = re.compile(rb"(?<![\w-])(?:%s)(?![\w-])" % b"|".join(re.escape(os.fsencode(one)) for one in names))
@@ -347,6 +347,8 @@ class _Code:
             for entry in map(names.pop, sorted(mentioned & names.keys())):
                 if entry.is_symlink():
                     self._add_link(entry.path)
+                elif entry.is_file():  # which loads others beside it
+                    self.add_files(around)
                 elif entry.name in PACKAGES:
                     self._add_package(entry.path)
                 elif _has_code(entry.path):
@@ -369,6 +371,11 @@ def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
     except OSError:
         return
     yield from (entry for entry in found if entry.name not in IGNORED)
+
+
+def _is_code(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a folder, or a program that others may start by its name."""
+    return entry.is_dir() or (_PROGRAM.fullmatch(entry.name) is not None and not entry.name.endswith(".json"))
 
 
 def _has_code(folder: str) -> bool:
