@@ -26,6 +26,7 @@ SHELL = [
     'cd "$CLAUDE_PROJECT_DIR" || exit 0\nnotify-send "kaa" "in $PWD"\n',
     'exec python3 {here}/guard.py "$@"\n',
     ". {here}/lib.sh\n",
+    "main() { helper; }\nhelper() { echo x; }\nmain\n",
 ]
 EXECUTING = [
     "npx --no-install prettier --version\n",
@@ -68,6 +69,12 @@ EXECUTING = [
     "python3 -E -c 'import json'\n",
     "export PATH=/usr/bin:/bin\npython3 -c 'import json'\n",
     "unset PYTHONSAFEPATH\njq .\n",
+    "if ! command -v npx; then npx() { echo none; exit 0; }; fi\nnpx prettier\n",
+    "make lint\nmake() { :; }\n",
+    "make() { :; }\nunset -f make\nmake lint\n",
+    "make() { :; }\nunset make\nmake lint\n",
+    'jq \'include "x" {search: "./"}; .\'\n',
+    'LOG="$HOME/.claude/log"\ncommand . {here}/lib.sh\njq -c . >> "$LOG"\n',
     "for PATH in a b; do jq .; done\n",
     'LOG="$HOME/.claude/log"\n. {here}/lib.sh\njq -c . >> "$LOG"\n',
     'SECONDS="$(cat)"\n',

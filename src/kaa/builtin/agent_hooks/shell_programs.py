@@ -38,6 +38,7 @@ _WITH_PATTERN = frozenset({"egrep", "fgrep", "grep"})
 _OF_JQ = re.compile(
     r"-[acCejMnrRsS]+|--(?:compact-output|raw-output|raw-input|slurp|null-input|exit-status|tab|sort-keys)"
 )
+_LOADS_IN_JQ = re.compile(r"\b(?:import|include)\b")
 _WITH_TWO = frozenset({"--arg", "--argjson"})
 _LONG_OF_CURL = "connect-timeout|data|data-binary|data-raw|header|json|max-time|output|request|url|user-agent|write-out"
 _VALUED_OF_CURL = re.compile(f"-[sSfkLgGI]*[XdHmow]|--(?:{_LONG_OF_CURL})")
@@ -90,6 +91,8 @@ def _jq(words: Sequence[Word], is_own: IsOwn) -> bool:
         elif word.value is not None and _OF_JQ.fullmatch(word.value):
             continue
         elif not has_filter and not (word.value or word.head).startswith("-"):
+            if _LOADS_IN_JQ.search(word.value or word.head):
+                return False
             has_filter = True
         elif word.value is None or not is_own(word.value):
             return False

@@ -77,12 +77,20 @@ class _Script:
         self._root = root
         self._depth = depth
         self._script = ShellText(source)
-        names = (node.child_by_field_name("name") for node in self._script.nodes if node.type == "function_definition")
-        self._functions = {self._script.text(name) for name in names if name is not None}
+        self._functions = self._defined()
         self._sets_path = any(
             node.type == "variable_assignment" and self._script.text(node).startswith("PATH")
             for node in self._script.nodes
         )
+
+    def _defined(self) -> dict[str, int]:
+        """The functions that are defined in any case, with where that ends."""
+        found: dict[str, int] = {}
+        for node in self._script.tree.named_children:
+            name = node.child_by_field_name("name") if node.type == "function_definition" else None
+            if name is not None:
+                found.setdefault(self._script.text(name), node.end_byte)
+        return found
 
     def is_harmless(self) -> bool:
         """Judge it whole."""
@@ -103,8 +111,8 @@ class _Script:
             case "declaration_command" | "unset_command":
                 return all(
                     child.type == "variable_assignment"
-                    or (child.type == "variable_name" and not self._unsets_setting(node, child))
-                    or (child.type == "word" and not re.match(r"-\w*[in]", self._script.text(child)))
+                    or (child.type == "variable_name" and not self._unsets_needed(node, child))
+                    or (child.type == "word" and not re.match(r"-\w*[fin]", self._script.text(child)))
                     for child in node.named_children
                 )
             case "test_command":
@@ -130,8 +138,9 @@ class _Script:
                 return False
         return _SUBSTITUTION.search(self._script.text(text)) is not None
 
-    def _unsets_setting(self, command: "Node", name: "Node") -> bool:
-        return command.type == "unset_command" and LED_BY.fullmatch(self._script.text(name)) is not None
+    def _unsets_needed(self, command: "Node", name: "Node") -> bool:
+        text = self._script.text(name)
+        return command.type == "unset_command" and (text in self._functions or LED_BY.fullmatch(text) is not None)
 
     def _is_harmless_test(self, node: "Node") -> bool:
         """Judge a test: bash evaluates what `[[` compares as numbers, and the variable that `-v` names."""
@@ -171,7 +180,7 @@ class _Script:
 
     def _is_harmless_command(self, node: "Node") -> bool:
         words = [self._script.word(child) for child in self._script.arguments(node)]
-        if words and words[0].value in self._functions:
+        if words and self._is_function(words[0].value, node):
             return True
         while words and words[0].value in _BEFORE_OTHERS:
             words = words[1:]
@@ -182,6 +191,15 @@ class _Script:
         if (program := words[0].value) is None:
             return False
         return self._is_harmless_program(program, words[1:], node)
+
+    def _is_function(self, name: str | None, call: "Node") -> bool:
+        """Whether a call executes a function, and not the program of its name; functions call others below them."""
+        if (end := self._functions.get(name or "")) is None:
+            return False
+        holder = call.parent
+        while holder is not None and holder.type != "function_definition":
+            holder = holder.parent
+        return holder is not None or end <= call.start_byte
 
     def _is_harmless_program(self, program: str, words: Sequence[Word], node: "Node") -> bool:
         from kaa.builtin.agent_hooks.programs import is_harmless  # each judges by the other

@@ -59,8 +59,6 @@ class ShellText:
         """The variables that get a value in one place only, with it."""
         found: dict[str, list[Node | None]] = {}
         for node in self.nodes:
-            if node.type == "command_name" and self.text(node) in (".", "source"):
-                return {}  # what is sourced may set any of them
             match node.type:
                 case "variable_assignment":
                     name = node.child_by_field_name("name")
@@ -77,6 +75,8 @@ class ShellText:
                     found.setdefault(self.text(variable) if variable else "", []).append(None)
                 case "command":
                     words = [self.text(child) for child in node.named_children]
+                    if next((word for word in words if word not in ("builtin", "command")), "") in (".", "source"):
+                        return {}  # what is sourced may set any of them
                     if not _SETS_OTHERWISE.isdisjoint(words):
                         for word in words:
                             found.setdefault(word, []).append(None)
