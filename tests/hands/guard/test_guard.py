@@ -44,7 +44,7 @@ _needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 class Brain:
     """Asks a guard."""
 
-    def __init__(self, root: Path, policy: Policy) -> None:
+    def __init__(self, root: Path, policy: Policy, *, begins: bool = True) -> None:
         ours, theirs = socket.socketpair()
         self._ours = ours
         self._connection, self._theirs = WireConnection(ours), WireConnection(theirs)
@@ -53,7 +53,8 @@ class Brain:
         )
         self._thread.start()
         self._root = root
-        assert self.check() == {}  # whatever is there at the start is in order
+        if begins:
+            assert self.check() == {}  # whatever is there at the start is in order
 
     def ask(self, op: str, **fields: object) -> dict[str, Any]:
         self._connection.send({"op": op, **fields})
@@ -101,9 +102,9 @@ def start(
         monkeypatch.setattr(service, "_inotify", lambda: None)
     brains = []
 
-    def start(**policy: Any) -> Brain:
+    def start(*, begins: bool = True, **policy: Any) -> Brain:
         chosen = {"tier": "landlock", "mode": "workspace-write", "writable": (str(project),), **policy}
-        brains.append(Brain(project, Policy(**chosen)))
+        brains.append(Brain(project, Policy(**chosen), begins=begins))
         return brains[-1]
 
     yield start
@@ -1077,6 +1078,24 @@ def test_a_file_that_is_written_by_another_name_is_noticed(project: Path, start:
 
     assert "sub/.git/config" in brain.check()
     assert config.read_text() == ""
+
+
+@pytest.mark.parametrize("adopts", [True, False])
+def test_a_guard_that_is_kept_ready_moves_nothing(project: Path, start: Callable[..., Brain], adopts: bool) -> None:
+    """Another one may be at work. What came meanwhile is the user's, unless commands ran."""
+    ready = start(begins=False)
+    at_work = start()  # by now the first one looks around, or has
+    at_work.ask("expect", path=str(project))
+    _write(project / ".vscode" / "settings.json", "mine")
+    assert at_work.check() == {}
+    assert (project / ".vscode" / "settings.json").exists()
+
+    found = ready.ask("news", adopts=adopts)["findings"]
+
+    assert not (found and adopts)  # otherwise it depends on whether it looked around before
+    assert (project / ".vscode" / "settings.json").exists() is not bool(found)
+    _write(project / ".envrc", "evil")
+    assert ready.check() == {".envrc": ".envrc.kaa-blocked"}
 
 
 def _written(content: str) -> dict[str, object]:

@@ -121,6 +121,7 @@ def guard(tmp_path: Path, settings: Path, calls: WriteCalls) -> Iterator[Guard]:
     """A guard of the project while only commands in the background run."""
     handler = signal.getsignal(signal.SIGIO)
     guard = Guard([str(tmp_path)], True, Inotify(), users_files=UsersFiles(calls))
+    guard.begin(adopts=True)
     guard.discern(True)
     yield guard
     guard.close()

@@ -27,6 +27,9 @@ It recognizes what it moved away itself by device and inode: anybody can use the
 causes no event, so the guard compares all guarded files at each check, and every second while something may run. With
 more directories than it can watch it reads all of them then.
 
+It notes the state at its start and moves nothing before the first request: one is kept ready beside another one that
+may be at work. With `"adopts": true` in that request it takes in what happened meanwhile, since no command has run.
+
 Requests of the brain, each answered, after everything that happened before it has been dealt with, by
 `{"findings": [{"path", "kept_as", "why", "kind"}, ...], "more": number of findings left out, "flooded": whether
 they come from a loop, "stuck": whether a mount keeps something that has to be moved away, "unheld": whether something

@@ -66,6 +66,7 @@ def serve(
         UsersFiles(write_calls),
     )
     signs = Signs(inotify) if roots else None
+    _wait_for_request(connection)  # a guard that is kept ready moves nothing: another one may be at work
     lookout = _lookout(guard, signs) if inotify is not None and signs is not None else None
     try:
         _serve(connection, settings, guard, inotify, signs)
@@ -136,6 +137,8 @@ def _serve(
     resting = False
     pause = _COMPARING_SECONDS
     compared = time.monotonic()
+    if not _serve_pending(connection, guard, settings, signs, begins=True):
+        return
     while True:
         left = max(0.0, compared + pause - time.monotonic()) * 1000 if guard.minds else None
         ready = poll_at_rest.poll(_REST_MILLISECONDS) if resting else poll.poll(left)
@@ -172,6 +175,12 @@ def _outlast(over: int, guard: Guard, inotify: Inotify | None) -> None:
     guard.clear_away()
 
 
+def _wait_for_request(connection: WireConnection) -> None:
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    poll.poll()
+
+
 def _lookout(guard: Guard, signs: Signs) -> Lookout | None:
     def move_away(root: RootDirectory, name: str, watch: Callable[[int], bool]) -> None:
         guard.move_new_name(root, name, watch)
@@ -190,9 +199,13 @@ def _inotify() -> Inotify | None:
         return None
 
 
-def _serve_pending(connection: WireConnection, guard: Guard, settings: HandsSettings, signs: Signs | None) -> bool:
-    """Answer the requests that have come; False if the brain is gone."""
+def _serve_pending(
+    connection: WireConnection, guard: Guard, settings: HandsSettings, signs: Signs | None, *, begins: bool = False
+) -> bool:
+    """Answer the requests that have come, of which the first may have the guard begin; False if the brain is gone."""
     frame = connection.receive()
+    if begins and frame is not None:
+        guard.begin(adopts=frame.header.get("adopts") is True)
     try:
         while frame is not None:
             if signs is not None:

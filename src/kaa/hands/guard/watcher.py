@@ -74,6 +74,7 @@ class Guard:
         self._written: WrittenFile | None = None  # what has just been written
         self._settling = _thread.allocate_lock()  # while it changes what is accepted, or the other thread moves
         self._look_at_start()
+        self._expected += self._root_paths  # until it begins
 
     @property
     def scans(self) -> bool:
@@ -89,6 +90,19 @@ class Guard:
     def roots(self) -> Sequence[RootDirectory]:
         """The writable directories."""
         return self._directories.roots
+
+    def begin(self, adopts: bool) -> None:
+        """Mind from now on what commands may have done. Before, it has taken no notice of anything.
+
+        Args:
+            adopts: no command has run since it looked around: what has happened is the user's, and is taken in.
+        """
+        if adopts:
+            self.catch_up()
+            for path in self._root_paths:
+                self.accept(path)
+        else:
+            self._expected.clear()
 
     def expect(self, path: str) -> None:
         """Defer what happens at this absolute path, below and above it, until it is accepted; at a root, take it in."""

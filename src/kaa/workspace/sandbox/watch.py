@@ -106,6 +106,7 @@ class GuardWatch:
         self._turn = asyncio.Lock()
         self._answers_due = 0
         self._background: set[GuardedActivity] = set()  # what runs of which it knows when that may have written
+        self._adopts = True  # no command has run between its start and what it is told first
         self._told: _State | None = None  # last; None: not known
         self._answers_for_commands = False  # something of kaa's may have run since it was told that nothing does
         self._known = b""  # what it takes for harmless, for its successor
@@ -213,6 +214,7 @@ class GuardWatch:
             GuardLostError: this one does not answer.
         """
         self.running, self.outside = former.running, former.outside
+        self._adopts = not self.running and not former.failed
         if former.failed and former._known:
             await self._tell(former._known)
         elif self.running:
@@ -357,7 +359,7 @@ class GuardWatch:
             return
         async with self._turn:
             if self._signs is None:  # its first answer says too that it has noted what was there before
-                await self._ask("signs")
+                await self._ask("signs", facts={"adopts": self._adopts})
                 if known:
                     await self._ask("succeed", body=known)
                 self._told, self._answers_for_commands = "watches", True
