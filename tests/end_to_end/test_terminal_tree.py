@@ -30,6 +30,9 @@ def choose_in_tree(program: Program, text: str) -> None:
     program.press("enter")
 
 
+_TAKEN_BACK = re.compile(r"─\s*\nchange it")  # in the editor
+
+
 def have_written(program: Program) -> None:
     """Have `_WRITING` done."""
     enter(program, "change it")
@@ -169,6 +172,7 @@ def test_the_last_message_is_taken_back_and_brought_forward_again(seat: Seat) ->
         enter(program, "/undo")
         answer(program, "b")
         program.wait_for("Restored: a.txt")
+        program.wait_for(_TAKEN_BACK)
         assert changed.read_text() == "old\n"
         program.press("ctrl+c")
         enter(program, "/redo")
@@ -187,6 +191,7 @@ def test_only_the_conversation_goes_where_that_was_typed(seat: Seat) -> None:
         have_written(program)
         enter(program, "/undo --conversation")
         program.wait_for("continues from before that message")
+        program.wait_for(_TAKEN_BACK)
         assert changed.read_text() == "new\n"
         program.press("ctrl+c")
         enter(program, "/redo --conversation")

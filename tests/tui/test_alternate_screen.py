@@ -277,7 +277,8 @@ def test_it_says_when_there_is_nothing() -> None:
 
 def test_escape_ends_the_search_and_stays_there() -> None:
     session = numbered(200)
-    session.press("ctrl+shift+f", *"59", "escape")
+    session.press("ctrl+shift+f", *"59")  # it searches between keys
+    session.press("escape")
 
     assert "line 159" in session.lines()
     assert "/59" not in session.terminal.text()
