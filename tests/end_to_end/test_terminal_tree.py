@@ -10,6 +10,7 @@ from tests.support.model_server import Answer, Tokens, call, say
 from tests.support.program import Program
 
 _WINDOW = 32_000
+_TAKEN_BACK = re.compile(r"─\s*\nchange it")  # in the editor
 _WRITING = (call("read", path="a.txt"), call("write", path="a.txt", content="new\n"), say("Written."))
 
 
@@ -28,9 +29,6 @@ def choose_in_tree(program: Program, text: str) -> None:
     program.type(text)
     program.wait_for(re.compile(rf"› .*{text}"))
     program.press("enter")
-
-
-_TAKEN_BACK = re.compile(r"─\s*\nchange it")  # in the editor
 
 
 def have_written(program: Program) -> None:
