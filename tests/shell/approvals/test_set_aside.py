@@ -70,7 +70,8 @@ def test_the_question_shows_the_content_and_a_yes_writes_it() -> None:
     assert (question.suggestion, question.leaves_sandbox) == (None, True)
     assert scene.content(".envrc") == b"use flake\nexport A=1\n"
     assert told == (
-        f"The user allowed it: kaa wrote {scene.path('.envrc')}. ({scene.path('.envrc')}{_KEPT} can be deleted.)"
+        f"The user allowed it: kaa wrote {scene.path('.envrc')}."
+        f" Move nothing back; {scene.path('.envrc')}{_KEPT} can be deleted."
     )
 
 

@@ -158,12 +158,15 @@ class SetAside:
                 return Denied(f"The user allowed it, but kaa could not write {visible(file.path)}: {why}.{done}")
             written.append(file.path)
         copies = _listed([one.kept_as for one in kept])
-        return f"The user allowed it: kaa wrote {_listed(written)}. ({copies} can be deleted.)"
+        return f"The user allowed it: kaa wrote {_listed(written)}. Move nothing back; {copies} can be deleted."
 
 
 def _question(call: ToolCall, files: Sequence[ProposedFile]) -> Approval:
     executable = [visible(file.path) for file in files if file.executable]
-    reasons = ["A command made what other programs execute or obey outside the sandbox; kaa moved it away."]
+    reasons = [
+        "A command, or you or another program while it ran, made what other programs execute or obey outside the"
+        " sandbox; kaa moved it away."
+    ]
     if executable:
         reasons.append(f"The permission to be executed is set for {', '.join(executable)}.")
     return Approval(
