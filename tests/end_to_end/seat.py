@@ -79,10 +79,16 @@ def enter(program: Program, text: str) -> None:
 
 
 def answer(program: Program, letter: str) -> None:
-    """Answer a question, as soon as it can be; with Enter, because a letter alone waits for others."""
+    """Answer a question that arrives, as soon as it can be; with Enter, because a letter alone waits for others."""
+    choose(program, letter)
+    program.press("enter")
+
+
+def choose(program: Program, letter: str) -> None:
+    """Answer a question that the user has opened: its letter does at once, and an Enter after it goes to the editor."""
     # On low screens the other letters stand behind the selected answer.
     program.wait_for(re.compile(rf"\({letter}\)|\([a-z]\)  .*{letter}"))
-    program.press(letter, "enter")
+    program.press(letter)
 
 
 def read_question(program: Program) -> None:

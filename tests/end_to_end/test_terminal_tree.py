@@ -5,7 +5,7 @@ import re
 import pytest
 
 from kaa.shell.checkpoints.entries import CHECKPOINT
-from tests.end_to_end.seat import Seat, answer, enter, is_idle, pausing
+from tests.end_to_end.seat import Seat, answer, choose, enter, is_idle, pausing
 from tests.support.model_server import Answer, Tokens, call, say
 from tests.support.program import Program
 
@@ -44,12 +44,12 @@ def test_the_tree_leads_to_another_branch_and_back(seat: Seat) -> None:
     with seat.open(script=[say("One."), say("Two."), say("Other."), say("Again.")]) as program:
         talk(program, ("first", "One."), ("second", "Two."))
         choose_in_tree(program, "One.")
-        answer(program, "n")
+        choose(program, "n")
         program.wait_for("The conversation continues from here.")
         talk(program, ("elsewhere", "Other."))
         assert seat.heard() == [("user", "first"), ("assistant", "One."), ("user", "elsewhere")]
         choose_in_tree(program, "Two.")
-        answer(program, "n")
+        choose(program, "n")
         program.wait_for(lambda screen: screen.text().count("The conversation continues from here.") == 2)
         talk(program, ("back again", "Again."))
 
@@ -61,7 +61,7 @@ def test_what_is_left_is_summed_up_and_what_is_said_meanwhile_follows(seat: Seat
     with seat.open(script=script) as program:
         talk(program, ("first", "One."), ("second", "Two."))
         choose_in_tree(program, "One.")
-        answer(program, "s")
+        choose(program, "s")
         seat.model.wait_until_stalled()
         program.wait_for("Summarizing the branch")
         enter(program, "third")
@@ -81,7 +81,7 @@ def test_a_summary_that_is_stopped_leaves_all_as_it_was(seat: Seat) -> None:
     with seat.open(script=script) as program:
         talk(program, ("first", "One."), ("second", "Two."))
         choose_in_tree(program, "One.")
-        answer(program, "s")
+        choose(program, "s")
         seat.model.wait_until_stalled()
         enter(program, "third")
         program.wait_for("steering: third")
@@ -126,7 +126,7 @@ def test_going_back_takes_files_along_if_that_is_wanted(seat: Seat, key: str, co
         program.wait_for("Rewind to before which message?")
         program.press("enter")
         program.wait_for(re.compile(r"restored +a\.txt \+1 -1"))
-        answer(program, key)
+        choose(program, key)
         program.wait_for("continues from before that message")
         program.press("enter")
         program.wait_for("Yes.")
@@ -140,7 +140,7 @@ def test_files_can_go_back_alone(seat: Seat) -> None:
     with seat.open(script=[*_WRITING, say("Yes.")]) as program:
         have_written(program)
         enter(program, "/undo")
-        answer(program, "f")
+        choose(program, "f")
         program.wait_for("Restored: a.txt")
         talk(program, ("still there?", "Yes."))
 
@@ -168,13 +168,13 @@ def test_the_last_message_is_taken_back_and_brought_forward_again(seat: Seat) ->
     with seat.open(script=[*_WRITING, say("Yes.")]) as program:
         have_written(program)
         enter(program, "/undo")
-        answer(program, "b")
+        choose(program, "b")
         program.wait_for("Restored: a.txt")
         program.wait_for(_TAKEN_BACK)
         assert changed.read_text() == "old\n"
         program.press("ctrl+c")
         enter(program, "/redo")
-        answer(program, "b")
+        choose(program, "b")
         program.wait_for(lambda screen: screen.text().count("Restored: a.txt") == 2)
         assert changed.read_text() == "new\n"
         talk(program, ("is it?", "Yes."))
@@ -245,7 +245,7 @@ def test_where_files_cannot_be_looked_at_it_is_asked_whether_only_the_conversati
         program.wait_for("continues from before that message")  # nothing was done to files for this message
         program.press("ctrl+c")
         enter(program, command)
-        answer(program, "c")
+        choose(program, "c")
         program.wait_for("Files are unchanged: what files were then")
 
     assert changed.read_text() == "new\n"
@@ -273,7 +273,7 @@ def test_a_file_that_somebody_else_changed_stays_and_is_named(seat: Seat) -> Non
         enter(program, "/undo")
         program.wait_for("Files are unchanged")
         program.wait_for("a.txt: ")
-        answer(program, "c")
+        choose(program, "c")
         program.wait_for("continues from before that message")
 
     assert changed.read_text() == "by hand\n"
