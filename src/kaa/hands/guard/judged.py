@@ -46,6 +46,8 @@ _HARMLESS_IN_RUST_TOOLCHAIN = re.compile(
     | (?:components|targets)\s*=\s*\[[\s\w"',.-]*\]?\s*(?:\#.*)? | ["'][\w.-]*["']\s*,?\s*(?:\#.*)? | \]\s*(?:\#.*)?"""
 )
 _PROGRAMS_OF_VERSIONS = re.compile(rb"\b(?:path|ref|prefix|sub-\S*):|\{[{%#]")
+# A version, the name of one, or a range of them; `lts/iron` of nvm, and a virtual environment below a version of pyenv.
+_VERSION = re.compile(rb"(?:(?!.*\.\.)[\w.+@<>=^~*|,!-]+|lts/[\w*-]+|\d[\w.]*/envs/[\w-]+)")
 _PROGRAMS_OF_CRADLES = re.compile(rb"bios|shell|program|with-ghc|direct|\\|[&*!]|\?\s")
 
 _Judges: TypeAlias = Mapping[str, Judge]  # by path; "" is the file, or each file of the directory, itself
@@ -108,6 +110,17 @@ def _tool_versions(content: bytes) -> frozenset[str]:
     return _lines(content, lambda line: _PROGRAMS_OF_VERSIONS.search(line) is not None)
 
 
+def _version(content: bytes) -> frozenset[str]:
+    """Lines with a word that may be the path of a directory with programs; asdf reads those in comments, too."""
+    return _lines(
+        content,
+        lambda line: (
+            _PROGRAMS_OF_VERSIONS.search(line) is not None
+            or not all(map(_VERSION.fullmatch, line.partition(b"#")[0].split()))
+        ),
+    )
+
+
 def _dotnet(content: bytes) -> frozenset[str]:
     return _lines(content, lambda line: b"paths" in line.lower() or b"\\" in line)
 
@@ -161,25 +174,39 @@ def _is_harmless_in_cargo(key: str, value: object) -> bool:
 
 JUDGES: _Judges = MappingProxyType(
     {
+        ".bun-version": _version,
         ".cargo/config": _cargo,
         ".cargo/config.toml": _cargo,
         ".config/mise": whatever,
         ".config/mise.local.toml": whatever,
         ".config/mise.toml": whatever,
+        ".crystal-version": _version,
+        ".deno-version": _version,
         ".github/copilot": whatever,
         ".github/extensions": whatever,
         ".github/hooks": whatever,
         ".github/lsp.json": whatever,
         ".github/mcp.json": whatever,
+        ".go-version": _version,
         ".hg/hgrc": _mercurial,
         ".hg/hgrc-not-shared": _mercurial,
         ".hg/sharedpath": whatever,
+        ".java-version": _version,
         ".jj/repo/config.toml": whatever,
         ".jj/workspace-config.toml": whatever,
         ".luarc.json": _lua,
         ".luarc.jsonc": _lua,
+        ".node-version": _version,
+        ".nvmrc": _version,
+        ".perl-version": _version,
+        ".php-version": _version,
         ".pijul/config": whatever,
+        ".python-version": _version,
+        ".python-versions": _version,
+        ".ruby-version": _version,
+        ".sdkmanrc": _version,
         ".sl/config": _mercurial,
+        ".terraform-version": _version,
         ".tool-versions": _tool_versions,
         ".vim/coc-settings.json": whatever,
         ".yarnrc": _yarn,
