@@ -27,6 +27,7 @@ SAFE_PATH = "PYTHONSAFEPATH"
 """With it, Python looks for modules neither in the current directory nor beside its script (3.11 and later)."""
 # gcloud needs the modules beside its script: with `-E`, which its launcher hands on, it ignores the variable.
 _WITH_SAFE_PATH = {SAFE_PATH: "1", "CLOUDSDK_PYTHON_ARGS": "-E"}
+_SHIMS = ("/shims", "/shims/", "/.volta/bin", "/.volta/bin/")  # of version managers, as entries of PATH
 _MAX_FIRST_LINE_BYTES = 256  # BINPRM_BUF_SIZE in linux/binfmts.h
 
 _written: dict[str, None] = {}  # a fact of the process: whichever sandbox lets commands write there
@@ -90,6 +91,7 @@ class HostPrograms:
         # Where / is the project, commands write nothing, or whatever the user can: there is no outside.
         self._writable = tuple(path for path in dict.fromkeys(map(os.path.realpath, writable)) if path != "/")
         self._safe_targets: dict[str, bool] = {}
+        self._entries = self._without_shims(environ.get("PATH", os.defpath).split(os.pathsep))
 
     def find(self, name: str) -> str | None:
         """The absolute path of a program; None if there is none that commands cannot write.
@@ -111,6 +113,11 @@ class HostPrograms:
     def refusal(self, name: str) -> str:
         """Why no program of this name is used although there is one; empty if there is none or one is used."""
         found = list(self._candidates(name))
+        if not found and (shim := self._shim(name)):
+            return (
+                f"kaa does not execute {shim}: it obeys files of the project. Choose a version of {name} for your home,"
+                " such as in ~/.tool-versions"
+            )
         if not found or self.find(name) is not None:
             return ""
         return (
@@ -121,7 +128,7 @@ class HostPrograms:
     def environment(self) -> dict[str, str]:
         """The user's variables for such programs: whatever they execute and load in turn lies outside as well."""
         kept = {**_WITH_SAFE_PATH, **{name: value for name, value in self._environ.items() if name not in _REMOVED}}
-        kept.setdefault("PATH", os.defpath)
+        kept["PATH"] = os.pathsep.join(self._entries)
         for name in _LISTS:
             if name not in kept:
                 continue
@@ -151,12 +158,26 @@ class HostPrograms:
         return tuple(dict.fromkeys(entry or "(empty)" for entry in entries if not self._is_safe_entry(entry)))
 
     def _candidates(self, name: str) -> Iterator[str]:
-        if "/" in name:
-            paths = [name]
-        else:
-            entries = self._environ.get("PATH", os.defpath).split(os.pathsep)
-            paths = [os.path.join(entry or os.curdir, name) for entry in entries]
-        return (path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK))
+        paths = [name] if "/" in name else [os.path.join(entry or os.curdir, name) for entry in self._entries]
+        return filter(_is_program, paths)
+
+    def _without_shims(self, entries: list[str]) -> list[str]:
+        """Return entries of PATH, with what the user chose for the home in place of shims of version managers."""
+        if not any(entry.endswith(_SHIMS) for entry in entries):
+            return entries
+        from kaa.host.version_managers import without_shims  # lazy: not everybody has them
+
+        found = (
+            without_shims(entry, self._environ, self._is_safe) if entry.endswith(_SHIMS) else [entry]
+            for entry in entries
+        )
+        return list(dict.fromkeys(place for places in found for place in places))
+
+    def _shim(self, name: str) -> str | None:
+        """The shim that a shell with the user's PATH runs for a name, if kaa leaves it out."""
+        entries = self._environ.get("PATH", "").split(os.pathsep) if "/" not in name else []
+        paths = (os.path.join(entry, name) for entry in entries if entry not in self._entries)
+        return next(filter(_is_program, paths), None)
 
     def _is_safe_program(self, path: str) -> bool:
         interpreter = _interpreter(path)
@@ -192,6 +213,10 @@ class HostPrograms:
         return os.path.isabs(path) and not any(
             is_below(place, self._writable) or self._was_writable(place) for place in trail(path)
         )
+
+
+def _is_program(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
 def _interpreter(path: str) -> str | None:

@@ -67,6 +67,8 @@ EXECUTING = [
     'echo "${x:-`npx x`}"\n',
     'too_long() { (( $1 > 60 )); }\nx=$(jq -r .x); too_long "$x"\n',
     "python3 -E -c 'import json'\n",
+    "~/.pyenv/shims/python3 {here}/guard.py\n",
+    "PATH=$PATH:/opt/mise/shims\njq .\n",
     "export PATH=/usr/bin:/bin\npython3 -c 'import json'\n",
     "unset PYTHONSAFEPATH\njq .\n",
     "if ! command -v npx; then npx() { echo none; exit 0; }; fi\nnpx prettier\n",

@@ -7,6 +7,7 @@ from kaa.host.known_projects import in_known_project
 from kaa.host.paths import is_below, trail
 from kaa.host.programs import commands_can_write
 
+_SHIM = re.compile(r"/(?:shims|\.volta/bin)(?:/|$)")  # of a version manager: it obeys files of the project
 _HOME = re.compile(r"\$HOME\b|\$\{HOME\}")
 
 
@@ -23,6 +24,9 @@ def is_outside(word: str, root: str) -> bool:
     if path in ("/dev/null", "/dev/stderr", "/dev/stdout"):
         return True
     return not any(
-        commands_can_write(one) or is_below(one, (root,)) or in_known_project(one, os.environ, root) is not None
+        _SHIM.search(one)
+        or commands_can_write(one)
+        or is_below(one, (root,))
+        or in_known_project(one, os.environ, root) is not None
         for one in (path, *trail(path))
     )
