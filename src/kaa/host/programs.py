@@ -91,7 +91,12 @@ class HostPrograms:
         # Where / is the project, commands write nothing, or whatever the user can: there is no outside.
         self._writable = tuple(path for path in dict.fromkeys(map(os.path.realpath, writable)) if path != "/")
         self._safe_targets: dict[str, bool] = {}
-        self._entries = self._without_shims(environ.get("PATH", os.defpath).split(os.pathsep))
+        self._entries = environ.get("PATH", os.defpath).split(os.pathsep)
+        self._has_shims = any(entry.endswith(_SHIMS) for entry in self._entries)
+        if self._has_shims:
+            from kaa.host.version_managers import without_shims  # lazy: not everybody has them
+
+            self._entries = without_shims(self._entries, _SHIMS, environ, self._is_safe)
 
     def find(self, name: str) -> str | None:
         """The absolute path of a program; None if there is none that commands cannot write.
@@ -113,11 +118,10 @@ class HostPrograms:
     def refusal(self, name: str) -> str:
         """Why no program of this name is used although there is one; empty if there is none or one is used."""
         found = list(self._candidates(name))
-        if not found and (shim := self._shim(name)):
-            return (
-                f"kaa does not execute {shim}: it obeys files of the project. Choose a version of {name} for your home,"
-                " such as in ~/.tool-versions"
-            )
+        if not found and self._has_shims:
+            from kaa.host.version_managers import refusal  # lazy: not everybody has them
+
+            return refusal(name, self._environ)
         if not found or self.find(name) is not None:
             return ""
         return (
@@ -159,25 +163,7 @@ class HostPrograms:
 
     def _candidates(self, name: str) -> Iterator[str]:
         paths = [name] if "/" in name else [os.path.join(entry or os.curdir, name) for entry in self._entries]
-        return filter(_is_program, paths)
-
-    def _without_shims(self, entries: list[str]) -> list[str]:
-        """Return entries of PATH, with what the user chose for the home in place of shims of version managers."""
-        if not any(entry.endswith(_SHIMS) for entry in entries):
-            return entries
-        from kaa.host.version_managers import without_shims  # lazy: not everybody has them
-
-        found = (
-            without_shims(entry, self._environ, self._is_safe) if entry.endswith(_SHIMS) else [entry]
-            for entry in entries
-        )
-        return list(dict.fromkeys(place for places in found for place in places))
-
-    def _shim(self, name: str) -> str | None:
-        """The shim that a shell with the user's PATH runs for a name, if kaa leaves it out."""
-        entries = self._environ.get("PATH", "").split(os.pathsep) if "/" not in name else []
-        paths = (os.path.join(entry, name) for entry in entries if entry not in self._entries)
-        return next(filter(_is_program, paths), None)
+        return filter(is_program, paths)
 
     def _is_safe_program(self, path: str) -> bool:
         interpreter = _interpreter(path)
@@ -215,7 +201,8 @@ class HostPrograms:
         )
 
 
-def _is_program(path: str) -> bool:
+def is_program(path: str) -> bool:
+    """Whether a path is a file that this process may execute."""
     return os.path.isfile(path) and os.access(path, os.X_OK)
 
 

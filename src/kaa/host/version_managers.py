@@ -7,11 +7,12 @@ none, with a line in `.tool-versions`.
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeAlias
 
+from kaa.host.programs import is_program
 from kaa.host.regular_files import regular
 
 _VERSION = re.compile(r"(?!.*\.\.)\w[\w.+-]*(?:/envs/[\w.-]+)?")  # with a virtual environment of pyenv
@@ -23,14 +24,35 @@ _ALSO = {"golang": "go", "nodejs": "node"}
 _Read: TypeAlias = Callable[[str], str]
 
 
-def without_shims(entry: str, environ: Mapping[str, str], is_safe: Callable[[str], bool]) -> list[str]:
-    """Return what takes the place of an entry of PATH: itself, or for shims what they execute in the home.
+def without_shims(
+    entries: Sequence[str], endings: tuple[str, ...], environ: Mapping[str, str], is_safe: Callable[[str], bool]
+) -> list[str]:
+    """Return entries of PATH with what shims execute in the home in place of their directories.
 
     Args:
-        entry: a directory that has the name of shims.
+        entries: directories.
+        endings: what the paths of directories with shims end with.
         environ: the user's variables.
         is_safe: whether commands of the model can write neither a path nor what leads to it.
     """
+    found = (_executed(entry, environ, is_safe) if entry.endswith(endings) else [entry] for entry in entries)
+    return list(dict.fromkeys(place for places in found for place in places))
+
+
+def refusal(name: str, environ: Mapping[str, str]) -> str:
+    """Why the shim that a shell runs for a name is not executed; empty if it runs none."""
+    entries = environ.get("PATH", "").split(os.pathsep) if "/" not in name else []
+    shim = next(filter(is_program, (os.path.join(entry, name) for entry in entries)), None)
+    if shim is None:
+        return ""
+    return (
+        f"kaa does not execute {shim}: it obeys files of the project. Choose a version of {name} for your home,"
+        " such as in ~/.tool-versions"
+    )
+
+
+def _executed(entry: str, environ: Mapping[str, str], is_safe: Callable[[str], bool]) -> list[str]:
+    """Return the directories with what shims execute in the home, or the directory itself if it has no shims."""
     root, home = os.path.dirname(entry.rstrip("/")), environ.get("HOME", "/")
     read = partial(_text, is_safe=is_safe)
     kinds = {kind for kind in ("installs", "tools", "versions") if os.path.isdir(os.path.join(root, kind))}
