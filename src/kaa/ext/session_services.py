@@ -235,6 +235,7 @@ class WorktreeMerge(msgspec.Struct, frozen=True):
         obstacles: files of the project that git ignores or cannot read, where the merge adds some; with any, nothing is
             merged.
         left_out: what a merge does not take over from the worktree, because git ignores or cannot add it.
+        unmerged: the tree of the project without a merge that a killed kaa had begun; empty if there was none.
     """
 
     summary: str
@@ -244,6 +245,7 @@ class WorktreeMerge(msgspec.Struct, frozen=True):
     theirs: str = ""
     obstacles: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    unmerged: str = ""
 
 
 class SessionWorktrees(Protocol):

@@ -57,6 +57,12 @@ def _list(parsed: argparse.Namespace, home: Home) -> int:
 
 
 def _state(worktrees: Worktrees, worktree: Worktree) -> str:
+    if worktrees.registry.is_interrupted(worktree):
+        return (
+            f"not whole, kaa was killed while creating or removing it: `kaa worktrees drop {worktree.name}` removes it"
+        )
+    if not worktree.is_whole:
+        return "another kaa is creating it"
     if not worktree.exists:
         return "missing: its directory is gone"
     facts = [f"since {worktree.created[:16].replace('T', ' ')} UTC"]
@@ -85,7 +91,7 @@ def _merge(parsed: argparse.Namespace, home: Home) -> int:
     merge = _run(worktrees.foresee(worktree, undo=parsed.undo))
     if merge.left_out:
         _print(f"not merged, git ignores or cannot add it: {shortened(merge.left_out)}")
-    if merge.before == merge.after and not merge.conflicts:
+    if merge.is_done and not merge.conflicts:
         _print("there is nothing to merge" if not parsed.undo else "there is nothing to take back")
         return ExitCode.DONE
     _print(merge.summary)
@@ -130,7 +136,9 @@ def _worktrees(parsed: argparse.Namespace, home: Home) -> Worktrees:
 def _named(parsed: argparse.Namespace, home: Home) -> tuple[Worktrees, Worktree]:
     worktrees = _worktrees(parsed, home)
     worktree = worktrees.registry.find(parsed.name)
-    if not worktree.exists and parsed.command != "drop":
+    if parsed.command != "drop" and not worktree.is_whole:
+        raise WorktreeError(f"worktree {worktree.name}: {_state(worktrees, worktree)}")
+    if parsed.command != "drop" and not worktree.exists:
         raise WorktreeError(
             f"the directory {worktree.directory} is gone: `kaa worktrees drop {worktree.name}` forgets it"
         )

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from kaa.shell.home import Home
@@ -150,6 +151,81 @@ def test_dropping_leaves_worktrees_of_the_user_as_they_are(repository: World) ->
     assert repository.drop(force=True) == ""
 
     assert {path.name: path.read_bytes() for path in kept.iterdir() if path.is_file()} == before
+
+
+def change_record(world: World, **fields: object) -> None:
+    """Put the record of the worktree into a state in which a kill leaves it."""
+    world.worktrees().registry.save(msgspec.structs.replace(world.find(), **fields))
+
+
+def test_a_creation_that_was_killed_is_removed_by_the_next_one(repository: World) -> None:
+    (repository.enter() / "left").touch()
+    change_record(repository, base="")
+    (repository.worktrees().registry.directory("w1")).mkdir()
+
+    directory = repository.enter("other")
+
+    assert {path.name for path in directory.parent.iterdir()} == {"other", "other.json", "w1"}
+    assert repository.git("branch", "--list", "kaa/*").split() == ["+", "kaa/other"]
+    assert contents(repository.enter()) == {"same": "same\n"}
+    assert repository.enter("w1").is_dir()
+
+
+def test_what_another_kaa_creates_is_left_alone(repository: World) -> None:
+    directory = repository.enter()
+    change_record(repository, base="")
+
+    with repository.worktrees().registry.creating("try"):
+        repository.enter("other")
+        with pytest.raises(WorktreeError, match="another kaa creates the worktree try"):
+            repository.enter()
+        with pytest.raises(WorktreeError, match="another kaa creates the worktree try"):
+            repository.drop(force=True)
+
+    assert contents(directory) == {"same": "same\n"}
+
+
+def test_a_removal_that_was_killed_leaves_no_half_and_is_finished_by_the_next_worktree(repository: World) -> None:
+    directory = repository.enter()
+    registry = repository.worktrees().registry
+    directory.rename(registry.dropped("try"))
+
+    repository.enter("other")
+
+    assert {path.name for path in registry.folder.iterdir()} == {"other", "other.json"}
+    assert repository.git("branch", "--list", "kaa/*").split() == ["+", "kaa/other"]
+
+
+def kill_merge(world: World) -> None:
+    """Leave the state of a merge that was killed when it had written one of two files; the user goes on."""
+    directory = world.enter()
+    append("more\n", directory / "same")
+    (directory / "new").write_text("new\n")
+    world.merge()
+    change_record(world, merged=None, merging=world.find().merged)
+    (world.project / "new").unlink()
+    (world.project / "later").write_text("later\n")
+
+
+def test_a_merge_that_was_killed_is_finished_by_the_next_one_and_taken_back_as_a_whole(repository: World) -> None:
+    kill_merge(repository)
+
+    repository.merge()
+    merged = contents(repository.project)
+    repository.merge(undo=True)
+
+    assert merged == {"same": "same\nmore\n", "new": "new\n", "later": "later\n"}
+    assert contents(repository.project) == {"same": "same\n", "later": "later\n"}
+
+
+def test_a_merge_that_was_killed_can_be_taken_back(repository: World) -> None:
+    kill_merge(repository)
+
+    repository.merge(undo=True)
+
+    assert contents(repository.project) == {"same": "same\n", "later": "later\n"}
+    repository.merge()
+    assert (repository.project / "new").exists()
 
 
 def test_commits_stay_on_their_branch(repository: World) -> None:

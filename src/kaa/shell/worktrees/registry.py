@@ -5,8 +5,9 @@ import fcntl
 import hashlib
 import os
 import re
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -17,6 +18,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 _NOT_IN_FOLDERS = re.compile(r"[^A-Za-z0-9._-]+")
 _MOST_NAMES = 1000
 _LOCK_SECONDS = 0.05
+_ABANDONED_SECONDS = 60.0  # nobody writes a record for so long
 
 
 class WorktreeError(Exception):
@@ -39,11 +41,12 @@ class Worktree(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
         name: of the worktree.
         project: the directory that it was made of, absolute.
         directory: its own.
-        base: the commit of the state in which it began.
+        base: the commit of the state in which it began; empty until it is whole.
         created: ISO 8601, UTC.
         start: the commit at which its branch began; empty for no branch.
         store: the repository of kaa's own that has its states; empty if the project's has them.
         merged: the last merge; None if there was none.
+        merging: a merge that began; None once it has ended.
     """
 
     name: str
@@ -54,6 +57,12 @@ class Worktree(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     start: str = ""
     store: str = ""
     merged: Merged | None = None
+    merging: Merged | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its creation has ended."""
+        return bool(self.base)
 
     @property
     def branch(self) -> str:
@@ -112,9 +121,10 @@ class WorktreeRegistry:
         return worktree
 
     def free_name(self) -> str:
-        """A name that no worktree has."""
+        """A name that no worktree has, and no other directory here."""
         taken = {one.name for one in self.all()}
-        return next(name for number in range(1, _MOST_NAMES) if (name := f"w{number}") not in taken)
+        names = (f"w{number}" for number in range(1, _MOST_NAMES))
+        return next(name for name in names if name not in taken and not os.path.lexists(self.directory(name)))
 
     def directory(self, name: str) -> Path:
         """The directory of a worktree of this name."""
@@ -123,6 +133,41 @@ class WorktreeRegistry:
     def store(self, name: str) -> Path:
         """The repository of kaa's own for it."""
         return self.folder / f"{name}.git"
+
+    def dropped(self, name: str) -> Path:
+        """Where the directory of a worktree of this name is while it is removed."""
+        return self.folder / f".{name}.dropped"
+
+    @contextmanager
+    def creating(self, name: str) -> Iterator[None]:
+        """Keep others from taking the worktree of this name, whose directory exists, for one that kaa left unfinished.
+
+        Raises:
+            WorktreeError: another kaa creates it.
+            OSError: its directory cannot be opened.
+        """
+        descriptor = os.open(self.directory(name), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            if not _is_locked(descriptor):
+                raise being_created(name)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def is_interrupted(self, worktree: Worktree) -> bool:
+        """True if kaa was killed while it created a worktree, or while it removed one."""
+        if os.path.lexists(self.dropped(worktree.name)):
+            return True
+        if worktree.is_whole:
+            return False
+        try:
+            with self.creating(worktree.name):
+                known = self._read(worktree.name)  # it may have become whole before this had the lock
+                return known is not None and not known.is_whole
+        except WorktreeError:
+            return False
+        except OSError:  # its directory is gone
+            return True
 
     def save(self, worktree: Worktree) -> None:
         """Keep what is known of a worktree.
@@ -135,6 +180,10 @@ class WorktreeRegistry:
         beside = path.with_suffix(f".{os.getpid()}.part")
         beside.write_bytes(msgspec.json.format(msgspec.json.encode(worktree), indent=2) + b"\n")
         beside.replace(path)
+        for left in self.folder.glob("*.part"):  # of a kaa that was killed
+            with suppress(OSError):
+                if time.time() - left.lstat().st_mtime > _ABANDONED_SECONDS:
+                    left.unlink()
 
     def forget(self, name: str) -> None:
         """Forget a worktree.
@@ -189,6 +238,11 @@ def checked(name: str) -> str:
             f"invalid name {name!r} of a worktree: use letters, digits, '.', '_' and '-', at most 60 characters"
         )
     return name
+
+
+def being_created(name: str) -> WorktreeError:
+    """An error that says that another process creates a worktree."""
+    return WorktreeError(f"another kaa creates the worktree {name}: wait for it, or choose another name")
 
 
 def copied_to(directory: str, environ: Mapping[str, str]) -> Worktree | None:

@@ -21,6 +21,7 @@ from kaa.shell.worktrees.registry import (
     Worktree,
     WorktreeError,
     WorktreeRegistry,
+    being_created,
     checked,
     copied_to,
     project_of,
@@ -47,6 +48,8 @@ class Merge(NamedTuple):
         obstacles: files of the project that git ignores or cannot read, where the merge adds some; if there are any,
             nothing is merged.
         left_out: what a merge does not take over from the worktree, because git ignores or cannot add it.
+        unmerged: the tree that the project gets if the merge is taken back, where that is not `before`: a killed kaa
+            had begun the same merge. Empty elsewhere.
     """
 
     summary: str
@@ -56,6 +59,12 @@ class Merge(NamedTuple):
     theirs: str
     obstacles: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    unmerged: str = ""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is nothing to do, not even to note that a merge has ended."""
+        return self.before == self.after and not self.unmerged
 
 
 class Standing(NamedTuple):
@@ -152,10 +161,13 @@ class Worktrees:
         Raises:
             WorktreeError: it cannot be created, or its directory is gone.
         """
+        await self._clear_away()
         name = checked(name) if name else self.registry.free_name()
         known = next((one for one in self.registry.all() if one.name == name), None)
         if known is None:
             return await self._create(name)
+        if not known.is_whole:
+            raise being_created(name)
         if not known.exists:
             raise WorktreeError(
                 f"the directory {known.directory} of the worktree {name} is gone:"
@@ -249,20 +261,35 @@ class Worktrees:
                     f"both changed {', '.join(merge.conflicts)}. Nothing was merged: make these files alike in one of"
                     " both, and repeat it"
                 )
-            if merge.before == merge.after:
+            if merge.is_done:
                 return merge
-            if in_the_way := await _obstacles(states, self.place, merge.before, merge.after):
-                raise WorktreeError(
-                    f"{shortened(in_the_way)} would be replaced, and git ignores or cannot read what is there. Nothing"
-                    " was merged: rename it here or in the worktree, and repeat it"
-                )
-            await states.apply(self.place, merge.before, merge.after, _known(worktree, self.place))
-            done = None if undo else Merged(self.place, merge.before, merge.after, merge.theirs)
+            await self._apply(states, worktree, merge, undo=undo)
+            done = None if undo else Merged(self.place, merge.unmerged or merge.before, merge.after, merge.theirs)
             if done is not None:  # until another merge, git must not remove these states
                 parent = await states.commit(done.before, worktree.base, "before")
                 await states.keep(worktree.name, await states.commit(done.after, parent, "after"))
-        self.registry.save(msgspec.structs.replace(worktree, merged=done))
+            elif merge.unmerged:  # what was taken back is a merge after that
+                done = worktree.merged
+        self.registry.save(msgspec.structs.replace(worktree, merged=done, merging=None))
         return merge
+
+    async def _apply(self, states: States, worktree: Worktree, merge: Merge, *, undo: bool) -> None:
+        """Change the files of the place; if kaa is killed meanwhile, the record says so."""
+        if merge.before == merge.after:
+            return
+        if in_the_way := await _obstacles(states, self.place, merge.before, merge.after):
+            raise WorktreeError(
+                f"{shortened(in_the_way)} would be replaced, and git ignores or cannot read what is there. Nothing"
+                " was merged: rename it here or in the worktree, and repeat it"
+            )
+        if not undo:
+            begun = Merged(self.place, merge.unmerged or merge.before, merge.after, merge.theirs)
+            self.registry.save(msgspec.structs.replace(worktree, merging=begun))
+        try:
+            await states.apply(self.place, merge.before, merge.after, _known(worktree, self.place))
+        except WorktreeError:  # the place is as it was
+            self.registry.save(worktree)
+            raise
 
     async def drop(self, worktree: Worktree, *, force: bool) -> str:
         """Remove a worktree. Returns what stays, in a sentence; empty for nothing.
@@ -275,18 +302,18 @@ class Worktrees:
             UnmergedError: it has such changes, or files that no merge takes over, and is not forced.
             WorktreeError: somebody works in it.
         """
+        if not worktree.is_whole and not self.registry.is_interrupted(worktree):
+            raise being_created(worktree.name)
         if worktree.exists:
             if users := users_of(worktree.directory):
                 raise WorktreeError(f"the worktree {worktree.name} is in use by process {', '.join(map(str, users))}")
-            if not force:
+            if not force and worktree.is_whole:
                 _check_clean(worktree, await self.standing(worktree))
-            _remove(worktree.directory)
-            if worktree.exists:
-                raise WorktreeError(f"{worktree.directory} cannot be removed completely: check its permissions")
+        _remove_at_once(worktree.directory, str(self.registry.dropped(worktree.name)))
         stays = ""
         if worktree.store:
             _remove(worktree.store)
-        else:
+        elif worktree.start:
             async with self.registry.changing_git(), self._states(worktree) as states:
                 _forget_in_git(worktree)
                 commit = await states.drop(worktree.name, worktree.branch, worktree.start)
@@ -309,22 +336,34 @@ class Worktrees:
         for folder in (directory, *([] if is_repository else [store])):
             _make(folder)
         try:
-            async with self._states(begun) as states:
-                worktree = await _created(states, begun, self.place, self.registry)
-                wanted = {
-                    *await states.include(self.place, worktree.directory),
-                    *await states.missing(worktree.directory, worktree.base),
-                }
-                hidden = frozenset(path for path in wanted if states.hides(os.path.join(self.place, path)))
-            left_out = await put_back(sorted(wanted), self.place, worktree.directory, hidden, self._inspect)
+            with self.registry.creating(name):
+                self.registry.save(begun)
+                worktree, left_out = await self._filled(begun)
+                self.registry.save(worktree)
         except BaseException:
-            _remove(begun.directory)
-            if begun.store:
-                _remove(begun.store)
+            with suppress(WorktreeError, OSError):  # the next worktree removes what stays
+                await self.drop(begun, force=True)
             raise
-        self.registry.save(worktree)
         TrustStore(self._home).carry_over(self.place, worktree.directory)
         return Entered(worktree, is_new=True, left_out=left_out)
+
+    async def _filled(self, begun: Worktree) -> tuple[Worktree, tuple[str, ...]]:
+        """Write the files of a new worktree. Returns it, and files of the project that are not in it."""
+        async with self._states(begun) as states:
+            worktree = await _created(states, begun, self.place, self.registry)
+            wanted = {
+                *await states.include(self.place, worktree.directory),
+                *await states.missing(worktree.directory, worktree.base),
+            }
+            hidden = frozenset(path for path in wanted if states.hides(os.path.join(self.place, path)))
+        return worktree, await put_back(sorted(wanted), self.place, worktree.directory, hidden, self._inspect)
+
+    async def _clear_away(self) -> None:
+        """Remove the worktrees that a killed kaa was creating or removing: nobody has worked there since."""
+        for one in self.registry.all():
+            if self.registry.is_interrupted(one):
+                with suppress(WorktreeError, OSError):
+                    await self.drop(one, force=True)
 
     @asynccontextmanager
     async def _states(self, worktree: Worktree) -> AsyncIterator[States]:
@@ -374,8 +413,9 @@ async def _created(states: States, begun: Worktree, place: str, registry: Worktr
     tree = await states.snapshot(place)
     head = "" if begun.store else await states.head(place)
     base = await states.commit(tree, head, f"State of the project when the worktree {begun.name} began")
-    await states.keep(begun.name, base)
     start = "" if begun.store else head or base
+    registry.save(msgspec.structs.replace(begun, start=start))  # from now on there is something in git
+    await states.keep(begun.name, base)
     if begun.store:
         await states.fill(begun.directory, tree)
     else:
@@ -388,20 +428,29 @@ async def _foreseen(states: States, worktree: Worktree, place: str, *, undo: boo
     if place == worktree.directory:
         raise WorktreeError(f"the worktree {worktree.name} cannot be merged into itself: do that in {worktree.project}")
     mine = await states.snapshot(place, *_known(worktree, place))
-    merged = worktree.merged if worktree.merged is not None and worktree.merged.into == place else None
+    merged, begun = (
+        one if one is not None and one.into == place else None for one in (worktree.merged, worktree.merging)
+    )
     left_out: tuple[str, ...] = ()
+    unmerged = ""
     if undo:
-        if merged is None:
+        last = begun or merged
+        if last is None:
             raise WorktreeError(f"the worktree {worktree.name} was not merged here last")
-        base, theirs = await states.commit(merged.after, "", "after"), merged.before
+        base, theirs = await states.commit(last.after, "", "after"), last.before
+        unmerged = begun.after if begun is not None else ""
     else:
         base = worktree.base
         theirs, left_out = await _work_in(worktree, states)
         if merged is not None:  # what was merged already is in both
             base = await states.commit(merged.theirs, "", "merged")
+        if begun is not None:
+            unmerged, both = await states.merge(await states.commit(begun.after, "", "after"), mine, begun.before)
+            unmerged = mine if both else unmerged
     tree, conflicts = await states.merge(base, mine, theirs)
-    summary = await states.merge_diff(mine, tree, "--stat=100")
-    return Merge(summary, conflicts, mine, tree, theirs, await _obstacles(states, place, mine, tree), left_out)
+    summary = await states.merge_diff(mine if undo else unmerged or mine, tree, "--stat=100")
+    in_the_way = await _obstacles(states, place, mine, tree)
+    return Merge(summary, conflicts, mine, tree, theirs, in_the_way, left_out, unmerged)
 
 
 async def _work_in(worktree: Worktree, states: States) -> tuple[str, tuple[str, ...]]:
@@ -436,6 +485,27 @@ def _known(worktree: Worktree, place: str) -> list[str]:
 
 async def _obstacles(states: States, place: str, before: str, after: str) -> tuple[str, ...]:
     return await asyncio.to_thread(obstacles, place, await states.changes(before, after))
+
+
+def _remove_at_once(directory: str, aside: str) -> None:
+    """Remove a directory so that there is never a half of it under its name.
+
+    Args:
+        directory: absolute; it need not exist.
+        aside: where it is meanwhile, beside it; what is there already is removed, too.
+
+    Raises:
+        WorktreeError: it cannot be removed.
+    """
+    _remove(aside)
+    try:
+        with suppress(FileNotFoundError):
+            os.rename(directory, aside)
+    except OSError as error:
+        raise WorktreeError(f"{directory} cannot be removed: {error.strerror}") from error
+    _remove(aside)
+    if os.path.lexists(aside):
+        raise WorktreeError(f"{aside} cannot be removed completely: check its permissions")
 
 
 def _remove(directory: str) -> None:
@@ -483,6 +553,9 @@ def _make(folder: Path) -> None:
         folder.parent.mkdir(0o700, parents=True, exist_ok=True)
         folder.mkdir(0o700)
     except FileExistsError as error:
+        with suppress(OSError):
+            if not folder.is_symlink() and not os.listdir(folder):  # of a kaa that was killed right then
+                return
         raise WorktreeError(f"{folder} exists already: choose another name, or remove it") from error
     except OSError as error:
         raise WorktreeError(f"{folder} cannot be created: {error.strerror}") from error
