@@ -1,9 +1,10 @@
 """How rpc mode asks about calls of MCP servers, for clients that show nothing but titles and options."""
 
+import pytest
 from msgspec import structs
 
 from kaa.ext.escalations import Escalation
-from kaa.ext.questions import Abort, AllowByAuto, AllowForSession, AllowOnce, Approval, Deny
+from kaa.ext.questions import Abort, AllowByAuto, AllowForSession, AllowOnce, Approval, Deny, PutBack, UnfitAnswerError
 from kaa.ext.tools import ToolServer
 from kaa.frontends.rpc.dialogs import labelled_answers, question_text
 
@@ -36,3 +37,12 @@ def test_files_that_kaa_writes_are_no_call_to_allow() -> None:
     question = Approval("write a", "1", "bash", "write", {"a": "+1 x"}, escalations=(Escalation("file", "a"),))
 
     assert question_text(question).splitlines()[0] == "Outside the sandbox: write this?"
+    assert labelled_answers(question, lasting=False)["I made this: put it back"] == PutBack()
+
+
+def test_only_files_that_were_moved_away_can_be_put_back() -> None:
+    question = Approval("make", "1", "bash", "command", {"command": "make"})
+
+    assert PutBack() not in labelled_answers(question, lasting=False).values()
+    with pytest.raises(UnfitAnswerError, match="putBack"):
+        question.fit(PutBack())

@@ -136,6 +136,30 @@ def test_a_listing_keeps_the_bytes_of_names(ask: Callable[..., Frame], tmp_path:
     assert ask("list", path=".").body == b"dcaf\xe9\0"
 
 
+def test_a_copy_is_discarded_with_the_directories_that_are_empty_then(
+    ask: Callable[..., Frame], tmp_path: Path
+) -> None:
+    top = tmp_path / "kept"
+    (top / "a").mkdir(parents=True)
+    (top / "a" / "one").write_bytes(b"1")
+    (top / "two").write_bytes(b"2")
+
+    def discard(name: str, content: bytes) -> Frame:
+        return ask("discard", path=str(top / name), digest=new_digest(content).hexdigest(), top=str(top))
+
+    assert discard("a/one", b"another").header["changed"] is True
+    discard("a/one", b"1")
+    assert sorted(os.listdir(top)) == ["two"]
+    discard("two", b"2")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_new_file_gets_the_mode_that_it_had(ask: Callable[..., Frame], tmp_path: Path) -> None:
+    ask("write", b"data", path=str(tmp_path / "file"), real=True, mode=0o600)
+
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o600
+
+
 def write(path: Path, data: bytes, expected: writing.Expectation | None) -> None:
     writing.write(str(path), data, expected, 0o022)
 

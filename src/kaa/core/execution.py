@@ -203,7 +203,7 @@ class ToolExecutor:
             self.denials.append(f"{call.name}: {refusal.reason}")
         reason = refusal.reason if refusal.appended is None else refusal.appended
         text = TextContent(f"{reason} {refusal.advice}".strip())
-        return ToolResult((*result.content, text), result.details, is_error=True)
+        return ToolResult((*result.content, text), result.details, is_error=result.is_error or refusal.is_error)
 
     def _record(self, call: ToolCall, run: _Run, result: ToolResult) -> ToolResultMessage:
         message = ToolResultMessage(

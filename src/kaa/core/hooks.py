@@ -46,12 +46,14 @@ class Refuse(msgspec.Struct, frozen=True):
         advice: more for the model, which people are not shown.
         denied: the run counts as not permitted.
         appended: what is appended instead of the reason, where the result says a part of it already.
+        is_error: False where the tool did what it should, and only something beside it is not permitted.
     """
 
     reason: str
     advice: str = ""
     denied: bool = True
     appended: str | None = None
+    is_error: bool = True
 
 
 class ReplaceMessages(msgspec.Struct, frozen=True):

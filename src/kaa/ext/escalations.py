@@ -35,7 +35,7 @@ class Escalation(msgspec.Struct, rename="camel", frozen=True):
             case "read":
                 return f"allows reading {self.what} for this session"
             case "file":
-                return f"has kaa write {self.what} with exactly the content below, once"
+                return "has kaa write exactly what is shown below, once"
 
     @property
     def warning(self) -> str | None:

@@ -57,6 +57,10 @@ class AllowByAuto(_Answer, tag="allowByAuto", frozen=True):
     """Yes, and ask no more about what the sandbox confines: the mode of the session becomes `auto`."""
 
 
+class PutBack(_Answer, tag="putBack", frozen=True):
+    """The files of the question are the person's own: kaa puts them back, and the model is not told."""
+
+
 class Deny(_Answer, tag="deny", frozen=True):
     """No. `reason`: the person's words for the model."""
 
@@ -67,7 +71,9 @@ class Abort(_Answer, tag="abort", frozen=True):
     """No, and stop the whole run."""
 
 
-ApprovalAnswer: TypeAlias = AllowOnce | AllowForSession | AllowAlways | AllowInProject | AllowByAuto | Deny | Abort
+ApprovalAnswer: TypeAlias = (
+    AllowOnce | AllowForSession | AllowAlways | AllowInProject | AllowByAuto | PutBack | Deny | Abort
+)
 
 
 class Confirmed(_Answer, tag="confirmed", frozen=True):
@@ -187,6 +193,7 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
         AllowAlways,
         AllowInProject,
         AllowByAuto,
+        PutBack,
         Deny,
         Abort,
     )
@@ -209,6 +216,13 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
     diff: str = ""
     loses_outside: bool = False
     server: ToolServer | None = None
+
+    def fit(self, answer: Answer) -> ApprovalAnswer | Dismissed:
+        """See `Question.fit`."""
+        fitting = super().fit(answer)
+        if isinstance(fitting, PutBack) and not self.writes_files:
+            raise UnfitAnswerError("invalid answer 'putBack': the question is not about files that were moved away")
+        return fitting
 
     @property
     def opens_machine(self) -> bool:
@@ -253,8 +267,7 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
             named = registries.as_asked(hosts)
             lifts.append(Escalation("network", ", ".join(named)).text)
             told = (registries.meaning(),) if registries.ALL in named else ()
-        if files := self._all("file"):
-            lifts.append(Escalation("file", ", ".join(files)).text)
+        lifts += [one.text for one in self.escalations if one.kind == "file"][:1]
         return (*(f"A yes {one}." for one in lifts), *told)
 
 

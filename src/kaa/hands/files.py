@@ -43,6 +43,7 @@ class Files:
             "read_lines": self._read_lines,
             "read_existing": self._read_existing,
             "write": self._write,
+            "discard": self._discard,
             "stat": self._stat,
             "list": self._list,
         }
@@ -118,8 +119,14 @@ class Files:
             expected = writing.Expectation(text(frame.header, "digest"))
         target = path if is_real(frame.header) else os.path.realpath(path)
         executable = "executable" in frame.header
-        written = writing.write(target, frame.body, expected, self._umask, executable=executable)
+        mode = integer(frame.header, "mode") if "mode" in frame.header else None
+        written = writing.write(target, frame.body, expected, self._umask, executable=executable, mode=mode)
         return FileReply({"info": None if written is None else written._replace(path=path)._asdict()})
+
+    def _discard(self, frame: Frame) -> FileReply:
+        top = self._settings.absolute(text(frame.header, "top"))
+        writing.discard(self._path(frame), writing.Expectation(text(frame.header, "digest")), top)
+        return FileReply({})
 
     def _stat(self, frame: Frame) -> FileReply:
         known = reading.info(self._path(frame))

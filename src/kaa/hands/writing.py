@@ -25,7 +25,15 @@ class Expectation(NamedTuple):
     digest: str | None
 
 
-def write(path: str, data: bytes, expected: Expectation | None, umask: int, *, executable: bool = False) -> Info | None:
+def write(
+    path: str,
+    data: bytes,
+    expected: Expectation | None,
+    umask: int,
+    *,
+    executable: bool = False,
+    mode: int | None = None,
+) -> Info | None:
     """Replace the content of a file, creating it and its directories if needed.
 
     The content goes to a new file beside the old one, which takes over its mode, owner and extended attributes and
@@ -37,6 +45,7 @@ def write(path: str, data: bytes, expected: Expectation | None, umask: int, *, e
         expected: what must be there right before the exchange; None for anything.
         umask: of new files.
         executable: whoever may read it may execute it.
+        mode: the permissions of a new file; None for the usual ones.
 
     Returns:
         What is there now.
@@ -48,7 +57,7 @@ def write(path: str, data: bytes, expected: Expectation | None, umask: int, *, e
     is_change = expected is not None and expected.digest is not None
     try:
         with real(path, create=not is_change) as place:
-            _replace(place, data, expected, umask, executable=executable)
+            _replace(place, data, expected, 0o666 & ~umask if mode is None else mode, executable=executable)
             return info_of(place)
     except FileNotFoundError as error:
         if not is_change:
@@ -56,7 +65,31 @@ def write(path: str, data: bytes, expected: Expectation | None, umask: int, *, e
         raise FileChangedError(errno.ENOENT, "The file no longer exists") from error
 
 
-def _replace(place: Place, data: bytes, expected: Expectation | None, umask: int, *, executable: bool) -> None:
+def discard(path: str, expected: Expectation, top: str) -> None:
+    """Remove a file, and the directories around it that are empty then.
+
+    Args:
+        path: absolute; no part of it may be a symlink.
+        expected: what must be there.
+        top: the outermost directory that may go; the file itself if none may.
+
+    Raises:
+        FileChangedError: the file is not as expected; nothing was removed.
+        OSError: it cannot be removed.
+    """
+    with real(path) as place:
+        refuse_irregular(place.status())
+        if _digest(place) != expected.digest:
+            raise FileChangedError(errno.ESTALE, "The file was changed")
+        os.unlink(place.name, dir_fd=place.directory)
+    with contextlib.suppress(OSError):  # one is not empty, or a mount holds it
+        while path != top:
+            path = os.path.dirname(path)
+            with real(path) as place:
+                os.rmdir(place.name, dir_fd=place.directory)
+
+
+def _replace(place: Place, data: bytes, expected: Expectation | None, new_mode: int, *, executable: bool) -> None:
     old = _status(place)
     if old is not None:
         refuse_irregular(old)
@@ -65,7 +98,7 @@ def _replace(place: Place, data: bytes, expected: Expectation | None, umask: int
     descriptor = os.open(temporary.name, _NEW, _TEMPORARY_MODE, dir_fd=place.directory)
     try:
         _fill(descriptor, data)
-        _take_over_attributes(descriptor, place, old, umask)
+        _take_over_attributes(descriptor, place, old, new_mode)
         if executable:
             mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
             os.fchmod(descriptor, mode | (mode & 0o444) >> 2)
@@ -103,10 +136,10 @@ def _fill(descriptor: int, data: bytes) -> None:
         remaining = remaining[os.write(descriptor, remaining) :]
 
 
-def _take_over_attributes(descriptor: int, target: Place, old: os.stat_result | None, umask: int) -> None:
-    """Give the new file what the old one had, as far as we may; a new one gets the usual mode."""
+def _take_over_attributes(descriptor: int, target: Place, old: os.stat_result | None, new_mode: int) -> None:
+    """Give the new file what the old one had, as far as we may; without an old one, a mode."""
     if old is None:
-        os.fchmod(descriptor, 0o666 & ~umask)
+        os.fchmod(descriptor, new_mode)
         return
     mode = stat.S_IMODE(old.st_mode)
     new = os.fstat(descriptor)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 from kaa.ext.escalations import Escalation
 from kaa.hands.policy import Mode
 from kaa.workspace.permitted import Target
-from kaa.workspace.protocol import FileInfo, Links, Start, Workspace
+from kaa.workspace.protocol import FileInfo, Links, MovedFiles, Start, Workspace
 from kaa.workspace.sandbox.options import SandboxChange
 
 if TYPE_CHECKING:
@@ -63,6 +63,11 @@ class SandboxControl(Confines, Protocol):
 
     async def held_from(self, revision: str) -> "HeldFiles | None":
         """The protected files that a checkout of a revision would have to change; None if it can change them all."""
+        ...
+
+    @property
+    def moved_files(self) -> MovedFiles:
+        """What deals with files that the guard moved away, outside the sandbox."""
         ...
 
     async def settle(self) -> None:

@@ -15,7 +15,7 @@ from kaa.host.paths import is_below
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
 from kaa.workspace.permitted import PermittedWorkspace, Target
-from kaa.workspace.protocol import FileInfo, Links, Start, Workspace
+from kaa.workspace.protocol import FileInfo, Links, MovedFiles, Start, Workspace
 from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 
@@ -92,6 +92,11 @@ class Contained:
         from kaa.workspace.git_held import HeldFilesOfGit  # lazy: few commands check something out
 
         return await HeldFilesOfGit(self._workspace).differing_in(revision)
+
+    @property
+    def moved_files(self) -> MovedFiles:
+        """The project without a sandbox."""
+        return self._workspace.unconfined()
 
     async def settle(self) -> None:
         """Wait until it is certain whether the kernel confines what runs."""
@@ -272,6 +277,13 @@ class NoSandbox:
     async def held_from(self, revision: str) -> "HeldFiles | None":
         """Nothing is held."""
         return None
+
+    @property
+    def moved_files(self) -> MovedFiles:
+        """The same workspace."""
+        if not isinstance(self._workspace, MovedFiles):
+            raise PermissionError("this workspace cannot put files back")
+        return self._workspace
 
     async def settle(self) -> None:
         """There is nothing to wait for."""

@@ -95,7 +95,8 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
             way = "" if self.kind != "protected" else f" {_BY_TOOL if self.what else _OUTSIDE}"
             return visible(f"{self._reason}{way}")
         return visible(
-            f"{self._reason} It was moved to {self.kept_as}. ({self.way_back} puts it back, outside the sandbox.)"
+            f"kaa moved {self.what} to {self.kept_as}: {self._danger}. A command made it, or the user or another"
+            f" program did meanwhile. ({self.way_back} puts it back, outside the sandbox.)"
         )
 
     @property
@@ -103,10 +104,9 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
         """The same for the user, where no call is to blame: the guard does not know who wrote it."""
         if not self.kept_as:
             return visible(self._reason)
-        reason = "it makes a repository" if self.kind == "git" else "other programs execute or obey it"
         return visible(
-            f"kaa moved {self.what} to {self.kept_as}: {reason}, and a command in the sandbox may have written it."
-            f" If it is yours, stop the background processes (/bg lists them), then restore it: {self.way_back}"
+            f"kaa moved {self.what} to {self.kept_as}: {self._danger}, and a command in the sandbox may have written"
+            f" it. If it is yours, stop the background processes (/bg lists them), then restore it: {self.way_back}"
         )
 
     @property
@@ -156,6 +156,11 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
             "unanswered",
         )
         return self.kind not in never and not self.kept_as
+
+    @property
+    def _danger(self) -> str:
+        """Why what was moved away does not stay, in a clause."""
+        return "it makes a repository" if self.kind == "git" else "other programs execute or obey it"
 
     @property
     def _reason(self) -> str:
@@ -237,6 +242,12 @@ def sentences(blocked: Iterable[Blocked]) -> tuple[str, ...]:
 def note(blocked: Iterable[Blocked]) -> str:
     """Lines to add to a result."""
     return "\n".join(f"[sandbox] {sentence}" for sentence in sentences(blocked))
+
+
+def without_note(text: str, blocked: Iterable[Blocked]) -> str:
+    """The text of a result without what `note` says of some of what was stopped."""
+    said = {note([one]) for one in blocked}
+    return "\n".join(line for line in text.split("\n") if line not in said).rstrip("\n")
 
 
 class BlockedError(PermissionError):

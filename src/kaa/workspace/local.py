@@ -58,6 +58,7 @@ from kaa.workspace.sandbox.sandbox import Sandbox
 if TYPE_CHECKING:
     from kaa.hands.confinement.failed_connections import FailedConnection
     from kaa.workspace.network.asking import HostAsker, HostQuestions
+    from kaa.workspace.protected_files import Owner
     from kaa.workspace.ripgrep import Ripgrep
     from kaa.workspace.sandbox.narrowing import Beside
 
@@ -395,24 +396,21 @@ class LocalWorkspace:
 
     async def write(self, path: str, data: bytes, expected: Expected = None, *, executable: bool = False) -> FileInfo:
         """See `Workspace.write`."""
-        request: dict[str, object] = {**self._naming, "op": "write", "path": path}
-        match expected:
-            case Absent():
-                request["absent"] = True
-            case FileDigest(value):
-                request["digest"] = value
-        if executable:
-            request["executable"] = True
-        if (permitted := self.sandbox.permitted_writes) is None:
-            frame = await self._changing(path, request, data)
-        else:
-            async with permitted.noting(self, self._absolute(path), data):
-                frame = await self._changing(path, request, data)
+        attributes: dict[str, object] = {"executable": True} if executable else {}
+        frame = await self._writing(path, data, expected, attributes, "model")
         info = parse(frame.header, _InfoReply).info
         if info is None:
             raise FileNotFoundError(f"{path} was written, but removed right after.")
         outside = self._found_outside(self._absolute(path))
         return msgspec.structs.replace(info, outside=outside[0]) if outside else info
+
+    async def put_back(self, path: str, data: bytes, expected: Expected, mode: int) -> None:
+        """See `MovedFiles`."""
+        await self._writing(path, data, expected, {"mode": mode}, "user")
+
+    async def discard(self, copy: str, expected: FileDigest, top: str) -> None:
+        """See `MovedFiles`."""
+        await self._files.call(copy, {"op": "discard", "path": copy, "digest": expected.value, "top": top})
 
     async def stat(self, path: str) -> FileInfo | None:
         """See `Workspace.stat`."""
@@ -684,6 +682,20 @@ class LocalWorkspace:
         for name in (self._absolute(path), info.real_path if info is not None else ""):
             if hidden := self.sandbox.denials().of_read(name):
                 raise BlockedError(hidden, path)
+
+    async def _writing(
+        self, path: str, data: bytes, expected: Expected, attributes: Mapping[str, object], owner: "Owner"
+    ) -> Frame:
+        request: dict[str, object] = {**self._naming, "op": "write", "path": path, **attributes}
+        match expected:
+            case Absent():
+                request["absent"] = True
+            case FileDigest(value):
+                request["digest"] = value
+        if (permitted := self.sandbox.permitted_writes) is None:
+            return await self._changing(path, request, data)
+        async with permitted.noting(self, self._absolute(path), data, owner):
+            return await self._changing(path, request, data)
 
     async def _changing(self, path: str, request: Mapping[str, object], data: bytes) -> Frame:
         """Change a file, or say what keeps it from being changed."""

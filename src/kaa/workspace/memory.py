@@ -181,6 +181,20 @@ class MemoryWorkspace:
         self._store(target, data, mode | 0o111 if executable else mode, shown=path)
         return self._info(target)
 
+    async def put_back(self, path: str, data: bytes, expected: Expected, mode: int) -> None:
+        """See `MovedFiles`."""
+        await self.write(path, data, expected)
+        target = self._absolute(path)
+        self._files[target] = msgspec.structs.replace(self._files[target], mode=mode)
+
+    async def discard(self, copy: str, expected: FileDigest, top: str) -> None:
+        """See `MovedFiles`."""
+        if new_digest(self._file(copy).data).hexdigest() != expected.value:
+            raise ContentChangedError(errno.ESTALE, "The file was changed", copy)
+        del self._files[copy]
+        directories = {one for one in self._directories if one == top or one.startswith(f"{top}/")}
+        self._directories -= {one for one in directories if not any(path.startswith(f"{one}/") for path in self._files)}
+
     async def stat(self, path: str) -> FileInfo | None:
         """See `Workspace.stat`."""
         target = self._absolute(path)

@@ -6,7 +6,7 @@ command can write it.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from kaa.hands.checkpoints.states import MAX_FILE_BYTES, digest_of
 from kaa.workspace.checkpoints.contract import FileChange, FileState
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from kaa.workspace.sandbox.sandbox import Sandbox
 
 _UNKNOWN = "unknown"  # is no digest
+
+# Whose content kaa wrote: the model's, which the user permitted, or what the user had made.
+Owner: TypeAlias = Literal["model", "user"]
 
 
 class _Reader(Protocol):
@@ -35,16 +38,18 @@ class PermittedWrites:
 
     def __init__(self, inspect: Callable[[], Awaitable[None]]) -> None:
         self._inspect = inspect
-        self._writes: dict[str, dict[str, str | None]] = {}  # by path and digest after a write, the digest before it
+        # By path and digest after a write: the digest before it, and the owner of the content.
+        self._writes: dict[str, dict[str, tuple[str | None, Owner]]] = {}
 
     @asynccontextmanager
-    async def noting(self, workspace: _Reader, path: str, content: bytes) -> AsyncIterator[None]:
+    async def noting(self, workspace: _Reader, path: str, content: bytes, owner: Owner) -> AsyncIterator[None]:
         """Note a write that is done meanwhile.
 
         Args:
             workspace: reads the file.
             path: absolute, without links.
             content: what is written.
+            owner: whose it is.
         """
         try:
             await self._inspect()
@@ -53,18 +58,20 @@ class PermittedWrites:
             before = _UNKNOWN
         yield
         if before != _UNKNOWN:
-            self._writes.setdefault(path, {})[digest_of(content)] = before
+            self._writes.setdefault(path, {})[digest_of(content)] = before, owner
 
-    def explain(self, path: str, change: FileChange) -> bool:
-        """Whether such writes, and nothing else, led from the state before a change to the one after it."""
+    def owner_of(self, path: str, change: FileChange) -> Owner | None:
+        """Return whose writes led from the state before a change to the one after it; None if others did, too."""
         writes, before, at = self._writes.get(path, {}), _digest_of(change.before), _digest_of(change.after)
+        owners: set[Owner] = set()
         for _ in range(len(writes)):
             if at is None or at not in writes:
-                return False
-            at = writes[at]
+                return None
+            at, owner = writes[at]
+            owners.add(owner)
             if at == before:
-                return True
-        return False
+                return owner if len(owners) == 1 else None
+        return None
 
 
 class ProtectedFiles:
@@ -86,9 +93,9 @@ class ProtectedFiles:
         denied = self._sandbox.denials().of_write(path)
         return denied is not None and denied.kind in ("protected", "kaa")
 
-    def wrote(self, path: str, change: FileChange) -> bool:
-        """Whether the user permitted kaa to make this change of an absolute path."""
-        return self._sandbox.written_with_permission.explain(path, change)
+    def owner_of(self, path: str, change: FileChange) -> Owner | None:
+        """Return whose content kaa wrote with this change of an absolute path; None if kaa did not make it."""
+        return self._sandbox.written_with_permission.owner_of(path, change)
 
     @asynccontextmanager
     async def writing(self, contents: Mapping[str, bytes]) -> AsyncIterator[Slots]:

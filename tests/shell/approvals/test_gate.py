@@ -26,6 +26,7 @@ from kaa.ext.questions import (
     Answer,
     Deny,
     Dismissed,
+    PutBack,
     Question,
 )
 from kaa.ext.tools import RegisteredTool, ToolServer
@@ -37,13 +38,14 @@ from kaa.shell.approvals.rule_file import ApprovalRules, RuleFile, parse_rules
 from kaa.shell.approvals.rules import parse_grant
 from kaa.shell.approvals.sparing import Sparing
 from kaa.shell.settings import ApprovalPolicy
+from kaa.workspace.blocked import Blocked, note
 from kaa.workspace.checkpoints.contract import Kept
 from kaa.workspace.git import ChangedFiles
 from kaa.workspace.git_held import HeldFiles
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.network.asking import HostAsker
 from kaa.workspace.permitted import PermittedWorkspace, Target
-from kaa.workspace.protocol import FileInfo, Links, Start, Workspace
+from kaa.workspace.protocol import FileInfo, Links, MovedFiles, Start, Workspace
 from kaa.workspace.sandbox.options import SandboxChange
 from tests.shell.approvals.judging import RISKS, ROOT
 from tests.support.agents import Scene, run, say
@@ -78,7 +80,7 @@ class Sandbox:
         self.links_outside: list[Links] = []
         self.starts: list[Start] = []
         self.exposed: dict[str, str] = {}
-        self.outside: Workspace | None = None
+        self.outside: MemoryWorkspace | None = None
         self.looked_at: list[str] = []
         self.hosts: list[str] = []
         self.services: list[str] = []
@@ -150,6 +152,11 @@ class Sandbox:
         self.starts.append(start)
         return cast("Workspace", "outside, unattended")
 
+    @property
+    def moved_files(self) -> MovedFiles:
+        assert self.outside is not None
+        return self.outside
+
     def unconfined(self, target: Target | None) -> Workspace:
         if self.outside is not None:
             return self.outside if target is None else PermittedWorkspace(self.outside, target)
@@ -175,6 +182,7 @@ class Stage:
         self.sandbox = Sandbox()
         self.ran: list[tuple[str, object]] = []
         self.blocks: Callable[[str, bool], list[Json]] = lambda _command, _permitted: []
+        self.output = "ran"
         self.blocked_earlier: list[Json] = []
         self.notices: list[str] = []
         self.kept_directories: list[str] = []
@@ -231,7 +239,7 @@ class Stage:
             self.ran.append((what, permitted))
             blocked = self.blocks(what, permitted is not None)
             details = {"blocked": blocked, "blockedEarlier": self.blocked_earlier}
-            return text_result("ran", details={key: value for key, value in details.items() if value} or None)
+            return text_result(self.output, details={key: value for key, value in details.items() if value} or None)
 
         return TypedTool(name, name, CommandArguments, work)
 
@@ -242,6 +250,7 @@ def _with_a_file_that_was_moved_away(*answers: Answer, headless: bool = False) -
     project = MemoryWorkspace({".envrc.kaa-blocked": b"a"}, root=ROOT)
     stage.sandbox.outside = project
     found: dict[str, Json] = {"kind": "protected", "what": f"{ROOT}/.envrc", "keptAs": f"{ROOT}/.envrc.kaa-blocked"}
+    stage.output = f"ran\n\n{note([msgspec.convert(found, Blocked)])}"
     stage.blocks = lambda _command, _permitted: [found]
     return stage, project
 
@@ -1167,7 +1176,7 @@ class TestNobodyToAsk:
 
         end = stage.commands("make")
 
-        assert end.reason == "denied"
+        assert (end.reason, results(end)[0].is_error) == ("denied", False)
         assert "(mv '/p/a b.kaa-blocked' '/p/a b' puts it back" in results(end)[0].text
         assert "outside bash" not in results(end)[0].text
 
@@ -1196,7 +1205,7 @@ class TestAfter:
         assert stage.person.questions == []
         assert stage.ran == [("make", None)]
 
-    @pytest.mark.parametrize(("answer", "written"), [(AllowOnce(), b"a"), (Deny("no"), None)])
+    @pytest.mark.parametrize(("answer", "written"), [(AllowOnce(), b"a"), (PutBack(), b"a"), (Deny("no"), None)])
     def test_what_the_guard_moved_away_is_written_after_a_yes_without_a_second_run(
         self, answer: Answer, written: bytes | None
     ) -> None:
@@ -1207,8 +1216,28 @@ class TestAfter:
         [question] = stage.person.questions
         assert list(question.arguments.values()) == ["+1 a"]
         assert run(project.read_existing([".envrc"], 10)).get(".envrc") == written
-        assert stage.ran == [("make", None)]
-        assert ("kaa wrote" in results(end)[0].text, results(end)[0].is_error) == (bool(written), not written)
+        assert (stage.ran, end.reason) == ([("make", None)], "done")
+
+    def test_a_command_beside_which_files_appeared_succeeds_whatever_is_answered(self) -> None:
+        stage, _ = _with_a_file_that_was_moved_away(Deny("no"))
+
+        [result] = results(stage.commands("make"))
+
+        assert not result.is_error
+        assert result.text.startswith("ran\n")
+        assert "The user does not allow this: no." in result.text
+
+    @pytest.mark.parametrize(("answer", "told"), [(AllowOnce(), "the user allowed it"), (PutBack(), "")])
+    def test_of_files_that_are_at_their_place_again_no_result_says_that_they_are_not(
+        self, answer: Answer, told: str
+    ) -> None:
+        stage, _ = _with_a_file_that_was_moved_away(answer)
+
+        [result] = results(stage.commands("make"))
+
+        assert ("kaa-blocked" in result.text, told in result.text) == (False, True)
+        assert (result.text == "ran") == (not told)
+        assert result.details == {"blocked": []}
 
     @pytest.mark.parametrize("state", ["read-only", "narrowed", "never", "headless"])
     def test_what_the_guard_moved_away_is_only_asked_about_where_it_may_be_written(self, state: str) -> None:

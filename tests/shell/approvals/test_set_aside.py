@@ -10,8 +10,8 @@ import pytest
 from kaa.core.messages import ToolCall
 from kaa.ext.questions import Approval
 from kaa.shell.approvals.calls import JudgedCall
-from kaa.shell.approvals.judgement import Denied
-from kaa.shell.approvals.set_aside import SetAside
+from kaa.shell.approvals.judgement import Allowed, Denied
+from kaa.shell.approvals.set_aside import Outcome, SetAside
 from kaa.shell.containment import NoSandbox
 from kaa.workspace.blocked import Blocked
 from kaa.workspace.local import LocalWorkspace
@@ -28,12 +28,13 @@ class Scene:
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self.workspace = MemoryWorkspace(files)
         self.questions: list[Approval] = []
-        self.answer: Denied | None = None
+        self.answer: Allowed | Denied = Allowed()
+        self.notices: list[str] = []
         self.forbidden: str | None = None
         self.meanwhile: Callable[[], Awaitable[object]] | None = None
-        self.offers = SetAside(NoSandbox(self.workspace), self._ask, lambda _call: self.forbidden)
+        self.offers = SetAside(NoSandbox(self.workspace), self._ask, lambda _call: self.forbidden, self.notices.append)
 
-    async def _ask(self, _call: JudgedCall, question: Approval) -> Denied | None:
+    async def _ask(self, _call: JudgedCall, question: Approval) -> Allowed | Denied:
         self.questions.append(question)
         if self.meanwhile is not None:
             await self.meanwhile()
@@ -42,9 +43,13 @@ class Scene:
     def path(self, name: str) -> str:
         return posixpath.join(self.workspace.root, name)
 
-    def offer(self, *names: str) -> str | Denied | None:
-        found = [Blocked("protected", self.path(name), self.path(name) + _KEPT) for name in names]
-        return run(self.offers.offer(_CALL, found))
+    def moved(self, *names: str) -> tuple[Blocked, ...]:
+        return tuple(Blocked("protected", self.path(name), self.path(name) + _KEPT) for name in names)
+
+    def offer(self, *names: str) -> Outcome:
+        outcome = run(self.offers.offer(_CALL, self.moved(*names)))
+        assert outcome is not None
+        return outcome
 
     def content(self, name: str) -> bytes | None:
         return run(self.workspace.read_existing([name], 1_000_000)).get(name)
@@ -62,28 +67,67 @@ def shown(question: Approval) -> dict[str, Any]:
 def test_the_question_shows_the_content_and_a_yes_writes_it() -> None:
     scene = Scene({f".envrc{_KEPT}": b"use flake\nexport A=1\n"})
 
-    told = scene.offer(".envrc")
+    outcome = scene.offer(".envrc")
 
     [question] = scene.questions
     assert shown(question) == {".envrc": "+1 use flake\n+2 export A=1"}
-    assert question.permits == (f"A yes has kaa write {scene.path('.envrc')} with exactly the content below, once.",)
+    assert question.permits == ("A yes has kaa write exactly what is shown below, once.",)
     assert (question.suggestion, question.leaves_sandbox) == (None, True)
     assert scene.content(".envrc") == b"use flake\nexport A=1\n"
-    assert told == (
-        f"The user allowed it: kaa wrote {scene.path('.envrc')}."
-        f" Move nothing back; {scene.path('.envrc')}{_KEPT} can be deleted."
-    )
+    assert outcome.settled == scene.moved(".envrc")
+    assert "the user allowed it" in outcome.told
+
+
+def test_after_a_yes_no_copy_stays() -> None:
+    scene = Scene({f".envrc{_KEPT}": b"a", f".vscode{_KEPT}/a.json": b"1", f".vscode{_KEPT}/sub/b.json": b"2"})
+
+    scene.offer(".envrc", ".vscode")
+
+    assert [entry.name for entry in run(scene.workspace.list("."))] == [".envrc", ".vscode"]
+
+
+def test_a_copy_that_changed_during_the_question_stays() -> None:
+    scene = Scene({f".envrc{_KEPT}": b"shown"})
+    scene.meanwhile = lambda: scene.workspace.write(f".envrc{_KEPT}", b"exchanged")
+
+    scene.offer(".envrc")
+
+    assert (scene.content(".envrc"), scene.content(f".envrc{_KEPT}")) == (b"shown", b"exchanged")
+
+
+def test_what_the_person_made_is_put_back_and_only_the_person_told() -> None:
+    scene = Scene({f".envrc{_KEPT}": b"mine", f".vscode{_KEPT}/a.json": b"1"})
+    scene.answer = Allowed(puts_back=True)
+    run(scene.workspace.put_back(f".envrc{_KEPT}", b"mine", None, 0o700))
+
+    outcome = scene.offer(".envrc", ".vscode")
+
+    assert outcome == Outcome("", scene.moved(".envrc", ".vscode"))
+    assert (scene.content(".envrc"), scene.mode(".envrc")) == (b"mine", 0o700)
+    assert scene.content(".vscode/a.json") == b"1"
+    [notice] = scene.notices
+    assert scene.path(".envrc") in notice
+
+
+def test_the_question_has_the_command_that_puts_back_what_is_not_written() -> None:
+    scene = Scene({f"sub/.envrc{_KEPT}": b"a", f"my files/mise.toml{_KEPT}": b"b"})
+
+    scene.offer("sub/.envrc", "my files/mise.toml")
+
+    command = f"mv sub/.envrc{_KEPT} sub/.envrc && mv 'my files/mise.toml{_KEPT}' 'my files/mise.toml'"
+    assert any(reason.endswith(command) for reason in scene.questions[0].reasons)
 
 
 def test_a_no_writes_nothing_and_the_same_content_is_not_asked_again() -> None:
     scene = Scene({f".envrc{_KEPT}": b"a"})
     scene.answer = Denied("no")
 
-    assert scene.offer(".envrc") == Denied("no")
-    scene.offer(".envrc")
+    outcomes = [scene.offer(".envrc"), scene.offer(".envrc")]
 
     assert len(scene.questions) == 1
-    assert scene.content(".envrc") is None
+    assert (scene.content(".envrc"), scene.content(f".envrc{_KEPT}")) == (None, b"a")
+    assert [outcome.settled for outcome in outcomes] == [(), ()]
+    assert outcomes[0].told.startswith("no If this command made it, do not make it another way.")
 
 
 def test_other_content_is_asked_again_after_a_no() -> None:
@@ -97,23 +141,13 @@ def test_other_content_is_asked_again_after_a_no() -> None:
     assert len(scene.questions) == 2
 
 
-def test_what_a_command_writes_during_the_question_is_not_written() -> None:
-    scene = Scene({f".envrc{_KEPT}": b"shown"})
-    scene.meanwhile = lambda: scene.workspace.write(f".envrc{_KEPT}", b"exchanged")
-
-    scene.offer(".envrc")
-
-    assert scene.content(".envrc") == b"shown"
-
-
 def test_a_file_that_appears_during_the_question_is_not_overwritten() -> None:
     scene = Scene({f".envrc{_KEPT}": b"shown"})
     scene.meanwhile = lambda: scene.workspace.write(".envrc", b"of the user")
 
-    told = scene.offer(".envrc")
+    outcome = scene.offer(".envrc")
 
-    assert isinstance(told, Denied)
-    assert "could not write" in told.reason
+    assert (outcome.settled, "could not write" in outcome.told) == ((), True)
     assert scene.content(".envrc") == b"of the user"
 
 
@@ -142,7 +176,7 @@ def test_a_hook_can_be_executed_and_the_question_says_so() -> None:
 
     [question] = scene.questions
     assert question.warning == "git runs pre-commit with your rights"
-    assert "permission to be executed" in question.reasons[1]
+    assert "permission to be executed" in question.reasons[-1]
     assert scene.mode(".git/hooks/pre-commit") & 0o111 == 0o111
 
 
@@ -226,10 +260,7 @@ def test_settings_of_git_in_another_order_are_shown() -> None:
 def test_what_cannot_be_shown_is_not_asked_about(files: dict[str, bytes], name: str, reason: str) -> None:
     scene = Scene(files)
 
-    told = scene.offer(name)
-
-    assert isinstance(told, str)
-    assert reason in told
+    assert reason in scene.offer(name).told
     assert scene.questions == []
 
 
@@ -238,10 +269,10 @@ def test_a_file_that_was_moved_away_in_pieces_is_not_asked_about() -> None:
     path = scene.path(".envrc")
 
     pieces = [Blocked("protected", path, f"{path}{_KEPT}"), Blocked("protected", path, f"{path}{_KEPT}-2")]
-    told = run(scene.offers.offer(_CALL, pieces))
+    outcome = run(scene.offers.offer(_CALL, pieces))
 
-    assert isinstance(told, str)
-    assert "Write all of it with the write tool" in told
+    assert outcome is not None
+    assert "Write all of it with the write tool" in outcome.told
     assert scene.questions == []
 
 
@@ -249,7 +280,7 @@ def test_a_rule_that_forbids_a_file_holds() -> None:
     scene = Scene({f".envrc{_KEPT}": b"a"})
     scene.forbidden = "the rule forbids it"
 
-    assert scene.offer(".envrc") == Denied("the rule forbids it")
+    assert scene.offer(".envrc").told.startswith("the rule forbids it")
     assert scene.questions == []
 
 
@@ -266,47 +297,50 @@ def test_for_a_directory_without_a_file_the_tools_are_named(tmp_path: Path) -> N
     path = str(tmp_path / ".vscode")
     Path(path + _KEPT).mkdir()
 
-    async def ask(_call: JudgedCall, _question: Approval) -> None:
+    async def ask(_call: JudgedCall, _question: Approval) -> Allowed:
         raise AssertionError("there is nothing to show")
 
-    async def offer() -> str | Denied | None:
+    async def offer() -> Outcome | None:
         workspace = LocalWorkspace.start(str(tmp_path), env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
         try:
-            offers = SetAside(NoSandbox(workspace.unconfined()), ask, lambda _call: None)
+            offers = SetAside(NoSandbox(workspace.unconfined()), ask, lambda _call: None, print)
             return await offers.offer(_CALL, [Blocked("protected", path, path + _KEPT)])
         finally:
             await workspace.close()
 
-    told = run(offer())
+    outcome = run(offer())
 
-    assert isinstance(told, str)
-    assert "there is no file in it. Write all of it with the write tool" in told
+    assert outcome is not None
+    assert "there is no file in it. Write all of it with the write tool" in outcome.told
 
 
+@pytest.mark.parametrize("puts_back", [False, True])
 @pytest.mark.parametrize("link", ["the directory", "the file"])
-def test_a_link_that_appears_during_the_question_leads_nowhere(tmp_path: Path, link: str) -> None:
+def test_a_link_that_appears_during_the_question_leads_nowhere(tmp_path: Path, link: str, puts_back: bool) -> None:
     project, canary = tmp_path / "project", tmp_path / "elsewhere"
     (project / "sub").mkdir(parents=True)
     canary.mkdir()
     (project / "sub" / f".envrc{_KEPT}").write_text("a")
 
-    async def exchange(_call: JudgedCall, _question: Approval) -> None:
+    async def exchange(_call: JudgedCall, _question: Approval) -> Allowed:
         if link == "the file":
             (project / "sub" / ".envrc").symlink_to(canary / ".envrc")
         else:
             (project / "sub").rename(project / "former")
             (project / "sub").symlink_to(canary)
+        return Allowed(puts_back=puts_back)
 
-    async def offer() -> str | Denied | None:
+    async def offer() -> Outcome | None:
         workspace = LocalWorkspace.start(str(project), env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
         try:
-            offers = SetAside(NoSandbox(workspace.unconfined()), exchange, lambda _call: None)
+            offers = SetAside(NoSandbox(workspace.unconfined()), exchange, lambda _call: None, print)
             path = str(project / "sub" / ".envrc")
             return await offers.offer(_CALL, [Blocked("protected", path, path + _KEPT)])
         finally:
             await workspace.close()
 
-    told = run(offer())
+    outcome = run(offer())
 
-    assert isinstance(told, Denied)
+    assert outcome is not None
+    assert outcome.settled == ()
     assert list(canary.iterdir()) == []

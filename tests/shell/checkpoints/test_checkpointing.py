@@ -17,7 +17,7 @@ from kaa.core.events import CheckpointTaken, Event, ToolExecutionStart
 from kaa.core.messages import Json
 from kaa.ext.asking import NOBODY, Asker
 from kaa.ext.errors import CommandError
-from kaa.ext.questions import AllowOnce
+from kaa.ext.questions import AllowOnce, ApprovalAnswer, Deny, PutBack
 from kaa.shell.conversation import CommandReply, Conversation
 from kaa.shell.home import Home
 from kaa.shell.host import Host
@@ -314,6 +314,31 @@ def test_protected_files_that_a_yes_allowed_go_back_to_what_i_had_and_forth_only
     again = "kaa wrote it with your permission, and does not write it again without a question: ask the model"
     assert forth == ["created b.txt", f"kept .envrc: {again}", f"kept .vscode/settings.json: {again}"]
     assert (scene.project / ".envrc").read_text() == "mine\n"
+
+
+@pytest.mark.usefixtures("mounts")
+@pytest.mark.parametrize(
+    ("answer", "undone_files", "left"),
+    [
+        (AllowOnce(), ["deleted .vscode/tasks.json", "deleted c.txt"], []),
+        (PutBack(), ["deleted c.txt"], [".vscode/tasks.json"]),
+        (Deny(), ["deleted c.txt"], [".vscode.kaa-blocked/tasks.json"]),
+    ],
+)
+def test_files_that_the_guard_moved_away_are_undone_only_as_the_model_s(
+    scene: Scene, answer: ApprovalAnswer, undone_files: list[str], left: list[str]
+) -> None:
+    async def go(conversation: Conversation) -> list[str]:
+        await conversation.submit("work")
+        assert (scene.project / ".vscode" / "tasks.json").exists() is not isinstance(answer, Deny)
+        return await undone(conversation)
+
+    script = [bash("mkdir .vscode && echo '{}' > .vscode/tasks.json; sleep 0.2; echo x > c.txt"), say("Done.")]
+    back = scene.play(script, go, sandbox=SandboxOptions(), asker=Person(answer), approvals="auto")
+
+    assert back == undone_files
+    assert [str(path.relative_to(scene.project)) for path in scene.project.rglob("tasks.json")] == left
+    assert bool(list(scene.project.glob("*.kaa-blocked"))) is isinstance(answer, Deny)
 
 
 def test_files_in_other_writable_directories_are_covered(scene: Scene, tier: str, tmp_path: Path) -> None:

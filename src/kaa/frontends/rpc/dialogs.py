@@ -34,6 +34,7 @@ from kaa.ext.questions import (
     Filled,
     Form,
     OpenUrl,
+    PutBack,
     Question,
     TextInput,
     Trust,
@@ -284,6 +285,7 @@ def _labelled(question: AnyQuestion) -> Mapping[str, Answer]:
             return {
                 **({} if question.lasting else {"Allow once": AllowOnce()}),
                 **broader,
+                **({"I made this: put it back": PutBack()} if question.writes_files else {}),
                 "Deny": Deny(),
                 "Deny and stop": Abort(),
             }

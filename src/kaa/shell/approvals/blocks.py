@@ -5,10 +5,11 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from kaa.core.messages import Json
+from kaa.core.messages import Json, TextContent
+from kaa.core.tool import ToolResult
 from kaa.ext.escalations import OUTSIDE, Escalation
 from kaa.shell.approvals.places import is_obeyed
-from kaa.workspace.blocked import Blocked
+from kaa.workspace.blocked import Blocked, without_note
 
 # A directory such as /srv or /etc/cron.d is more than a call needs: there, the call alone may leave the sandbox.
 _LEAST_DEPTH = 2
@@ -33,6 +34,17 @@ def blocked_in(details: Json) -> BlockedDetails:
         return msgspec.convert(details, BlockedDetails)
     except msgspec.ValidationError:  # details of an extension's tool may be anything
         return BlockedDetails()
+
+
+def result_without(result: ToolResult, settled: Sequence[Blocked]) -> ToolResult:
+    """Return a result that no longer says that some of what it names was stopped."""
+    left = [msgspec.to_builtins(one) for one in blocked_in(result.details).blocked if one not in settled]
+    details = {**result.details, "blocked": left} if isinstance(result.details, dict) else result.details
+    content = tuple(
+        TextContent(without_note(part.text, settled)) if isinstance(part, TextContent) else part
+        for part in result.content
+    )
+    return ToolResult(content, details, result.is_error)
 
 
 def escalations_for(

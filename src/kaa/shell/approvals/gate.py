@@ -32,10 +32,11 @@ from kaa.ext.questions import (
     ApprovalAnswer,
     Deny,
     Dismissed,
+    PutBack,
 )
 from kaa.ext.tools import RegisteredTool
 from kaa.shell.approvals import wording
-from kaa.shell.approvals.blocks import blocked_in, escalations_for
+from kaa.shell.approvals.blocks import blocked_in, escalations_for, result_without
 from kaa.shell.approvals.calls import JudgedCall, examine
 from kaa.shell.approvals.coverage import Permission, beyond, forbidden, judged_parts, permission
 from kaa.shell.approvals.foresight import Need
@@ -78,7 +79,7 @@ class Gate:
         asker: asks the person. May be changed at any time.
         abort: stops the run.
         sparing: says which losses need a question.
-        notify: told once what runs without a question because it can be undone.
+        notify: told once what runs without a question because it can be undone, and what became of the person's files.
         preview: the change that a tool would make to a file with some arguments, as a diff; empty if it is not known.
     """
 
@@ -220,7 +221,7 @@ class Gate:
 
     async def _offer_set_aside(
         self, call: ToolCall, result: ToolResult, blocked: Sequence[Blocked]
-    ) -> ToolResult | Refuse | None:
+    ) -> ToolResult | None:
         """Ask whether kaa may write what the guard moved away; None where nobody is asked."""
         is_writable = self._sandbox.mode == "workspace-write" and not self._sandbox.is_narrowed
         if not (self._can_ask and is_writable):
@@ -228,14 +229,16 @@ class Gate:
         if self._set_aside is None:
             from kaa.shell.approvals.set_aside import SetAside  # lazy: few commands make such files
 
-            self._set_aside = SetAside(self._sandbox, self._ask_for, self._forbids)
-        match await self._set_aside.offer(call, blocked):
-            case None:
-                return None
-            case Denied(reason=reason):
-                return Refuse(reason, wording.ADVICE)
-            case str(told):
-                return ToolResult((*result.content, TextContent(told)), result.details, result.is_error)
+            self._set_aside = SetAside(self._sandbox, self._ask_to_write, self._forbids, self._notify)
+        if (outcome := await self._set_aside.offer(call, blocked)) is None:
+            return None
+        rest = result_without(result, outcome.settled) if outcome.settled else result
+        told = (TextContent(outcome.told),) if outcome.told else ()
+        return ToolResult((*rest.content, *told), rest.details, rest.is_error)
+
+    async def _ask_to_write(self, call: JudgedCall, question: Approval) -> Allowed | Denied:
+        async with self._questions.turn() as is_stopped:
+            return Denied(wording.stopped()) if is_stopped else await self._ask(call, question, rules_count=False)
 
     def _forbids(self, call: JudgedCall) -> str | None:
         """Why a rule, or the definition of an agent, forbids a call; None if none does."""
@@ -251,7 +254,9 @@ class Gate:
             return Refuse(wording.refused(refusal), wording.ADVICE)
         if self._can_ask:
             return None
-        return Refuse(wording.not_lifted(blocked, (), None, switchable=self._switchable), wording.ADVICE)
+        reason = wording.not_lifted(blocked, (), None, switchable=self._switchable)
+        # What was moved away may be the work of others: then the call did all that it should.
+        return Refuse(reason, wording.ADVICE, is_error=not all(one.kept_as for one in blocked))
 
     async def _answer_request(self, call: ToolCall) -> Block | None:
         from kaa.shell.approvals.requests import answer_request  # lazy: many models ask for nothing
@@ -711,6 +716,8 @@ class Gate:
                     raise RuleError("the mode auto would ask this too: allow it once, or deny it")
                 lasting = False
                 self._choose("auto")
+            case PutBack():
+                return Allowed(asked=True, puts_back=True)
             case AllowForSession(rules=None):
                 if rules_count:
                     self._memory.allow_call(call, Permission(outside))
@@ -760,7 +767,7 @@ class Gate:
         """
         for lift in escalations:
             match lift.kind:
-                case "outside" | "file":
+                case "outside":
                     continue
                 case "network":
                     self._sandbox.allow_host(lift.what)

@@ -34,6 +34,7 @@ class Allowed(msgspec.Struct, frozen=True):
         lasting: and said so for more than this call.
         hosts: what its commands may connect to until it ends, as `--net` takes it.
         files: protected files that the question showed, with their contents, by absolute paths.
+        puts_back: the files of the question are the person's own.
     """
 
     outside: bool = False
@@ -41,6 +42,7 @@ class Allowed(msgspec.Struct, frozen=True):
     lasting: bool = False
     hosts: tuple[str, ...] = ()
     files: Mapping[str, bytes] = {}
+    puts_back: bool = False
 
 
 class Denied(msgspec.Struct, frozen=True):

@@ -1,9 +1,11 @@
 """Offers to write what the guard moved away: one question that shows the files, then kaa writes them itself.
 
-A command made these files, and other programs execute or obey them. Their content is read once. The question shows it,
-and after a yes exactly these bytes are written, so nothing that commands do meanwhile changes what was approved.
+Other programs execute or obey these files. A command made them, or somebody else while it ran: nothing tells these
+apart, so whatever is answered, the result of the command stays what it was. Their content is read once. The question
+shows it, and after a yes exactly these bytes are written: nothing that commands do meanwhile changes what was approved.
 """
 
+import contextlib
 import errno
 import os
 import posixpath
@@ -22,7 +24,7 @@ from kaa.hands.digest import new_digest
 from kaa.hands.git_config import ConfigEntry, ConfigSyntaxError, entries
 from kaa.hands.guard.items import is_kept_name
 from kaa.shell.approvals.calls import JudgedCall, examine
-from kaa.shell.approvals.judgement import Denied
+from kaa.shell.approvals.judgement import Allowed, Denied
 from kaa.shell.boundary import SandboxControl
 from kaa.tui.invisible import is_invisible
 from kaa.workspace.blocked import Blocked, visible
@@ -36,9 +38,14 @@ _MAX_BYTES = 256 * 1024
 _MAX_DEPTH = 4
 # Of a file that a command writes in steps, the guard may move away each step.
 _BY_TOOL = "Write all of it with the write tool, which asks the user"
+_OWN_MODE = 0o775  # of a file that is put back: commands can give the copy any mode, and others shall not write it
 _CONFIGURATIONS = ("config", "config.worktree")
 
-Ask: TypeAlias = Callable[[JudgedCall, Approval], Awaitable[Denied | None]]
+# The question names so many commands that put something back. `find` shows more.
+_MAX_WAYS_BACK = 3
+_IF_NOT_WRITTEN = "If this command made it, do not make it another way. If not, it does not concern your work: go on."
+
+Ask: TypeAlias = Callable[[JudgedCall, Approval], Awaitable[Allowed | Denied]]
 Forbids: TypeAlias = Callable[[JudgedCall], str | None]
 
 
@@ -51,6 +58,8 @@ class ProposedFile(msgspec.Struct, frozen=True):
 
     Attributes:
         path: absolute.
+        copy: where it was moved to, absolute.
+        mode: its permissions there.
         content: all that is written.
         before: what must be there, so that nothing is overwritten that the question does not show.
         executable: the file gets the permission to be executed.
@@ -59,6 +68,8 @@ class ProposedFile(msgspec.Struct, frozen=True):
     """
 
     path: str
+    copy: str
+    mode: int
     content: bytes
     before: Expected
     executable: bool
@@ -71,30 +82,44 @@ class ProposedFile(msgspec.Struct, frozen=True):
         return self.path, new_digest(self.content).digest(), self.executable
 
 
+class Outcome(msgspec.Struct, frozen=True):
+    """The end of an offer.
+
+    Attributes:
+        told: for the model; empty for nothing.
+        settled: what is at its place again, so that the result need not say that it was moved away.
+    """
+
+    told: str = ""
+    settled: tuple[Blocked, ...] = ()
+
+
 class SetAside:
     """Asks about files that the guard moved away, and writes them.
 
     Args:
         sandbox: gives the workspace outside.
-        ask: asks the person; None is a yes.
+        ask: asks the person.
         forbids: why rules forbid a call; None if they do not.
+        notify: tells the person, and nobody else, what became of the files.
     """
 
-    def __init__(self, sandbox: SandboxControl, ask: Ask, forbids: Forbids) -> None:
+    def __init__(self, sandbox: SandboxControl, ask: Ask, forbids: Forbids, notify: Callable[[str], None]) -> None:
         self._sandbox = sandbox
         self._ask = ask
         self._forbids = forbids
+        self._notify = notify
         self._refused: set[tuple[str, bytes, bool]] = set()
 
-    async def offer(self, call: ToolCall, blocked: Sequence[Blocked]) -> str | Denied | None:
-        """Ask about the files of a call and write them after a yes.
+    async def offer(self, call: ToolCall, blocked: Sequence[Blocked]) -> Outcome | None:
+        """Ask about the files that appeared during a call, and write them after a yes.
 
         Args:
-            call: the call that made them.
+            call: the call.
             blocked: what was stopped in it.
 
         Returns:
-            What the model is told; None if there is nothing to ask about.
+            None if there is nothing to ask about.
         """
         kept = [one for one in blocked if one.kind == "protected" and one.kept_as]
         if not kept:
@@ -102,18 +127,29 @@ class SetAside:
         try:
             files = await self._read(kept)
         except NotOfferedError as error:
-            return f"kaa does not ask whether to write it: {error}."
+            return Outcome(f"kaa does not ask whether to write it: {error}.")
         except OSError as error:
-            return f"kaa does not ask whether to write it: it cannot be read ({error.strerror or error})."
+            return Outcome(f"kaa does not ask whether to write it: it cannot be read ({error.strerror or error}).")
         if self._refused.issuperset(file.key for file in files):
-            return Denied("The user refused these files before. They are not asked again.")
+            return Outcome(f"The user refused these files before, and is not asked again. {_IF_NOT_WRITTEN}")
         judged = [self._judged(call, file.path) for file in files]
         if reason := next(filter(None, map(self._forbids, judged)), None):
-            return Denied(reason)
-        if (verdict := await self._ask(judged[0], _question(call, files))) is not None:
+            return Outcome(f"{reason} {_IF_NOT_WRITTEN}")
+        verdict = await self._ask(judged[0], _question(call, files, self._ways_back(kept)))
+        if isinstance(verdict, Denied):
             self._refused.update(file.key for file in files)
-            return verdict
-        return await self._write(files, kept)
+            return Outcome(f"{verdict.reason} {_IF_NOT_WRITTEN}")
+        return await self._write(files, tuple(kept), own=verdict.puts_back)
+
+    def _ways_back(self, kept: Sequence[Blocked]) -> str:
+        """Return a command for the directory of the project."""
+        below = f"{self._sandbox.root.rstrip('/')}/"
+        ways = [
+            msgspec.structs.replace(one, what=one.what.removeprefix(below), kept_as=one.kept_as.removeprefix(below))
+            for one in kept[:_MAX_WAYS_BACK]
+        ]
+        more = f" (and {len(kept) - len(ways)} more)" if len(kept) > len(ways) else ""
+        return visible(" && ".join(one.way_back for one in ways)) + more
 
     def _judged(self, call: ToolCall, path: str) -> JudgedCall:
         """The same as a call of the write tool, so that rules for files hold."""
@@ -146,26 +182,51 @@ class SetAside:
             raise NotOfferedError(f"there is no file in it. {_BY_TOOL}")
         return tuple(files)
 
-    async def _write(self, files: Sequence[ProposedFile], kept: Sequence[Blocked]) -> str | Denied:
+    async def _write(self, files: Sequence[ProposedFile], kept: tuple[Blocked, ...], *, own: bool) -> Outcome:
+        """Write the files, and remove the copies. `own`: they are the person's, and no model is told of them."""
         written: list[str] = []
         for file in files:
-            workspace = self._sandbox.unconfined(Target(file.path, file.path, writes=True))
             try:
-                await workspace.write(file.path, file.content, file.before, executable=file.executable)
+                if own:
+                    mode = file.mode & _OWN_MODE
+                    await self._sandbox.moved_files.put_back(file.path, file.content, file.before, mode)
+                else:
+                    workspace = self._sandbox.unconfined(Target(file.path, file.path, writes=True))
+                    await workspace.write(file.path, file.content, file.before, executable=file.executable)
             except OSError as error:
                 done = f" {_listed(written)} {_were(written)} written." if written else ""
-                why = error.strerror or str(error)
-                return Denied(f"The user allowed it, but kaa could not write {visible(file.path)}: {why}.{done}")
+                failure = f"kaa could not write {visible(file.path)}: {error.strerror or error}.{done}"
+                if own:
+                    self._notify(failure)
+                    return Outcome()
+                return Outcome(f"The user allowed it, but {failure}")
             written.append(file.path)
-        copies = _listed([one.kept_as for one in kept])
-        return f"The user allowed it: kaa wrote {_listed(written)}. Move nothing back; {copies} can be deleted."
+        await self._discard_copies(files, kept)
+        if own:
+            self._notify(f"kaa put back {_listed(written)}. The model was not told of it, and /undo leaves it.")
+            return Outcome(settled=kept)
+        them = "it" if len(written) == 1 else "them"
+        return Outcome(
+            f"kaa moved {_listed(written)} away while this ran, and wrote {them} again with the same content, because"
+            " the user allowed it.",
+            kept,
+        )
+
+    async def _discard_copies(self, files: Sequence[ProposedFile], kept: Sequence[Blocked]) -> None:
+        """Remove the copies. What somebody has changed meanwhile stays: it is not what was written."""
+        for file in files:
+            top = next(one.kept_as for one in kept if is_below(file.copy, one.kept_as))
+            digest = FileDigest(new_digest(file.content).hexdigest())
+            with contextlib.suppress(OSError):
+                await self._sandbox.moved_files.discard(file.copy, digest, top)
 
 
-def _question(call: ToolCall, files: Sequence[ProposedFile]) -> Approval:
+def _question(call: ToolCall, files: Sequence[ProposedFile], ways_back: str) -> Approval:
     executable = [visible(file.path) for file in files if file.executable]
     reasons = [
-        "A command, or you or another program while it ran, made what other programs execute or obey outside the"
-        " sandbox; kaa moved it away."
+        "kaa moved this away while a command ran, because other programs execute or obey it. The command made it, or"
+        " you or another program did.",
+        f"After a no, this puts it back: {ways_back}",
     ]
     if executable:
         reasons.append(f"The permission to be executed is set for {', '.join(executable)}.")
@@ -209,7 +270,7 @@ async def _files(workspace: Workspace, path: str, copy: str, depth: int = 0) -> 
 async def _proposed(workspace: Workspace, path: str, copy: str) -> ProposedFile:
     if (objection := _objection(path)) is not None:
         raise NotOfferedError(objection)
-    content, executable = await _content(workspace, copy)
+    content, mode = await _content(workspace, copy)
     before: Expected = Absent()
     old = b""
     if (info := await workspace.stat(path)) is not None:
@@ -218,7 +279,7 @@ async def _proposed(workspace: Workspace, path: str, copy: str) -> ProposedFile:
         old, _ = await _content(workspace, path)
         before = FileDigest(new_digest(old).hexdigest())
     # The guard is often faster than the `chmod` of a command, and git ignores a hook without the permission.
-    executable = executable or (is_git_hook(path) and content.startswith(b"#!"))
+    executable = bool(mode & 0o100) or (is_git_hook(path) and content.startswith(b"#!"))
     if _is_configuration(path):
         change, warning = _settings(old, content)
     else:
@@ -228,18 +289,18 @@ async def _proposed(workspace: Workspace, path: str, copy: str) -> ProposedFile:
         change = "(an empty file)"
     if not change:
         raise NotOfferedError(f"the change of {visible(path)} cannot be shown")
-    return ProposedFile(path, content, before, executable, change, warning)
+    return ProposedFile(path, copy, mode, content, before, executable, change, warning)
 
 
-async def _content(workspace: Workspace, path: str) -> tuple[bytes, bool]:
-    """Read a file that is short enough to be shown, and whether it may be executed."""
+async def _content(workspace: Workspace, path: str) -> tuple[bytes, int]:
+    """Read a file that is short enough to be shown, and its mode."""
     info = await workspace.stat(path)
     if info is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     read = await workspace.read(path, 0, _MAX_FILE_BYTES + 1)
     if max(read.size, len(read.data)) > _MAX_FILE_BYTES:
         raise NotOfferedError(f"{visible(path)} has more than {_MAX_FILE_BYTES // 1024} KiB")
-    return read.data, bool(info.mode & 0o100)
+    return read.data, info.mode
 
 
 def _objection(path: str) -> str | None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _NEEDS_PERMISSION = "kaa wrote it with your permission, and does not write it again without a question: ask the model"
 _PROTECTED = "the sandbox protects it, and kaa does not know whether its earlier content was yours"
+_MOVED_AWAY = ".kaa-blocked"
 _MEGABYTE = 1024 * 1024
 # Of what may be kept, so much may be the project as it is; the rest is for what it was.
 _COVERED_SHARE = 0.5
@@ -147,7 +148,8 @@ class LocalCheckpoints:
                 self._record.add(await self._lookout.changes())
             rows = self._record.rows
             changes = await in_thread_if(len(rows) > _SORTED_AT_ONCE, self._record.take)
-            change_set = ChangeSet(new_change_set_id(), tuple(map(self._attributed, changes))) if changes else None
+            changes = tuple(filter(None, map(self._attributed, changes)))
+            change_set = ChangeSet(new_change_set_id(), changes) if changes else None
             store = await self._store()
             try:
                 if change_set is not None:
@@ -244,11 +246,17 @@ class LocalCheckpoints:
     def _is_protected(self, path: str) -> bool:
         return self._protected is not None and self._protected.denies(self._absolute(path))
 
-    def _attributed(self, change: FileChange) -> FileChange:
-        """The change with a note if somebody permitted that kaa wrote it outside the sandbox."""
-        if self._protected is None or not self._protected.wrote(self._absolute(change.path), change):
+    def _attributed(self, change: FileChange) -> FileChange | None:
+        """Return the change, noted if kaa wrote it with permission; None if it is not the model's.
+
+        That is what kaa put back because the user had made it, and what the guard moved away: it may be the only copy.
+        """
+        if change.before is None and _MOVED_AWAY in change.path and _was_moved_away(change.path):
+            return None
+        owner = None if self._protected is None else self._protected.owner_of(self._absolute(change.path), change)
+        if owner is None:
             return change
-        return msgspec.structs.replace(change, outside="permitted")
+        return msgspec.structs.replace(change, outside="permitted") if owner == "model" else None
 
     def _absolute(self, path: str) -> str:
         return os.path.join(self._root, path)
@@ -362,6 +370,12 @@ class LocalCheckpoints:
                 noun = one if count == 1 else several
                 told.append(f"{count:,} {noun} {what.format(megabytes=self._covered_megabytes)}")
         return tuple(told)
+
+
+def _was_moved_away(path: str) -> bool:
+    from kaa.hands.guard.items import is_kept_name  # lazy: few turns make such files
+
+    return any(map(is_kept_name, path.split("/")))
 
 
 def _content(store: Store, move: FileMove) -> bytes:

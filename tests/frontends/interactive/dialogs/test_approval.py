@@ -17,6 +17,7 @@ from kaa.ext.questions import (
     Approval,
     Deny,
     JudgedPart,
+    PutBack,
 )
 from kaa.ext.tools import ToolServer
 from kaa.frontends.interactive.dialogs.approval import ApprovalDialog
@@ -171,6 +172,15 @@ def test_always_says_where() -> None:
     asked.letter("a")
 
     assert asked.answers == [AllowInProject()]
+
+
+def test_what_was_moved_away_can_be_put_back_as_my_own() -> None:
+    asked = Asked(suggestion=None, escalations=(Escalation("file", "/p/.envrc"),))
+
+    assert "I made this: put it back" in asked.text
+    asked.letter("p")
+
+    assert asked.answers == [PutBack()]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from kaa.ext.questions import (
     Approval,
     ApprovalAnswer,
     Deny,
+    PutBack,
 )
 from kaa.frontends.interactive.dialogs.approval_view import ApprovalView, rules_in_words
 from kaa.frontends.interactive.dialogs.choices import DialogChoice, DialogChoices
@@ -47,7 +48,10 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
             ),
         ]
         if self.request.writes_files:
-            choices = [DialogChoice("y", "Yes, write it", self._once_read(lambda: self._answer(AllowOnce())))]
+            choices = [
+                DialogChoice("y", "Yes, write it", self._once_read(lambda: self._answer(AllowOnce()))),
+                DialogChoice("p", "I made this: put it back", self._once_read(lambda: self._answer(PutBack()))),
+            ]
         if self.request.stepping:
             choices = [DialogChoice("y", "Run it", self._once_read(lambda: self._answer(AllowOnce())))]
         if self.request.lasting:
