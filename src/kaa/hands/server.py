@@ -93,11 +93,11 @@ def _take_over_stdin() -> socket.socket:
 class ForkServer:
     """Forks slots on request and knows which are alive.
 
-    Requests are `slot` (kind: `files`, `command`, `background`, `checkpoints` or `guard`), `socket` (family; for a
-    stream socket in the network of the slots), `hold`, `release` and `show` (see `Confinement`). Without an answer are
-    `watch`, to hide at once from now on what appears, and `kill` (pid), for a slot that does not answer any more. The
-    answer to `slot` is the slot's pid and, as descriptors, the brain's end of its socket and, of slots for commands,
-    the end of a pipe that tells of connections that fail.
+    Requests are `slot` (kind: `files`, `command`, `background`, `checkpoints`, `parser` or `guard`), `socket` (family;
+    for a stream socket in the network of the slots), `hold`, `release` and `show` (see `Confinement`). Without an
+    answer are `watch`, to hide at once from now on what appears, and `kill` (pid), for a slot that does not answer any
+    more. The answer to `slot` is the slot's pid and, as descriptors, the brain's end of its socket and, of slots for
+    commands, the end of a pipe that tells of connections that fail.
     """
 
     def __init__(

@@ -52,6 +52,11 @@ def run(
 
             confinement.enclose()
             checkpoints.serve(connection, settings, policy)
+        case "parser":
+            from kaa.hands.parsing import service as parsing  # not before the fork, as above
+
+            confinement.enclose()
+            parsing.serve(connection)
         case "guard":
             from kaa.hands.guard import service  # not before the fork, as above
 

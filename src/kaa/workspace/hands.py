@@ -23,12 +23,13 @@ from kaa.workspace.protocol import WorkspaceUnavailableError
 from kaa.workspace.slots import Slot, SlotKind
 
 # Forked ahead of need: it takes a millisecond.
-_SPARES: dict[SlotKind, int] = {"files": 0, "command": 1, "background": 0, "checkpoints": 0, "guard": 0}
+_SPARES: dict[SlotKind, int] = {"files": 0, "command": 1, "background": 0, "checkpoints": 0, "parser": 0, "guard": 0}
 _CALLED: dict[SlotKind, str] = {
     "files": "files",
     "command": "commands",
     "background": "commands in the background",
     "checkpoints": "checkpoints of files",
+    "parser": "parsing files",
     "guard": "guarding the project",
 }
 _KEPT = 4  # of those that can be used again: as many as the calls of a reply that run in parallel, mostly

@@ -22,7 +22,6 @@ from kaa.workspace.channel import parse
 from kaa.workspace.checkpoints.contract import CheckpointLimits, Checkpoints, Permit
 from kaa.workspace.commands import CommandRunner, OwnStreams
 from kaa.workspace.environment import command_environment
-from kaa.workspace.file_requests import FileRequests
 from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.network.allow_list import NetworkRule
 from kaa.workspace.output import OutputCollector
@@ -54,10 +53,12 @@ from kaa.workspace.sandbox.environment import CACHES, installation_environment
 from kaa.workspace.sandbox.findings import Carrier
 from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
 from kaa.workspace.sandbox.sandbox import Sandbox
+from kaa.workspace.slot_requests import SlotRequests
 
 if TYPE_CHECKING:
     from kaa.hands.confinement.failed_connections import FailedConnection
     from kaa.workspace.network.asking import HostAsker, HostQuestions
+    from kaa.workspace.parsing import Parsed
     from kaa.workspace.protected_files import Owner
     from kaa.workspace.ripgrep import Ripgrep
     from kaa.workspace.sandbox.narrowing import Beside
@@ -124,7 +125,8 @@ class LocalWorkspace:
         self._home = home
         self._places = places
         self._naming: Mapping[str, object] = {} if follows_links else {"real": True}
-        self._files = FileRequests(sandbox)
+        self._files = SlotRequests(sandbox, "files")
+        self._parser = SlotRequests(sandbox, "parser")
         self._runner = CommandRunner(sandbox, self._naming)
         sandbox.on_flood(self._runner.stop)
         self._processes = processes or ProcessTable(self._logs)
@@ -585,6 +587,16 @@ class LocalWorkspace:
         blocked = self._told_by(command, errors, (), policy, failed=True) if code else ()
         return FedResult(code, output, errors, ended.timed_out, blocked)
 
+    def expect_parsing(self) -> None:
+        """See `Parsing`."""
+        self._parser.expect()
+
+    async def parse(self, language: str, before: bytes | None, after: bytes) -> "Parsed | None":
+        """See `Parsing`."""
+        from kaa.workspace.parsing import parse  # lazy: few conversations edit what can be parsed
+
+        return await parse(self._parser, language, before, after)
+
     def closed_program(self, script: str) -> AbstractAsyncContextManager[PipedProgram]:
         """See `ClosedPrograms`."""
         from kaa.workspace.closed_program import run_closed  # lazy: few conversations have use for it
@@ -607,6 +619,7 @@ class LocalWorkspace:
         await self._processes.close()
         await self._runner.close()
         self._files.close()
+        self._parser.close()
         await self._outside.close()
         await self.sandbox.close()
 

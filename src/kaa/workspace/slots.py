@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _PIPE_BYTES = 64 * 1024  # all that a pipe holds, pipe(7)
 
-SlotKind: TypeAlias = Literal["files", "command", "background", "checkpoints", "guard"]
+SlotKind: TypeAlias = Literal["files", "command", "background", "checkpoints", "parser", "guard"]
 
 
 class GuardLostError(WorkspaceUnavailableError):

@@ -19,6 +19,7 @@ from kaa.components.plugins.lsp import LanguageServer
 from kaa.core.messages import TextContent, ToolCall
 from kaa.core.tool import ToolResult
 from kaa.host.log import LOG
+from kaa.workspace.parsing import Parsing
 from kaa.workspace.protocol import Workspace
 
 # Calls that were not permitted have no end.
@@ -64,6 +65,8 @@ class Checks:
         paths = [path for path in paths_of(call) if path not in patched]
         if not paths:
             return
+        if isinstance(workspace, Parsing):
+            workspace.expect_parsing()
         files = {path: await content_of(path, workspace) for path in paths}
         self._before[caller, call.id] = files
         while len(self._before) > _MOST_WAITING:

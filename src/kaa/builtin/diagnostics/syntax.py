@@ -1,8 +1,7 @@
-"""Syntax errors of an edited file, from a process of the sandbox."""
+"""Syntax errors that an edit made."""
 
 import os
 import re
-import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -10,9 +9,10 @@ import msgspec
 
 from kaa.builtin.diagnostics.edited import Edit
 from kaa.builtin.diagnostics.problems import Problem, new_problems
+from kaa.hands.parsing import SCRIPT
+from kaa.workspace.parsing import Parsed, Parsing, SyntaxFault
 from kaa.workspace.protocol import CommandRequest, PipedPrograms, Workspace
 
-_SCRIPT = os.path.join(os.path.dirname(os.path.dirname(__file__)), "parsing", "__main__.py")
 _MAX_OUTPUT_BYTES = 64 * 1024
 _LANGUAGES: Final = {
     **dict.fromkeys((".py", ".pyi", ".pyw"), "python"),
@@ -26,20 +26,6 @@ _SHEBANG = re.compile(rb"#!.*?\b(python|bash|sh|zsh|fish|ksh|dash)[\d.]*\b")
 _OTHER_PYTHON = (
     'for one in .venv/bin/python venv/bin/python python3; do command -v "$one" >/dev/null && exec "$one" "$@"; done'
 )
-
-
-class _Error(msgspec.Struct, frozen=True):
-    line: int
-    column: int
-    message: str
-
-
-class _Answer(msgspec.Struct, frozen=True):
-    """What the process prints."""
-
-    before: tuple[_Error, ...]
-    after: tuple[_Error, ...]
-    python: str
 
 
 def language_of(edit: Edit) -> str | None:
@@ -62,28 +48,26 @@ async def syntax_problems(edit: Edit, workspace: Workspace, confined: Callable[[
         confined: gives the project as programs of its own see it, which may change nothing.
     """
     language = language_of(edit)
-    if language is None or not isinstance(workspace, PipedPrograms):
+    if language is None or not isinstance(workspace, Parsing):
         return []
-    # -I and -S: nothing of the project is loaded, and no code of other packages at the start.
-    own = (sys.executable, "-I", "-S", "-X", "utf8", _SCRIPT)
-    packages = tuple(filter(os.path.isabs, sys.path)) if language == "yaml" else ()
-    answer = await _parse((*own, *packages), language, edit, workspace)
-    problems = _new(edit, answer, language)
+    problems = _new(edit, await workspace.parse(language, edit.before, edit.after), language)
     if problems and language == "python" and isinstance(other := confined(), PipedPrograms):
-        second = await _parse(("/bin/sh", "-c", _OTHER_PYTHON, "sh", "-I", "-S", _SCRIPT), language, edit, other)
+        second = await _parsed_by_project(edit, other)
         if second is not None and not second.after:
             return []  # it is of a newer version
     return problems
 
 
-async def _parse(argv: Sequence[str], language: str, edit: Edit, runs: PipedPrograms) -> _Answer | None:
-    """What the process says; None if it says nothing."""
+async def _parsed_by_project(edit: Edit, runs: PipedPrograms) -> Parsed | None:
+    """What the Python of the project says; None if it says nothing."""
     before = edit.before
-    head = {"language": language, "before": None if before is None else len(before), "after": len(edit.after)}
+    head = {"language": "python", "before": None if before is None else len(before), "after": len(edit.after)}
     given = msgspec.json.encode(head) + b"\n" + (before or b"") + edit.after
+    # -I and -S: nothing of the project is loaded, and no code of other packages at the start.
+    argv = ("/bin/sh", "-c", _OTHER_PYTHON, "sh", "-I", "-S", SCRIPT)
     output = await answer_of(argv, given, runs, _MAX_OUTPUT_BYTES)
     try:
-        return msgspec.json.decode(output, type=_Answer)
+        return msgspec.json.decode(output, type=Parsed)
     except msgspec.DecodeError:
         return None
 
@@ -103,12 +87,12 @@ async def answer_of(argv: Sequence[str], given: bytes, runs: PipedPrograms, most
     return output
 
 
-def _new(edit: Edit, answer: _Answer | None, language: str) -> list[Problem]:
+def _new(edit: Edit, answer: Parsed | None, language: str) -> list[Problem]:
     if answer is None:
         return []
     source = f"Python {answer.python}" if language == "python" else language
 
-    def problems(errors: Sequence[_Error]) -> list[Problem]:
+    def problems(errors: Sequence[SyntaxFault]) -> list[Problem]:
         return [Problem(edit.name, error.line, error.column, error.message, source) for error in errors]
 
     texts = (edit.before or b"").decode("utf-8", "replace"), edit.after.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Requests for files: sent to the file slot one after another, each with its answer or its error."""
+"""Requests to one slot, sent one after another, each with its answer or its error."""
 
 import asyncio
 from collections.abc import Mapping
@@ -8,28 +8,30 @@ import msgspec
 from kaa.hands import wire
 from kaa.workspace.channel import parse
 from kaa.workspace.protocol import ContentChangedError
-from kaa.workspace.slots import Slot, Slots
+from kaa.workspace.slots import Slot, SlotKind, Slots
 
 _PATIENCE_SECONDS = 2.0
 
 
 class _Failure(msgspec.Struct, frozen=True):
-    """What the file slot answers if it cannot do something."""
+    """What a slot answers if it cannot do something."""
 
     error: str | None = None
     errno: int = 0
     changed: bool = False
 
 
-class FileRequests:
-    """The file slot as its users see it: a call that returns an answer or raises an `OSError`.
+class SlotRequests:
+    """A slot as its users see it: a call that returns an answer or raises an `OSError`.
 
     Args:
         slots: where the slot comes from.
+        kind: what it does.
     """
 
-    def __init__(self, slots: Slots) -> None:
+    def __init__(self, slots: Slots, kind: SlotKind) -> None:
         self._slots = slots
+        self._kind: SlotKind = kind
         self._slot: Slot | None = None
         self._turn = asyncio.Lock()
         self._answer_due = False
@@ -68,6 +70,11 @@ class FileRequests:
             raise OSError(failure.errno, failure.error, path)
         return frame
 
+    def expect(self) -> None:
+        """A request follows soon: have the slot made, without waiting for it."""
+        if self._slot is None:
+            self._slots.expect(self._kind)
+
     def close(self) -> None:
         """Hang up."""
         self._hang_up()
@@ -89,7 +96,7 @@ class FileRequests:
         if self._slot is not None and not (self._slot.channel.is_alive() and self._slots.gives(self._slot)):
             self._hang_up()
         if self._slot is None:
-            self._slot = await self._slots.take("files")
+            self._slot = await self._slots.take(self._kind)
         return self._slot
 
     def _hang_up(self) -> None:

@@ -1,18 +1,17 @@
-"""The process: parses a file as it was and as it is, and prints the syntax errors of both as JSON.
+"""Parses a text as it was and as it is, and tells the syntax errors of both.
 
-It runs as a command of the sandbox and imports nothing of kaa, so that a file that exhausts or crashes a parser ends
-nothing else. Its input is a line of JSON (`language`, `before`: bytes, or null, `after`: bytes) and both contents. Any
-Python from 3.8 on can run it: Python files are parsed by that of the project, too.
+Imports nothing of kaa and is a program, too: Python files are parsed by the project's Python as well, any from 3.8 on.
+Its input is a line of JSON (`language`, `before`: bytes, or null, `after`: bytes) and both texts, its output JSON.
 """
 
 from __future__ import annotations  # for older versions of Python
 
 import contextlib
+import importlib
 import json
 import os
 import re
 import resource
-import subprocess
 import sys
 import warnings
 from typing import Any, Dict  # noqa: UP035 - older versions of Python have no other
@@ -34,21 +33,46 @@ _LAST_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
 
 def main() -> None:
     """Read, parse, print."""
+    request = json.loads(sys.stdin.buffer.readline())
+    before = None if request["before"] is None else sys.stdin.buffer.read(request["before"])
+    limit()
+    json.dump(parsed(request["language"], before, sys.stdin.buffer.read(request["after"])), sys.stdout)
+
+
+def load(language: str) -> None:
+    """Load what a language needs, so that processes that are forked from this one have it.
+
+    Raises:
+        ImportError: it is not there.
+        KeyError: no such language is known.
+    """
+    _PARSERS[language]
+    for module in _NEEDED.get(language, ()):
+        importlib.import_module(module)
+
+
+def limit() -> None:
+    """Bound what this process may use."""
     with contextlib.suppress(ValueError, OSError):  # not every system knows these limits
         resource.setrlimit(resource.RLIMIT_CPU, (_MAX_CPU_SECONDS, _MAX_CPU_SECONDS))
         resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
     warnings.simplefilter("ignore")
-    sys.path += sys.argv[1:]
-    request = json.loads(sys.stdin.buffer.readline())
-    before = None if request["before"] is None else sys.stdin.buffer.read(request["before"])
-    after = sys.stdin.buffer.read(request["after"])
-    parse = _PARSERS[request["language"]]
+
+
+def parsed(language: str, before: bytes | None, after: bytes) -> Dict[str, Any]:  # noqa: UP006 - as above
+    """Return the errors of both texts, `before` and `after`, and the version of Python, `python`.
+
+    Args:
+        language: a key of the table below.
+        before: None for a new file.
+        after: what is in it now. If that has no error, the text before is not parsed.
+    """
+    parse = _PARSERS[language]
     found = parse(after, False)
     earlier = parse(before, False) if found and before is not None else []
     if found and (before is None or earlier):
         found = parse(after, True)
-    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    json.dump({"before": earlier, "after": found, "python": version}, sys.stdout)
+    return {"before": earlier, "after": found, "python": f"{sys.version_info[0]}.{sys.version_info[1]}"}
 
 
 # `lenient`: a dialect is no error, as the file is new, or was never anything else.
@@ -136,6 +160,8 @@ def _bash(data: bytes, _lenient: bool) -> list[_Error]:
     shell = next((path for path in _SHELLS if os.access(path, os.X_OK)), None)
     if shell is None:
         return []
+    import subprocess  # lazy: only shell scripts need it
+
     try:
         ended = subprocess.run([shell, "-n"], check=False, input=data, capture_output=True, timeout=_MAX_CPU_SECONDS)
     except (OSError, subprocess.SubprocessError):
@@ -152,6 +178,7 @@ def _error(line: int | None, column: int | None, message: str) -> _Error:
 
 
 _PARSERS = {"bash": _bash, "json": _json, "python": _python, "toml": _toml, "yaml": _yaml}
+_NEEDED = {"bash": ("subprocess",), "toml": ("tomllib",), "yaml": ("yaml",)}
 
 if __name__ == "__main__":
     main()
