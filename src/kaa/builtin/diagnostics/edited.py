@@ -1,5 +1,6 @@
 """Which files a call of a tool changes, and what was in them."""
 
+import os
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -45,17 +46,14 @@ def paths_of(call: ToolCall) -> tuple[str, ...]:
 async def content_of(path: str, workspace: Workspace) -> tuple[str, bytes] | None:
     """The absolute path and the content of a file; None if it is not there, or too large to be checked."""
     try:
-        for spelling in spellings(path):
-            info = await workspace.stat(spelling)
-            if info is None:
-                continue
-            if info.kind != "file" or info.size > _MAX_BYTES:
-                return None
-            content = await workspace.read(spelling)
-            return (info.path, content.data) if len(content.data) <= _MAX_BYTES else None
+        found = await workspace.read_existing(tuple(spellings(path)), _MAX_BYTES + 1)
     except (OSError, ValueError):
         return None
-    return None
+    named, data = next(iter(found.items()), (path, None))
+    if data is None or len(data) > _MAX_BYTES:
+        return None
+    parts = os.path.join(workspace.root, os.path.expanduser(named)).split("/")
+    return "/" + "/".join(part for part in parts if part not in ("", ".")), data
 
 
 def name_of(path: str, workspace: Workspace) -> str:
