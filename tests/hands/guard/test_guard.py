@@ -25,6 +25,7 @@ from kaa.hands.policy import GUARDED_DEPTH, PROTECTED_NAMES, Policy
 from kaa.hands.protected import JUDGED_PATHS
 from kaa.hands.settings import HandsSettings
 from kaa.hands.wire import WireConnection
+from tests.support.full_disk import files_limited_to
 from tests.support.patience import HANG_SECONDS
 
 _LOOKS = 200  # at something that changes: enough to come upon it in between
@@ -973,6 +974,19 @@ def test_a_configuration_that_gets_worse_is_put_back(project: Path, start: Calla
 
     assert list(brain.check()) == [".git/config"]
     assert config.read_text() == "[core]\npager = less\n[user]\nname = x\n"
+
+
+def test_what_cannot_be_put_back_as_a_whole_is_not_there_at_all(project: Path, start: Callable[..., Brain]) -> None:
+    config = _repository(project / ".git", "[core]\npager = less\n") / "config"
+    brain = start(git_writable=True)
+    config.write_text("[core]\npager = less\n" + _EVIL)
+
+    with files_limited_to(8):
+        moved = brain.check()
+
+    assert list(moved) == [".git/config"]
+    assert not config.exists()
+    assert (project / moved[".git/config"]).read_text().endswith(_EVIL)
 
 
 def test_a_configuration_of_a_new_repository_that_gets_worse_is_put_back(

@@ -4,6 +4,7 @@ Nothing is deleted: the user finds it beside its old name, and a wrong suspicion
 """
 
 import _thread  # `threading` would load for a millisecond
+import contextlib
 import errno
 import os
 import stat
@@ -13,6 +14,7 @@ from typing import NamedTuple
 
 from kaa.hands.guard.items import GuardedItem, kept_names
 
+_UNNAMED = getattr(os, "O_TMPFILE", 0)  # macOS has none: opening a directory for writing fails
 _MOUNTED = (errno.EROFS, errno.EBUSY, errno.EXDEV)
 _MAX_FINDINGS = 32  # that are told between two checks; the others are counted
 _FLOOD_FINDINGS = 256  # between two checks: they come from a loop, and not from a copy of a repository with hooks
@@ -122,24 +124,46 @@ def move_away(directory: int, name: str, ending: str = "") -> str | None:
 
 
 def put_back(directory: int, name: str, item: GuardedItem) -> bool:
-    """Write a file as it was before; whether that worked."""
+    """Write a file as it was before; whether that worked. If it does not, or the guard is killed, there is no half."""
     if item.content is None:
         return False
+    try:
+        descriptor = os.open(".", os.O_WRONLY | _UNNAMED | os.O_CLOEXEC, 0o600, dir_fd=directory)
+    except OSError:  # not on this file system
+        return _put_back_by_name(directory, name, item)
+    try:
+        _fill(descriptor, item)
+        # open(2): how a file gets a name that was opened with O_TMPFILE; it replaces nothing.
+        os.link(f"/proc/self/fd/{descriptor}", name, dst_dir_fd=directory, follow_symlinks=True)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _put_back_by_name(directory: int, name: str, item: GuardedItem) -> bool:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         descriptor = os.open(name, flags, 0o600, dir_fd=directory)
     except OSError:
         return False
     try:
-        remaining = memoryview(item.content)
-        while remaining:
-            remaining = remaining[os.write(descriptor, remaining) :]
-        os.fchmod(descriptor, item.mode)
+        _fill(descriptor, item)
     except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(name, dir_fd=directory)
         return False
     finally:
         os.close(descriptor)
     return True
+
+
+def _fill(descriptor: int, item: GuardedItem) -> None:
+    remaining = memoryview(item.content or b"")
+    while remaining:
+        remaining = remaining[os.write(descriptor, remaining) :]
+    os.fchmod(descriptor, item.mode)
 
 
 def rename(source: int, name: str, target: int, kept: str) -> None:
