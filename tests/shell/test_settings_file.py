@@ -32,6 +32,16 @@ def test_the_rest_of_the_file_and_its_mode_stay(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o644
 
 
+def test_what_a_killed_kaa_left_beside_it_is_removed(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    for name in (".settings.json.0123456789abcdef", ".settings.json.backup"):
+        (tmp_path / name).write_text("{")
+
+    SettingsFile(path).set({"theme": "light"})
+
+    assert {each.name for each in tmp_path.iterdir()} == {"settings.json", ".settings.json.backup"}
+
+
 def test_behind_a_link_the_file_itself_is_changed(tmp_path: Path) -> None:
     real = tmp_path / "dotfiles" / "kaa.json"
     real.parent.mkdir()

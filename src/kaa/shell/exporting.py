@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from kaa.session.file.append_file import PRIVATE_FILE, create_private_folders
+from kaa.session.file.append_file import create_private_folders
 from kaa.session.file.file_store import agents_folder
 from kaa.session.naming import folder_name
 from kaa.session.store import SessionStore
@@ -277,17 +277,18 @@ def export_name(source: "SessionSource", selection: "ExportSelection") -> str:
 
 @contextlib.contextmanager
 def _writing(target: Path, cwd: Path, *, force: bool) -> "Iterator[BinaryIO]":
-    """A new file, as `_created`.
+    """A new file, which is there when the block has ended, as `whole_file`.
 
     Raises:
         ExportError: it cannot be written.
     """
     from kaa.session.export.request import ExportError
+    from kaa.session.file.whole_file import whole_file
 
     if not _is_path(target):
         raise ExportError(f"invalid file name {str(target)!r}: it has a character that file names cannot have")
     try:
-        with _folder_of(target, cwd) as folder, _created(target.name, folder, force=force) as out:
+        with _folder_of(target, cwd) as folder, whole_file(target.name, folder, replace=force) as out:
             yield out
     except FileExistsError as error:
         raise ExportError(f"{target} exists already; choose another name, or replace it with --force") from error
@@ -333,25 +334,3 @@ def _folder_of(target: Path, cwd: Path) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-@contextlib.contextmanager
-def _created(name: str, folder: int, *, force: bool) -> "Iterator[BinaryIO]":
-    """A new file that only the user can read; if anything fails there is none, and what was there before still is.
-
-    Args:
-        name: of the file.
-        folder: an open descriptor of the folder that it is in.
-        force: a file of this name is replaced.
-    """
-    beside = f".{name}.{os.getpid()}.part" if force else name
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE, dir_fd=folder)
-    try:
-        with open(descriptor, "wb") as out:
-            yield out
-        if force:
-            os.replace(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(beside, dir_fd=folder)
-        raise

@@ -4,7 +4,7 @@ import fcntl
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kaa.core.messages import Json
@@ -15,6 +15,7 @@ from kaa.shell.settings import SettingsError
 
 _PRIVATE_FILE = 0o600
 _PRIVATE_FOLDER = 0o700
+_MARK_BYTES = 8  # of the names of files that are still written
 
 
 class SettingsFile:
@@ -59,6 +60,7 @@ class SettingsFile:
             target = Path(os.path.realpath(self.path))
             target.parent.mkdir(_PRIVATE_FOLDER, parents=True, exist_ok=True)
             with _locked(target.parent):
+                _clear_away(target)
                 _replace(target, self._edited(_content(target), edit))
         except OSError as error:
             raise SettingsError(f"{self.path} cannot be changed: {error.strerror}") from error
@@ -84,6 +86,15 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def _clear_away(file: Path) -> None:
+    """Remove what kaa left beside a file when it was killed while writing. Nobody else writes now."""
+    import glob  # lazy, as `splice`
+
+    for left in file.parent.glob(f".{glob.escape(file.name)}.{'[0-9a-f]' * 2 * _MARK_BYTES}"):
+        with suppress(OSError):
+            left.unlink()
+
+
 def _content(file: Path) -> bytes:
     try:
         return read_regular(file)
@@ -97,7 +108,7 @@ def _replace(file: Path, content: bytes) -> None:
         mode = stat.S_IMODE(file.stat().st_mode)
     except FileNotFoundError:
         mode = _PRIVATE_FILE
-    temporary = file.with_name(f".{file.name}.{os.urandom(8).hex()}")
+    temporary = file.with_name(f".{file.name}.{os.urandom(_MARK_BYTES).hex()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE_FILE)
     try:
         with open(descriptor, "wb") as output:

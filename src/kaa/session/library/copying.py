@@ -4,7 +4,6 @@ Lines are copied byte for byte, those we do not understand too, so that ids and 
 """
 
 import contextlib
-import errno
 import io
 import os
 from collections.abc import Iterable, Iterator
@@ -14,10 +13,11 @@ from typing import BinaryIO
 from kaa.core.messages import now_ms
 from kaa.session.entries import FORMAT_VERSION, Label, SessionHeader
 from kaa.session.errors import EntryNotFoundError, NotASessionError, SessionReadError, SessionWriteError
-from kaa.session.file.append_file import PRIVATE_FILE, create_private_folders
+from kaa.session.file.append_file import create_private_folders
 from kaa.session.file.decoding import decode_entry, read_head
 from kaa.session.file.file_store import HEADER_BYTES, find_header
 from kaa.session.file.jsonl import encode_line
+from kaa.session.file.whole_file import whole_file
 from kaa.session.naming import iso_timestamp, new_entry_id
 from kaa.session.store import grow
 from kaa.session.tree import Node, SessionTree
@@ -90,22 +90,17 @@ def write_session(target: Path, header: SessionHeader, lines: Iterable[bytes]) -
     Raises:
         SessionWriteError: it cannot be written.
     """
-    unfinished = target.with_name(f"{target.name}.new")
     try:
         create_private_folders(target.parent)
-        unfinished.unlink(missing_ok=True)  # of one that was killed: nobody else writes this target
-        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
+        folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            with open(descriptor, "wb", buffering=_BUFFER_BYTES) as file:
+            with whole_file(target.name, folder) as file:
                 file.write(encode_line(header))
                 file.writelines(lines)
                 file.flush()
-                os.fsync(descriptor)
-            if target.exists():
-                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-            unfinished.rename(target)
+                os.fsync(file.fileno())
         finally:
-            unfinished.unlink(missing_ok=True)
+            os.close(folder)
     except OSError as error:
         raise SessionWriteError.because(target, error) from error
 
