@@ -48,6 +48,16 @@ def test_what_is_there_is_replaced_only_on_request(tmp_path: Path, folder: int) 
     assert os.listdir(tmp_path) == ["a"]
 
 
+@pytest.mark.parametrize("folder", ["without a name"], indirect=True)
+def test_what_a_killed_kaa_left_before_it_replaced_a_file_is_removed(tmp_path: Path, folder: int) -> None:
+    (tmp_path / ".a.part").write_text("left")
+
+    with whole_file("a", folder, replace=True) as file:
+        file.write(b"new")
+
+    assert os.listdir(tmp_path) == ["a"]
+
+
 def test_what_comes_meanwhile_is_not_replaced(tmp_path: Path, folder: int) -> None:
     with pytest.raises(FileExistsError), whole_file("a", folder):
         (tmp_path / "a").write_text("of somebody else")

@@ -32,16 +32,17 @@ def whole_file(name: str, folder: int, *, replace: bool = False) -> Iterator[Bin
     """
     if not replace:
         _check_free(name, folder)
-    beside = f".{name}.{os.getpid()}.part"
     descriptor = _unnamed(folder)
     if descriptor is not None:
         with open(descriptor, "wb", _BUFFER_BYTES) as file:
             yield file
             file.flush()
-            _name(descriptor, beside if replace else name, folder)
             if replace:
-                _move(beside, name, folder)
+                _replace(descriptor, name, folder)
+            else:
+                _name(descriptor, name, folder)
         return
+    beside = f".{name}.{os.getpid()}.part"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     descriptor = os.open(beside, flags, PRIVATE_FILE, dir_fd=folder)
     try:
@@ -71,6 +72,17 @@ def _unnamed(folder: int) -> int | None:
 def _name(descriptor: int, name: str, folder: int) -> None:
     # open(2): how a file gets a name that was opened with O_TMPFILE.
     os.link(f"{_DESCRIPTORS}/{descriptor}", name, dst_dir_fd=folder, follow_symlinks=True)
+
+
+def _replace(descriptor: int, name: str, folder: int) -> None:
+    """Give a file without a name that of another one. It has a name beside that in between."""
+    beside = f".{name}.part"
+    try:
+        _name(descriptor, beside, folder)
+    except FileExistsError:  # of a kaa that was killed in between
+        os.unlink(beside, dir_fd=folder)
+        _name(descriptor, beside, folder)
+    _move(beside, name, folder)
 
 
 def _move(beside: str, name: str, folder: int) -> None:
