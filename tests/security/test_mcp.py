@@ -353,6 +353,51 @@ with contextlib.suppress(OSError):
         assert self.planted(kaa) == []
         assert "json.py" in said  # it sees the project
 
+    def test_an_editable_install_in_an_environment_outside_runs_as_it_was_approved(
+        self, kaa: Kaa, model: ModelServer
+    ) -> None:
+        environment, works = kaa.home.parent / "person/env", Path(mcp_server.__file__).read_text()
+        packages = environment / f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+        source = kaa.project / "source/acme_mcp"
+        for folder in (environment / "bin", packages, source):
+            folder.mkdir(parents=True)
+        (environment / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).resolve().parent}")
+        (environment / "bin/python").symlink_to(Path(sys.executable).resolve())
+        (packages / "_acme.pth").write_text(str(source.parent))
+        (source / "__init__.py").write_text("")
+        (source / "server.py").write_text(works)
+        script = entry(kaa)["args"][-1]
+        write(
+            kaa.home / "mcp.json",
+            own={"command": str(environment / "bin/python"), "args": ["-m", "acme_mcp.server", script]},
+        )
+        assert "acme_mcp/server.py" in kaa.run("mcp", "approve", "own", "--yes").out
+        assert "first" in use(kaa, model, "own", text="first")
+
+        (source / "server.py").write_text(f"{self.PLANTED}\n{works}")
+        said = use(kaa, model, "own", text="second")
+
+        assert self.planted(kaa) == []
+        assert "source/acme_mcp/server.py" in said
+
+    def test_a_program_of_the_path_that_leads_into_the_project_starts_as_it_was_approved(
+        self, kaa: Kaa, model: ModelServer
+    ) -> None:
+        """`npm link` makes such a link."""
+        programs, server = kaa.home.parent / "programs", kaa.project / "acme/server.py"
+        for folder in (programs, server.parent):
+            folder.mkdir()
+        server.write_text(f"#!{sys.executable} -IS\n{Path(mcp_server.__file__).read_text()}")
+        server.chmod(0o755)
+        (programs / "acme-linked").symlink_to(server)
+        kaa.setenv(PATH=f"{programs}:{os.environ['PATH']}")
+        write(kaa.home / "mcp.json", own={"command": "acme-linked", "args": entry(kaa)["args"][-1:]})
+        assert "kaa mcp approve own" in use(kaa, model, "own", text="too early")
+
+        assert "acme/server.py" in kaa.run("mcp", "approve", "own", "--yes").out
+
+        assert "hello" in use(kaa, model, "own", text="hello")
+
     def test_a_package_runner_can_keep_what_it_installs(self, kaa: Kaa, model: ModelServer) -> None:
         """`uvx`, `pipx` and others make folders in the home before anything else."""
         programs = kaa.home.parent / "programs"

@@ -15,6 +15,7 @@ from kaa.shell.mcp.deciding_files import LISTS_OF_PACKAGES, deciding_files
 from kaa.shell.mcp.imported import can_be_imported, folders_of_environment, is_environment, is_installed, text_of
 from kaa.shell.mcp.installed import INSTALLED, PACKAGES, fingerprint
 from kaa.shell.mcp.named_code import MANIFESTS, named_code
+from kaa.shell.mcp.outside_programs import loaded_by_programs
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.references import Manifests
 from kaa.shell.mcp.runners import imports_from_directory
@@ -77,13 +78,16 @@ def code_of(server: ConfiguredServer, place: Place) -> dict[str, str]:
         OSError: a file cannot be read.
     """
     line = CommandLine.of(server, place)
-    if not (named := list(named_code(line, place))):
+    named, loaded = list(named_code(line, place)), list(loaded_by_programs(line, place))
+    if not named and not loaded:
         return {}
     code = _Code(place, deciding_files(line.words))
     for path in named:
         code.add(path)
+    for path in loaded:
+        code.add_loaded(path)
     base = os.path.realpath(line.base(place.project))
-    if imports_from_directory(line.words) and place.commands_can_write(base):
+    if named and imports_from_directory(line.words) and place.commands_can_write(base):
         code.add_files(base)
     return code.found()
 
@@ -177,6 +181,15 @@ class _Code:
             self._add_file(path)
             self._add_around(os.path.dirname(path))
         self._add_environment(path)
+
+    def add_loaded(self, path: str) -> None:
+        """Add what programs outside load: a file or a link with what is around it, or a folder alone."""
+        if os.path.islink(path) or not os.path.isdir(path):
+            self.add(path)
+        elif is_installed(path) or self._is_installed(path):
+            self._add_package(path)
+        else:
+            self._add_folder(path)
 
     def _add_around(self, folder: str) -> None:
         """Add the package of a script, or the folder at the top of the project that it is in."""

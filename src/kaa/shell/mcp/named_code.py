@@ -90,9 +90,7 @@ def named_code(line: CommandLine, place: Place) -> Iterator[str]:
     seen: set[str] = set()
     for word, role in _candidates(line, base, place.environ):
         path = os.path.join(base, os.path.expanduser(word))
-        if not os.path.exists(path) or (
-            role != "script" and _DATA.fullmatch(path) and not LISTS_OF_PACKAGES.fullmatch(path)
-        ):
+        if not os.path.exists(path) or (role != "script" and is_data(path)):
             continue
         has_manifest = role in ("package", "script") and _has_manifest(path)
         for one in trail(path) if has_manifest or role == "code" or os.path.isfile(path) else ():
@@ -101,11 +99,16 @@ def named_code(line: CommandLine, place: Place) -> Iterator[str]:
                 yield one
 
 
+def is_data(path: str) -> bool:
+    """True for a path with the name of a file that programs read or write, and load no code from."""
+    return _DATA.fullmatch(path) is not None and LISTS_OF_PACKAGES.fullmatch(path) is None
+
+
 def _has_manifest(folder: str) -> bool:
     return any(os.path.exists(f"{folder}/{one}") for one in MANIFESTS) or bool(glob(f"{escape(folder)}/*.??proj"))
 
 
-def _is_container(words: Sequence[str]) -> bool:
+def is_container(words: Sequence[str]) -> bool:
     """Whether a container is started without a file that says how."""
     return os.path.basename(words[0]) in ("docker", "podman") and "compose" not in words
 
@@ -142,7 +145,7 @@ def _candidates(line: CommandLine, base: str, environ: Mapping[str, str]) -> Ite
         yield from ((f"{module}{end}", "data") for end in (".py", "/__init__.py", "/__main__.py"))
     options = _options_of_folders(words)
     names_folder = any(word.partition("=")[0] in options for word in words)
-    by_manifest = _runs(_BY_MANIFEST, words) and not _is_container(words)
+    by_manifest = _runs(_BY_MANIFEST, words) and not is_container(words)
     if by_manifest and package_of_runner(words) is None and not names_folder:
         yield base, "package"
 

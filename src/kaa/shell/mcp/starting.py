@@ -13,7 +13,7 @@ from kaa.host.log import LOG
 from kaa.host.programs import host_programs
 from kaa.mcp.errors import ServerGoneError
 from kaa.mcp.parsing import cleaned
-from kaa.shell.mcp.code import CodeChangedError, code_of
+from kaa.shell.mcp.code import FILES, FOLDER, CodeChangedError, code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError
 from kaa.shell.mcp.own_home import variables_of_home, with_users_home
@@ -159,7 +159,7 @@ async def start_program(
         if own:
             words = [words[0], *(with_users_home(word, place.user_home) for word in words[1:])]
         compiled = _NO_DIRECTORY if admitted else f"{cache}/python"
-        argv = [_program(words[0], base, place), *_python_options(words, compiled), *words[1:]]
+        argv = [_program(words[0], base, place, admitted), *_python_options(words, compiled), *words[1:]]
         rights = ProgramRights(
             name=f"mcp-{server.name}",
             data=data,
@@ -271,12 +271,15 @@ async def _started(
         return ServerProcess(program, stdin[0], stdout[0], stderr[0], log, hindrance, silence)
 
 
-def _program(name: str, base: str, place: Place) -> str:
+def _program(name: str, base: str, place: Place, admitted: Mapping[str, str]) -> str:
     if "/" in (expanded := os.path.expanduser(name)):
         return os.path.join(base, expanded)
     programs = host_programs(place.environ)
     if (found := programs.find(name)) is not None:
         return found
+    exposed = programs.exposed(name)
+    if exposed is not None and os.path.realpath(exposed) in admitted:  # `npm link`: the user approved it
+        return exposed
     raise ValueError(programs.refusal(name) or f"{name} is not installed, or not in a directory of PATH: install it")
 
 
@@ -288,6 +291,7 @@ def _python_options(words: Sequence[str], compiled: str) -> tuple[str, ...]:
 
 def _must_leave(line: CommandLine, base: str, place: Place, admitted: Mapping[str, str], *, is_free: bool) -> bool:
     """Whether a server must not start in its directory: it would execute what commands put there, unseen."""
-    imports = not admitted and imports_from_directory(line.words)
+    start = os.path.realpath(base)
+    imports = admitted.get(start) not in (FILES, FOLDER) and imports_from_directory(line.words)
     looks_around = is_free or imports or package_of_runner(line.words) is not None
-    return looks_around and place.commands_can_write(os.path.realpath(base))
+    return looks_around and place.commands_can_write(start)

@@ -1,0 +1,234 @@
+"""What programs outside of projects load of them: editable installs, linked packages, and files that scripts name.
+
+Most people start a server so that they develop: from an environment of its own that imports the code of the project.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from glob import escape, glob
+
+from kaa.host.paths import is_below, trail
+from kaa.host.programs import host_programs, is_program
+from kaa.shell.mcp.imported import folders_of_environment, is_environment, text_of
+from kaa.shell.mcp.named_code import is_container, is_data, named_code
+from kaa.shell.mcp.place import CommandLine, Place
+from kaa.shell.mcp.references import Manifests
+
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
+_SHELL = re.compile(r"(?:ba|da|z|k|fi)?sh")
+_CONDA = re.compile(r"conda|mamba|micromamba")
+_SEPARATORS = re.compile(r"[\s'\"`();,=|&<>{}]+")
+# pip's first lines where the path of the interpreter is too long, or has blanks, for one of the kernel's.
+_LONG_INTERPRETER = re.compile(r"""^'''exec' ["']?(/[^"'\n]+?)["']? ["']?\$0""", re.MULTILINE)
+_COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
+_HAS_METADATA = re.compile(r"^# /// script$", re.MULTILINE)  # in comments (PEP 723)
+_ABSOLUTE = re.compile(r"(?:~|\$HOME|\$\{HOME\})?(?<![\w.})])/[\w./@+-]+")
+# Behind a variable or a call that says where the script lies, as in the scripts of pnpm.
+_BESIDE_SCRIPT = re.compile(r"""\$(?:\w+|\{\w+[^}\n]*\}|\(dirname[^)\n]*\))["']?/([\w./@+-]+)""")
+_IMPORTS_FROM = re.compile(
+    r"sys\.path|\bpath\s*=|addsitedir|(?:PYTHON|NODE_|LOAD_|CLASS)PATH|\buse lib|\brequire|\bimport"
+)
+_INSTALLED_FOR_ALL = ("/usr/local",)  # where Python of Debian looks, besides its own place
+_OF_DISTRIBUTION = ("/bin", "/sbin", "/lib", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/share", "/usr/libexec")
+_ENVIRONMENTS = (".venv", "venv", ".pixi/envs/*")
+_ROOTS_OF_CONDA = ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba", ".conda")
+_MAX_PROGRAMS = 100
+_MAX_SCRIPT_BYTES = 64 * 1024
+
+
+def loaded_by_programs(line: CommandLine, place: Place) -> Iterator[str]:
+    """Links, and real paths of folders and files, that commands can write and programs outside load.
+
+    Args:
+        line: the command line.
+        place: where it runs.
+    """
+    return _Programs(line, place).loaded()
+
+
+class _Programs:
+    """Follows programs outside to what they load.
+
+    Args:
+        line: the command line.
+        place: where it runs.
+    """
+
+    def __init__(self, line: CommandLine, place: Place) -> None:
+        self._line = line
+        self._place = place
+        self._base = line.base(place.project)
+        self._home = os.path.realpath(place.user_home)
+        path = line.variables.get("PATH") or place.environ.get("PATH", os.defpath)
+        self._entries = [entry for entry in path.split(os.pathsep) if os.path.isabs(entry)]
+        self._seen: set[str] = set()
+
+    def loaded(self) -> Iterator[str]:
+        first, *others = self._line.words
+        started = None if "/" in first else host_programs(self._place.environ).find(first)
+        yield from self._of_word(first) if started is None else self._leading(started)
+        for word in () if is_container(self._line.words) else others:
+            for part in dict.fromkeys(filter(None, (word, *_SEPARATORS.split(word)))):
+                yield from self._of_word(part)
+        if any(_CONDA.fullmatch(os.path.basename(word)) for word in self._line.words):
+            for environment in self._environments_of_conda(set(others)):
+                yield from self._written(folders_of_environment(environment))
+
+    def _of_word(self, word: str) -> Iterator[str]:
+        if "/" not in word or word.startswith("@"):
+            for path in self._named(word):
+                yield from self._leading(path)
+            return
+        path = os.path.join(self._base, self._expanded(word))
+        if self._is_written(os.path.realpath(path)):  # what a path leads to is named
+            return
+        if os.path.isdir(path):
+            yield from self._around(os.path.realpath(path))
+        else:
+            yield from self._of_program(path)
+
+    def _named(self, name: str) -> Iterator[str]:
+        """Programs of a name on the PATH, and packages of Node that are installed beside them."""
+        for entry in self._entries:
+            if is_program(path := os.path.join(entry, name)):
+                yield path
+            package = os.path.join(os.path.dirname(entry), "lib/node_modules", name)
+            if os.path.isfile(manifest := os.path.join(package, "package.json")):
+                yield manifest
+
+    def _leading(self, path: str) -> Iterator[str]:
+        """What commands can write of what a path leads to, or what the program there loads."""
+        written = [one for one in trail(path) if self._is_written(one)]
+        yield from written or self._of_program(path)
+
+    def _of_program(self, path: str) -> Iterator[str]:
+        """What a program, or a script for one, loads. It lies outside."""
+        if path in self._seen or len(self._seen) >= _MAX_PROGRAMS or not os.path.isfile(path):
+            return
+        self._seen.add(path)
+        places = list(trail(path))
+        if any(_PYTHON.fullmatch(os.path.basename(one)) for one in (path, *places)):
+            yield from self._written(self._imported([os.path.normpath(path), *places]))
+        try:
+            text = os.fsdecode(text_of(path, _MAX_SCRIPT_BYTES))
+        except OSError:  # executable but not readable
+            return
+        if "\0" in text:
+            return
+        if text.startswith("#!"):
+            yield from self._interpreted(path, text)
+        if not is_below(places[-1], _OF_DISTRIBUTION):
+            yield from self._mentioned(places[-1], text)
+            yield from self._around(os.path.dirname(places[-1]))
+
+    def _interpreted(self, path: str, text: str) -> Iterator[str]:
+        """What the interpreters in the first lines of a script load, and the environment that it is installed in."""
+        words = text[2:].partition("\n")[0].split() or [""]
+        named = words if os.path.basename(words[0]) == "env" else words[:1]
+        for word in (*named, *_LONG_INTERPRETER.findall(text)):
+            yield from self._of_program(word) if "/" in word else self._of_word(word)
+        for one in trail(path):
+            if is_environment(environment := os.path.dirname(os.path.dirname(one))):
+                yield from self._written(folders_of_environment(environment))
+
+    def _imported(self, pythons: list[str]) -> Iterator[str]:
+        """The folders outside that a Python imports from."""
+        for python in pythons:
+            environment = os.path.dirname(os.path.dirname(python))
+            yield from folders_of_environment(environment)
+            if _is_isolated(environment):
+                return
+        for prefix in (*_INSTALLED_FOR_ALL, os.path.join(self._home, ".local")):
+            yield from folders_of_environment(prefix)
+
+    def _mentioned(self, script: str, text: str) -> Iterator[str]:
+        """What the text of a script names."""
+        folder, words = os.path.dirname(script), text[2:].partition("\n")[0].split()
+        is_of_shell = text.startswith("#!") and any(_SHELL.fullmatch(os.path.basename(word)) for word in words)
+        if not _HAS_METADATA.search(text):
+            text = _COMMENT.sub("", text)
+        if is_of_shell:
+            line = CommandLine(("env", "sh", "-c", f"{text} "), self._line.variables, self._line.cwd)
+            yield from named_code(line, self._place)
+        for one in text.splitlines():
+            paths = [self._expanded(re.sub("/+", "/", found)) for found in _ABSOLUTE.findall(one)]
+            paths += (os.path.join(folder, found) for found in _BESIDE_SCRIPT.findall(one))
+            for path in paths:
+                if os.path.isfile(path) and not is_data(path):
+                    yield from self._leading(path)
+                elif _IMPORTS_FROM.search(one) and os.path.isdir(path):
+                    yield from self._written([os.path.realpath(path)])
+
+    def _around(self, folder: str) -> Iterator[str]:
+        """What the folder of a package, and those above it, load: environments, linked packages, path dependencies."""
+        manifests = Manifests()
+        while not (is_below(self._home, (folder,)) or is_below(folder, _OF_DISTRIBUTION) or folder == "/usr/local"):
+            if os.path.basename(folder) == "node_modules":  # what links there lead to is loaded by those that name it
+                break
+            for environment in (one for name in _ENVIRONMENTS for one in glob(f"{escape(folder)}/{name}")):
+                yield from self._written(folders_of_environment(environment))
+            for link in _links(f"{folder}/node_modules"):
+                yield from self._package(os.path.realpath(link))
+            for path in (os.path.join(folder, name) for name in _names(folder)):
+                if os.path.isfile(path) and os.access(path, os.R_OK):
+                    manifests.add(path)
+            folder = os.path.dirname(folder)
+        for path in sorted(manifests.referred(lambda _: True)):
+            yield from self._package(path)
+
+    def _package(self, path: str) -> Iterator[str]:
+        """A folder or file that a package loads, by its manifest if it has one: what is around that counts, too."""
+        manifest = os.path.join(path, "package.json")
+        yield from self._written([manifest if os.path.isfile(manifest) else path])
+
+    def _environments_of_conda(self, names: set[str]) -> Iterator[str]:
+        """The environments that conda may mean by some words."""
+        roots = [os.path.join(self._home, name) for name in _ROOTS_OF_CONDA]
+        roots += filter(None, map(self._place.environ.get, ("MAMBA_ROOT_PREFIX", "CONDA_ROOT", "CONDA_PREFIX")))
+        for word in self._line.words:
+            if _CONDA.fullmatch(os.path.basename(word)):
+                paths = [word] if "/" in word else self._named(word)
+                roots += (os.path.dirname(os.path.dirname(os.path.realpath(path))) for path in paths)
+        known = [os.path.join(root, "envs", name) for root in roots for name in names if "/" not in name]
+        try:
+            listed = os.fsdecode(text_of(os.path.join(self._home, ".conda/environments.txt"))).splitlines()
+        except OSError:  # there is no conda
+            listed = []
+        known += (one for one in listed if os.path.basename(one) in names)
+        yield from filter(is_environment, dict.fromkeys(known))
+
+    def _written(self, paths: Iterator[str] | list[str]) -> Iterator[str]:
+        return filter(self._is_written, paths)
+
+    def _is_written(self, path: str) -> bool:
+        return self._place.commands_can_write(path)
+
+    def _expanded(self, path: str) -> str:
+        return re.sub(r"^(?:~|\$HOME|\$\{HOME\})(?=/)", lambda _: self._place.user_home, path)
+
+
+def _is_isolated(environment: str) -> bool:
+    """True for a virtual environment that imports from no other place."""
+    try:
+        settings = text_of(os.path.join(environment, "pyvenv.cfg")).lower()
+    except OSError:  # it is none
+        return False
+    return re.search(rb"^include-system-site-packages\s*=\s*true", settings, re.MULTILINE) is None
+
+
+def _links(packages: str) -> Iterator[str]:
+    """The links among packages of Node, also among those of a scope."""
+    for name in _names(packages):
+        path = os.path.join(packages, name)
+        if os.path.islink(path):
+            yield path
+        elif name.startswith("@"):
+            yield from filter(os.path.islink, (os.path.join(path, one) for one in _names(path)))
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []

@@ -1,0 +1,252 @@
+"""What programs outside of a project load of it is known: editable installs, linked packages, what scripts name."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from kaa.shell.home import Home
+from kaa.shell.mcp.code import FILES, FOLDER, code_of, differences
+from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
+from kaa.shell.mcp.place import Place
+from kaa.workspace.sandbox.options import SandboxOptions
+
+PACKAGES = "lib/python3.12/site-packages"
+MODULE, SCRIPT = "acme/src/acme_mcp/server.py", "acme/index.js"
+
+
+class Machine:
+    """A project with a server, and the home of a user who installed it.
+
+    Args:
+        base: a folder for both.
+    """
+
+    def __init__(self, base: Path) -> None:
+        self.project, self.home = base / "project", base / "home"
+        for name in (MODULE, "acme/src/acme_mcp/__init__.py", SCRIPT):
+            self.write(self.project / name, "")
+        self.write(self.project / "acme/package.json", '{"name": "acme-mcp", "bin": "index.js"}')
+        self.home.mkdir()
+
+    def write(self, file: Path, text: str, mode: int = 0o644) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        file.chmod(mode)
+
+    def install(self, files: Mapping[str, str]) -> None:
+        """Make files of the home; those that begin with `-> ` are links. `PROJECT` and `HOME` stand for the folders."""
+        for name, content in files.items():
+            path, text = self.home / name, content.replace("PROJECT", str(self.project)).replace("HOME", str(self.home))
+            if text.startswith("-> "):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.symlink_to(text[3:])
+            else:
+                self.write(path, text, 0o755)
+
+    def code(self, command: str) -> dict[str, str]:
+        """Of a command line whose words are separated by ` ; `, or else by blanks."""
+        line = command.replace("HOME", str(self.home))
+        name, *arguments = line.split(" ; ") if " ; " in line else line.split()
+        path = f"{self.home}/.local/bin:{self.home}/npm/bin:/usr/bin:/bin"
+        place = Place(
+            Home(self.home / "kaa"), {"HOME": str(self.home), "PATH": path}, str(self.project), SandboxOptions
+        )
+        entry = ServerEntry(command=name, args=tuple(arguments))
+        return code_of(ConfiguredServer("one", entry, Source("/file", "user"), "digest"), place)
+
+    def notices(self, command: str, changed: str) -> bool:
+        """Whether a change of a file of the project changes the code of a server."""
+        before = self.code(command)
+        (self.project / changed).write_text("changed")
+        return f"changed: {self.project / changed}" in differences(before, self.code(command))
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path.resolve())
+
+
+VENV = {
+    "env/pyvenv.cfg": "home = /usr/bin",
+    "env/bin/python": "-> /usr/bin/python3",
+    "env/bin/acme-mcp": "#!HOME/env/bin/python\nfrom acme_mcp.server import main",
+    "env/bin/activate": "",
+}
+
+
+@pytest.mark.parametrize(
+    "installed",
+    [
+        {f"{PACKAGES}/_acme.pth": "PROJECT/acme/src\n"},
+        {f"{PACKAGES}/easy-install.pth": "../../../../../project/acme/src\n"},
+        {f"{PACKAGES}/acme.egg-link": "PROJECT/acme/src\n."},
+        {f"{PACKAGES}/__editable___acme_finder.py": "MAPPING = {'acme_mcp': 'PROJECT/acme/src/acme_mcp'}"},
+        {f"{PACKAGES}/__editable___acme_finder.py": "MAPPING = {'server': 'PROJECT/acme/src/acme_mcp/server'}"},
+        {
+            f"{PACKAGES}/_acme_editable.pth": "import _acme_editable",
+            f"{PACKAGES}/_acme_editable.py": "install({'acme_mcp': 'PROJECT/acme/src/acme_mcp/__init__.py'})",
+        },
+        {f"{PACKAGES}/acme_mcp": "-> PROJECT/acme/src/acme_mcp"},
+        {
+            f"{PACKAGES}/acme-1.dist-info/direct_url.json": (
+                '{"dir_info": {"editable": true}, "url": "file://PROJECT/acme"}'
+            )
+        },
+    ],
+)
+def test_code_that_an_environment_outside_imports_is_known(machine: Machine, installed: dict[str, str]) -> None:
+    machine.install({**VENV, **{f"env/{path}": text for path, text in installed.items()}})
+
+    assert machine.notices("HOME/env/bin/acme-mcp", MODULE)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "HOME/env/bin/python -m acme_mcp.server",
+        "env X=1 HOME/env/bin/acme-mcp",
+        "sh ; -c ; . HOME/env/bin/activate && HOME/env/bin/acme-mcp",
+        "sh ; -c ; . HOME/env/bin/activate && acme-mcp",
+        "uv run --python=HOME/env/bin/python --no-project -m acme_mcp.server",
+        "acme-mcp",
+        "HOME/.local/bin/acme-mcp",
+        "uvx acme-mcp",
+        "env acme-mcp",
+        "acme-wrapped",
+        "acme-long",
+        "HOME/servers/one/start.sh",
+        "conda run -n app acme",
+        "HOME/conda/bin/conda run --name=app acme",
+        "micromamba run -n app acme",
+        "HOME/.local/bin/user-installed",
+        "uv --directory HOME/servers/two run server.py",
+        "uv run --project HOME/servers/two HOME/servers/two/server.py",
+        "uv run --script HOME/servers/three/server.py",
+        "python3 HOME/servers/four.py",
+        "uv run HOME/servers/five.py",
+    ],
+)
+def test_each_way_to_start_an_installed_program_is_known(machine: Machine, command: str) -> None:
+    environments = ["env", ".local/share/uv/tools/acme", ".conda/envs/app", "micromamba/envs/app"]
+    environments += ["conda/envs/app", "servers/two/.venv"]
+    machine.install(VENV)
+    machine.install({f"{one}/{PACKAGES}/acme.pth": "PROJECT/acme/src\n" for one in environments})
+    machine.install({f"{one}/conda-meta/history": "" for one in environments if "envs" in one})
+    machine.install(
+        {
+            ".local/share/uv/tools/acme/pyvenv.cfg": "",
+            ".local/share/uv/tools/acme/bin/acme-mcp": "#!HOME/.local/share/uv/tools/acme/bin/python",
+            ".local/bin/acme-mcp": "-> HOME/.local/share/uv/tools/acme/bin/acme-mcp",
+            ".local/bin/acme-wrapped": '#!/bin/sh\nexec "HOME/env/bin/python" -m acme_mcp.server "$@"\n',
+            ".local/bin/acme-long": "#!/bin/sh\n'''exec' \"HOME/env/bin/python\" \"$0\" \"$@\"\n' '''\n",
+            "servers/one/start.sh": '#!/bin/sh\nexec "$(dirname "$0")/../../env/bin/acme-mcp"\n',
+            "conda/bin/conda": "#!/usr/bin/env python3",
+            "servers/two/server.py": "",
+            "servers/two/.venv/pyvenv.cfg": "",
+            "servers/three/pyproject.toml": '[tool.uv.sources]\nacme = {path = "../../../project/acme"}',
+            "servers/three/server.py": "",
+            "servers/four.py": "import sys\nsys.path.insert(0, 'PROJECT/acme/src')",
+            "servers/five.py": "# /// script\n# [tool.uv.sources]\n# acme = {path = 'PROJECT/acme'}\n# ///",
+        }
+    )
+    if "user" in command:
+        machine.install(
+            {
+                ".local/bin/user-installed": "#!/usr/bin/python3",
+                ".local/lib/python3.12/site-packages/acme.pth": "PROJECT/acme/src",
+            }
+        )
+
+    assert machine.notices(command, MODULE)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "acme-js",
+        "HOME/npm/bin/acme-js",
+        "npx acme-js",
+        "npx acme-mcp",
+        "npx -y @acme/mcp",
+        "env acme-js",
+        "acme-pnpm",
+        "acme-deno",
+        "node HOME/servers/app/index.js",
+        "node HOME/servers/scoped/index.js",
+        "HOME/servers/copied/start",
+    ],
+)
+def test_linked_packages_of_node_are_known(machine: Machine, command: str) -> None:
+    machine.install(
+        {
+            "npm/lib/node_modules/acme-mcp": "-> PROJECT/acme",
+            "npm/lib/node_modules/@acme/mcp": "-> PROJECT/acme",
+            "npm/bin/acme-js": "-> ../lib/node_modules/acme-mcp/index.js",
+            ".local/bin/global/5/node_modules/acme-mcp": "-> PROJECT/acme",
+            ".local/bin/acme-pnpm": (
+                '#!/bin/sh\nbasedir=$(dirname "$(echo "$0")")\n'
+                'exec node  "$basedir/global/5/node_modules/acme-mcp/index.js" "$@"\n'
+            ),
+            ".local/bin/acme-deno": "#!/bin/sh\nexec deno run -A --no-config 'file://PROJECT/acme/index.js' \"$@\"\n",
+            "servers/app/index.js": "require('acme-mcp')",
+            "servers/app/node_modules/acme-mcp": "-> PROJECT/acme",
+            "servers/scoped/index.js": "",
+            "servers/scoped/package.json": "{}",
+            "servers/scoped/node_modules/@acme/mcp": "-> PROJECT/acme",
+            "servers/copied/start": "#!/bin/bash\ncd PROJECT/acme && exec node index.js\n",
+        }
+    )
+    (machine.project / SCRIPT).chmod(0o755)
+
+    assert machine.notices(command, SCRIPT)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "HOME/env/bin/other",
+        "HOME/isolated/bin/python -m other",
+        "npx -y @modelcontextprotocol/server-filesystem .",
+        "node HOME/npm/lib/node_modules/other/index.js",
+        "docker run image acme-mcp HOME/env/bin/acme-mcp",
+        "HOME/bin/serve-notes",
+        "uv",
+    ],
+)
+def test_programs_that_load_nothing_of_the_project_need_no_approval(machine: Machine, command: str) -> None:
+    machine.install(VENV)
+    machine.install(
+        {
+            f"env/{PACKAGES}/acme.pth": "PROJECT/acme/src",
+            "env/bin/other": "\x7fELF\0PROJECT/acme/index.js",
+            "isolated/pyvenv.cfg": "include-system-site-packages = false",
+            "isolated/bin/python": "-> /usr/bin/python3",
+            ".local/bin/uv": "-> HOME/env/bin/other",
+            f".local/{PACKAGES}/acme.pth": "PROJECT/acme/src",
+            "npm/lib/node_modules/acme-mcp": "-> PROJECT/acme",
+            "npm/lib/node_modules/other/index.js": "",
+            "bin/serve-notes": "#!/bin/sh\n# see PROJECT/acme/index.js\nexec serve --root PROJECT --log PROJECT/a.log",
+        }
+    )
+
+    assert machine.code(command) == {}
+
+
+def test_files_outside_that_cannot_be_read_are_passed_by(machine: Machine) -> None:
+    machine.install(VENV)
+    (machine.home / "env" / PACKAGES / "folder.pth").mkdir(parents=True)
+    (machine.home / "servers/Makefile").mkdir(parents=True)
+    machine.install({f"env/{PACKAGES}/acme.pth": "PROJECT/acme/src", "servers/one.py": ""})
+
+    assert machine.notices("HOME/env/bin/python HOME/servers/one.py", MODULE)
+
+
+def test_the_folder_where_an_installed_module_starts_is_no_code_of_it(machine: Machine) -> None:
+    """It starts in its own folder instead, since Python would import from there first."""
+    machine.install({**VENV, f"env/{PACKAGES}/acme.pth": "PROJECT/acme/src"})
+
+    code = machine.code("HOME/env/bin/python -m acme_mcp.server")
+
+    assert code[str(machine.project / "acme/src")] == FOLDER
+    assert code.get(str(machine.project)) != FILES
