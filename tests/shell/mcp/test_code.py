@@ -244,6 +244,41 @@ def test_a_program_above_that_a_starter_names_is_known_with_what_it_loads(land: 
     assert differences(before, land.code("scripts/mcp.sh")) == [f"changed: {land.project / changed}"]
 
 
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ('exec "$(dirname "$0")/../libexec/impl" "$@"', "libexec/impl"),
+        ("cd ..; exec python3 server", "server"),
+        ('. "$(dirname "$0")/../env.inc"', "env.inc"),
+        ("cd ..; . ./settings.conf", "settings.conf"),
+        ("cd ..; source settings.conf; run", "settings.conf"),
+        ("set -a; . ../.env", ".env"),
+        ("#include ../common.h", "common.h"),
+        ("exec ../libexec/plain", "libexec/impl"),
+    ],
+)
+def test_what_a_script_without_an_ending_names_is_known(land: Land, text: str, changed: str) -> None:
+    land.write("bin/tool", f"#!/bin/sh\n{text}\n")
+    land.write("package.json", "")
+    for name in ("libexec/impl", "server", "env.inc", "settings.conf", ".env", "common.h"):
+        land.write(name, "#!/bin/sh\n")
+    before = land.code("bin/tool")
+
+    land.write(changed, "#!/bin/sh changed\n")
+
+    assert differences(before, land.code("bin/tool")) == [f"changed: {land.project / changed}"]
+
+
+def test_settings_and_files_that_a_script_only_mentions_are_no_code_of_it(land: Land) -> None:
+    land.write(
+        "bin/tool", "#!/bin/sh\n# The NOTICE says more; see data/config.yaml and ../config.yaml. Include common.h.\n"
+    )
+    for name in ("NOTICE", "config.yaml", "common.h", "data/config.yaml"):
+        land.write(name, "")
+
+    assert list(land.code("bin/tool")) == [str(land.project / "bin"), str(land.project / "bin/tool")]
+
+
 def test_a_pipe_among_the_code_is_not_waited_for(land: Land) -> None:
     land.write(".venv/pyvenv.cfg", "")
     land.write(".venv/bin/serve", "")

@@ -10,10 +10,20 @@ import stat
 from collections.abc import Iterator, Mapping
 
 from kaa.host.paths import is_below
+from kaa.shell.mcp.code_files import (
+    BEGINNING,
+    entries,
+    has_code,
+    has_name_of_program,
+    is_code,
+    is_data_file,
+    is_program,
+)
 from kaa.shell.mcp.config.entry import ConfiguredServer
-from kaa.shell.mcp.deciding_files import LISTS_OF_PACKAGES, deciding_files
-from kaa.shell.mcp.imported import can_be_imported, folders_of_environment, is_environment, is_installed, text_of
+from kaa.shell.mcp.deciding_files import deciding_files
+from kaa.shell.mcp.imported import can_be_imported, folders_of_environment, is_environment, is_installed
 from kaa.shell.mcp.installed import INSTALLED, PACKAGES, fingerprint
+from kaa.shell.mcp.mentioned import mentioned
 from kaa.shell.mcp.named_code import MANIFESTS, named_code
 from kaa.shell.mcp.outside_programs import loaded_by_programs
 from kaa.shell.mcp.place import CommandLine, Place
@@ -28,24 +38,12 @@ MENTIONED = "code in this folder"
 """Of a folder that code only mentions: what is in it is known, but a server may also read there what people work on."""
 BESIDE = "a folder from which programs can import"
 """Of a folder beside code: its name is known, since a new one could be taken for a library. Its files are not."""
-IGNORED = frozenset({"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".cache"})
-"""What tools write for themselves: no server gets to see it beside its code."""
 MAX_BYTES = 512 * 1024 * 1024
 """Of code that a server executes."""
 
-# What a server reads or writes, and loads no code from.
-_DATA = re.compile(
-    r".+\.(?:db|sqlite3?|duckdb|csv|tsv|parquet|log|txt|md|rst|pdf|html?|png|jpe?g|gif|svg|ico|pid|sock|key|pem|crt"
-    r"|db-(?:wal|shm|journal)|tmp|bak|orig|sw[op])|.+~|\.git|\.DS_Store",
-    re.IGNORECASE,
-)
-_PROGRAM = re.compile(
-    r".+\.(?:py[cdw]?|[cm]?jsx?|[cm]?tsx?|so|node|wasm|sh|bash|pl|pm|rb|php|lua|jar|class|go|rs|json|exs?)"
-)
 _NOT_UTF_8 = re.compile("[\ud800-\udfff]")  # as Python decodes other bytes
 _MAX_FILES = 20_000
 _MAX_TEXT_BYTES = 8 * 1024 * 1024  # of code that is searched for names of folders
-_MAX_LOOKED_AT = 200  # entries of a folder, to see whether it has code
 _MAX_DIFFERENCES = 10
 
 
@@ -107,12 +105,6 @@ def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     return [*lines[:_MAX_DIFFERENCES], *([f"and {more} more"] if more > 0 else [])]
 
 
-def is_code(entry: os.DirEntry[str]) -> bool:
-    """Whether a file beside code may be code."""
-    is_data = _DATA.fullmatch(entry.name) is not None and LISTS_OF_PACKAGES.fullmatch(entry.name) is None
-    return not is_data or bool(entry.stat().st_mode & stat.S_IXUSR)
-
-
 def digest_of(content: bytes) -> str:
     """The digest of a file."""
     return hashlib.sha256(b"\0" + content).hexdigest()
@@ -121,6 +113,11 @@ def digest_of(content: bytes) -> str:
 def link_text(leads_to: str) -> str:
     """What is said of a link instead of a digest."""
     return f"link to {leads_to}"
+
+
+def _is_text(content: bytes, status: os.stat_result) -> bool:
+    """Whether content is that of a script, whatever its name."""
+    return content.startswith(BEGINNING) or (bool(status.st_mode & stat.S_IXUSR) and b"\0" not in content)
 
 
 def _said(path: str, digest: str) -> str:
@@ -211,7 +208,7 @@ class _Code:
         """Add what decides in a folder, and in those above it, what is executed."""
         end = os.path.dirname(self._place.whole(folder))
         while folder != end:
-            for entry in _entries(folder):
+            for entry in entries(folder):
                 is_wanted = entry.name == "node_modules" or self._deciding.fullmatch(entry.name)
                 if is_wanted and entry.name in PACKAGES and entry.is_dir(follow_symlinks=False):
                     self._add_package(entry.path)
@@ -236,12 +233,12 @@ class _Code:
         if self._found.get(folder) in (FOLDER, FILES):
             return
         self._found[folder] = FILES
-        for entry in _entries(folder):
+        for entry in entries(folder):
             if entry.is_symlink():
                 self._add_link(entry.path)
             elif entry.is_file() and is_code(entry):
                 self._add_file(entry.path)
-            elif entry.is_dir() and any(one.name.startswith("__init__.") for one in _entries(entry.path)):
+            elif entry.is_dir() and any(one.name.startswith("__init__.") for one in entries(entry.path)):
                 self._add_tree(entry.path)
             elif entry.is_dir() and can_be_imported(entry.path):
                 self._found.setdefault(entry.path, BESIDE)
@@ -253,7 +250,7 @@ class _Code:
             if is_environment(current := pending.pop()):
                 self._add_package(current)
                 continue
-            for entry in _entries(current):
+            for entry in entries(current):
                 if entry.is_symlink():
                     self._add_link(entry.path)
                 elif entry.is_dir():
@@ -273,7 +270,7 @@ class _Code:
             if os.path.isdir(real):
                 if real != self._place.whole(real):
                     self._add_tree(real)
-            elif not _DATA.fullmatch(real):
+            elif not is_data_file(real):
                 self._add_file(real)
 
     def _add_file(self, path: str) -> None:
@@ -293,8 +290,9 @@ class _Code:
                     f" {_MAX_FILES:,} files or {MAX_BYTES // 1024**2} MiB. Keep its code in a directory with a"
                     " manifest of its own (such as package.json or pyproject.toml), or outside of the project"
                 )
-            self._found[path] = digest_of(file.read()) if stat.S_ISREG(status.st_mode) else "no file"
-        if self._searched < _MAX_TEXT_BYTES and _PROGRAM.fullmatch(path):
+            content = file.read() if stat.S_ISREG(status.st_mode) else None
+            self._found[path] = "no file" if content is None else digest_of(content)
+        if self._searched < _MAX_TEXT_BYTES and content and (has_name_of_program(path) or _is_text(content, status)):
             self._searched += status.st_size
             self._unread.append(path)
         self._manifests.add(path)
@@ -332,7 +330,7 @@ class _Code:
                 if os.path.isdir(path):
                     self._add_package(path) if self._is_installed(path) else self._add_folder(path)
                     self._add_above(path)
-                elif not _DATA.fullmatch(path):
+                elif not is_data_file(path):
                     self._add_file(path)
 
     def _is_own(self, path: str) -> bool:
@@ -351,22 +349,18 @@ class _Code:
         above = around.rstrip("/") + "/"
         found = (path for path, digest in self._found.items() if digest != BESIDE and path.startswith(above))
         known = {".git"} | {path[len(above) :].split("/")[0] for path in found}
-        names = {entry.name: entry for entry in _entries(around) if entry.name not in known and _is_code(entry)}
-        if not names:
-            return
-        mention = re.compile(rb"(?<![\w-])(?:%s)(?![\w-])" % b"|".join(re.escape(os.fsencode(one)) for one in names))
-        for path in files:
-            mentioned = {os.fsdecode(name) for name in mention.findall(text_of(path))}
-            for entry in map(names.pop, sorted(mentioned & names.keys())):
-                if entry.is_symlink():
-                    self._add_link(entry.path)
-                elif entry.is_file():  # which loads others beside it
-                    self.add_files(around)
-                elif entry.name in PACKAGES:
-                    self._add_package(entry.path)
-                elif _has_code(entry.path):
-                    self._add_tree(entry.path)
-                    self._found[entry.path] = MENTIONED
+        for entry in mentioned(around, known, files):
+            if entry.is_symlink():
+                self._add_link(entry.path)
+            elif entry.is_file():
+                self.add_files(around) if is_program(entry) else self._add_file(
+                    entry.path
+                )  # one loads others beside it
+            elif entry.name in PACKAGES:
+                self._add_package(entry.path)
+            elif has_code(entry.path):
+                self._add_tree(entry.path)
+                self._found[entry.path] = MENTIONED
 
 
 def _up_to(folder: str, top: str) -> Iterator[str]:
@@ -375,28 +369,3 @@ def _up_to(folder: str, top: str) -> Iterator[str]:
         yield folder
         folder = os.path.dirname(folder)
     yield top
-
-
-def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            found = sorted(entries, key=lambda one: one.name)
-    except OSError:
-        return
-    yield from (entry for entry in found if entry.name not in IGNORED)
-
-
-def _is_code(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry is a folder, or a program that others may start by its name."""
-    return entry.is_dir() or (_PROGRAM.fullmatch(entry.name) is not None and not entry.name.endswith(".json"))
-
-
-def _has_code(folder: str) -> bool:
-    """Whether code lies in a folder, or in a folder of it."""
-    near = [entry for _, entry in zip(range(_MAX_LOOKED_AT), _entries(folder), strict=False)]
-    folders = [entry.path for entry in near if entry.is_dir(follow_symlinks=False)]
-    return any(_PROGRAM.fullmatch(entry.name) for entry in near) or any(
-        _PROGRAM.fullmatch(entry.name)
-        for one in folders
-        for _, entry in zip(range(_MAX_LOOKED_AT), _entries(one), strict=False)
-    )

@@ -13,14 +13,13 @@ from kaa.shell.mcp.code import (
     BESIDE,
     FILES,
     FOLDER,
-    IGNORED,
     MAX_BYTES,
     MENTIONED,
     CodeChangedError,
     digest_of,
-    is_code,
     link_text,
 )
+from kaa.shell.mcp.code_files import IGNORED, is_code
 from kaa.shell.mcp.imported import can_be_imported
 from kaa.shell.mcp.installed import INSTALLED
 from kaa.shell.mcp.place import Place
