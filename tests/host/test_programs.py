@@ -144,7 +144,16 @@ def test_their_environment_leads_outside_too(machine: Machine) -> None:
     assert programs.left_out == (str(machine.project / "bin"), "(empty)", str(linked))
 
 
-_PLACES = ("BASH_ENV", "ENV", "GIT_CONFIG_GLOBAL", "GIT_EXEC_PATH", "GH_CONFIG_DIR", "LD_AUDIT")
+_PLACES = (
+    "BASH_ENV",
+    "ENV",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_EXEC_PATH",
+    "GH_CONFIG_DIR",
+    "LD_AUDIT",
+    "OPENSSL_CONF",
+    "PERLLIB",
+)
 
 
 @pytest.mark.parametrize("name", _PLACES)
@@ -177,6 +186,76 @@ def test_no_option_loads_code_of_the_project(machine: Machine, name: str) -> Non
     ]
     assert not any(map(kept, dropped))
     assert all(map(kept, ["--max-old-space-size=4096 --use-system-ca", "-w", f"--require {outside}"]))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("GCONV_PATH", "{project}/gconv"),
+        ("OPENSSL_MODULES", "modules"),
+        ("LUA_PATH", "{project}/?.lua;;"),
+        ("LUA_CPATH", "./?.so;;"),
+        ("JAVA_TOOL_OPTIONS", "-Xmx2g -javaagent:{project}/agent.jar"),
+        ("JAVA_TOOL_OPTIONS", "-javaagent:agent.jar"),
+        ("JDK_JAVA_OPTIONS", "-cp lib"),
+        ("JDK_JAVA_OPTIONS", "@arguments"),
+        ("CLASSPATH", "."),
+        ("GIO_MODULE_DIR", "{project}/modules"),
+        ("CURL_HOME", "{project}"),
+        ("GOFLAGS", "-toolexec={project}/tool"),
+        ("GOFLAGS", "-toolexec=./tool"),
+        ("RUSTFLAGS", "-L{project}/lib"),
+        ("LESSOPEN", "|{project}/bin/show %s"),
+        ("LESSOPEN", "|'{project}/with blank/show' %s"),
+        ("XDG_CONFIG_HOME", "~/../project/config"),
+        ("BASH_FUNC_jq%%", "() {{ {project}/bin/jq; }}"),
+        ("NOBODY_KNOWS_IT", "{project}/x"),
+        ("NOBODY_KNOWS_IT", "bin/there"),
+        ("NOBODY_KNOWS_IT", "there.cnf"),
+        ("NOBODY_KNOWS_IT", "file://{project}/x"),
+        ("NOBODY_KNOWS_IT", "{linked}/x"),
+    ],
+)
+def test_no_variable_leads_programs_into_the_project(machine: Machine, name: str, value: str) -> None:
+    linked = machine.programs / "linked"
+    linked.symlink_to(machine.project)
+    for path in ("bin/there", "there.cnf"):
+        (machine.project / path).write_text("")
+    variables = {name: value.format(project=machine.project, linked=linked), "HOME": str(machine.programs)}
+
+    assert name not in machine.on("/usr/bin", **variables).environment()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, "{project}") for name in ("PWD", "OLDPWD", "VIRTUAL_ENV", "TMPDIR", "PROJECT_ROOT", "HOME")),
+        ("DATABASE_URL", "sqlite:///{project}/data.db"),
+        ("DIRENV_FILE", "{project}/.envrc"),
+        ("SSH_AUTH_SOCK", "{project}/agent"),
+        ("OPENSSL_CONF", "/etc/ssl/openssl.cnf"),
+        ("JAVA_TOOL_OPTIONS", "-Xmx2g -Dfile.encoding=UTF-8 -javaagent:/opt/agent.jar"),
+        ("LESSOPEN", "|/usr/bin/lesspipe %s"),
+        ("LANG", "en_US.UTF-8"),
+        ("TZ", "Europe/Berlin"),
+        ("NODE_ENV", "bin"),
+        ("IMAGE", "owner/name:1.2"),
+        ("PS1", r"\u@\h:\w .. $ "),
+        ("PROXY", "https://user@proxy.example.com:80/x.y"),
+        ("OTHER", "{project}-other/x"),
+        ("OTHER", "-O2 -g --with=x 1.5"),
+    ],
+)
+def test_other_variables_stay(machine: Machine, name: str, value: str) -> None:
+    text = value.format(project=machine.project)
+
+    assert machine.on("/usr/bin", **{name: text}).environment()[name] == text
+
+
+def test_of_a_list_the_entries_outside_stay(machine: Machine) -> None:
+    programs = machine.on("/usr/bin", XDG_DATA_DIRS=f"{machine.project}/share:/usr/share")
+
+    assert programs.environment()["XDG_DATA_DIRS"] == "/usr/share"
 
 
 def test_no_git_settings_of_the_users_stay_none(machine: Machine) -> None:

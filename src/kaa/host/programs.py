@@ -10,15 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from kaa.host.paths import is_below, trail
 from kaa.host.process import current_directory
 
-# Lists of directories or files from which programs load code; an empty or relative entry means the current directory.
-_LISTS = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "NODE_PATH", "PERL5LIB", "RUBYLIB")
-# One file or directory each, from which programs load code, or settings that name programs.
-_PLACES = (
-    *("BASH_ENV", "ENV", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR"),
-    "GH_CONFIG_DIR",
-)
-# Options of interpreters, which can name code to load.
-_OPTIONS = ("NODE_OPTIONS", "PERL5OPT", "RUBYOPT")
 # kaa's own Python may need them to run; other programs of Python's do not.
 _OF_PYTHON = frozenset({"PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSERBASE", "PYTHONPLATLIBDIR"})
 # With it, Perl looks for modules in the current directory (perl526delta).
@@ -131,21 +122,11 @@ class HostPrograms:
 
     def environment(self) -> dict[str, str]:
         """The user's variables for such programs: whatever they execute and load in turn lies outside as well."""
-        kept = {**_WITH_SAFE_PATH, **{name: value for name, value in self._environ.items() if name not in _REMOVED}}
-        kept["PATH"] = os.pathsep.join(self._entries)
-        for name in _LISTS:
-            if name not in kept:
-                continue
-            entries = [entry for entry in kept[name].split(os.pathsep) if self._is_safe_entry(entry)]
-            kept[name] = os.pathsep.join(entries)
-            if not entries:
-                del kept[name]
-        for name in _PLACES:
-            if kept.get(name) and not self._is_safe_entry(kept[name]):
-                del kept[name]
-        for name in _OPTIONS:
-            if not all(map(self._is_safe_option, kept.get(name, "").split())):
-                del kept[name]
+        from kaa.host.loaded_variables import without_loaded  # lazy: most runs execute no other program
+
+        own = {name: value for name, value in self._environ.items() if name not in _REMOVED}
+        own["PATH"] = os.pathsep.join(self._entries)
+        kept = {**_WITH_SAFE_PATH, **without_loaded(own, self._writable, self._is_safe, self._is_safe_entry)}
         kept.setdefault("PATH", os.defpath)
         return kept
 
@@ -187,13 +168,6 @@ class HostPrograms:
             return all(self._is_safe(os.path.join(directory, target)) for target in targets if "/" in target)
         except OSError:  # a file, or not there
             return True
-
-    def _is_safe_option(self, word: str) -> bool:
-        """Whether a word names no code that commands can write: an option without a value, a number, a safe path."""
-        _, _, value = word.partition("=")
-        if word.startswith("--"):
-            return not value or value.isdigit() or self._is_safe(value)
-        return word in ("-w", "-W0") or self._is_safe(word)
 
     def _is_safe(self, path: str) -> bool:
         return os.path.isabs(path) and not any(
