@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
+from zipfile import ZipFile
 
 import pytest
 
@@ -620,6 +621,51 @@ def test_code_that_manifests_and_environments_refer_to_is_known(
     land.write(changed, "second, longer")
 
     assert land.code(command) != before
+
+
+@pytest.mark.parametrize(
+    ("command", "changed"),
+    [
+        ("java -jar java/server.jar", "lib/near.jar"),
+        ("java -jar java/server.jar", "lib/far away.jar"),
+        ("java -jar java/server.jar", "classes/Main.class"),
+        ("java -cp java/server.jar Main", "lib/near.jar"),
+        ("java -cp classes:lib/* Main", "lib/near.jar"),
+        ("java -cp lib/*:other Main", "lib/near.jar"),
+        ("java -cp * Main", "top.jar"),
+        ("java -p lib -m server/Main", "lib/near.jar"),
+        ("java -Dloader.path=lib -jar java/plain.jar", "lib/near.jar"),
+        ("java @options.args Main", "options.args"),
+        ("perl -Mlib=perl/lib docs/notes.md", "perl/lib/X.pm"),
+        ("perl -Mlib=other,perl/lib docs/notes.md", "perl/lib/X.pm"),
+        ("perl -mlocal::lib=perl docs/notes.md", "perl/lib/X.pm"),
+        ("php -d include_path=lib docs/notes.md", "lib/near.jar"),
+        ("elixir -pa lib docs/notes.md", "lib/near.jar"),
+    ],
+)
+def test_paths_of_classes_and_libraries_are_known(land: Land, command: str, changed: str) -> None:
+    for name in ("lib/near.jar", "classes/Main.class", "top.jar", "options.args", "perl/lib/X.pm", "java/plain.jar"):
+        land.write(name, "")
+    _write_archive(land.project / "java/server.jar", "../lib/near.jar ../classes/ missing.jar")
+    _write_archive(land.project / "lib/near.jar", "far%20away.jar")
+    land.write("lib/far away.jar", "")
+    before = land.code(command)
+
+    land.write(changed, "changed")
+
+    assert f"changed: {land.project / changed}" in differences(before, land.code(command))
+
+
+def _write_archive(file: Path, class_path: str) -> None:
+    line = f"Class-Path: {class_path}"
+    with ZipFile(file, "w") as archive:
+        archive.writestr("META-INF/MANIFEST.MF", f"Manifest-Version: 1.0\r\n{line[:20]}\r\n {line[20:]}\r\n")
+
+
+def test_an_archive_that_java_cannot_read_refers_to_nothing(land: Land) -> None:
+    land.write("java/server.jar", "PK no archive")
+
+    assert str(land.project / "java/server.jar") in land.code("java -jar java/server.jar")
 
 
 def test_members_of_a_workspace_that_a_server_does_not_use_are_no_code_of_it(land: Land) -> None:

@@ -18,7 +18,8 @@ _DATA = re.compile(
     re.IGNORECASE,
 )
 _PROGRAM = re.compile(
-    r".+\.(?:py[cdw]?|[cm]?jsx?|[cm]?tsx?|so|node|wasm|sh|bash|pl|pm|rb|php|lua|jar|class|go|rs|json|exs?)"
+    r".+\.(?:py[cdw]?|[cm]?jsx?|[cm]?tsx?|so|node|wasm|sh|bash|pl|pm|rb|php|lua|jar|class|go|rs|json|exs?"
+    r"|java|kts?|groovy|scala|clj[cs]?|cs|fs|vb|swift|zig|nim|hs|erl|[jJ][lL]|R|fish|zsh|inc|phar)"
 )
 _MAX_LOOKED_AT = 200  # entries of a folder, to see whether it has code
 

@@ -37,7 +37,7 @@ MANIFESTS = (
 _INTERPRETERS = re.compile(
     r"(?:python|pypy|perl|ruby|php|lua|node)[\d.]*|nodejs|deno|bun|tsx|ts-node|vite-node|nodemon|uv|poetry|pdm|hatch|rye"
     r"|pipenv|npm|pnpm|yarn|bundle|rake|mvn|gradle|mix|composer|sh|bash|dash|zsh|ksh|fish|java|dotnet|Rscript|go|cargo"
-    r"|make|just|task|mise|pixi|conda|mamba|micromamba|env|nice|timeout|docker|podman|nix|fastmcp|uvicorn|gunicorn|hypercorn"
+    r"|kotlin|groovy|scala|jbang|elixir|iex|erl|escript|make|just|task|mise|pixi|conda|mamba|micromamba|env|nice|timeout|docker|podman|nix|fastmcp|uvicorn|gunicorn|hypercorn"
 )
 _BY_MANIFEST = re.compile(
     r"uv|poetry|pdm|hatch|rye|pipenv|npm|pnpm|yarn|bun|deno|bundle|rake|mvn|gradle|mix|composer|go|cargo|make|just|task"
@@ -61,13 +61,15 @@ _OF_DIRECTORIES = frozenset({"--directory", "--project", "-C", "--cwd", "--dir"}
 _OF_CODE = frozenset(
     {
         *("-cp", "-classpath", "--class-path", "--module-path", "-I", "-L", "--loader", "--experimental-loader"),
-        *("--app-dir", "--chdir", "--pythonpath"),
+        *("--app-dir", "--chdir", "--pythonpath", "include_path", "-pa", "-pz"),
     }
 )
 # The same of programs for which they mean this: a folder that is executed, or code in any case.
 _OF_GRADLE, _OF_CONDA = frozenset({"-p", "--project-dir"}), frozenset({"-p", "--prefix"})
+_OF_JAVA = frozenset({"-p", "--upgrade-module-path", "--patch-module", "-Djava.library.path", "-Dloader.path"})
+_JAVA = re.compile(r"java|kotlin|scala|groovy")
 _GRADLE, _CONDA = re.compile(r"gradlew?"), re.compile(r"conda|mamba|micromamba")
-_ATTACHED = re.compile(r"-[ILr](?=[\w./~])")
+_ATTACHED = re.compile(r"-(?:[ILr]|[Mm](?:local::)?lib=)(?=[\w./~])")
 # What Node and TypeScript look for.
 _ENDINGS = ("", ".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx", "/index.js", "/index.mjs", "/index.ts")
 _DATA = re.compile(
@@ -118,7 +120,7 @@ def _candidates(line: CommandLine, base: str, environ: Mapping[str, str]) -> Ite
     words, executed = line.words, _executed(line.words)
     runs_code, script = _runs(_INTERPRETERS, words), _first_argument(line.words)
     variables = {**environ, **line.variables, "PWD": base}
-    of_code = _OF_CODE | _OF_CONDA if _runs(_CONDA, words) else _OF_CODE
+    of_code = _options_of_code(words)
     for number, word in enumerate(words):
         role: _Role = "data" if number not in executed else "script" if number == script else "package"
         if number in executed and (
@@ -129,9 +131,12 @@ def _candidates(line: CommandLine, base: str, environ: Mapping[str, str]) -> Ite
         entered = _CHANGES_DIRECTORY.findall(text) if " " in text else ()
         folders = ["", *entered, *_folders_of_options(words)]
         yield from ((folder, "code") for folder in entered)
+        if text.startswith("@"):  # a file with options
+            yield text[1:], "data"
         for one in filter(None, dict.fromkeys((text, _ATTACHED.sub("", text), *_SEPARATORS.split(text)))):
             for folder in folders:
-                path = os.path.join(folder, one)
+                # In a path of classes, `lib/*` is all in `lib`.
+                path = os.path.join(folder, re.sub(r"(?<![^/])\*$", ".", one) if role == "code" else one)
                 yield path, role
                 if runs_code and not one.startswith("-"):
                     yield from ((path + ending, "data") for ending in _ENDINGS[1:])
@@ -156,7 +161,7 @@ def _executed(words: Sequence[str]) -> frozenset[int]:
         return frozenset(range(package + 1))
     if not _runs(_INTERPRETERS, words):
         return frozenset()
-    options = _options_of_folders(words) | _OF_CODE
+    options = _options_of_folders(words) | _options_of_code(words)
     named = {number for number in range(1, len(words)) if words[number - 1] in options}
     named |= {
         number
@@ -166,6 +171,12 @@ def _executed(words: Sequence[str]) -> frozenset[int]:
     if os.path.basename(words[0]) in ("go", "nix", "fastmcp"):  # after the name of what they do
         named |= set(range(2, min(len(words), 4)))
     return frozenset({*range(_first_argument(words) + 1), *named})
+
+
+def _options_of_code(words: Sequence[str]) -> frozenset[str]:
+    """The options of a command line that name folders from which code is loaded, whatever is in them."""
+    options = _OF_CODE | _OF_CONDA if _runs(_CONDA, words) else _OF_CODE
+    return options | _OF_JAVA if _runs(_JAVA, words) else options
 
 
 def _options_of_folders(words: Sequence[str]) -> frozenset[str]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from kaa.shell.mcp.deciding_files import LISTS_OF_PACKAGES
 from kaa.shell.mcp.imported import text_of
+from kaa.shell.mcp.jars import class_path
 
 # Names of manifests, and what is a path in them, relative to their folder. Sources are the manuals of the tools.
 _PATHS_IN = (
@@ -63,6 +64,9 @@ class Manifests:
         is_known = any(names.fullmatch(name) for names, _ in _KINDS)
         if is_known or _OTHERS.fullmatch(name) or LISTS_OF_PACKAGES.fullmatch(name):
             self._references[path] = tuple(_references(path))
+        elif name.endswith(".jar"):
+            paths = filter(os.path.exists, class_path(path))
+            self._references[path] = tuple(_Reference(os.path.realpath(one), is_used=True) for one in paths)
 
     def referred(self, is_own: Callable[[str], bool]) -> set[str]:
         """Real paths of the folders and files that manifests refer to.
@@ -72,7 +76,8 @@ class Manifests:
                 mention by name.
         """
         own = set(filter(is_own, self._references))
-        mentions = _normalized("\n".join(_text(path) for path in sorted(own)))
+        texts = (_text(path) for path in sorted(own) if not path.endswith(".jar"))
+        mentions = _normalized("\n".join(texts))
         return {
             path
             for manifest, found in self._references.items()
