@@ -27,6 +27,10 @@ _UNLISTED = """
     *.on.aws *.lambda-url.*.on.aws *.azurewebsites.net *.azurecontainerapps.io cloudapp.azure.com *.cloudapp.azure.com
     *.web.core.windows.net up.railway.app modal.run val.run koyeb.app leapcell.dev gradio.live bolt.host surge.sh
     app.github.dev *.gitpod.io webcontainer.io loca.lt *.appdomain.cloud *.scalingo.io fastmcp.app server.smithery.ai
+    *.devtunnels.ms m.pipedream.net app.n8n.cloud apify.actor csb.app preview.csb.app *.cloudworkstations.dev
+    vusercontent.net kinsta.app sevalla.app sevalla.page manus.space base44.app lhr.life lhr.rocks serveo.net
+    a.pinggy.link a.free.pinggy.link share.zrok.io loclx.io cloudflareaccess.com projects.oryapis.com
+    customers.stytch.com *.zitadel.cloud logto.app frontegg.com fusionauth.io
     *.amazoncognito.com auth0.com *.auth0.com okta.com oktapreview.com onelogin.com b2clogin.com ciamlogin.com kinde.com
     clerk.accounts.dev authkit.app
 """
