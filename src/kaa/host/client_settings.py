@@ -2,9 +2,9 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from kaa.host.programs import HostPrograms
+from kaa.host.programs import SAFE_PATH, HostPrograms
 
 # Variables with which clients of the network find their settings, and programs that they start: from the manuals of
 # git, ssh, gpg, gh, glab, kubectl, the clients of clouds and twine. Not those that name what is only worked on.
@@ -13,9 +13,12 @@ _OF_CLIENTS = (
     r"|XDG_(?:CONFIG|DATA)_[A-Z]+|BROWSER|EDITOR|PAGER|VISUAL|[A-Z]+_CA_BUNDLE"
 )
 _MOST_OF_SCRIPT = 64 * 1024
-# An option `-m` of Python, alone or after others, without `-I` and `-P`, with which it ignores the current directory.
-_STARTS_MODULE = re.compile(r"""(?:^|[\s'"])-(?![A-Za-z]*[IP])[A-Za-z]*m(?=[\s'",])""", re.MULTILINE)
-_IGNORES_DIRECTORY = re.compile(r"""(?:^|[\s'"])-[A-Za-z]*[IP]""", re.MULTILINE)
+# Options of one letter: `-m` of Python, alone or after others; with `-I` and `-P` it ignores the current directory, and
+# with `-E` the variable that has it do so.
+_OPTIONS = re.compile(r"""(?:^|[\s'"])-([A-Za-z]+)(?=[\s'",\])]|$)""")
+_LONE_LINE_BREAK = re.compile(r"(?<=[,(\[\\])\n")  # within a list, or a command
+_STATEMENTS = re.compile(r"[\n;|&]+")
+_CLEARS_VARIABLES = re.compile(rf"{SAFE_PATH}|\benv\s+(?:-i?|--ignore-environment)\s")
 _PYTHON = re.compile(r"[\w./-]*\bpython[\d.]*")
 _OBEYS_SAFE_PATH = re.compile(r"python3\.(?:1[1-9]|[2-9]\d)")
 _ONLY_PLACES = frozenset({"GIT_CEILING_DIRECTORIES", "GIT_PREFIX"})
@@ -48,7 +51,7 @@ def _is_exposed(name: str, value: str, environ: Mapping[str, str], programs: Hos
 def starts_module_here(name: str, programs: HostPrograms) -> str | None:
     """The script that a name means, if it starts a module with a Python that looks for it in the current directory.
 
-    Pythons before 3.11 do not know the variable that forbids it.
+    Pythons before 3.11 do not know the variable that forbids it, and with `-E` the others ignore it.
     """
     path = programs.find(name)
     try:
@@ -56,8 +59,22 @@ def starts_module_here(name: str, programs: HostPrograms) -> str | None:
             text = file.read(_MOST_OF_SCRIPT)
     except OSError:
         return None
-    if not text.startswith("#!") or not _STARTS_MODULE.search(text) or _IGNORES_DIRECTORY.search(text):
+    starts = list(_module_starts(text)) if text.startswith("#!") else []
+    if not (exposed := [options for options in starts if not {"I", "P"} & options]):
         return None
+    if _CLEARS_VARIABLES.search(text) or any("E" in options for options in exposed):
+        return path
     pythons = [programs.find(word) for word in _PYTHON.findall(text)]
     known = [os.path.basename(os.path.realpath(python)) for python in pythons if python is not None]
     return None if known and all(map(_OBEYS_SAFE_PATH.fullmatch, known)) else path
+
+
+def _module_starts(text: str) -> Iterator[frozenset[str]]:
+    """The letters of the options with which a script starts modules, in each statement that does."""
+    for statement in _STATEMENTS.split(_LONE_LINE_BREAK.sub(" ", text)):
+        letters = ""
+        for option in _OPTIONS.findall(statement):
+            letters += option
+            if option.endswith("m"):
+                yield frozenset(letters)
+                letters = ""
