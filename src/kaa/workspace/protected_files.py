@@ -54,6 +54,9 @@ class PermittedWrites:
         try:
             await self._inspect()
             before = await _digest(workspace, path)
+            await self._inspect()  # a process may have planted the file between these two
+            if await _digest(workspace, path) != before:
+                before = _UNKNOWN
         except WorkspaceUnavailableError:
             before = _UNKNOWN
         yield
