@@ -122,3 +122,39 @@ def test_without_a_person_and_together_with_what_kaa_cannot_judge_it_is_refused_
 
     assert "which the sandbox protects" in refused
     assert _git(project, "status", "--porcelain", "--branch") == "## tools\n"
+
+
+def test_protected_files_that_come_and_go_within_a_command_are_not_asked_about(project: Path) -> None:
+    _git(project, "checkout", "-q", "main")
+    _git(project, "checkout", "-qb", "hooks")
+    (project / ".husky").mkdir()
+    (project / ".husky" / "pre-commit").write_text("#!/bin/sh\n")
+    (project / "mise.toml").write_text("[env]\n")
+    _git(project, "add", ".")
+    _git(project, "commit", "-qm", "hooks")
+    _git(project, "checkout", "-q", "main")
+    person = Person(Deny())
+
+    [result] = _play(project, ["git checkout -q hooks; sleep 0.3; git checkout -q main; git branch --show"], person)
+
+    assert person.questions == []
+    assert _git(project, "status", "--short") == ""
+    assert "came with a checkout and went with the next one" in result
+    assert "kaa-blocked" not in result
+
+
+def test_what_a_checkout_removed_but_somebody_wrote_anew_is_asked_about(project: Path) -> None:
+    _git(project, "checkout", "-q", "main")
+    _git(project, "checkout", "-qb", "hooks")
+    (project / "mise.toml").write_text("[env]\n")
+    _git(project, "add", ".")
+    _git(project, "commit", "-qm", "hooks")
+    _git(project, "checkout", "-q", "main")
+    person = Person(Deny())
+
+    _play(project, ["echo '[tools]' > mise.toml; sleep 0.3"], person)
+
+    [question] = person.questions
+    assert isinstance(question, Approval)
+    assert list(question.arguments.values()) == ["+1 [tools]"]
+    assert (project / "mise.toml.kaa-blocked").exists()

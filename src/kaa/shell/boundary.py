@@ -70,6 +70,10 @@ class SandboxControl(Confines, Protocol):
         """What deals with files that the guard moved away, outside the sandbox."""
         ...
 
+    async def left_behind(self, contents: Mapping[str, bytes]) -> frozenset[str]:
+        """Those of some files, of absolute paths, that git had checked out a moment ago, and has no more."""
+        ...
+
     async def settle(self) -> None:
         """Wait until it is certain whether the kernel confines what runs.
 

@@ -93,6 +93,12 @@ class Contained:
 
         return await HeldFilesOfGit(self._workspace).differing_in(revision)
 
+    async def left_behind(self, contents: Mapping[str, bytes]) -> frozenset[str]:
+        """See `SandboxControl`."""
+        from kaa.workspace.git_held import HeldFilesOfGit  # lazy, as above
+
+        return await HeldFilesOfGit(self._workspace).left_behind(contents)
+
     @property
     def moved_files(self) -> MovedFiles:
         """The project without a sandbox."""
@@ -277,6 +283,10 @@ class NoSandbox:
     async def held_from(self, revision: str) -> "HeldFiles | None":
         """Nothing is held."""
         return None
+
+    async def left_behind(self, contents: Mapping[str, bytes]) -> frozenset[str]:
+        """Nothing is checked out."""
+        return frozenset()
 
     @property
     def moved_files(self) -> MovedFiles:

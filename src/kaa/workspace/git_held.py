@@ -1,5 +1,6 @@
-"""Protected files that a checkout would have to change: git stops half way where it may not write one."""
+"""Protected files and checkouts: git stops half way where it may not write one, and brings others for a moment."""
 
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 
@@ -12,6 +13,8 @@ from kaa.workspace.protocol import CommandRequest, Workspace
 _TIMEOUT_SECONDS = 5.0
 _MAX_OUTPUT_BYTES = 1024 * 1024
 _MAX_HELD = 100  # files in a question
+_SHA1_LENGTH = 40
+_MOST_CHECKOUTS = 5  # in one command
 _UNWRITABLE = 'cd "$1" || exit; shift; for path; do [ -e "$path" ] && ! [ -w "$path" ] && printf "%s\\0" "$path"; done'
 
 
@@ -51,6 +54,32 @@ class HeldFilesOfGit:
                 return await self._held(name, protected) if protected else None
         return None
 
+    async def left_behind(self, contents: Mapping[str, bytes]) -> frozenset[str]:
+        """Return those of some files that came with an earlier checkout, and that the present one does not have.
+
+        Args:
+            contents: of the files, by absolute paths.
+        """
+        if (answer := await self._git.ask("rev-parse", "--show-toplevel")) is None:
+            return frozenset()
+        below = f"{line_of(answer)}/"
+        paths = {path.removeprefix(below): path for path in contents if path.startswith(below)}
+        if not paths or (tracked := await self._git.ask("ls-files", "-z", "--full-name", "--", *contents)) is None:
+            return frozenset()
+        for name in os.fsdecode(tracked.tail).split("\0"):
+            paths.pop(name, None)
+        found: set[str] = set()
+        for back in range(1, _MOST_CHECKOUTS + 1):
+            listing = ("-r", "-z", "--full-tree", f"HEAD@{{{back}}}", "--")
+            if not paths or (answer := await self._git.ask("ls-tree", *listing, *paths)) is None:
+                break
+            for line in os.fsdecode(answer.tail).split("\0")[:-1]:
+                entry, _, name = line.partition("\t")
+                _mode, kind, digest = entry.split(" ")
+                if kind == "blob" and digest == _blob_digest(contents[paths[name]], len(digest)):
+                    found.add(paths[name])
+        return frozenset(found)
+
     async def _held(self, revision: str, protected: Mapping[str, str]) -> HeldFiles | None:
         """What of some files, of which the letters of `git diff` are given, is held."""
         top = await self._git.ask("rev-parse", "--show-toplevel")
@@ -81,3 +110,9 @@ class HeldFilesOfGit:
         except OSError:
             return ()
         return tuple(os.fsdecode(path) for path in result.tail.split(b"\0") if path)
+
+
+def _blob_digest(content: bytes, length: int) -> str:
+    """Return the digest by which git names a content. `length`: of those of the repository, SHA-1 or SHA-256."""
+    new = hashlib.sha1 if length == _SHA1_LENGTH else hashlib.sha256
+    return new(b"blob %d\0%b" % (len(content), content), usedforsecurity=False).hexdigest()

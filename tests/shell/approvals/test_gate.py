@@ -152,6 +152,9 @@ class Sandbox:
         self.starts.append(start)
         return cast("Workspace", "outside, unattended")
 
+    async def left_behind(self, contents: Mapping[str, bytes]) -> frozenset[str]:
+        return frozenset()
+
     @property
     def moved_files(self) -> MovedFiles:
         assert self.outside is not None

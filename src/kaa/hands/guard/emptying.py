@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from kaa.hands.below import RootDirectory, open_below
 from kaa.hands.guard.items import MAX_DEPTH, MAX_FILES, OpenedItem, kept_names, names_in, opened
-from kaa.hands.guard.quarantine import exists, rename
+from kaa.hands.guard.quarantine import MountedError, exists, rename
 from kaa.hands.guard.subjects import Subject
 
 _MAX_TAKEN_FILES = 32  # out of one directory at a time; one with more is moved away as a whole
@@ -86,7 +86,11 @@ class EmptiedDirectories:
                 _make_directories(directory, kept, parent)
                 with open_below(here, os.path.join(kept, parent).rstrip("/")) as target:
                     if target is not None and not exists(target, name):
-                        rename(source, name, target, name)
+                        try:
+                            rename(source, name, target, name)
+                        except (OSError, MountedError):
+                            _remove_empty(directory, kept, parent)
+                            raise
                         self._kept[subject] = kept
                         return kept
         raise AssertionError("there is always another name")
@@ -115,6 +119,15 @@ def _make_directories(directory: int, name: str, path: str) -> None:
     for end in (at for at, one in enumerate(f"{path}/") if path and one == "/"):
         with contextlib.suppress(OSError):  # it is there already; or it cannot be, as the caller finds out
             os.mkdir(os.path.join(name, path[:end]), 0o700, dir_fd=directory)
+
+
+def _remove_empty(directory: int, name: str, path: str) -> None:
+    """Remove what `_make_directories` has made, from the innermost one on, as far as nothing is in it."""
+    inner = os.path.join(name, path).rstrip("/")
+    with contextlib.suppress(OSError):
+        while inner:
+            os.rmdir(inner, dir_fd=directory)
+            inner = os.path.dirname(inner)
 
 
 def _remove(directory: int, name: str) -> None:

@@ -130,6 +130,18 @@ class SetAside:
             return Outcome(f"kaa does not ask whether to write it: {error}.")
         except OSError as error:
             return Outcome(f"kaa does not ask whether to write it: it cannot be read ({error.strerror or error}).")
+        left = await self._left_behind(files)
+        rest = tuple(file for file in files if file not in left)
+        open_ones = tuple(one for one in kept if any(is_below(file.copy, one.kept_as) for file in rest))
+        if not left:
+            return await self._ask_and_write(call, rest, open_ones)
+        await self._discard_copies(left, kept)
+        told = f"{_listed([file.path for file in left])} came with a checkout and went with the next one."
+        outcome = await self._ask_and_write(call, rest, open_ones) if rest else Outcome()
+        settled = (*(one for one in kept if one not in open_ones), *outcome.settled)
+        return Outcome(f"{told} {outcome.told}".rstrip(), settled)
+
+    async def _ask_and_write(self, call: ToolCall, files: Sequence[ProposedFile], kept: tuple[Blocked, ...]) -> Outcome:
         if self._refused.issuperset(file.key for file in files):
             return Outcome(f"The user refused these files before, and is not asked again. {_IF_NOT_WRITTEN}")
         judged = [self._judged(call, file.path) for file in files]
@@ -139,7 +151,12 @@ class SetAside:
         if isinstance(verdict, Denied):
             self._refused.update(file.key for file in files)
             return Outcome(f"{verdict.reason} {_IF_NOT_WRITTEN}")
-        return await self._write(files, tuple(kept), own=verdict.puts_back)
+        return await self._write(files, kept, own=verdict.puts_back)
+
+    async def _left_behind(self, files: Sequence[ProposedFile]) -> Sequence[ProposedFile]:
+        """Return the files that git had checked out and has no more: nobody needs them, and git has their content."""
+        left = await self._sandbox.left_behind({file.path: file.content for file in files if file.before == Absent()})
+        return tuple(file for file in files if file.path in left)
 
     def _ways_back(self, kept: Sequence[Blocked]) -> str:
         """Return a command for the directory of the project."""
