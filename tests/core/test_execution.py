@@ -1,8 +1,10 @@
 import asyncio
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 
 import pytest
 
+from kaa.core import execution
 from kaa.core.agent import AgentConfig
 from kaa.core.events import (
     AgentEnd,
@@ -176,6 +178,23 @@ def test_how_long_somebody_was_asked_is_no_time_of_the_tool() -> None:
     run(scene.agent.run(say("go")))
 
     assert [event.duration_ms for event in scene.of(ToolExecutionEnd)] == [0]
+
+
+def test_a_question_after_the_tool_is_no_time_of_it_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = [0.0]
+    monkeypatch.setattr(execution, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
+    runs: list[ToolCall] = []
+
+    async def ask(call: ToolCall, _: ToolResult) -> RunAgain | None:
+        seconds[0] += 5.0
+        runs.append(call)
+        return RunAgain() if len(runs) == 1 else None
+
+    scene = Scene([reply(tool_calls=[("echo", {"text": "x"})]), reply(text="ok")], hooks=FixedHooks(after=(ask,)))
+
+    run(scene.agent.run(say("go")))
+
+    assert (len(runs), [event.duration_ms for event in scene.of(ToolExecutionEnd)]) == (2, [0])
 
 
 def test_arguments_nested_without_end_are_refused() -> None:

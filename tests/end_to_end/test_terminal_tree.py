@@ -168,6 +168,7 @@ def test_the_last_message_is_taken_back_and_brought_forward_again(seat: Seat) ->
     with seat.open(script=[*_WRITING, say("Yes.")]) as program:
         have_written(program)
         enter(program, "/undo")
+        program.wait_for("/redo reverts an undo")
         choose(program, "b")
         program.wait_for("Restored: a.txt")
         program.wait_for(_TAKEN_BACK)

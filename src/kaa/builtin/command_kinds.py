@@ -69,6 +69,22 @@ def targets_of(reading: CommandReading) -> list[str]:
     return [target for text in reading.redirections for target in _targets(text)]
 
 
+def only_discards(reading: CommandReading) -> bool:
+    """Whether a command changes files only by having git take back what was not committed: `git checkout -- .`."""
+    changing = [words for words in reading.programs if _kind(words, "") != "looks"]
+    return bool(changing) and not targets_of(reading) and all(map(_discards, changing))
+
+
+def _discards(words: Words) -> bool:
+    match words:
+        case ("git", "checkout", "--", *_) | ("git", "reset", "--hard"):
+            return True
+        case ("git", "restore", *rest):
+            return all(word is not None and not word.startswith("-") for word in rest)
+        case _:
+            return False
+
+
 def _targets(redirection: str) -> list[str]:
     first = redirection.partition("\n")[0].rstrip("…")
     return [one for one in _TARGET.findall(f" {first}") if not one.startswith(("/dev/", "/tmp/", "/proc/"))]  # noqa: S108

@@ -32,14 +32,20 @@ _NOT_BEGUN = "Stopped by the user before it began. It had no effects."
 
 
 class _Run:
-    """One call that runs: forwards live output and keeps the end of it."""
+    """One call that runs: forwards live output and keeps the end of it.
+
+    Attributes:
+        has_begun: the tool was started: hooks, and the people they ask, take their time first.
+    """
 
     def __init__(self, call: ToolCall, emit: Callable[[Event], None]) -> None:
         self._call = call
         self._emit = emit
         self._shown = ""
         self.permit: Permit | None = None
-        self._began: float | None = None
+        self.has_begun = False
+        self._running_since: float | None = None
+        self._seconds = 0.0  # that it ran before
 
     @property
     def call_id(self) -> str:
@@ -54,18 +60,20 @@ class _Run:
         self._shown = (self._shown + delta)[-_KEPT_OUTPUT_CHARACTERS:]
         self._emit(ToolExecutionUpdate(self._call.id, self._call.name, delta, skipped_bytes))
 
-    @property
-    def has_begun(self) -> bool:
-        """Whether the tool was started: hooks, and the people they ask, take their time first."""
-        return self._began is not None
-
     def begin(self) -> None:
-        """The tool starts now; for the second time, it goes on."""
-        if self._began is None:
-            self._began = time.monotonic()
+        """The tool starts now, perhaps for the second time."""
+        self.has_begun, self._running_since = True, time.monotonic()
+
+    def pause(self) -> None:
+        """The tool has ended. Hooks may ask people, and have it started once more."""
+        if self._running_since is not None:
+            self._seconds += time.monotonic() - self._running_since
+            self._running_since = None
 
     def elapsed_ms(self) -> int:
-        return 0 if self._began is None else round((time.monotonic() - self._began) * 1000)
+        """Return how long the tool ran, without the hooks after it."""
+        self.pause()
+        return round(self._seconds * 1000)
 
 
 class ToolExecutor:
@@ -149,6 +157,7 @@ class ToolExecutor:
         for _ in range(_MAX_RUNS):
             run.begin()
             result = await _run_tool(tool, admitted, run)
+            run.pause()
             self.denials += result.denials
             try:
                 final = await self._after(admitted, result)

@@ -241,8 +241,8 @@ class Contained:
 
     @property
     def open_ports(self) -> tuple[int, ...]:
-        """Ports of this machine that lead into the sandbox."""
-        return self._workspace.sandbox.open_ports
+        """Ports of this machine that lead to servers in the sandbox."""
+        return self._workspace.sandbox.served_ports
 
 
 class NoSandbox:

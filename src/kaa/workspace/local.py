@@ -631,6 +631,8 @@ class LocalWorkspace:
             finally:
                 watching.cancel()
                 await asyncio.wait({watching})
+                if self.sandbox.open_ports:
+                    await self._introduce_servers()  # one may have ended
 
     async def _watch_for_servers(self) -> None:
         """Tell of servers in the first minute of a background process; later ones are seen when a command ends."""

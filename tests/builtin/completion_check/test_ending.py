@@ -137,8 +137,19 @@ class TestReminder:
             [call("write", path="README.md", content="x"), say("Done.")],
             [call("write", path="sub/.envrc", content="x"), say("Done.")],
             [call("edit", path="none.py", edits=[{"oldText": "a", "newText": "b"}]), say("It is not there.")],
+            [call("bash", command="git checkout -- . && git restore b.py; git status"), say("Done.")],
         ],
-        ids=["answer", "looked", "tested", "by a command", "elsewhere", "prose", "environment", "failed edit"],
+        ids=[
+            "answer",
+            "looked",
+            "tested",
+            "by a command",
+            "elsewhere",
+            "prose",
+            "environment",
+            "failed edit",
+            "undone",
+        ],
     )
     def test_a_run_with_nothing_to_prove_ends_at_once(self, played: Played, script: list[ScriptItem]) -> None:
         played.play(script)
@@ -150,6 +161,13 @@ class TestReminder:
     )
     def test_files_that_commands_change_count(self, played: Played, command: str) -> None:
         played.play([call("bash", command="pytest"), call("bash", command=command), say("Done."), say("No.")])
+
+        assert len(played.told) == 1
+
+    def test_taking_back_a_part_of_what_was_tested_counts(self, played: Played) -> None:
+        commands = [call("bash", command=command) for command in ("pytest", "git checkout -- a.py")]
+
+        played.play([_EDIT, *commands, say("Done."), say("No.")])
 
         assert len(played.told) == 1
 

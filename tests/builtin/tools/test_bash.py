@@ -88,11 +88,14 @@ def test_a_failure_is_an_error_with_output_and_status(fields: dict[str, Json], s
     assert text_of(result) == f"partial\n\n{status}"
 
 
+_KEEPING = "To keep a process running, use background: true."
+
+
 @pytest.mark.parametrize(("count", "note"), [(1, "1 background process was"), (2, "2 background processes were")])
 def test_stopped_background_processes_are_said(count: int, note: str) -> None:
     text = text_of(result_of(ended(b"started\n", leftovers=count)))
 
-    assert text == f"started\n\n[{note} stopped when the command ended.]"
+    assert text == f"started\n\n[{note} stopped when the command ended. {_KEEPING}]"
 
 
 def test_terminal_control_is_for_the_screen_and_not_for_the_model() -> None:

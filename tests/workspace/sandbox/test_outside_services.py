@@ -429,7 +429,13 @@ def test_servers_are_opened_on_loopback_without_a_question_if_the_user_wants_tha
         await python(workspace, "pass")
 
         assert workspace.sandbox.open_ports == (port,)
+        assert workspace.sandbox.served_ports == (port,)
         assert [forward.url for forward in workspace.sandbox.ports.forwards.active] == [f"http://127.0.0.1:{port}"]
+
+        await workspace.processes.stop(process.id)
+
+        assert workspace.sandbox.open_ports == (port,)
+        assert not workspace.sandbox.served_ports
 
     told = play(folder, scenario, ports=True)
 

@@ -4,7 +4,7 @@ import posixpath
 import re
 from collections.abc import Iterable
 
-from kaa.builtin.command_kinds import kind_of, targets_of
+from kaa.builtin.command_kinds import kind_of, only_discards, targets_of
 from kaa.builtin.completion_check import Proof, Work
 from kaa.core.messages import Json, ToolCall
 from kaa.core.tool import ToolResult
@@ -66,7 +66,10 @@ def _note_command(work: Work, command: str, result: ToolResult, context: Convers
         return
     match kind_of(command, context.read_command):
         case "writes":
-            targets = targets_of(context.read_command(command))
+            reading = context.read_command(command)
+            if not work.changed and only_discards(reading):
+                return  # what is there now is no work of this run
+            targets = targets_of(reading)
             _change(work, _inside(targets, context.workspace.root) if targets else [""])
         case "executes" if details.get("exitCode") not in _NOT_FOUND:
             work.unproven = False

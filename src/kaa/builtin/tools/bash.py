@@ -178,7 +178,7 @@ def _report(result: CommandResult, timeout: float | None, view: ModelView, failu
         stopped = (
             "1 background process was" if result.leftovers == 1 else f"{result.leftovers} background processes were"
         )
-        parts.append(f"[{stopped} stopped when the command ended.]")
+        parts.append(f"[{stopped} stopped when the command ended. To keep a process running, use background: true.]")
     status = _failure(result, timeout)
     if status is not None:
         parts.append(status)

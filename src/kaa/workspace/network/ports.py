@@ -49,6 +49,7 @@ class Ports:
         self._listening = listening
         self._opens = opens
         self._noted: set[int] = set()
+        self._ended: set[int] = set()  # ports of servers that were seen and are gone
         self._looking = asyncio.Lock()
 
     async def report(self) -> PortsReport:
@@ -67,8 +68,14 @@ class Ports:
             told = [await self._introduce(port) for port in unknown[:_MOST_INTRODUCED]]
             if more := len(unknown[_MOST_INTRODUCED:]):
                 told.append(f"Commands listen on {more} more ports of the sandbox: /ports lists all.")
+            self._ended = (self._ended | self._noted) - servers
             self._noted = servers  # one that was stopped and started again is news
             return tuple(told)
+
+    @property
+    def served(self) -> tuple[int, ...]:
+        """Ports of the user's machine that lead into the sandbox, without those whose server has ended."""
+        return tuple(one.host_port for one in self.forwards.active if one.sandbox_port not in self._ended)
 
     async def close(self, name: str) -> bool:
         """Stop forwarding a port, by its number inside or outside, and withdraw a service. Whether there was any."""

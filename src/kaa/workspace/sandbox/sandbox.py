@@ -183,6 +183,11 @@ class Sandbox:
         return () if self._ports is None else tuple(forward.host_port for forward in self._ports.forwards.active)
 
     @property
+    def served_ports(self) -> tuple[int, ...]:
+        """Those of them behind which a server runs, or none was seen."""
+        return () if self._ports is None else self._ports.served
+
+    @property
     def policy(self) -> Policy:
         """What the hands are held to."""
         return self._current.policy

@@ -110,7 +110,7 @@ class NavigationSteps:
             title,
             PlanView(self._ui.main_view.context, plan, lead).lines,
             control,
-            "Esc cancels",
+            "Esc cancels; /redo reverts an undo" if request.kind == "undo" and plan.steps else "Esc cancels",
         )
         self._open(dialog)
 
