@@ -434,6 +434,29 @@ _LONG = "\n".join(f"echo {number}" for number in range(100))
 _YESES = ("y", "s", "a", "d", "enter")
 
 
+def test_a_short_file_is_on_the_first_page_of_a_small_terminal() -> None:
+    path = "/home/somebody/project/.vscode/settings.json"
+
+    asked = Asked(
+        columns=80,
+        rows=24,
+        tool="write",
+        risk="write",
+        arguments={"path": ".vscode/settings.json", "content": '{\n  "a": 1,\n  "b": 2,\n  "c": 3\n}\n'},
+        suggestion=f"outside write: {path}",
+        escalations=(OUTSIDE,),
+        reasons=(
+            "it writes what VS Code executes or obeys (.vscode: tasks that run when a folder opens, settings that name"
+            " programs)",
+        ),
+    )
+
+    assert "+5 }" in asked.text
+    assert "Scroll" not in asked.text
+    assert len(asked.text.splitlines()) <= 24 - len(("status", "project", "model"))
+    assert asked.dialog.is_read
+
+
 @pytest.mark.parametrize("rows", [10, 24, 40])
 def test_what_a_yes_does_and_why_it_is_asked_is_on_the_first_page(rows: int) -> None:
     asked = Asked(

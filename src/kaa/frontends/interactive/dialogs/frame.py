@@ -18,8 +18,10 @@ Body = Callable[[int], list[str]]
 
 _PAGES = ("tui.select.pageUp", "tui.select.pageDown")
 
-# Rows of the screen that a dialog leaves to the transcript and to the footer; on a small screen to the footer only.
+# Rows of the screen that a dialog leaves to the transcript and to the footer; on a small screen to the footer only, and
+# if all of it fits then, to the footer and the line above the dialog.
 _ROWS_LEFT = 5
+_LEAST_ROWS_LEFT = 3
 _FOOTER_ROWS = 2
 # Two borders, and what separates the body from the control, or says how much more of it there is.
 _ROWS_AROUND = 3
@@ -162,7 +164,8 @@ class DialogFrame:
         rows = self._context.size.rows - _ROWS_AROUND - control
         self._is_tight = rows - _ROWS_LEFT < min(body, _MIN_BODY_ROWS)
         self._shown = min(body, max(1, rows - (_FOOTER_ROWS if self._is_tight else _ROWS_LEFT)))
-        if body - self._shown == 1:  # to say that it is hidden would take its row
+        # To say that one line is hidden would take its row.
+        if body - self._shown == 1 or self._shown < body <= rows - _LEAST_ROWS_LEFT:
             self._shown = body
         self._hidden = body - self._shown
         self._scroll = min(self._scroll, self._hidden)
