@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -339,6 +340,24 @@ def test_files_that_the_guard_moved_away_are_undone_only_as_the_model_s(
     assert back == undone_files
     assert [str(path.relative_to(scene.project)) for path in scene.project.rglob("tasks.json")] == left
     assert bool(list(scene.project.glob("*.kaa-blocked"))) is isinstance(answer, Deny)
+
+
+@pytest.mark.usefixtures("mounts")
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_what_a_yes_changed_in_the_settings_of_git_is_named(scene: Scene) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=scene.project, check=True)
+
+    async def go(conversation: Conversation) -> tuple[list[str], list[str]]:
+        for text in ("add it", "look"):
+            await conversation.submit(text)
+        return await undone(conversation), await undone(conversation)
+
+    script = [bash("git remote add o https://example.com/o.git"), say("Done."), bash("git remote"), say("It is there.")]
+    looked, added = scene.play(script, go, sandbox=SandboxOptions(), asker=Person(AllowOnce()), approvals="auto")
+
+    assert "example.com/o.git" in (scene.project / ".git" / "config").read_text()
+    assert looked == []
+    assert [line.partition(",")[0] for line in added] == ["not restored: 1 turn changed git's configuration or hooks"]
 
 
 def test_files_in_other_writable_directories_are_covered(scene: Scene, tier: str, tmp_path: Path) -> None:

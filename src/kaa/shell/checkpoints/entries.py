@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from kaa.builtin.amounts import counted
 from kaa.core.messages import Json
 from kaa.session.file.jsonl import UNREADABLE
 from kaa.session.store import SessionStore
@@ -36,10 +37,15 @@ class _Named(msgspec.Struct, rename="camel", frozen=True):
 
 
 class _Missing(msgspec.Struct, rename="camel", frozen=True):
-    """The data of an entry that says why there is no change set of what was done behind the entry `after`."""
+    """The data of an entry that says what no change set has of what was done behind the entry `after`.
+
+    Attributes:
+        reason: why there is none; or, if it lacks only a `part`, what that is.
+    """
 
     reason: str
     after: str
+    part: bool = False
 
 
 class _Rewind(msgspec.Struct, rename="camel", frozen=True):
@@ -77,7 +83,7 @@ class CheckpointEntries:
     def __init__(self, store: SessionStore) -> None:
         self._store = store
         self._named: dict[str, list[str]] = {}  # ids of change sets by the entry behind which they count
-        self._missing: dict[str, str] = {}  # why there is none
+        self._missing: dict[str, _Missing] = {}  # by the entry behind which none counts
         self._unfinished: str | None = None
         self._read_nodes = 0
 
@@ -110,10 +116,12 @@ class CheckpointEntries:
         """Sentences that say of which turns between two entries nothing is kept; None as for `way`."""
         self._read_new()
         here, there = ({node.id for node in self._path(entry_id)} for entry_id in (start, end))
-        turns = Counter(reason for after, reason in self._missing.items() if after in here ^ there)
+        turns = Counter((one.reason, one.part) for one in self._missing.values() if one.after in here ^ there)
         return tuple(
-            f"{'1 turn has' if count == 1 else f'{count} turns have'} no checkpoint: {reason}"
-            for reason, count in turns.items()
+            f"{counted(count, 'turn')} changed {reason}"
+            if is_part
+            else f"{'1 turn has' if count == 1 else f'{count} turns have'} no checkpoint: {reason}"
+            for (reason, is_part), count in turns.items()
         )
 
     def of(self, entry_id: str) -> Sequence[str]:
@@ -144,8 +152,8 @@ class CheckpointEntries:
                         self._unfinished = None
                 case _Rewind(begun=begun):
                     self._unfinished = begun
-                case _Missing(reason=reason, after=after):
-                    self._missing[after] = reason
+                case _Missing(after=after) as missing_there:
+                    self._missing[after] = missing_there
         self._read_nodes = len(nodes)
 
     def _decode(self, node: Node) -> _Named | _Missing | _Rewind | None:
@@ -169,9 +177,9 @@ def naming(change_set_id: str, files: int, after: str | None, *, rewind: bool = 
     return data
 
 
-def missing(reason: str, after: str) -> dict[str, Json]:
-    """The data of an entry that says why nothing is kept of what was done behind the entry `after`."""
-    return {"reason": reason, "after": after}
+def missing(reason: str, after: str, *, part: bool = False) -> dict[str, Json]:
+    """The data of an entry that says why nothing, or which `part`, is not kept of what was done behind `after`."""
+    return {"reason": reason, "after": after, **({"part": True} if part else {})}
 
 
 def rewinding(begun: str | None) -> dict[str, Json]:

@@ -1,6 +1,8 @@
 """Has checkpoints taken turn by turn, and writes into the session which change sets there are."""
 
 import asyncio
+import contextlib
+import os
 from collections.abc import Awaitable, Callable, Sequence
 
 from kaa.core.agent import Agent
@@ -31,6 +33,9 @@ from kaa.workspace.checkpoints.contract import ChangeSet, Checkpoints, Kept
 from kaa.workspace.protocol import Workspace
 
 _USER = "!"  # the id of a command of the user's own, and its owner: no model gives it to a call
+# Of a repository at the top: what a yes lets the model change there, and what no checkpoint has.
+_GIT_SETTINGS = (".git/config", ".git/hooks")
+_LEFT = "git's configuration or hooks, which checkpoints do not cover: see git config --list --local, .git/hooks"
 _SWITCHED_OFF = "checkpoints.enabled is false in settings.json"
 
 
@@ -61,6 +66,7 @@ def take_checkpoints(
         FileReach(risk_of),
         lambda: any(process.state == "running" for process in workspace.processes.list()),
         notify,
+        lambda: _git_settings(workspace.root),
     )
 
 
@@ -75,6 +81,7 @@ class TurnCheckpoints:
         path_of: the one file that a call of this tool can change, None if it can change anything, "" if nothing.
         in_background: whether something runs in the background that may change files.
         notify: told, in a sentence, why no checkpoints can be taken.
+        git_settings: gives something that differs when git's configuration or hooks have changed.
     """
 
     def __init__(
@@ -86,6 +93,7 @@ class TurnCheckpoints:
         path_of: Callable[[ToolCall], str | None],
         in_background: Callable[[], bool],
         notify: Callable[[str], None],
+        git_settings: Callable[[], object] = tuple,
     ) -> None:
         self._agent = agent
         self._store = store
@@ -103,6 +111,9 @@ class TurnCheckpoints:
         self._collecting: asyncio.Task[None] | None = None
         self._problem = "" if checkpoints is not None else _SWITCHED_OFF
         self._missed = ""  # why nothing is kept of what the turn does
+        self._git_settings = git_settings
+        self._git_before: dict[str, object] = {}  # by call
+        self._git_changed = False
         agent.subscribe(self._observe)
 
     async def before(self, call: ToolCall) -> None:
@@ -133,6 +144,7 @@ class TurnCheckpoints:
             await self.settled()
             await checkpoints.ready(path, call=call_id)
             self._running[call_id] = owner
+            self._git_before[call_id] = self._git_settings()
         except OSError as error:
             self.report(error)
         else:
@@ -142,6 +154,7 @@ class TurnCheckpoints:
         """A call is over: what changes from here on is not its doing."""
         if call_id in self._running and self._checkpoints is not None:
             del self._running[call_id]
+            self._git_changed |= self._git_before.pop(call_id) != self._git_settings()
             ended = self._checkpoints.ended(call_id, in_background=self._in_background())
             self._collecting = asyncio.ensure_future(self._go_on(self._collecting, ended))
 
@@ -328,5 +341,16 @@ class TurnCheckpoints:
     def _record_missed(self, after: str | None) -> None:
         """Note that nothing is kept of what was done behind an entry."""
         reason, self._missed = self._missed, ""
-        if reason and after is not None:
-            self._recorder.custom(NO_CHECKPOINT, missing(reason, after))
+        has_part, self._git_changed = self._git_changed, False
+        if after is not None and (reason or has_part):
+            self._recorder.custom(NO_CHECKPOINT, missing(reason or _LEFT, after, part=not reason))
+
+
+def _git_settings(root: str) -> object:
+    """Return what tells versions of git's configuration and hooks apart, for two microseconds."""
+    found = []
+    for path in _GIT_SETTINGS:
+        with contextlib.suppress(OSError):
+            status = os.lstat(f"{root}/{path}")
+            found.append((status.st_ino, status.st_mtime_ns, status.st_size))
+    return found
