@@ -52,8 +52,12 @@ async def content_of(path: str, workspace: Workspace) -> tuple[str, bytes] | Non
     named, data = next(iter(found.items()), (path, None))
     if data is None or len(data) > _MAX_BYTES:
         return None
-    parts = os.path.join(workspace.root, os.path.expanduser(named)).split("/")
-    return "/" + "/".join(part for part in parts if part not in ("", ".")), data
+    return _absolute(named, workspace), data
+
+
+def _absolute(path: str, workspace: Workspace) -> str:
+    parts = os.path.join(workspace.root, os.path.expanduser(path)).split("/")
+    return "/" + "/".join(part for part in parts if part not in ("", "."))
 
 
 def name_of(path: str, workspace: Workspace) -> str:
