@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Protocol
 from kaa.ext.escalations import Escalation
 from kaa.hands.policy import Mode
 from kaa.workspace.permitted import Target
-from kaa.workspace.protocol import FileInfo, Links, MovedFiles, Start, Workspace
+from kaa.workspace.protocol import FileInfo, Links, Start, Workspace
 from kaa.workspace.sandbox.options import SandboxChange
 
 if TYPE_CHECKING:
     from kaa.workspace.git_held import HeldFiles
+    from kaa.workspace.moved_files import MovedFiles
     from kaa.workspace.network.asking import HostAsker
 
 
@@ -66,7 +67,7 @@ class SandboxControl(Confines, Protocol):
         ...
 
     @property
-    def moved_files(self) -> MovedFiles:
+    def moved_files(self) -> "MovedFiles":
         """What deals with files that the guard moved away, outside the sandbox."""
         ...
 

@@ -15,7 +15,7 @@ from kaa.host.paths import is_below
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
 from kaa.workspace.permitted import PermittedWorkspace, Target
-from kaa.workspace.protocol import FileInfo, Links, MovedFiles, Start, Workspace
+from kaa.workspace.protocol import FileInfo, Links, Start, Workspace
 from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 
@@ -25,6 +25,7 @@ _EFFECTIVE_TIERS = ("full", "bwrap")
 if TYPE_CHECKING:
     from kaa.ext.session_services import SandboxPorts
     from kaa.workspace.git_held import HeldFiles
+    from kaa.workspace.moved_files import MovedFiles
     from kaa.workspace.network.asking import HostAsker
 
 
@@ -100,7 +101,7 @@ class Contained:
         return await HeldFilesOfGit(self._workspace).left_behind(contents)
 
     @property
-    def moved_files(self) -> MovedFiles:
+    def moved_files(self) -> "MovedFiles":
         """The project without a sandbox."""
         return self._workspace.unconfined()
 
@@ -289,8 +290,10 @@ class NoSandbox:
         return frozenset()
 
     @property
-    def moved_files(self) -> MovedFiles:
+    def moved_files(self) -> "MovedFiles":
         """The same workspace."""
+        from kaa.workspace.moved_files import MovedFiles  # lazy: few commands make such files
+
         if not isinstance(self._workspace, MovedFiles):
             raise PermissionError("this workspace cannot put files back")
         return self._workspace

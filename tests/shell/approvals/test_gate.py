@@ -43,9 +43,10 @@ from kaa.workspace.checkpoints.contract import Kept
 from kaa.workspace.git import ChangedFiles
 from kaa.workspace.git_held import HeldFiles
 from kaa.workspace.memory import MemoryWorkspace
+from kaa.workspace.moved_files import MovedFiles
 from kaa.workspace.network.asking import HostAsker
 from kaa.workspace.permitted import PermittedWorkspace, Target
-from kaa.workspace.protocol import FileInfo, Links, MovedFiles, Start, Workspace
+from kaa.workspace.protocol import FileInfo, Links, Start, Workspace
 from kaa.workspace.sandbox.options import SandboxChange
 from tests.shell.approvals.judging import RISKS, ROOT
 from tests.support.agents import Scene, run, say
