@@ -86,7 +86,8 @@ class Manifest:
     def _put(self, path: str, state: State | None) -> None:
         directory, _, name = path.rpartition("/")
         names = self._directories.setdefault(directory, {})
-        self._count(names.pop(name, None), -1)
+        if name in names:
+            self._count(names.pop(name), -1)
         self._count(state, 1)
         if state is not None:
             names[name] = state

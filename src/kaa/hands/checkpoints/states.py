@@ -87,6 +87,14 @@ def is_known(status: os.stat_result, known: State | None) -> bool:
     return known is not None and known.stamp != "" and known.stamp == _stamp(status)
 
 
+def is_unchanged(directory: int, name: str, known: State) -> bool:
+    """Whether `stat` says the same of a name in an open directory."""
+    try:
+        return is_known(os.stat(name, dir_fd=directory, follow_symlinks=False), known)
+    except OSError:
+        return False
+
+
 def _read(directory: int, name: str, max_bytes: int) -> Seen:
     """A regular file, unless it was exchanged meanwhile."""
     try:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from kaa.hands.checkpoints.manifest import Manifest
 from kaa.hands.checkpoints.roots import Nearby, Roots
 from kaa.hands.checkpoints.rules import ScanLimits, ScanRules, covers_name, covers_path, reads_ignore_file
-from kaa.hands.checkpoints.states import Row, State, is_known, look
+from kaa.hands.checkpoints.states import Row, State, is_known, is_unchanged, look
 from kaa.hands.checkpoints.survey import Extent, survey
 from kaa.hands.inotify import Inotify, WatchLimitError
 
@@ -294,6 +294,8 @@ class Tracker:
             return False
         path = _join(directory, name)
         known = self._manifest.get(path)
+        if trusting and known is not None and known.kind == "file" and is_unchanged(descriptor, name, known):
+            return False  # as most are in a project that was looked at before
         limit = self._max_bytes(directory, path, known)
         seen = look(descriptor, name, known if trusting else None, limit)
         if seen.state is None:

@@ -53,6 +53,7 @@ class GuardedDirectories:
         elsewhere = (root for path in git_directories if (root := _open_root(path)) is not None)
         self.elsewhere = [Subject(Directory(root, ""), "") for root in elsewhere]
         self.named = frozenset(path.casefold() for path in named)
+        self._names_of_named: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())  # of which paths
         self.scans = inotify is None
         self._inotify = inotify
         self._inspect = inspect
@@ -216,7 +217,15 @@ class GuardedDirectories:
         is_known = may_be_guarded(folded)  # the others are many
         if is_known and (folded == GIT or is_judged_name(name) or is_protected_name(name, directory.depth)):
             return True
-        return bool(self.named) and Subject(directory, name).path.casefold() in self.named
+        return folded in self._last_names() and Subject(directory, name).path.casefold() in self.named
+
+    def _last_names(self) -> frozenset[str]:
+        """What the named paths end with: nearly no name is one of those, and a path takes longer to make."""
+        of, names = self._names_of_named
+        if of is not self.named:
+            names = frozenset(path.rpartition("/")[2] for path in self.named)
+            self._names_of_named = self.named, names
+        return names
 
     def _note(
         self, spot: Spot, happening: Happening, directories: dict[Directory, None], subjects: dict[Subject, None]

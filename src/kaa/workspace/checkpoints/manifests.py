@@ -164,4 +164,11 @@ def _rows(manifest: bytes) -> list[tuple[str, StateRow | None]]:
         ValueError: a line of it is none of ours.
         RecursionError: the same.
     """
-    return [row for line in manifest.splitlines() for row in msgspec.convert(json.loads(line), _Line)]
+    return [row for line in manifest.splitlines() for row in _line(line)]
+
+
+def _line(line: bytes) -> list[tuple[str, StateRow | None]]:
+    try:
+        return msgspec.json.decode(line, type=_Line)
+    except msgspec.DecodeError:  # a name that is not UTF-8 is half of a surrogate pair, which only `json` reads
+        return msgspec.convert(json.loads(line), _Line)
