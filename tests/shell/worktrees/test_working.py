@@ -175,11 +175,11 @@ def test_what_another_kaa_creates_is_left_alone(repository: World) -> None:
     directory = repository.enter()
     change_record(repository, base="")
 
-    with repository.worktrees().registry.creating("try"):
+    with repository.worktrees().registry.holding("try"):
         repository.enter("other")
-        with pytest.raises(WorktreeError, match="another kaa creates the worktree try"):
+        with pytest.raises(WorktreeError, match="another kaa is creating or merging the worktree try"):
             repository.enter()
-        with pytest.raises(WorktreeError, match="another kaa creates the worktree try"):
+        with pytest.raises(WorktreeError, match="another kaa is creating or merging the worktree try"):
             repository.drop(force=True)
 
     assert contents(directory) == {"same": "same\n"}
@@ -216,6 +216,19 @@ def test_a_merge_that_was_killed_is_finished_by_the_next_one_and_taken_back_as_a
 
     assert merged == {"same": "same\nmore\n", "new": "new\n", "later": "later\n"}
     assert contents(repository.project) == {"same": "same\n", "later": "later\n"}
+
+
+def test_a_worktree_that_another_kaa_merged_since_it_was_shown_is_not_merged_again(repository: World) -> None:
+    append("more\n", repository.enter() / "same")
+    worktrees, known = repository.worktrees(), repository.find()
+    shown = asyncio.run(worktrees.foresee(known))
+    repository.merge()
+
+    with pytest.raises(WorktreeError, match="another kaa merged the worktree try meanwhile"):
+        asyncio.run(worktrees.merge(known, shown))
+
+    repository.merge(undo=True)
+    assert contents(repository.project) == {"same": "same\n"}
 
 
 def test_a_merge_that_was_killed_can_be_taken_back(repository: World) -> None:

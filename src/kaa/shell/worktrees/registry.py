@@ -139,17 +139,19 @@ class WorktreeRegistry:
         return self.folder / f".{name}.dropped"
 
     @contextmanager
-    def creating(self, name: str) -> Iterator[None]:
-        """Keep others from taking the worktree of this name, whose directory exists, for one that kaa left unfinished.
+    def holding(self, name: str) -> Iterator[None]:
+        """Keep others from merging the worktree of this name, and from taking it for one that a killed kaa left.
+
+        Its directory exists.
 
         Raises:
-            WorktreeError: another kaa creates it.
+            WorktreeError: another kaa creates or merges it.
             OSError: its directory cannot be opened.
         """
         descriptor = os.open(self.directory(name), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             if not _is_locked(descriptor):
-                raise being_created(name)
+                raise held_by_another(name)
             yield
         finally:
             os.close(descriptor)
@@ -161,7 +163,7 @@ class WorktreeRegistry:
         if worktree.is_whole:
             return False
         try:
-            with self.creating(worktree.name):
+            with self.holding(worktree.name):
                 known = self._read(worktree.name)  # it may have become whole before this had the lock
                 return known is not None and not known.is_whole
         except WorktreeError:
@@ -173,13 +175,18 @@ class WorktreeRegistry:
         """Keep what is known of a worktree.
 
         Raises:
-            OSError: it cannot be written.
+            WorktreeError: it cannot be written; what was known before still is.
         """
-        self.folder.mkdir(0o700, parents=True, exist_ok=True)
         path = self._record(worktree.name)
         beside = path.with_suffix(f".{os.getpid()}.part")
-        beside.write_bytes(msgspec.json.format(msgspec.json.encode(worktree), indent=2) + b"\n")
-        beside.replace(path)
+        try:
+            self.folder.mkdir(0o700, parents=True, exist_ok=True)
+            beside.write_bytes(msgspec.json.format(msgspec.json.encode(worktree), indent=2) + b"\n")
+            beside.replace(path)
+        except OSError as error:
+            with suppress(OSError):
+                beside.unlink()
+            raise WorktreeError(f"{path} cannot be written: {error.strerror}") from error
         for left in self.folder.glob("*.part"):  # of a kaa that was killed
             with suppress(OSError):
                 if time.time() - left.lstat().st_mtime > _ABANDONED_SECONDS:
@@ -240,9 +247,9 @@ def checked(name: str) -> str:
     return name
 
 
-def being_created(name: str) -> WorktreeError:
-    """An error that says that another process creates a worktree."""
-    return WorktreeError(f"another kaa creates the worktree {name}: wait for it, or choose another name")
+def held_by_another(name: str) -> WorktreeError:
+    """An error that says that another process creates or merges a worktree."""
+    return WorktreeError(f"another kaa is creating or merging the worktree {name}: wait for it")
 
 
 def copied_to(directory: str, environ: Mapping[str, str]) -> Worktree | None:

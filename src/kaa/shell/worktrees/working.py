@@ -21,9 +21,9 @@ from kaa.shell.worktrees.registry import (
     Worktree,
     WorktreeError,
     WorktreeRegistry,
-    being_created,
     checked,
     copied_to,
+    held_by_another,
     project_of,
 )
 from kaa.shell.worktrees.results import results
@@ -167,7 +167,7 @@ class Worktrees:
         if known is None:
             return await self._create(name)
         if not known.is_whole:
-            raise being_created(name)
+            raise held_by_another(name)
         if not known.exists:
             raise WorktreeError(
                 f"the directory {known.directory} of the worktree {name} is gone:"
@@ -254,6 +254,12 @@ class Worktrees:
             WorktreeError: files of the place changed since `foresee`, there are conflicts or obstacles, a file cannot
                 be written, or as `foresee`. The place stays as it was.
         """
+        with self.registry.holding(worktree.name):
+            if self.registry.find(worktree.name) != worktree:
+                raise WorktreeError(f"another kaa merged the worktree {worktree.name} meanwhile: repeat it")
+            return await self._merged(worktree, shown, undo=undo)
+
+    async def _merged(self, worktree: Worktree, shown: Merge | None, *, undo: bool) -> Merge:
         async with self._states(worktree) as states:
             merge = shown or await _foreseen(states, worktree, self.place, undo=undo)
             if merge.conflicts:
@@ -303,7 +309,7 @@ class Worktrees:
             WorktreeError: somebody works in it.
         """
         if not worktree.is_whole and not self.registry.is_interrupted(worktree):
-            raise being_created(worktree.name)
+            raise held_by_another(worktree.name)
         if worktree.exists:
             if users := users_of(worktree.directory):
                 raise WorktreeError(f"the worktree {worktree.name} is in use by process {', '.join(map(str, users))}")
@@ -336,7 +342,7 @@ class Worktrees:
         for folder in (directory, *([] if is_repository else [store])):
             _make(folder)
         try:
-            with self.registry.creating(name):
+            with self.registry.holding(name):
                 self.registry.save(begun)
                 worktree, left_out = await self._filled(begun)
                 self.registry.save(worktree)
