@@ -197,13 +197,16 @@ def test_a_removal_that_was_killed_leaves_no_half_and_is_finished_by_the_next_wo
 
 
 def kill_merge(world: World) -> None:
-    """Leave the state of a merge that was killed when it had written one of two files; the user goes on."""
+    """Leave the state of a merge that was killed when it had written half of its files; the user goes on."""
     directory = world.enter()
     append("more\n", directory / "same")
-    (directory / "new").write_text("new\n")
+    for name in ("new", "other", "third"):
+        (directory / name).write_text(f"{name}\n")
     world.merge()
     change_record(world, merged=None, merging=world.find().merged)
     (world.project / "new").unlink()
+    (world.project / "other").write_text("ot")
+    (world.project / "same").write_text("")
     (world.project / "later").write_text("later\n")
 
 
@@ -214,7 +217,8 @@ def test_a_merge_that_was_killed_is_finished_by_the_next_one_and_taken_back_as_a
     merged = contents(repository.project)
     repository.merge(undo=True)
 
-    assert merged == {"same": "same\nmore\n", "new": "new\n", "later": "later\n"}
+    new = {name: f"{name}\n" for name in ("new", "other", "third")}
+    assert merged == {"same": "same\nmore\n", "later": "later\n", **new}
     assert contents(repository.project) == {"same": "same\n", "later": "later\n"}
 
 

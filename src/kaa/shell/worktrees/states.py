@@ -149,6 +149,21 @@ cat "$names"
 _MERGE = """\
 if git merge-tree --write-tree --name-only --no-messages "$1" "$2"; then :; else test $? = 1; fi
 """
+# A killed git leaves the beginning of the file that it was writing. Each such file becomes what it was before.
+_WITHOUT_HALVES = """\
+mine=$1; before=$2; after=$3; shift 3
+index=$(mktemp -u); trap 'rm -f "$index" "$index.lock"' 0
+export GIT_INDEX_FILE="$index"; git read-tree "$mine"
+for path; do
+    half=$(git rev-parse --verify --quiet "$mine:$path") || continue
+    whole=$(git rev-parse --verify --quiet "$after:$path") || continue
+    size=$(git cat-file -s "$half"); test "$size" -lt "$(git cat-file -s "$whole")" || continue
+    test "$(git cat-file blob "$whole" | head -c "$size" | git hash-object --stdin)" = "$half" || continue
+    git update-index --force-remove -- "$path"
+    git ls-tree -z --full-tree "$before" -- "$path" | git update-index -z --index-info
+done
+git write-tree
+"""
 _DIFF = 'git --no-pager diff --no-ext-diff --no-textconv --no-renames "$@"'
 _CHANGES = 'hold "$1" "$2"; git diff-tree -r -z --no-renames --name-status "$1" "$2"'
 # Unlike `git read-tree -u`, `git checkout` leaves files alone that git ignores. It gets a HEAD of its own, as in a
@@ -316,6 +331,17 @@ class States:
         answer = await self._run(_MERGE, ours, await self.commit(theirs, base, "theirs"))
         tree, *conflicts = answer.splitlines()
         return tree, tuple(dict.fromkeys(filter(None, conflicts)))
+
+    async def without_halves(self, mine: str, before: str, after: str, paths: Sequence[str]) -> str:
+        """Return a tree in which files that `apply` was writing when it was killed are as before it.
+
+        Args:
+            mine: the tree.
+            before: the tree that `apply` began with.
+            after: the tree that it would have led to.
+            paths: of the files that can be such ones.
+        """
+        return await self._run(_WITHOUT_HALVES, mine, before, after, *paths)
 
     async def diff(self, one: str, other: str, *options: str) -> str:
         """The difference between two trees or commits."""

@@ -438,25 +438,34 @@ async def _foreseen(states: States, worktree: Worktree, place: str, *, undo: boo
         one if one is not None and one.into == place else None for one in (worktree.merged, worktree.merging)
     )
     left_out: tuple[str, ...] = ()
-    unmerged = ""
+    whole, unmerged = mine, ""
+    if begun is not None:
+        whole, unmerged = await _taken_back(states, begun, mine)
     if undo:
         last = begun or merged
         if last is None:
             raise WorktreeError(f"the worktree {worktree.name} was not merged here last")
         base, theirs = await states.commit(last.after, "", "after"), last.before
-        unmerged = begun.after if begun is not None else ""
     else:
         base = worktree.base
         theirs, left_out = await _work_in(worktree, states)
         if merged is not None:  # what was merged already is in both
             base = await states.commit(merged.theirs, "", "merged")
-        if begun is not None:
-            unmerged, both = await states.merge(await states.commit(begun.after, "", "after"), mine, begun.before)
-            unmerged = mine if both else unmerged
-    tree, conflicts = await states.merge(base, mine, theirs)
+    tree, conflicts = await states.merge(base, whole, theirs)
     summary = await states.merge_diff(mine if undo else unmerged or mine, tree, "--stat=100")
     in_the_way = await _obstacles(states, place, mine, tree)
     return Merge(summary, conflicts, mine, tree, theirs, in_the_way, left_out, unmerged)
+
+
+async def _taken_back(states: States, begun: Merged, mine: str) -> tuple[str, str]:
+    """Return a tree without files that were half written when a merge was killed, and one without the merge."""
+    base = await states.commit(begun.after, "", "after")
+    tree, conflicts = await states.merge(base, mine, begun.before)
+    if not conflicts:
+        return mine, tree
+    whole = await states.without_halves(mine, begun.before, begun.after, conflicts)
+    tree, conflicts = await states.merge(base, whole, begun.before)
+    return whole, whole if conflicts else tree
 
 
 async def _work_in(worktree: Worktree, states: States) -> tuple[str, tuple[str, ...]]:
