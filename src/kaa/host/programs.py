@@ -69,6 +69,9 @@ class HostPrograms:
         environ: the user's variables.
         writable: directories that commands can write, whether they exist or not.
         was_writable: whether commands could write to a real path in another run.
+
+    Attributes:
+        entries: of PATH, with the directories of the chosen versions in place of shims.
     """
 
     def __init__(
@@ -82,12 +85,12 @@ class HostPrograms:
         # Where / is the project, commands write nothing, or whatever the user can: there is no outside.
         self._writable = tuple(path for path in dict.fromkeys(map(os.path.realpath, writable)) if path != "/")
         self._safe_targets: dict[str, bool] = {}
-        self._entries = environ.get("PATH", os.defpath).split(os.pathsep)
-        self._has_shims = any(entry.endswith(_SHIMS) for entry in self._entries)
+        self.entries = environ.get("PATH", os.defpath).split(os.pathsep)
+        self._has_shims = any(entry.endswith(_SHIMS) for entry in self.entries)
         if self._has_shims:
             from kaa.host.version_managers import without_shims  # lazy: not everybody has them
 
-            self._entries = without_shims(self._entries, _SHIMS, environ, self._is_safe)
+            self.entries = without_shims(self.entries, _SHIMS, environ, self._is_safe)
 
     def find(self, name: str) -> str | None:
         """The absolute path of a program; None if there is none that commands cannot write.
@@ -125,7 +128,7 @@ class HostPrograms:
         from kaa.host.loaded_variables import without_loaded  # lazy: most runs execute no other program
 
         own = {name: value for name, value in self._environ.items() if name not in _REMOVED}
-        own["PATH"] = os.pathsep.join(self._entries)
+        own["PATH"] = os.pathsep.join(self.entries)
         kept = {**_WITH_SAFE_PATH, **without_loaded(own, self._writable, self._is_safe, self._is_safe_entry)}
         kept.setdefault("PATH", os.defpath)
         return kept
@@ -143,7 +146,7 @@ class HostPrograms:
         return tuple(dict.fromkeys(entry or "(empty)" for entry in entries if not self._is_safe_entry(entry)))
 
     def _candidates(self, name: str) -> Iterator[str]:
-        paths = [name] if "/" in name else [os.path.join(entry or os.curdir, name) for entry in self._entries]
+        paths = [name] if "/" in name else [os.path.join(entry or os.curdir, name) for entry in self.entries]
         return filter(is_program, paths)
 
     def _is_safe_program(self, path: str) -> bool:

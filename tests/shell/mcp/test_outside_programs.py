@@ -48,7 +48,8 @@ class Machine:
         """Of a command line whose words are separated by ` ; `, or else by blanks."""
         line = command.replace("HOME", str(self.home))
         name, *arguments = line.split(" ; ") if " ; " in line else line.split()
-        path = f"{self.home}/.local/bin:{self.home}/npm/bin:/usr/bin:/bin"
+        folders = [self.home / ".pyenv/shims", self.home / ".local/bin", self.home / "npm/bin"]
+        path = ":".join(map(str, (*folders, self.project / ".venv/bin", "/usr/bin", "/bin")))
         place = Place(
             Home(self.home / "kaa"), {"HOME": str(self.home), "PATH": path}, str(self.project), SandboxOptions
         )
@@ -125,11 +126,13 @@ def test_code_that_an_environment_outside_imports_is_known(machine: Machine, ins
         "uv run --script HOME/servers/three/server.py",
         "python3 HOME/servers/four.py",
         "uv run HOME/servers/five.py",
+        "of-pyenv",
+        "env of-pyenv",
     ],
 )
 def test_each_way_to_start_an_installed_program_is_known(machine: Machine, command: str) -> None:
     environments = ["env", ".local/share/uv/tools/acme", ".conda/envs/app", "micromamba/envs/app"]
-    environments += ["conda/envs/app", "servers/two/.venv"]
+    environments += ["conda/envs/app", "servers/two/.venv", ".pyenv/versions/3.12.1"]
     machine.install(VENV)
     machine.install({f"{one}/{PACKAGES}/acme.pth": "PROJECT/acme/src\n" for one in environments})
     machine.install({f"{one}/conda-meta/history": "" for one in environments if "envs" in one})
@@ -142,6 +145,10 @@ def test_each_way_to_start_an_installed_program_is_known(machine: Machine, comma
             ".local/bin/acme-long": "#!/bin/sh\n'''exec' \"HOME/env/bin/python\" \"$0\" \"$@\"\n' '''\n",
             "servers/one/start.sh": '#!/bin/sh\nexec "$(dirname "$0")/../../env/bin/acme-mcp"\n',
             "conda/bin/conda": "#!/usr/bin/env python3",
+            ".pyenv/version": "3.12.1",
+            ".pyenv/shims/of-pyenv": '#!/usr/bin/env bash\nexec "HOME/.pyenv/libexec/pyenv" exec "$program" "$@"\n',
+            ".pyenv/versions/3.12.1/bin/of-pyenv": "#!HOME/.pyenv/versions/3.12.1/bin/python3.12\n",
+            ".pyenv/versions/3.12.1/bin/python3.12": "",
             "servers/two/server.py": "",
             "servers/two/.venv/pyvenv.cfg": "",
             "servers/three/pyproject.toml": '[tool.uv.sources]\nacme = {path = "../../../project/acme"}',
@@ -207,7 +214,8 @@ def test_linked_packages_of_node_are_known(machine: Machine, command: str) -> No
     [
         "HOME/env/bin/other",
         "HOME/isolated/bin/python -m other",
-        "npx -y @modelcontextprotocol/server-filesystem .",
+        "npx -y @modelcontextprotocol/server-filesystem . HOME/notes",
+        "env planted",
         "node HOME/npm/lib/node_modules/other/index.js",
         "docker run image acme-mcp HOME/env/bin/acme-mcp",
         "HOME/bin/serve-notes",
@@ -220,6 +228,7 @@ def test_programs_that_load_nothing_of_the_project_need_no_approval(machine: Mac
         {
             f"env/{PACKAGES}/acme.pth": "PROJECT/acme/src",
             "env/bin/other": "\x7fELF\0PROJECT/acme/index.js",
+            "notes/node_modules/acme-mcp": "-> PROJECT/acme",
             "isolated/pyvenv.cfg": "include-system-site-packages = false",
             "isolated/bin/python": "-> /usr/bin/python3",
             ".local/bin/uv": "-> HOME/env/bin/other",
@@ -229,6 +238,8 @@ def test_programs_that_load_nothing_of_the_project_need_no_approval(machine: Mac
             "bin/serve-notes": "#!/bin/sh\n# see PROJECT/acme/index.js\nexec serve --root PROJECT --log PROJECT/a.log",
         }
     )
+
+    machine.write(machine.project / ".venv/bin/planted", "#!/bin/sh", 0o755)
 
     assert machine.code(command) == {}
 

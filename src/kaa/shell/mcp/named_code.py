@@ -117,13 +117,13 @@ def is_container(words: Sequence[str]) -> bool:
 
 def _candidates(line: CommandLine, base: str, environ: Mapping[str, str]) -> Iterator[tuple[str, _Role]]:
     """Words that may be paths, and what a file or folder of this name would be."""
-    words, executed = line.words, _executed(line.words)
+    words, numbers = line.words, executed(line.words)
     runs_code, script = _runs(_INTERPRETERS, words), _first_argument(line.words)
     variables = {**environ, **line.variables, "PWD": base}
     of_code = _options_of_code(words)
     for number, word in enumerate(words):
-        role: _Role = "data" if number not in executed else "script" if number == script else "package"
-        if number in executed and (
+        role: _Role = "data" if number not in numbers else "script" if number == script else "package"
+        if number in numbers and (
             _ATTACHED.match(word) or of_code & {*words[number - 1 : number], word.partition("=")[0]}
         ):
             role = "code"
@@ -155,7 +155,7 @@ def _candidates(line: CommandLine, base: str, environ: Mapping[str, str]) -> Ite
         yield base, "package"
 
 
-def _executed(words: Sequence[str]) -> frozenset[int]:
+def executed(words: Sequence[str]) -> frozenset[int]:
     """The numbers of the words whose folders would be executed; folders of other words are data."""
     if (package := package_of_runner(words)) is not None:
         return frozenset(range(package + 1))

@@ -11,7 +11,7 @@ from glob import escape, glob
 from kaa.host.paths import is_below, trail
 from kaa.host.programs import host_programs, is_program
 from kaa.shell.mcp.imported import folders_of_environment, is_environment, text_of
-from kaa.shell.mcp.named_code import is_container, is_data, named_code
+from kaa.shell.mcp.named_code import executed, is_container, is_data, named_code
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.references import Manifests
 
@@ -60,22 +60,25 @@ class _Programs:
         self._place = place
         self._base = line.base(place.project)
         self._home = os.path.realpath(place.user_home)
-        path = line.variables.get("PATH") or place.environ.get("PATH", os.defpath)
-        self._entries = [entry for entry in path.split(os.pathsep) if os.path.isabs(entry)]
+        self._programs = host_programs(place.environ)
+        entries = dict.fromkeys((*line.variables.get("PATH", "").split(os.pathsep), *self._programs.entries))
+        # No server has an entry that commands can write, unless its own variables name it.
+        self._entries = [one for one in entries if os.path.isabs(one) and not self._is_written(os.path.realpath(one))]
         self._seen: set[str] = set()
 
     def loaded(self) -> Iterator[str]:
-        first, *others = self._line.words
-        started = None if "/" in first else host_programs(self._place.environ).find(first)
+        words, (first, *others) = self._line.words, self._line.words
+        started = None if "/" in first else self._programs.find(first)
         yield from self._of_word(first) if started is None else self._leading(started)
-        for word in () if is_container(self._line.words) else others:
+        numbers = executed(words)
+        for number, word in enumerate(() if is_container(words) else others, 1):
             for part in dict.fromkeys(filter(None, (word, *_SEPARATORS.split(word)))):
-                yield from self._of_word(part)
-        if any(_CONDA.fullmatch(os.path.basename(word)) for word in self._line.words):
+                yield from self._of_word(part, is_executed=number in numbers)
+        if any(_CONDA.fullmatch(os.path.basename(word)) for word in words):
             for environment in self._environments_of_conda(set(others)):
                 yield from self._written(folders_of_environment(environment))
 
-    def _of_word(self, word: str) -> Iterator[str]:
+    def _of_word(self, word: str, *, is_executed: bool = True) -> Iterator[str]:
         if "/" not in word or word.startswith("@"):
             for path in self._named(word):
                 yield from self._leading(path)
@@ -83,8 +86,8 @@ class _Programs:
         path = os.path.join(self._base, self._expanded(word))
         if self._is_written(os.path.realpath(path)):  # what a path leads to is named
             return
-        if os.path.isdir(path):
-            yield from self._around(os.path.realpath(path))
+        if os.path.isdir(path):  # of other words, folders are data
+            yield from self._around(os.path.realpath(path)) if is_executed else ()
         else:
             yield from self._of_program(path)
 
