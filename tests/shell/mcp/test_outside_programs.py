@@ -1,5 +1,6 @@
 """What programs outside of a project load of it is known: editable installs, linked packages, what scripts name."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -37,7 +38,10 @@ class Machine:
     def install(self, files: Mapping[str, str]) -> None:
         """Make files of the home; those that begin with `-> ` are links. `PROJECT` and `HOME` stand for the folders."""
         for name, content in files.items():
-            path, text = self.home / name, content.replace("PROJECT", str(self.project)).replace("HOME", str(self.home))
+            path, text = (
+                self.home / name,
+                re.sub(r"(?<!\$)HOME", str(self.home), content.replace("PROJECT", str(self.project))),
+            )
             if text.startswith("-> "):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.symlink_to(text[3:])
@@ -72,7 +76,7 @@ VENV = {
     "env/pyvenv.cfg": "home = /usr/bin",
     "env/bin/python": "-> /usr/bin/python3",
     "env/bin/acme-mcp": "#!HOME/env/bin/python\nfrom acme_mcp.server import main",
-    "env/bin/activate": "",
+    "env/bin/activate": "VIRTUAL_ENV=HOME/env",
 }
 
 
@@ -108,7 +112,10 @@ def test_code_that_an_environment_outside_imports_is_known(machine: Machine, ins
         "HOME/env/bin/python -m acme_mcp.server",
         "env X=1 HOME/env/bin/acme-mcp",
         "sh ; -c ; . HOME/env/bin/activate && HOME/env/bin/acme-mcp",
-        "sh ; -c ; . HOME/env/bin/activate && acme-mcp",
+        "sh ; -c ; . HOME/env/bin/activate && only-there",
+        "acme-home",
+        "acme-named",
+        "acme-activated",
         "uv run --python=HOME/env/bin/python --no-project -m acme_mcp.server",
         "acme-mcp",
         "HOME/.local/bin/acme-mcp",
@@ -143,6 +150,9 @@ def test_each_way_to_start_an_installed_program_is_known(machine: Machine, comma
             ".local/bin/acme-mcp": "-> HOME/.local/share/uv/tools/acme/bin/acme-mcp",
             ".local/bin/acme-wrapped": '#!/bin/sh\nexec "HOME/env/bin/python" -m acme_mcp.server "$@"\n',
             ".local/bin/acme-long": "#!/bin/sh\n'''exec' \"HOME/env/bin/python\" \"$0\" \"$@\"\n' '''\n",
+            ".local/bin/acme-home": '#!/bin/sh\nexec "$HOME/env/bin/python" -m acme_mcp.server "$@"\n',
+            ".local/bin/acme-named": "#!/bin/sh\nset -eu\nexec acme-mcp --port 1\n",
+            ".local/bin/acme-activated": "#!/bin/bash\nsource ~/env/bin/activate\nonly-there\n",
             "servers/one/start.sh": '#!/bin/sh\nexec "$(dirname "$0")/../../env/bin/acme-mcp"\n',
             "conda/bin/conda": "#!/usr/bin/env python3",
             ".pyenv/version": "3.12.1",

@@ -15,7 +15,8 @@ from kaa.shell.mcp.named_code import executed, is_container, is_data, named_code
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.references import Manifests
 
-_PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
+# A script that activates an environment has the next program be one of it.
+_PYTHON_OR_ENVIRONMENT = re.compile(r"(?:python|pypy)[\d.]*|activate(?:\.\w+)?")
 _SHELL = re.compile(r"(?:ba|da|z|k|fi)?sh")
 _CONDA = re.compile(r"conda|mamba|micromamba")
 _SEPARATORS = re.compile(r"[\s'\"`();,=|&<>{}]+")
@@ -23,9 +24,10 @@ _SEPARATORS = re.compile(r"[\s'\"`();,=|&<>{}]+")
 _LONG_INTERPRETER = re.compile(r"""^'''exec' ["']?(/[^"'\n]+?)["']? ["']?\$0""", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
 _HAS_METADATA = re.compile(r"^# /// script$", re.MULTILINE)  # in comments (PEP 723)
-_ABSOLUTE = re.compile(r"(?:~|\$HOME|\$\{HOME\})?(?<![\w.})])/[\w./@+-]+")
+_ABSOLUTE = re.compile(r"(?:~|\$HOME|\$\{HOME\}|(?<![\w.})]))/[\w./@+-]+")
 # Behind a variable or a call that says where the script lies, as in the scripts of pnpm.
 _BESIDE_SCRIPT = re.compile(r"""\$(?:\w+|\{\w+[^}\n]*\}|\(dirname[^)\n]*\))["']?/([\w./@+-]+)""")
+_NAME = re.compile(r"(?<![\w./$@~-])[A-Za-z][\w.-]*(?![\w./=(-])")
 _IMPORTS_FROM = re.compile(
     r"sys\.path|\bpath\s*=|addsitedir|(?:PYTHON|NODE_|LOAD_|CLASS)PATH|\buse lib|\brequire|\bimport"
 )
@@ -35,6 +37,7 @@ _ENVIRONMENTS = (".venv", "venv", ".pixi/envs/*")
 _ROOTS_OF_CONDA = ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba", ".conda")
 _MAX_PROGRAMS = 100
 _MAX_SCRIPT_BYTES = 64 * 1024
+_MAX_NAMES = 300  # that a script is searched for programs of the PATH
 
 
 def loaded_by_programs(line: CommandLine, place: Place) -> Iterator[str]:
@@ -111,7 +114,7 @@ class _Programs:
             return
         self._seen.add(path)
         places = list(trail(path))
-        if any(_PYTHON.fullmatch(os.path.basename(one)) for one in (path, *places)):
+        if any(_PYTHON_OR_ENVIRONMENT.fullmatch(os.path.basename(one)) for one in (path, *places)):
             yield from self._written(self._imported([os.path.normpath(path), *places]))
         try:
             text = os.fsdecode(text_of(path, _MAX_SCRIPT_BYTES))
@@ -154,6 +157,8 @@ class _Programs:
         if is_of_shell:
             line = CommandLine(("env", "sh", "-c", f"{text} "), self._line.variables, self._line.cwd)
             yield from named_code(line, self._place)
+            for name in dict.fromkeys(_NAME.findall(text)[:_MAX_NAMES]):
+                yield from self._of_word(name)
         for one in text.splitlines():
             paths = [self._expanded(re.sub("/+", "/", found)) for found in _ABSOLUTE.findall(one)]
             paths += (os.path.join(folder, found) for found in _BESIDE_SCRIPT.findall(one))
