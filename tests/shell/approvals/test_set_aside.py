@@ -1,5 +1,6 @@
 """Files that the guard moved away: what the question shows is what kaa writes, and nothing else."""
 
+import asyncio
 import posixpath
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -107,6 +108,23 @@ def test_what_the_person_made_is_put_back_and_only_the_person_told() -> None:
     assert scene.content(".vscode/a.json") == b"1"
     [notice] = scene.notices
     assert scene.path(".envrc") in notice
+
+
+@pytest.mark.parametrize("answer", [Allowed(), Allowed(puts_back=True), Denied("no")])
+def test_calls_that_ran_at_the_same_time_have_one_question(answer: Allowed | Denied) -> None:
+    scene = Scene({f".envrc{_KEPT}": b"a"})
+    scene.answer = answer
+    scene.meanwhile = lambda: asyncio.sleep(0)
+
+    async def offer_twice() -> list[Outcome | None]:
+        return await asyncio.gather(*(scene.offers.offer(_CALL, scene.moved(".envrc")) for _ in range(2)))
+
+    first, second = run(offer_twice())
+
+    assert first is not None
+    assert second is not None
+    assert (len(scene.questions), first.settled) == (1, second.settled)
+    assert scene.content(".envrc") == (None if isinstance(answer, Denied) else b"a")
 
 
 def test_the_question_has_the_command_that_puts_back_what_is_not_written() -> None:

@@ -5,6 +5,7 @@ apart, so whatever is answered, the result of the command stays what it was. The
 shows it, and after a yes exactly these bytes are written: nothing that commands do meanwhile changes what was approved.
 """
 
+import asyncio
 import contextlib
 import errno
 import os
@@ -110,6 +111,8 @@ class SetAside:
         self._forbids = forbids
         self._notify = notify
         self._refused: set[tuple[str, bytes, bool]] = set()
+        self._settled: set[Blocked] = set()
+        self._turn = asyncio.Lock()
 
     async def offer(self, call: ToolCall, blocked: Sequence[Blocked]) -> Outcome | None:
         """Ask about the files that appeared during a call, and write them after a yes.
@@ -124,6 +127,20 @@ class SetAside:
         kept = [one for one in blocked if one.kind == "protected" and one.kept_as]
         if not kept:
             return None
+        async with self._turn:  # calls that ran at the same time have the same findings
+            done = tuple([one for one in kept if await self._is_done(one)])
+            others = [one for one in kept if one not in done]
+            outcome = await self._offer(call, others) if others else Outcome()
+            self._settled.update(outcome.settled)
+            return Outcome(outcome.told, (*done, *outcome.settled))
+
+    async def _is_done(self, one: Blocked) -> bool:
+        """Whether this is at its place again since another call; later the same name may be moved away once more."""
+        with contextlib.suppress(OSError):
+            return one in self._settled and await self._sandbox.unconfined(None).stat(one.kept_as) is None
+        return False
+
+    async def _offer(self, call: ToolCall, kept: Sequence[Blocked]) -> Outcome:
         try:
             files = await self._read(kept)
         except NotOfferedError as error:
