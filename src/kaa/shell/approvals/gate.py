@@ -255,8 +255,9 @@ class Gate:
         if self._can_ask:
             return None
         reason = wording.not_lifted(blocked, (), None, switchable=self._switchable)
-        # What was moved away may be the work of others: then the call did all that it should.
-        return Refuse(reason, wording.ADVICE, is_error=not all(one.kept_as for one in blocked))
+        if all(one.kept_as for one in blocked):  # perhaps the work of others: then the call did all that it should
+            return Refuse(reason, wording.IF_MOVED, is_error=False)
+        return Refuse(reason, wording.ADVICE)
 
     async def _answer_request(self, call: ToolCall) -> Block | None:
         from kaa.shell.approvals.requests import answer_request  # lazy: many models ask for nothing

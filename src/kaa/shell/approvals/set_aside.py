@@ -26,6 +26,7 @@ from kaa.hands.git_config import ConfigEntry, ConfigSyntaxError, entries
 from kaa.hands.guard.items import is_kept_name
 from kaa.shell.approvals.calls import JudgedCall, examine
 from kaa.shell.approvals.judgement import Allowed, Denied
+from kaa.shell.approvals.wording import IF_MOVED
 from kaa.shell.boundary import SandboxControl
 from kaa.tui.invisible import is_invisible
 from kaa.workspace.blocked import Blocked, visible
@@ -44,7 +45,6 @@ _CONFIGURATIONS = ("config", "config.worktree")
 
 # The question names so many commands that put something back. `find` shows more.
 _MAX_WAYS_BACK = 3
-_IF_NOT_WRITTEN = "If this command made it, do not make it another way. If not, it does not concern your work: go on."
 
 Ask: TypeAlias = Callable[[JudgedCall, Approval], Awaitable[Allowed | Denied]]
 Forbids: TypeAlias = Callable[[JudgedCall], str | None]
@@ -160,14 +160,14 @@ class SetAside:
 
     async def _ask_and_write(self, call: ToolCall, files: Sequence[ProposedFile], kept: tuple[Blocked, ...]) -> Outcome:
         if self._refused.issuperset(file.key for file in files):
-            return Outcome(f"The user refused these files before, and is not asked again. {_IF_NOT_WRITTEN}")
+            return Outcome(f"The user refused these files before, and is not asked again. {IF_MOVED}")
         judged = [self._judged(call, file.path) for file in files]
         if reason := next(filter(None, map(self._forbids, judged)), None):
-            return Outcome(f"{reason} {_IF_NOT_WRITTEN}")
+            return Outcome(f"{reason} {IF_MOVED}")
         verdict = await self._ask(judged[0], _question(call, files, self._ways_back(kept)))
         if isinstance(verdict, Denied):
             self._refused.update(file.key for file in files)
-            return Outcome(f"{verdict.reason} {_IF_NOT_WRITTEN}")
+            return Outcome(f"{verdict.reason} {IF_MOVED}")
         return await self._write(files, kept, own=verdict.puts_back)
 
     async def _left_behind(self, files: Sequence[ProposedFile]) -> Sequence[ProposedFile]:

@@ -12,6 +12,7 @@ from kaa.shell.approvals.rules import Rule
 from kaa.workspace.blocked import Blocked, sentences, visible
 
 ADVICE = "Do not try to get there another way; if the task needs it, say so in your answer."
+IF_MOVED = "If this command made it, do not make it another way. If not, it does not concern your work: go on."
 READ_ONLY = "The mode is read-only: Shift+Tab or /approvals changes it."
 
 
