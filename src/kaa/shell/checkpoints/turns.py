@@ -1,8 +1,6 @@
 """Has checkpoints taken turn by turn, and writes into the session which change sets there are."""
 
 import asyncio
-import contextlib
-import os
 from collections.abc import Awaitable, Callable, Sequence
 
 from kaa.core.agent import Agent
@@ -33,8 +31,6 @@ from kaa.workspace.checkpoints.contract import ChangeSet, Checkpoints, Kept
 from kaa.workspace.protocol import Workspace
 
 _USER = "!"  # the id of a command of the user's own, and its owner: no model gives it to a call
-# Of a repository at the top: what a yes lets the model change there, and what no checkpoint has.
-_GIT_SETTINGS = (".git/config", ".git/hooks")
 _LEFT = "git's configuration or hooks, which checkpoints do not cover: see git config --list --local, .git/hooks"
 _SWITCHED_OFF = "checkpoints.enabled is false in settings.json"
 
@@ -58,6 +54,11 @@ def take_checkpoints(
 
         return workspace.checkpoints(str(folder), store.header.id, limits_of(settings), permission(asker, notify))
 
+    def settings_of_git() -> object:
+        from kaa.shell.checkpoints.git_settings import git_settings  # lazy, as above
+
+        return git_settings(workspace.root)
+
     return TurnCheckpoints(
         agent,
         store,
@@ -66,7 +67,7 @@ def take_checkpoints(
         FileReach(risk_of),
         lambda: any(process.state == "running" for process in workspace.processes.list()),
         notify,
-        lambda: _git_settings(workspace.root),
+        settings_of_git,
     )
 
 
@@ -344,13 +345,3 @@ class TurnCheckpoints:
         has_part, self._git_changed = self._git_changed, False
         if after is not None and (reason or has_part):
             self._recorder.custom(NO_CHECKPOINT, missing(reason or _LEFT, after, part=not reason))
-
-
-def _git_settings(root: str) -> object:
-    """Return what tells versions of git's configuration and hooks apart, for two microseconds."""
-    found = []
-    for path in _GIT_SETTINGS:
-        with contextlib.suppress(OSError):
-            status = os.lstat(f"{root}/{path}")
-            found.append((status.st_ino, status.st_mtime_ns, status.st_size))
-    return found
