@@ -22,6 +22,7 @@ _REASONS = {
 # What only some need, by the name of the extra; imported when a request needs it.
 _EXTRAS = {
     "bedrock": {"botocore": "AWS's own signatures and its many places for credentials: profiles, SSO, roles"},
+    "jwt": {"cryptography": "signs with private keys, for logins at MCP servers without a person and without a secret"},
     "vertex": {"google-auth": "Google's own tokens: service accounts, gcloud's login, workload identity"},
     "wasm": {"wasmtime": "compiles and runs components with limits, without rights of its own; 28 MB"},
     "otel": {

@@ -38,6 +38,8 @@ _EXPECTED = {
     "input-required-result-basic-elicitation": "kaa calls its question `question`",
     "server-stateless": "kaa has no tools that log, that sample, or that depend on capabilities",
 }
+# Scenarios of extensions that kaa does not have.
+_NOT_THERE = frozenset({"auth/enterprise-managed-authorization", "auth/dpop", "auth/dpop-nonce"})
 
 
 def main() -> int:
@@ -51,7 +53,7 @@ def main() -> int:
         options = ["--suite", "extensions"] if generation == "extensions" else ["--spec-version", generation]
         passed, lost = suite.client(options)
         print(f"client {generation}: {passed} passed, {len(lost)} failed  {' '.join(lost)}".rstrip())
-        failed += 0 if generation == "extensions" else len(lost)
+        failed += sum(name not in _NOT_THERE for name in lost)
     with Bridge([sys.executable, "-m", "scripts.mcp_conformance.tools"]) as url:
         for generation in _SERVER_GENERATIONS:
             known = suite.server_scenarios(generation)

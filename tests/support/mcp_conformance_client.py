@@ -12,20 +12,21 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 from urllib.parse import urljoin
 
 from kaa.core.errors import ProviderError
 from kaa.core.forms import ChoicesField, NumberField, YesNoField, defaults
 from kaa.core.messages import Json
 from kaa.llm.auth.errors import LoginError
-from kaa.llm.http.authorized import AuthorizedTransport
+from kaa.llm.http.authorized import AuthorizedTransport, Authorizer
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import HttpRequest
 from kaa.mcp.client import McpClient
 from kaa.mcp.errors import LoginNeededError, McpError
 from kaa.mcp.http.streamable import HttpConnection
 from kaa.mcp.oauth.login import log_in
+from kaa.mcp.oauth.machine import MachineAuthorizer
 from kaa.mcp.oauth.settings import OAuthEntry
 from kaa.mcp.oauth.tokens import McpAuthorizer, TokenStore
 from kaa.mcp.questions import ElicitAnswer, Elicitation, FormRequest
@@ -35,6 +36,11 @@ from tests.support.mcp_connection import Observed, ScriptedQuestions
 _CLIENT_METADATA = "https://conformance-test.local/client-metadata.json"
 _CALLBACK = "http://localhost:3000/callback"
 _MOST_LOGINS = 3
+# The scenarios without a person.
+_ALONE: dict[str, Literal["client_credentials", "jwt-bearer"]] = {
+    "client-credentials": "client_credentials",
+    "wif": "jwt-bearer",
+}
 _VALUES: dict[type, Json] = {NumberField: 5, YesNoField: True, ChoicesField: []}
 
 
@@ -118,7 +124,9 @@ class _Client:
         await self._transport.close()
 
     async def _connected(self) -> McpClient:
-        authorizer = McpAuthorizer(self._url, self._store, LiveTransport)
+        authorizer: Authorizer = McpAuthorizer(self._url, self._store, LiveTransport)
+        if self._entry.grant_type != "authorization_code":
+            authorizer = MachineAuthorizer(self._url, self._entry, self._store, LiveTransport)
 
         async def no_headers() -> tuple[tuple[str, str], ...]:
             return ()
@@ -137,7 +145,13 @@ async def _run(url: str) -> None:
     if "cimd" in scenario:  # the document names one address on this machine
         entry = OAuthEntry(client_id=_CLIENT_METADATA, callback_url=_CALLBACK)
     else:
-        entry = OAuthEntry(client_id=context.get("client_id", ""), client_secret=context.get("client_secret", ""))
+        entry = OAuthEntry(
+            client_id=context.get("client_id", ""),
+            client_secret=context.get("client_secret", ""),
+            grant_type=next((grant for name, grant in _ALONE.items() if name in scenario), "authorization_code"),
+            private_key=context.get("private_key_pem", ""),
+            assertion=context.get("valid_jwt", ""),
+        )
     with tempfile.TemporaryDirectory() as folder:
         client = _Client(url, entry, Path(folder))
         try:

@@ -12,6 +12,8 @@ from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 from tests.support.mcp_server import ScriptedServer
 from tests.support.oauth_server import Fields, OAuthServer, Reply, json_reply, refusal
 
+_WITHOUT_PERSON = ("client_credentials", "urn:ietf:params:oauth:grant-type:jwt-bearer")
+
 
 @dataclass
 class Conditions:
@@ -102,6 +104,12 @@ class McpOAuthServer(OAuthServer):
             name, _, secret = b64decode(value).decode().partition(":")
             return self.clients.get(unquote(name)) == unquote(secret) and "client_secret" not in fields
         return self.clients.get(fields.get("client_id", "")) == fields.get("client_secret", "")
+
+    def _token(self, fields: Fields) -> Reply:
+        if fields.get("grant_type") in _WITHOUT_PERSON and self.knows(fields):
+            self._agreed = fields.get("scope", "")
+            return self._tokens()
+        return super()._token(fields)
 
     def _tokens(self) -> Reply:
         reply = super()._tokens()

@@ -53,7 +53,7 @@ def oauth(monkeypatch: pytest.MonkeyPatch) -> Iterator[McpOAuthServer]:
 class Lab:
     """A kaa whose user configured the server `lab`, behind a login. `fields`: more of its entry."""
 
-    def __init__(self, folder: Path, oauth: McpOAuthServer, **fields: object) -> None:
+    def __init__(self, folder: Path, oauth: McpOAuthServer, /, **fields: object) -> None:
         self.home = Home(folder)
         self.oauth = oauth
         self.told: list[str] = []
@@ -119,6 +119,29 @@ class TestAServerThatWantsALogin:
         assert "/mcp login lab" in view.reason
         assert str(failed.value) == view.reason
         assert lab.told == [view.reason]
+        await lab.close()
+
+    @in_loop
+    async def test_one_that_takes_clients_of_their_own_needs_nobody(
+        self, tmp_path: Path, oauth: McpOAuthServer
+    ) -> None:
+        oauth.clients["svc"] = "s3cret"
+        login = {"grantType": "client_credentials", "clientId": "svc", "clientSecret": "s3cret"}
+        lab = Lab(tmp_path / "home", oauth, oauth=login)
+
+        assert await lab.call() == ["hello"]
+        assert lab.told == []
+        await lab.close()
+
+    @in_loop
+    async def test_one_that_refuses_such_a_client_says_why(self, tmp_path: Path, oauth: McpOAuthServer) -> None:
+        login = {"grantType": "client_credentials", "clientId": "svc", "clientSecret": "s3cret"}
+        lab = Lab(tmp_path / "home", oauth, oauth=login)
+
+        with pytest.raises(ServerUnavailableError, match=r"MCP server lab did not start: .* check `clientId`"):
+            await lab.call()
+
+        assert len(oauth.asked("/token")) == 1
         await lab.close()
 
     @in_loop

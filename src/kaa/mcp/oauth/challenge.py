@@ -5,7 +5,12 @@ from typing import Final
 
 import msgspec
 
+from kaa.llm.http.transport import HttpRequest, Transport
+
 _LONGEST_HEADER: Final = 8 * 1024
+_REFUSED: Final = (401, 403)
+# What a server is asked to learn whether it wants a login.
+_QUESTION: Final = {"jsonrpc": "2.0", "id": 0, "method": "ping"}
 # RFC 9110 11.6.1: schemes with parameters, all separated by commas. A scheme stands before its first parameter.
 _PARAMETER: Final = re.compile(
     r"""(?<![\w-])(?:([\w-]++)[ ]++)?([\w-]++)[ ]*+=[ ]*+(?:"((?:[^"\\]|\\.)*)"|([^\s,"]*+))""", re.ASCII
@@ -39,3 +44,16 @@ def parse_challenge(header: str) -> Challenge:
         if scheme == "bearer":
             found.setdefault(name.lower(), re.sub(r"\\(.)", r"\1", quoted) or plain)
     return Challenge(found.get("resource_metadata", ""), found.get("scope", ""), found.get("error", ""))
+
+
+async def challenge_of(url: str, transport: Transport) -> Challenge | None:
+    """Ask a server what it says to a request without a token. Returns None if it does not refuse it.
+
+    Raises:
+        ProviderError: it cannot be reached, or must not be.
+    """
+    headers = (("content-type", "application/json"), ("accept", "application/json, text/event-stream"))
+    async with transport.send(HttpRequest("POST", url, headers, msgspec.json.encode(_QUESTION))) as response:
+        if response.status not in _REFUSED:
+            return None
+        return parse_challenge(response.headers.get("www-authenticate") or "")

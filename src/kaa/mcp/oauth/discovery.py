@@ -28,7 +28,7 @@ class AuthorizationServer(msgspec.Struct, frozen=True):
 
     Attributes:
         issuer: its name; empty if it publishes no metadata.
-        authorization_url: where the browser is sent.
+        authorization_url: where the browser is sent; empty if it knows only logins without a person.
         token_url: where codes and refresh tokens become tokens.
         registration_url: where clients register themselves (RFC 7591), if they can.
         names_itself: whether its answers say whose they are (RFC 9207).
@@ -36,6 +36,7 @@ class AuthorizationServer(msgspec.Struct, frozen=True):
         proofs: how clients can prove who they are; empty if it does not say.
         scopes: those it knows; empty if it does not say.
         revocation_url: where tokens are revoked (RFC 7009); empty if they cannot be.
+        signatures: the algorithms of the signatures by which clients can prove who they are; empty if it does not say.
     """
 
     issuer: str
@@ -47,6 +48,7 @@ class AuthorizationServer(msgspec.Struct, frozen=True):
     proofs: tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
     revocation_url: str = ""
+    signatures: tuple[str, ...] = ()
 
 
 class Discovered(msgspec.Struct, frozen=True):
@@ -165,8 +167,8 @@ async def _named_server(issuer: str, is_named: bool, transport: Transport) -> Au
 
 def _server(told: Mapping[str, Json], issuer: str) -> AuthorizationServer:
     authorization, token = address_in(told, "authorization_endpoint"), address_in(told, "token_endpoint")
-    if authorization is None or token is None:
-        raise LoginError(f"the metadata of {issuer} lack the authorization or the token endpoint: kaa cannot log in")
+    if token is None:
+        raise LoginError(f"the metadata of {issuer} lack the token endpoint: kaa cannot log in")
     challenges = texts_in(told, "code_challenge_methods_supported")
     # The specification wants the list to be there; some large servers support S256 without it.
     if challenges and "S256" not in challenges:
@@ -174,7 +176,7 @@ def _server(told: Mapping[str, Json], issuer: str) -> AuthorizationServer:
     named = told.get("issuer")
     return AuthorizationServer(
         named if isinstance(named, str) else issuer,
-        authorization,
+        authorization or "",
         token,
         address_in(told, "registration_endpoint"),
         told.get("authorization_response_iss_parameter_supported") is True,
@@ -182,6 +184,7 @@ def _server(told: Mapping[str, Json], issuer: str) -> AuthorizationServer:
         texts_in(told, "token_endpoint_auth_methods_supported"),
         texts_in(told, "scopes_supported"),
         _revocation_url(told, token),
+        texts_in(told, "token_endpoint_auth_signing_alg_values_supported"),
     )
 
 
@@ -200,6 +203,8 @@ def _check_hosts(server: AuthorizationServer, issuer: str) -> None:
     Raises:
         LoginError: the person would log in at one place, and the code would go to another.
     """
+    if not server.authorization_url:
+        return  # no code is given
     if any(belong_together(server.authorization_url, other) for other in (server.token_url, issuer)):
         return
     page, receiver = host_of(server.authorization_url), host_of(server.token_url)

@@ -5,28 +5,23 @@ from contextlib import AsyncExitStack
 from typing import Final
 from urllib.parse import urlsplit
 
-import msgspec
-
 from kaa.host.private_file import PrivateFileError
 from kaa.llm.auth.errors import LoginError
 from kaa.llm.auth.oauth.browser import get_grant, new_state
 from kaa.llm.auth.oauth.exchange import ask, tokens_of
 from kaa.llm.auth.oauth.loopback import Issuer, Loopback
-from kaa.llm.http.transport import HttpRequest, Transport, host_of
-from kaa.mcp.oauth.challenge import Challenge, parse_challenge
-from kaa.mcp.oauth.discovery import AuthorizationServer, Discovered, discover
+from kaa.llm.http.transport import Transport, host_of
+from kaa.mcp.oauth.challenge import challenge_of, parse_challenge
+from kaa.mcp.oauth.discovery import AuthorizationServer, discover
 from kaa.mcp.oauth.guarded import GuardedTransport
 from kaa.mcp.oauth.registration import Client, client_at
+from kaa.mcp.oauth.scopes import OFFLINE, scopes_to_ask
 from kaa.mcp.oauth.screen import McpLoginScreen
 from kaa.mcp.oauth.settings import OAuthEntry
 from kaa.mcp.oauth.tokens import McpLogin, TokenStore, canonical
 
 _LIMIT_SECONDS: Final = 600.0
-_REFUSED: Final = (401, 403)
 _THIS_MACHINE: Final = ("127.0.0.1", "localhost")
-_OFFLINE: Final = "offline_access"
-# What a server is asked to learn whether it wants a login.
-_QUESTION: Final = {"jsonrpc": "2.0", "id": 0, "method": "ping"}
 
 
 class UndescribedLoginError(LoginError):
@@ -64,9 +59,14 @@ async def log_in(
     url = canonical(url)
     guarded = GuardedTransport(transport, url)
     before = await asyncio.to_thread(store.details, url)  # also: a file that cannot be used says so now
-    asked = parse_challenge(challenge) if challenge is not None else await _challenge_of(url, guarded)
+    asked = parse_challenge(challenge) if challenge is not None else await challenge_of(url, guarded)
     found = await discover(url, settings, asked, guarded, users_own=users_own)
     server = found.server
+    if not server.authorization_url:
+        raise LoginError(
+            f"{host_of(server.token_url)} has no login page, only logins without a person: register a client there, and"
+            ' set `"grantType": "client_credentials"`, `clientId` and `clientSecret` in its `oauth` entry'
+        )
     for address in (server.authorization_url, server.token_url):
         await guarded.check(address)
     if before is not None and (before.issuer, before.token_url) != (server.issuer, server.token_url):
@@ -77,7 +77,7 @@ async def log_in(
                 " of the server (kaa mcp logout) and log in again"
             )
         before = None  # what one server gave is never shown to another, which may call itself by the same name
-    scope = _scope(settings, asked, found, before)
+    scope = scopes_to_ask(settings, asked, found, before)
     async with AsyncExitStack() as stack:
         loopback = await _listening(stack, settings, server, before.client if before else None)
         try:
@@ -90,7 +90,7 @@ async def log_in(
         fields = {"client_id": client.id, "resource": found.resource}
         if scope:
             fields["scope"] = scope
-        if _OFFLINE in scope.split():
+        if OFFLINE in scope.split():
             fields["prompt"] = "consent"  # OpenID Connect Core 11
         screen.show_token_host(host_of(server.token_url))
         grant = await get_grant(loopback, server.authorization_url, fields, screen, limit_seconds=limit_seconds)
@@ -109,28 +109,6 @@ async def log_in(
         await asyncio.to_thread(store.keep, url, login, tokens_of(answer, host_of(server.token_url)))
     except PrivateFileError as error:
         raise LoginError(f"the login cannot be kept: {error}") from error
-
-
-async def _challenge_of(url: str, transport: Transport) -> Challenge | None:
-    """What the server says to a request without a token; None if it does not refuse it."""
-    headers = (("content-type", "application/json"), ("accept", "application/json, text/event-stream"))
-    async with transport.send(HttpRequest("POST", url, headers, msgspec.json.encode(_QUESTION))) as response:
-        if response.status not in _REFUSED:
-            return None
-        return parse_challenge(response.headers.get("www-authenticate") or "")
-
-
-def _scope(settings: OAuthEntry, asked: Challenge | None, found: Discovered, before: McpLogin | None) -> str:
-    """What to ask for: what the user or the server wants, and what the login permitted before if it was too little."""
-    wanted = settings.scope or (asked.scope if asked else "") or " ".join(found.scopes)
-    if asked is not None and asked.wants_more:
-        wanted = f"{wanted} {asked.scope}"
-    if before is not None and (before.missing or (asked is not None and asked.wants_more)):
-        wanted = f"{before.scope} {wanted} {before.missing}"
-    scopes = dict.fromkeys(wanted.split())
-    if scopes and _OFFLINE in found.server.scopes:  # servers that know it give refresh tokens for it alone
-        scopes[_OFFLINE] = None
-    return " ".join(scopes)
 
 
 async def _listening(

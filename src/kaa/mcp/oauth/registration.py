@@ -13,7 +13,7 @@ from kaa.llm.http.transport import Transport, host_of
 from kaa.mcp.oauth.discovery import AuthorizationServer
 from kaa.mcp.oauth.settings import OAuthEntry
 
-Proof: TypeAlias = Literal["none", "client_secret_post", "client_secret_basic"]
+Proof: TypeAlias = Literal["none", "client_secret_post", "client_secret_basic", "private_key_jwt"]
 
 # Servers that use the official SDK for Python look for the client's id in the form, whatever the header says.
 _WITH_SECRET: Final[tuple[Proof, ...]] = ("client_secret_post", "client_secret_basic")
@@ -54,7 +54,7 @@ class Client(msgspec.Struct, frozen=True, omit_defaults=True):
         match self.proof:
             case "client_secret_post":
                 return {"client_id": self.id, "client_secret": self.secret}
-            case "client_secret_basic" | "none":
+            case _:
                 return {"client_id": self.id}
 
     @property
@@ -89,7 +89,7 @@ async def client_at(
     has_document = settings.client_id.startswith("https://")
     if settings.registration != "dcr" and settings.client_id:
         if not has_document:
-            proof = _proof(server) if settings.client_secret else "none"
+            proof = proof_with_secret(server) if settings.client_secret else "none"
             return Client(settings.client_id, settings.client_secret, proof)
         if server.reads_client_metadata:
             return Client(settings.client_id)
@@ -106,8 +106,8 @@ async def client_at(
     return await _registered(server, server.registration_url, settings, redirect, scope, transport)
 
 
-def _proof(server: AuthorizationServer) -> Proof:
-    """RFC 8414 2: without a list, `client_secret_basic` holds."""
+def proof_with_secret(server: AuthorizationServer) -> Proof:
+    """Return how a client with a secret proves who it is. Without a list, it is a header (RFC 8414 2)."""
     return next((proof for proof in _WITH_SECRET if proof in server.proofs), "client_secret_basic")
 
 
@@ -115,7 +115,7 @@ async def _registered(
     server: AuthorizationServer, url: str, settings: OAuthEntry, redirect: str, scope: str, transport: Transport
 ) -> Client:
     """RFC 7591 3. A program on the user's machine keeps no secret well, so it wants none where it can choose."""
-    wanted: Proof = "none" if "none" in server.proofs else _proof(server)
+    wanted: Proof = "none" if "none" in server.proofs else proof_with_secret(server)
     asked: dict[str, Json] = {
         "client_name": settings.client_name or "kaa",
         "redirect_uris": [redirect],
@@ -138,7 +138,7 @@ async def _registered(
     given = answer.get("token_endpoint_auth_method", wanted)
     proof: Proof = "none"
     if secret:
-        proof = next((known for known in _WITH_SECRET if known == given), _proof(server))
+        proof = next((known for known in _WITH_SECRET if known == given), proof_with_secret(server))
         if given == "none":
             proof, secret = "none", ""
     expires = answer.get("client_secret_expires_at")

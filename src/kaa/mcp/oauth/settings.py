@@ -9,6 +9,14 @@ class OAuthEntry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"
     """The field `oauth` of a configured server. Everything that is empty is discovered.
 
     Attributes:
+        grant_type: how kaa gets tokens: with a person's agreement in the browser (`authorization_code`), or without a
+            person, as the client itself (`client_credentials`, SEP-1046) or with the token of a workload (`jwt-bearer`,
+            RFC 7523).
+        private_key: in PEM; signs what proves who the client is, instead of a secret (`private_key_jwt`).
+        private_key_file: where it is; of the user's own files only.
+        key_id: how the authorization server calls the public key.
+        assertion: the token of the workload, for `jwt-bearer`.
+        assertion_file: where it is, read at each login; of the user's own files only.
         registration: how kaa becomes known to the authorization server: `cimd` (client id metadata document), `dcr`
             (dynamic client registration, RFC 7591); `auto` takes what the server supports, `client_id` first.
         callback_port: port of the address on this machine to which the browser returns; 0 for any free one.
@@ -18,6 +26,12 @@ class OAuthEntry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"
     client_id: str = ""
     client_secret: str = ""
     client_name: str = ""
+    grant_type: Literal["authorization_code", "client_credentials", "jwt-bearer"] = "authorization_code"
+    private_key: str = ""
+    private_key_file: str = ""
+    key_id: str = ""
+    assertion: str = ""
+    assertion_file: str = ""
     scope: str = ""
     callback_port: int = 0
     callback_url: str = ""

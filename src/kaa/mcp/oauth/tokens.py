@@ -141,7 +141,7 @@ class McpAuthorizer:
 
     def __init__(self, url: str, store: TokenStore, new_transport: NewTransport) -> None:
         self._store = store
-        self._origin = origin_of(url)
+        self._url = url
         self._login = store.of(url)
         self._renewer = _Renewer(url, new_transport)
         self._seen = store.changes
@@ -150,8 +150,7 @@ class McpAuthorizer:
 
     async def authorize(self, request: HttpRequest) -> HttpRequest:
         """See `Authorizer`."""
-        is_elsewhere = origin_of(request.url) != self._origin
-        if is_elsewhere or any(name.lower() == "authorization" for name, _ in request.headers):
+        if not may_have_token(request, self._url):
             return request
         if self._seen != self._store.changes:  # it would send the former token until that is refused
             self._seen = self._store.changes
@@ -206,6 +205,12 @@ class _Renewer:
             return await refreshed(guarded, login.token_url, fields | login.client.fields, login.client.login)
         finally:
             await transport.close()
+
+
+def may_have_token(request: HttpRequest, url: str) -> bool:
+    """Return whether a request gets a token of the server at `url`: it leads there, and has no header of its own."""
+    is_there = origin_of(request.url) == origin_of(url)
+    return is_there and all(name.lower() != "authorization" for name, _ in request.headers)
 
 
 def canonical(url: str) -> str:

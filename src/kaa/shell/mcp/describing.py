@@ -32,9 +32,11 @@ def variables_set(entry: ServerEntry, known: Mapping[str, str] = {}) -> list[str
 def login_details(entry: ServerEntry) -> list[str]:
     """What an entry says of the login at the server's address, in sentences without capital and period."""
     oauth = entry.oauth
+    by_person = oauth.grant_type == "authorization_code"
     details = [
         ("the login to it goes where {} says", oauth.auth_server_metadata_url),
         ("kaa logs in as the client {}", oauth.client_id),
+        ("kaa logs in without asking you, by {}", "" if by_person else oauth.grant_type),
         ("kaa asks for the scopes {}", oauth.scope),
         ("the login returns to {}", oauth.callback_url),
     ]

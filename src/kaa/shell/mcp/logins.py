@@ -9,6 +9,7 @@ import msgspec
 from kaa.host.log import LOG
 from kaa.host.private_file import PrivateFileError
 from kaa.llm.auth.errors import LoginError
+from kaa.llm.http.authorized import Authorizer
 from kaa.llm.http.live import LiveTransport
 from kaa.mcp.oauth.screen import McpLoginScreen
 from kaa.mcp.oauth.settings import OAuthEntry
@@ -51,14 +52,18 @@ class McpLogins:
         """
         return cls(home, environ, project, load_user_settings(home.settings).http_proxy)
 
-    def authorizer(self, server: ConfiguredServer) -> McpAuthorizer:
+    def authorizer(self, server: ConfiguredServer) -> Authorizer:
         """What lets kaa's requests in at a server with a URL.
 
         Raises:
             LoginError: the entry needs variables that it may not have.
         """
-        url, _ = self._filled_in(server)
-        return McpAuthorizer(url, self._store, self._new_transport)
+        url, settings = self._filled_in(server)
+        if settings.grant_type == "authorization_code":
+            return McpAuthorizer(url, self._store, self._new_transport)
+        from kaa.mcp.oauth.machine import MachineAuthorizer  # lazy: few servers are for programs
+
+        return MachineAuthorizer(url, settings, self._store, self._new_transport, users_own=_is_users_own(server))
 
     async def log_in(self, server: ConfiguredServer, screen: McpLoginScreen, challenge: str | None = None) -> None:
         """Log in to an approved server. Cancelling it ends the login.
@@ -83,7 +88,12 @@ class McpLogins:
             )
         transport = self._new_transport()
         try:
-            users_own = server.source.scope in ("user", "run")
+            users_own = _is_users_own(server)
+            if settings.grant_type != "authorization_code":
+                from kaa.mcp.oauth.machine import log_in_alone  # lazy: as above
+
+                await log_in_alone(url, settings, self._store, transport, challenge=challenge, users_own=users_own)
+                return
             await log_in(url, settings, self._store, transport, screen, challenge=challenge, users_own=users_own)
         except UndescribedLoginError as error:
             raise LoginError(f"{error}. {key_setting(server)}") from error
@@ -142,3 +152,7 @@ class McpLogins:
             return fill(entry.url), msgspec.structs.replace(entry.oauth, **filled)
         except VariableError as error:
             raise LoginError(f"MCP server {server.name}: {error}") from error
+
+
+def _is_users_own(server: ConfiguredServer) -> bool:
+    return server.source.scope in ("user", "run")
