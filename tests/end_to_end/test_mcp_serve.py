@@ -70,6 +70,25 @@ def test_tools_are_listed_and_called(kaa: Kaa, server: ModelServer, *, modern: b
     assert "a line" in text(result)
 
 
+def test_tools_need_no_model(kaa: Kaa) -> None:
+    (kaa.project / "notes.txt").write_text("a line\n")
+
+    with serving(kaa) as client:
+        names = {tool["name"] for tool in client.result("tools/list")["tools"]}
+        result = client.call("read", path="notes.txt")
+
+    assert {"read", "bash"} <= names
+    assert "agent" not in names
+    assert "a line" in text(result)
+
+
+def test_the_agent_and_a_named_model_need_one(kaa: Kaa) -> None:
+    named = kaa.run("mcp", "serve", "--model", "anthropic/claude-sonnet-4-5")
+
+    assert named.code == 1
+    assert "there is no API key" in named.err
+
+
 def test_only_chosen_tools_are_served(kaa: Kaa, server: ModelServer) -> None:
     with serving(kaa, "--tools", "read,grep") as client:
         names = [tool["name"] for tool in client.result("tools/list")["tools"]]

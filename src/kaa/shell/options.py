@@ -122,7 +122,17 @@ class Replay(msgspec.Struct, frozen=True):
     delay: float = 0.0
 
 
-Wire: TypeAlias = Live | Record | Replay
+class ToolsOnly(msgspec.Struct, frozen=True):
+    """Talk to no model: only the tools of the conversation are used.
+
+    Attributes:
+        reason: why there is no model, for what needs one all the same.
+    """
+
+    reason: str
+
+
+Wire: TypeAlias = Live | Record | Replay | ToolsOnly
 
 
 class McpOptions(msgspec.Struct, frozen=True):

@@ -16,14 +16,17 @@ from kaa.frontends.mcp.services import AgentService, ToolService
 from kaa.frontends.mcp.telling import tell
 from kaa.frontends.rpc.lines import LineTooLongError, LineWriter, read_lines
 from kaa.host.prints import prints_on_stderr
+from kaa.llm.models.registry import NoModelError
 from kaa.mcp.manifest import ServerInfo
 from kaa.mcp.messages import MAX_MESSAGE_BYTES
 from kaa.mcp.serving import McpServer, Service
 from kaa.shell.home import Home
-from kaa.shell.host import Host
-from kaa.shell.options import ConversationOptions, NewSession, UnkeptSession
+from kaa.shell.host import Host, HostedConversation
+from kaa.shell.options import ConversationOptions, NewSession, ToolsOnly, UnkeptSession
 from kaa.shell.safety import UnopenedWorkspace
 from kaa.workspace.local import LocalWorkspace
+
+_NEED_A_MODEL = ("agent",)
 
 
 def main(command_line: CommandLine, workspace: LocalWorkspace | UnopenedWorkspace, *, as_agent: bool) -> int:
@@ -63,7 +66,7 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace, *, as_agent
                 await serve(AgentService(host, workspace, options, asker), output)
             else:
                 kept_nowhere = msgspec.structs.replace(options(), session=UnkeptSession())
-                hosted = await host.open(kept_nowhere, workspace)
+                hosted = await _opened(host, kept_nowhere, workspace)
                 await hosted.begin()
                 await serve(ToolService(hosted.conversation), output)
     except FORESEEN as error:
@@ -72,6 +75,19 @@ async def _run(command_line: CommandLine, workspace: LocalWorkspace, *, as_agent
     finally:
         await host.close()
     return ExitCode.DONE
+
+
+async def _opened(host: Host, options: ConversationOptions, workspace: LocalWorkspace) -> HostedConversation:
+    """Open the conversation whose tools are served: with a model if there is one, which only some of them need."""
+    try:
+        return await host.open(options, workspace)
+    except NoModelError as error:
+        if options.model or options.provider:
+            raise
+        tools = msgspec.structs.replace(
+            options, wire=ToolsOnly(error.reason), exclude_tools=(*options.exclude_tools, *_NEED_A_MODEL)
+        )
+        return await host.open(tools, workspace)
 
 
 async def serve(service: Service, output: int) -> None:

@@ -13,7 +13,7 @@ from kaa.llm.models.registry import ModelChoice, ModelRegistry, NoModelError
 from kaa.llm.models.resolved import ResolvedModel
 from kaa.session.context import SessionContext
 from kaa.shell.models.scope import scoped_models
-from kaa.shell.options import ConversationOptions, Live, Record, Replay, Wire
+from kaa.shell.options import ConversationOptions, Live, Record, Replay, ToolsOnly, Wire
 from kaa.shell.settings import Settings
 
 Notify = Callable[[str], None]
@@ -162,6 +162,10 @@ async def _link(
             return ModelLink(resolved, _recording(live, resolved, cassette, placeholders), fixed=_RECORDED)
         case Replay():
             return await _replaying(wire, choice, models, placeholders, notify)
+        case ToolsOnly(reason=reason):
+            from kaa.shell.models.unlinked import NO_MODEL, NoTransport  # lazy: conversations have a model
+
+            return ModelLink(NO_MODEL, NoTransport(reason), fixed=reason)
 
 
 def _recording(live: Transport, resolved: ResolvedModel, cassette: Path, placeholders: Mapping[str, str]) -> Transport:
