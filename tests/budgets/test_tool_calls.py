@@ -22,11 +22,11 @@ from tests.support.model_server import MODEL_ID, Answer, Call, ModelServer, say
 _BUDGET = Budget.parse(
     """
                  programs  messages  flushes  entries  hooks  contexts  session bytes  checkpoint bytes  other bytes
-    read                .         3        .        2    130       106           3900                 .            .
-    write               .        12        2        3    140       113           1050               500            .
-    edit Python         .        15        2        3    140       113           1350              3350            .
-    edit JSON           .        14        2        3    140       113           1400              1400            .
-    bash                1         6        .        2    140       113            850                 .            .
+    read                .         3        .        2     16        28           3900                 .            .
+    write               .        12        2        3     16        28           1050               500            .
+    edit Python         .        15        2        3     16        28           1350              3350            .
+    edit JSON           .        14        2        3     16        28           1400              1400            .
+    bash                1         6        .        2     16        28            850                 .            .
     """,
     slack={"session bytes": 100, "checkpoint bytes": 100},
 )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _HOOK_SECONDS = 60
 
 VerdictT = TypeVar("VerdictT")
-SeenT = TypeVar("SeenT")
+HandlerT = TypeVar("HandlerT", bound=Callable[..., object])
 ResultT = TypeVar("ResultT")
 Hook: TypeAlias = Callable[..., Awaitable[object]]
 Report: TypeAlias = Callable[[ExtensionFailedError], None]
@@ -114,8 +114,9 @@ async def first_verdict(
 def tell(
     scope: Scope,
     what: str,
-    handlers: list[Callable[[SeenT, ConversationContext], None]],
-    seen: SeenT,
+    called: Iterable[HandlerT],
+    handlers: list[HandlerT],
+    seen: object,
     *,
     context: ConversationContext,
     report: Report,
@@ -125,17 +126,17 @@ def tell(
     Args:
         scope: whose they are.
         what: the handlers, for messages.
-        handlers: those of the scope.
+        called: those to call.
+        handlers: all of their kind.
         seen: what they get before the context.
         context: of the conversation.
         report: told what went wrong.
     """
     of_extension = context.of_extension(scope)
-    for handler in tuple(handlers):
+    for handler in called:
         began = time.perf_counter()
         try:
-            called: Callable[[SeenT, ConversationContext], object] = handler
-            refuse_coroutine(called(seen, of_extension), "it")
+            refuse_coroutine(handler(seen, of_extension), "it")
         except (Exception, SystemExit) as error:  # noqa: BLE001 isolation boundary: observers must not end a conversation
             if handler in handlers:
                 handlers.remove(handler)

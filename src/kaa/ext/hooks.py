@@ -151,3 +151,19 @@ Compactor: TypeAlias = Callable[[CompactionRequest], Awaitable[CondensedText | N
 CarriedSection: TypeAlias = Callable[[ConversationContext], str | None]
 EventHandler: TypeAlias = Callable[[Event, ConversationContext], None]
 NotificationHandler: TypeAlias = Callable[[Notification, ConversationContext], None]
+
+
+class EventObserver(msgspec.Struct, frozen=True):
+    """A handler, and the classes of events that it wants; all without any."""
+
+    handler: EventHandler
+    kinds: tuple[type[object], ...] = ()
+
+    def wants(self, event: Event) -> bool:
+        """Whether it wants an event."""
+        return not self.kinds or type(event) in self.kinds
+
+    def __call__(self, event: Event, context: ConversationContext) -> object:
+        """Call it. Extensions may return what they must not."""
+        handler: Callable[[Event, ConversationContext], object] = self.handler
+        return handler(event, context)

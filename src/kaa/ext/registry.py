@@ -362,10 +362,12 @@ class Registry:
                 self._completion = None
 
     def notify(self, event: Event) -> None:
-        """Pass an event to every handler; one that raises is reported and not called again."""
+        """Pass an event to every handler that wants it; one that raises is reported and not called again."""
         for scope in self._scopes:
-            if scope.handlers:
-                tell(scope, "on_event handler", scope.handlers, event, context=self._context, report=self._report)
+            wanting = [one for one in scope.handlers if one.wants(event)]
+            if wanting:
+                handlers = scope.handlers
+                tell(scope, "on_event handler", wanting, handlers, event, context=self._context, report=self._report)
 
     @property
     def theme_folders(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from kaa.ext.hooks import (
     BeforeToolHook,
     CarriedSection,
     Compactor,
-    EventHandler,
+    EventObserver,
     NotificationHandler,
     Service,
     SessionEndHook,
@@ -77,7 +77,7 @@ class Scope:
         self.before_ends: list[BeforeEndHook] = []
         self.message_hooks: list[UserMessageHook] = []
         self.compactors: list[Compactor] = []
-        self.handlers: list[EventHandler] = []
+        self.handlers: list[EventObserver] = []
         self.settings: type[Struct] | None = None
         self.flags: dict[str, Flag] = {}
         self.theme_folders: list[str] = []

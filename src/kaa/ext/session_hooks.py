@@ -64,9 +64,10 @@ class SessionHooks:
     def announce(self, notification: Notification) -> None:
         """Pass on what is for the user's attention; a handler that raises is reported and not called again."""
         for scope in self._scopes():
-            if scope.notification_handlers:
-                handlers = scope.notification_handlers
-                tell(scope, "on_notification handler", handlers, notification, context=self.context, report=self.report)
+            handlers = scope.notification_handlers
+            if called := tuple(handlers):
+                what = "on_notification handler"
+                tell(scope, what, called, handlers, notification, context=self.context, report=self.report)
 
     def announcing(self, notify: Callable[[str], None]) -> Callable[[str], None]:
         """`notify` that passes each notice on to extensions, too."""

@@ -1,13 +1,12 @@
 """Registers functions that only watch."""
 
 from collections.abc import Awaitable, Callable
-from functools import wraps
-from typing import TypeVar, cast, get_args, overload
+from typing import TypeVar, get_args, overload
 
 from kaa.core.events import Event
 from kaa.ext.context import ConversationContext
 from kaa.ext.errors import RegistrationError
-from kaa.ext.hooks import EventHandler, NotificationHandler
+from kaa.ext.hooks import EventHandler, EventObserver, NotificationHandler
 from kaa.ext.registration.base import Registrar, require_function
 
 EventT = TypeVar("EventT", bound=Event)
@@ -46,7 +45,7 @@ class ObserverRegistrations(Registrar):
             RegistrationError: a class is not one of events.
         """
         if not isinstance(first, type):
-            self._add(self._open_scope().handlers.append, first)
+            self._add(self._open_scope().handlers.append, EventObserver(first))
             return first
         kinds = (first, *others)
         if strange := [kind for kind in kinds if kind not in get_args(Event)]:
@@ -54,12 +53,7 @@ class ObserverRegistrations(Registrar):
 
         def register(handler: SomeHandlerT) -> SomeHandlerT:
             require_function(handler)
-
-            @wraps(handler)
-            def filtered(event: Event, context: ConversationContext) -> None:
-                return handler(event, context) if isinstance(event, kinds) else None
-
-            self._add(self._open_scope().handlers.append, cast("EventHandler", filtered))
+            self._add(self._open_scope().handlers.append, EventObserver(handler, kinds))
             return handler
 
         return register
