@@ -253,6 +253,20 @@ def test_the_failure_of_a_hook_is_shown_once_for_each_message(stage: Stage) -> N
     assert counts == [1, 2]
 
 
+def test_hooks_that_begin_alike_and_fail_alike_are_shown_once(stage: Stage) -> None:
+    stage.display = notices = Notices()
+    stage.server.begin([call("read", path="notes.txt"), say("Done.")])
+
+    async def scene(hosted: HostedConversation) -> None:
+        await hosted.conversation.submit("go")
+
+    begin = "check " + "x" * 100
+    hooks = (hook("PostToolUse", f"{begin} one"), hook("PostToolUse", f"{begin} two"))
+    play(stage, scene, lambda _command, _streams: ran(127, "", "eslint: not found"), *hooks)
+
+    assert sum("exit code 127" in text for text in notices.texts) == 1
+
+
 def test_a_hook_that_stops_the_agent_keeps_it_from_all_tools(stage: Stage) -> None:
     output = json.dumps({"continue": False, "stopReason": "enough"})
 

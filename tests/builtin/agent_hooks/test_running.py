@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from kaa.builtin.agent_hooks.running import run_command
@@ -89,6 +90,18 @@ def test_the_users_own_guard_refuses_if_the_sandbox_stops_it(folder: Path, of_pr
     outcome = outcome_of(guard(line, of_project=of_project), done)
     assert (outcome.decision == "deny") is not of_project
     assert of_project or '"sandbox": false' in outcome.reason
+
+
+def test_other_hooks_that_the_sandbox_stops_name_the_folder_and_the_setting(folder: Path) -> None:
+    line = "mkdir ~/.local || exit 1"
+
+    outcome = outcome_of(msgspec.structs.replace(guard(line), event="PostToolUse"), ended(folder, line, "{}"))
+
+    (problem,) = outcome.problems
+    assert f"Writing to {folder}/.local is blocked" in problem
+    assert "`sandbox.writable` in your settings" in problem
+    assert "Python" not in problem
+    assert not outcome.decision
 
 
 def test_a_guard_that_cannot_be_started_refuses() -> None:

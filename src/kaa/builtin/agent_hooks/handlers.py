@@ -105,8 +105,12 @@ class Handlers:
             problems = () if hook in state.failed else outcome.problems
             if problems:
                 state.failed.add(hook)
-            for message in (*outcome.messages, *problems):
-                context.show.notice(f"Hook {hook.title[:80]!r} ({source}): {' '.join(message.split())}", "warning")
+            notices = [f"Hook {hook.title[:80]!r} ({source}): {' '.join(one.split())}" for one in problems]
+            new = [one for one in notices if one not in state.told]
+            state.told.update(new)
+            notices = [f"Hook {hook.title[:80]!r} ({source}): {' '.join(one.split())}" for one in outcome.messages]
+            for notice in (*notices, *new):
+                context.show.notice(notice, "warning")
             return outcome
 
         awaited: dict[asyncio.Task[Outcome], int] = {}

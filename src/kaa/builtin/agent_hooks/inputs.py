@@ -30,6 +30,7 @@ class HookState(msgspec.Struct):
         halted: why a hook stopped the agent; empty if none did.
         begun: the hooks with `once` that have run.
         failed: the hooks whose failure the user has seen since the last message.
+        told: what the user has read about them, so that hooks that begin alike and fail alike are reported once.
     """
 
     session_id: str = ""
@@ -42,6 +43,7 @@ class HookState(msgspec.Struct):
     halted: str = ""
     begun: set[HookDefinition] = set()
     failed: set[HookDefinition] = set()
+    told: set[str] = set()
 
 
 def base_input(hook: HookDefinition, state: HookState, context: ConversationContext) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Final
 from kaa.components.hooks import HookDefinition
 from kaa.components.hooks.outputs import Ended
 from kaa.ext.api import CommandRequest
+from kaa.workspace.blocked import Blocked
 from kaa.workspace.protocol import FedCommands, FedStreams, Workspace
 
 MAX_OUTPUT: Final = 1024 * 1024
@@ -18,7 +19,10 @@ MAX_INPUT: Final = 1024 * 1024
 _MAX_ERRORS = 64 * 1024
 _REFUSES = 2  # the exit code
 _NOT_RUN = (126, 127)  # of a shell that finds no program, or may not run it
-_WAY_OUT = 'A hook in the sandbox can log to $TMPDIR; "sandbox": false in an entry of yours gives it your rights.'
+_WAY_OUT = (
+    "A hook in the sandbox can log to $TMPDIR; `sandbox.writable` in your settings lets hooks and commands write a"
+    ' folder that exists; "sandbox": false in an entry of yours gives it your rights.'
+)
 _SHELLS = {"bash": "bash", "zsh": "zsh"}
 # A pipeline whose last command only writes to a log: its shell exits with 2 where it cannot open that.
 _WORDS = r"""(?:'[^'\n]*'|"[^"\\`\n]*"|[^'"\\`;&|<>(){}\#\n])"""
@@ -67,12 +71,16 @@ async def run_command(
         return Ended(code, output, errors)
     if notice := await _blocked_log(hook, workspace, request):
         return Ended(None, output, errors, f"was stopped by the sandbox, and refuses nothing: {notice} {_WAY_OUT}")
-    if code != _REFUSES and decides:
-        told = " ".join(dict.fromkeys(one.notice for one in done.blocked))
-        return Ended(None, problem=f"was stopped by the sandbox: {told} {_WAY_OUT}", undecided=True)
     if code == _REFUSES:
-        errors = f"{errors.rstrip()}\n{_WAY_OUT}"
-    return Ended(code, output, errors)
+        return Ended(code, output, f"{errors.rstrip()}\n{_WAY_OUT}")
+    told = " ".join(dict.fromkeys(_told(one) for one in done.blocked))
+    problem = f"was stopped by the sandbox: {told} {_WAY_OUT}"
+    return Ended(None, problem=problem, undecided=True) if decides else Ended(code, output, errors, problem)
+
+
+def _told(blocked: Blocked) -> str:
+    """Return what was blocked, without advice for commands that the model writes."""
+    return blocked.notice.partition(" (")[0] if blocked.kind == "write" else blocked.notice
 
 
 async def _blocked_log(hook: HookDefinition, workspace: Workspace, request: CommandRequest) -> str:
@@ -94,4 +102,4 @@ async def _blocked_log(hook: HookDefinition, workspace: Workspace, request: Comm
         finds_installed=False,
     )
     missed = (await workspace.run(look)).missed
-    return missed[0].notice.partition(" (")[0] if missed else ""
+    return _told(missed[0]) if missed else ""

@@ -39,7 +39,8 @@ class Ended(msgspec.Struct, frozen=True):
         exit_code: None if it has none: it could not be run, took too long, or printed too much.
         output: of stdout.
         errors: of stderr.
-        problem: why there is no exit code, as the rest of a sentence.
+        problem: why there is no exit code, or what led to it where more is known than the command says, as the rest of
+            a sentence.
         undecided: its decision is unknown, because kaa could not start it or read all of its answer.
     """
 
@@ -107,7 +108,8 @@ def outcome_of(hook: HookDefinition, ended: Ended) -> Outcome:
         return merged((said, _exit_2(hook, _cut(ended.errors.strip()) or said.reason)))
     if ended.exit_code != 0:
         first = next(iter(ended.errors.strip().splitlines()), "")[:200]
-        return merged((said, failed(hook, f"failed with exit code {ended.exit_code}{f': {first}' if first else ''}")))
+        problem = ended.problem or f"failed with exit code {ended.exit_code}{f': {first}' if first else ''}"
+        return merged((said, failed(hook, problem)))
     return said
 
 
