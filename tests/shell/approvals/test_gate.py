@@ -1387,6 +1387,16 @@ class TestAfter:
         )
         assert (end.reason, end.denials) == ("done", ())  # the tools ask
 
+    def test_of_gits_configuration_the_model_learns_which_command_is_offered(self) -> None:
+        stage = Stage(policy="auto")
+        stage.blocks = lambda _c, _p: [{"kind": "protected", "what": f"{ROOT}/.git/config"}]
+
+        end = stage.commands("git remote add origin git@example.com:x/y.git && git add -A && git commit -m x")
+
+        assert results(end)[0].text == (
+            "ran\nRun the command that changes it, such as `git remote add`, by itself, then the rest: the user is asked."
+        )
+
     def test_no_command_is_offered_to_reach_other_processes(self) -> None:
         stage = Stage(policy="auto")
         stage.blocks = lambda _c, _p: [{"kind": "process", "what": "7"}]

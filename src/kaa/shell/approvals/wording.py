@@ -1,5 +1,6 @@
 """What the model is told of a call that may not run: why, and what the user could do about it."""
 
+import re
 import shlex
 from collections.abc import Sequence
 
@@ -13,6 +14,7 @@ from kaa.workspace.blocked import Blocked, sentences, visible
 
 ADVICE = "Do not try to get there another way; if the task needs it, say so in your answer."
 IF_MOVED = "If this command made it, do not make it another way. If not, it does not concern your work: go on."
+_CONFIGURATION_OF_GIT = r"\.git/(?:.*/)?config(?:\.worktree)?$"
 READ_ONLY = "The mode is read-only: Shift+Tab or /approvals changes it."
 
 
@@ -143,6 +145,9 @@ def only_by_tool(blocked: Sequence[Blocked], *, can_ask: bool) -> Refuse | None:
     paths = ", ".join(dict.fromkeys(visible(one.what) for one in blocked))
     reason = f"only the tools write and edit may change this, after a question: {paths}"
     told = "Use write or edit for this file now: the user is asked, and sees the content."
+    if all(re.search(_CONFIGURATION_OF_GIT, one.what) for one in blocked):
+        reason = f"only a command of git by itself may change this, after a question: {paths}"
+        told = "Run the command that changes it, such as `git remote add`, by itself, then the rest: the user is asked."
     return Refuse(reason, denied=not can_ask, appended=told)
 
 
