@@ -1394,7 +1394,8 @@ class TestAfter:
         end = stage.commands("git remote add origin git@example.com:x/y.git && git add -A && git commit -m x")
 
         assert results(end)[0].text == (
-            "ran\nRun the command that changes it, such as `git remote add`, by itself, then the rest: the user is asked."
+            "ran\nRun the command that changes it, such as `git remote add`, by itself, then the rest:"
+            " the user is asked."
         )
 
     def test_no_command_is_offered_to_reach_other_processes(self) -> None:
