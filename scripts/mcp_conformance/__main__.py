@@ -39,7 +39,7 @@ _EXPECTED = {
     "server-stateless": "kaa has no tools that log, that sample, or that depend on capabilities",
 }
 # Scenarios of extensions that kaa does not have.
-_NOT_THERE = frozenset({"auth/enterprise-managed-authorization", "auth/dpop", "auth/dpop-nonce"})
+_NOT_THERE = frozenset({"auth/dpop", "auth/dpop-nonce"})
 
 
 def main() -> int:

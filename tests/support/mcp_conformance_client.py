@@ -40,6 +40,7 @@ _MOST_LOGINS = 3
 _ALONE: dict[str, Literal["client_credentials", "jwt-bearer"]] = {
     "client-credentials": "client_credentials",
     "wif": "jwt-bearer",
+    "enterprise": "jwt-bearer",
 }
 _VALUES: dict[type, Json] = {NumberField: 5, YesNoField: True, ChoicesField: []}
 
@@ -151,6 +152,9 @@ async def _run(url: str) -> None:
             grant_type=next((grant for name, grant in _ALONE.items() if name in scenario), "authorization_code"),
             private_key=context.get("private_key_pem", ""),
             assertion=context.get("valid_jwt", ""),
+            idp_token_url=context.get("idp_token_endpoint", ""),
+            idp_client_id=context.get("idp_client_id", ""),
+            id_token=context.get("idp_id_token", ""),
         )
     with tempfile.TemporaryDirectory() as folder:
         client = _Client(url, entry, Path(folder))

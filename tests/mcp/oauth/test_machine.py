@@ -22,7 +22,7 @@ from kaa.mcp.oauth.settings import OAuthEntry
 from kaa.mcp.oauth.tokens import TokenStore
 from tests.support.agents import run
 from tests.support.mcp_oauth import McpOAuthServer
-from tests.support.oauth_server import Fields, refusal
+from tests.support.oauth_server import Fields, OAuthServer, Reply, json_reply, refusal
 
 _Key: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey
 _Verify: TypeAlias = Callable[[bytes, bytes], None]
@@ -256,6 +256,68 @@ def test_a_token_of_a_workload_is_read_at_each_login(server: McpOAuthServer, sto
     ]
 
 
+def _of_enterprise(idp: OAuthServer) -> OAuthEntry:
+    return OAuthEntry(
+        client_id="svc",
+        client_secret="s3cret",
+        grant_type="jwt-bearer",
+        idp_token_url=f"{idp.url}/token",
+        idp_client_id="kaa-at-idp",
+        id_token="identity",
+    )
+
+
+def test_the_identity_provider_of_an_enterprise_gives_the_grant(server: McpOAuthServer, store: TokenStore) -> None:
+    server.conditions.scope = "files:read"
+    kind = "urn:ietf:params:oauth:token-type:id-jag"
+    with OAuthServer() as idp:
+        idp.instead["/token"] = [json_reply({"access_token": "grant", "issued_token_type": kind, "token_type": "N_A"})]
+
+        assert ask(server, store, _of_enterprise(idp)) == [200]
+
+        (exchanged,) = idp.asked("/token")
+    assert exchanged == {
+        "grant_type": "urn:ietf:params:oauth:grant-type:token-exchange",
+        "requested_token_type": kind,
+        "audience": server.url,
+        "resource": server.mcp,
+        "scope": "files:read",
+        "subject_token": "identity",
+        "subject_token_type": "urn:ietf:params:oauth:token-type:id_token",
+        "client_id": "kaa-at-idp",
+    }
+    form = sent(server)
+    assert form["grant_type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer"
+    assert (form["assertion"], "identity" in str(form)) == ("grant", False)
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (json_reply({"access_token": "grant", "issued_token_type": "another"}), "gave a token of another type"),
+        (refusal("invalid_grant", "identity has ended"), "… has ended"),
+    ],
+)
+def test_a_grant_that_an_enterprise_refuses_is_asked_for_nowhere_else(
+    server: McpOAuthServer, store: TokenStore, answer: Reply, problem: str
+) -> None:
+    with OAuthServer() as idp:
+        idp.instead["/token"] = [answer]
+
+        with pytest.raises(LoginError, match=problem):
+            log_in(server, store, _of_enterprise(idp))
+
+    assert server.asked("/token") == []
+
+
+def test_the_entry_of_somebody_else_sends_no_identity(server: McpOAuthServer, store: TokenStore) -> None:
+    with OAuthServer() as idp:
+        with pytest.raises(LoginError, match=r"`idpTokenUrl` counts in your own mcp\.json only"):
+            log_in(server, store, _of_enterprise(idp), users_own=False)
+
+        assert idp.asked("/token") == []
+
+
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
@@ -263,6 +325,8 @@ def test_a_token_of_a_workload_is_read_at_each_login(server: McpOAuthServer, sto
         (OAuthEntry(grant_type="client_credentials", client_id="svc"), "`clientSecret` or `privateKey`"),
         (OAuthEntry(grant_type="client_credentials", client_id="svc", private_key="nonsense"), "write it as PEM"),
         (OAuthEntry(grant_type="jwt-bearer", client_id="svc"), "needs `assertion` or `assertionFile`"),
+        (OAuthEntry(grant_type="jwt-bearer", idp_token_url="http://idp.example"), "only to addresses with https"),
+        (OAuthEntry(grant_type="jwt-bearer", idp_token_url="https://idp.example"), "needs `idToken` or `idTokenFile`"),
         (OAuthEntry(grant_type="jwt-bearer", assertion_file="/nowhere/token"), "`assertionFile` .* cannot be read"),
     ],
 )

@@ -15,7 +15,7 @@ from kaa.llm.auth.oauth.renewal import NewTransport, is_fresh
 from kaa.llm.http.transport import HttpRequest, Transport, host_of, origin_of
 from kaa.mcp.errors import McpError
 from kaa.mcp.oauth.challenge import challenge_of, parse_challenge
-from kaa.mcp.oauth.discovery import AuthorizationServer, discover
+from kaa.mcp.oauth.discovery import AuthorizationServer, Discovered, discover
 from kaa.mcp.oauth.guarded import GuardedTransport
 from kaa.mcp.oauth.registration import Client, proof_with_secret
 from kaa.mcp.oauth.scopes import scopes_to_ask
@@ -24,6 +24,7 @@ from kaa.mcp.oauth.sites import belong_together
 from kaa.mcp.oauth.tokens import McpLogin, TokenStore, canonical, may_have_token
 
 _JWT_BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+_OWN_ONLY: Final = "counts in your own mcp.json only"
 _ASSERTION_TYPE: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 # Connecting tries several revisions of the protocol, and models try again.
 _PAUSE_SECONDS: Final = 60.0
@@ -67,6 +68,9 @@ async def log_in_alone(
     kept = before if before is not None and before.token_url == server.token_url else None
     scope = scopes_to_ask(settings, asked, found, kept)
     client, proof = await asyncio.to_thread(_proven, server, settings, users_own=users_own)
+    if settings.grant_type == "jwt-bearer":
+        assertion = await _assertion(settings, found, scope, transport, users_own=users_own)
+        proof |= {"grant_type": _JWT_BEARER, "assertion": assertion}
     form = {**proof, **client.fields, "resource": found.resource, "scope": scope}
     sent = {name: value for name, value in form.items() if value}
     answer = await ask(guarded, server.token_url, sent, client.login)
@@ -95,10 +99,7 @@ def _proven(server: AuthorizationServer, settings: OAuthEntry, *, users_own: boo
     elif settings.client_secret:
         client = Client(name, settings.client_secret, proof_with_secret(server))
     if settings.grant_type == "jwt-bearer":
-        assertion = settings.assertion or _content(settings.assertion_file, "assertionFile", users_own=users_own)
-        if not assertion:
-            raise LoginError('`"grantType": "jwt-bearer"` needs `assertion` or `assertionFile` in the `oauth` entry')
-        return client, {"grant_type": _JWT_BEARER, "assertion": assertion, **proof}
+        return client, proof
     if not name or client.proof == "none":
         raise LoginError(
             '`"grantType": "client_credentials"` needs `clientId`, and `clientSecret` or `privateKey` or'
@@ -107,13 +108,32 @@ def _proven(server: AuthorizationServer, settings: OAuthEntry, *, users_own: boo
     return client, {"grant_type": settings.grant_type, **proof}
 
 
+async def _assertion(
+    settings: OAuthEntry, found: Discovered, scope: str, transport: Transport, *, users_own: bool
+) -> str:
+    """Return the token that stands for the user or the workload."""
+
+    async def text(given: str, path: str, field: str) -> str:
+        return given or await asyncio.to_thread(_content, path, field, users_own=users_own)
+
+    if settings.idp_token_url:
+        from kaa.mcp.oauth.enterprise import grant_of_enterprise  # lazy: few have an identity provider
+
+        if not users_own:  # the user's identity would go where others say
+            raise LoginError(f"`idpTokenUrl` {_OWN_ONLY}: move the server there")
+        id_token = await text(settings.id_token, settings.id_token_file, "idTokenFile")
+        return await grant_of_enterprise(settings, id_token, found, scope, transport)
+    assertion = await text(settings.assertion, settings.assertion_file, "assertionFile")
+    if not assertion:
+        raise LoginError('`"grantType": "jwt-bearer"` needs `assertion` or `assertionFile` in the `oauth` entry')
+    return assertion
+
+
 def _content(path: str, field: str, *, users_own: bool) -> str:
     if not path:
         return ""
     if not users_own:  # it would send a file of the user to a host that others named
-        raise LoginError(
-            f"`{field}` counts in your own mcp.json only: use a variable instead, or move the server there"
-        )
+        raise LoginError(f"`{field}` {_OWN_ONLY}: use a variable instead, or move the server there")
     try:
         return read_regular(os.path.expanduser(path)).decode().strip()
     except (OSError, UnicodeDecodeError) as error:

@@ -17,6 +17,10 @@ class OAuthEntry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"
         key_id: how the authorization server calls the public key.
         assertion: the token of the workload, for `jwt-bearer`.
         assertion_file: where it is, read at each login; of the user's own files only.
+        idp_token_url: the token endpoint of an identity provider that gives the token for `jwt-bearer` (SEP-990); of
+            the user's own files only. `idp_client_id` and `idp_client_secret` are kaa's client there.
+        id_token: the user's identity token from there.
+        id_token_file: where it is, read at each login; of the user's own files only.
         registration: how kaa becomes known to the authorization server: `cimd` (client id metadata document), `dcr`
             (dynamic client registration, RFC 7591); `auto` takes what the server supports, `client_id` first.
         callback_port: port of the address on this machine to which the browser returns; 0 for any free one.
@@ -32,6 +36,11 @@ class OAuthEntry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"
     key_id: str = ""
     assertion: str = ""
     assertion_file: str = ""
+    idp_token_url: str = ""
+    idp_client_id: str = ""
+    idp_client_secret: str = ""
+    id_token: str = ""
+    id_token_file: str = ""
     scope: str = ""
     callback_port: int = 0
     callback_url: str = ""

@@ -128,7 +128,9 @@ def refusal(code: str, description: Json, host: str, secrets: tuple[str, ...] = 
         case "invalid_grant":
             message = f"{host} no longer accepts this login ({reason}): log in again"
         case "invalid_client" | "unauthorized_client":
-            message = f"{host} does not know this client ({reason}): check `clientId` in its `oauth` entry"
+            message = (
+                f"{host} does not know this client ({reason}): check `clientId` and its secret in the `oauth` entry"
+            )
         case "invalid_scope":
             message = f"{host} refuses these scopes ({reason}): check the scopes in its `oauth` entry"
         case _:
