@@ -215,3 +215,26 @@ def test_what_the_user_runs_outside_waits_until_it_is_recognized(folder: Path) -
     config = (project / ".git" / "config").read_text()
     assert [number for number in range(3) if f"[n{number}]" in config] == [0, 1, 2]
     assert (project / ".envrc.local").exists()
+
+
+@pytest.mark.parametrize("change", [SandboxChange(mode="read-only"), None])
+def test_while_a_command_can_write_nothing_what_appears_stays(folder: Path, change: SandboxChange | None) -> None:
+    settings = folder / "project" / ".vscode" / "settings.json"
+
+    async def scenario(workspace: LocalWorkspace) -> None:
+        await sh(workspace, "true")  # a guard watches the project from here on
+        if change is not None:
+            await workspace.change(change)
+        begun = asyncio.Event()
+        command = CommandRequest(["sh", "-c", "echo; until test -e go; do sleep 0.05; done"], timeout=HANG_SECONDS)
+        waiting = asyncio.create_task(workspace.run(command, lambda _output: begun.set()))
+        await begun.wait()
+        settings.parent.mkdir()
+        settings.write_text("mine")
+        stayed = await stays(workspace, settings, "mine")
+        (folder / "project" / "go").touch()
+        found = (await waiting).blocked
+
+        assert (stayed, bool(found)) == (change is not None, change is None)
+
+    play(folder, scenario)

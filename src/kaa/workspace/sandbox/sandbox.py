@@ -341,7 +341,8 @@ class Sandbox:
             async with self._permitted_beside(carrier):
                 yield
             return
-        activity = await self._begin_watch(kind)
+        only_reads = kind == "command" and self.policy.mode == "read-only"
+        activity = await self._begin_watch("reading" if only_reads else kind)
         with self.findings.carried(carrier):
             try:
                 async with contextlib.AsyncExitStack() as permitted:

@@ -53,8 +53,9 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 # Of kaa's: a `command`, or something that counts as one; in the `background`, where the guard knows when it may have
-# written; or a command of the model's `outside` the sandbox, where no mount holds it.
-Activity: TypeAlias = Literal["command", "background", "outside"]
+# written; a command of the model's `outside` the sandbox, where no mount holds it; or one that is only `reading`: the
+# sandbox lets it write nothing that is guarded.
+Activity: TypeAlias = Literal["command", "background", "outside", "reading"]
 
 # What the guard is told: nothing of kaa's runs (`rests`), something does (`watches`), or only commands in the
 # background do, and what comes while they write nothing is the user's (`discerns`).
@@ -67,6 +68,7 @@ class GuardedActivity:
     def __init__(self, kind: Activity) -> None:
         self.is_outside = kind == "outside"
         self.is_background = kind == "background"
+        self.is_reading = kind == "reading"
 
 
 _FLOOD = Blocked("flood")
@@ -138,7 +140,7 @@ class GuardWatch:
         return self._answers_for_commands and not self._closed and not self._slot.channel.is_alive()
 
     async def begin(self, kind: Activity, hands: "Hands") -> GuardedActivity:
-        """From now on whatever appears may come from a command. Returns when the guard knows it.
+        """From now on whatever appears may come from a command that does not only read. Returns when the guard knows.
 
         What it found before is asked for first, so that it does not seem to come from what begins.
 
@@ -152,6 +154,9 @@ class GuardWatch:
         Raises:
             GuardLostError: it does not answer.
         """
+        if kind == "reading":  # whatever appears meanwhile comes from others
+            await self._hold()
+            return GuardedActivity(kind)
         is_noted = kind != "background" or hands is self._slot.hands
         activity = GuardedActivity(kind if is_noted else "command")
         self._enter(activity)
@@ -180,6 +185,8 @@ class GuardWatch:
         Raises:
             GuardLostError: it does not answer.
         """
+        if activity.is_reading:
+            return
         try:
             # What still runs may have mapped a file: of a change in memory there is no sign before it ends.
             if self.running > 1 or self._may_have_found():
