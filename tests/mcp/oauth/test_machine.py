@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
+import msgspec
 import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa, utils
@@ -123,6 +124,24 @@ def test_the_token_of_another_client_is_not_used(server: McpOAuthServer, store: 
     ask(server, store, OAuthEntry(client_id="other", client_secret="s3cret", grant_type="client_credentials"))
 
     assert [form["client_id"] for form in server.asked("/token")] == ["svc", "other"]
+
+
+@pytest.mark.parametrize("users_own", [True, False])
+def test_the_login_of_another_client_stays(server: McpOAuthServer, store: TokenStore, users_own: bool) -> None:
+    server.clients["other"] = "s3cret"
+    log_in(server, store, SECRET)
+
+    log_in(server, store, msgspec.structs.replace(SECRET, client_id="other"), users_own=users_own)
+
+    kept = store.details(server.mcp)
+    assert kept is not None
+    assert kept.client.id == "svc"
+
+
+def test_what_others_configured_is_not_kept(server: McpOAuthServer, store: TokenStore) -> None:
+    log_in(server, store, SECRET, users_own=False)
+
+    assert not store.has(server.mcp)
 
 
 def test_a_configured_header_is_sent_instead(server: McpOAuthServer, store: TokenStore) -> None:

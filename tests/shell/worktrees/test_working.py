@@ -185,6 +185,26 @@ def test_what_another_kaa_creates_is_left_alone(repository: World) -> None:
     assert contents(directory) == {"same": "same\n"}
 
 
+def test_a_record_that_leads_elsewhere_has_nothing_removed(repository: World) -> None:
+    elsewhere = repository.home / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "canary").write_text("x")
+    registry = repository.worktrees().registry
+    registry.folder.mkdir(parents=True)
+    known = {"name": "x", "project": str(repository.project), "directory": str(registry.directory("x")), "base": ""}
+    for name, changed in (
+        ("x", {"directory": str(elsewhere)}),
+        ("y", {"directory": str(elsewhere)}),
+        ("z", {"name": "z", "directory": str(registry.directory("z")), "store": str(elsewhere)}),
+    ):
+        (registry.folder / f"{name}.json").write_text(json.dumps({**known, "created": "", **changed}))
+
+    repository.enter()
+
+    assert (elsewhere / "canary").exists()
+    assert [one.name for one in registry.all()] == ["try"]
+
+
 def test_a_removal_that_was_killed_leaves_no_half_and_is_finished_by_the_next_worktree(repository: World) -> None:
     directory = repository.enter()
     registry = repository.worktrees().registry

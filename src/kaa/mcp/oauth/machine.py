@@ -38,8 +38,9 @@ async def log_in_alone(
     *,
     challenge: str | None = None,
     users_own: bool = True,
+    replaces: bool = False,
 ) -> LoginTokens:
-    """Log in to a server without a person, and keep the login.
+    """Log in to a server without a person. The login is kept if the user wrote the settings, and has no other there.
 
     Args:
         url: of the MCP server.
@@ -48,6 +49,7 @@ async def log_in_alone(
         transport: to the server and to authorization servers.
         challenge: the header `WWW-Authenticate` of the server's last refusal; None to ask the server for one.
         users_own: whether the user wrote the settings.
+        replaces: the user asked for it: a login of another client goes.
 
     Raises:
         LoginError: the settings lack something, a server refused, or the login cannot be kept.
@@ -75,6 +77,9 @@ async def log_in_alone(
     sent = {name: value for name, value in form.items() if value}
     answer = await ask(guarded, server.token_url, sent, client.login)
     tokens = msgspec.structs.replace(tokens_of(answer, host_of(server.token_url)), refresh="")
+    is_others = before is not None and before.client.id != client.id
+    if not users_own or (is_others and not replaces):  # who names a server must not decide whose data go there
+        return tokens
     given = answer.get("scope")
     granted = given if isinstance(given, str) and given else scope
     login = McpLogin(server.issuer, server.token_url, found.resource, granted, client, server.revocation_url)
@@ -188,7 +193,9 @@ class MachineAuthorizer:
         if is_configured or origin_of(refused.url) != origin_of(self._url):
             return False
         async with self._logging_in:
-            held = await asyncio.to_thread(self._kept)
+            held = self._tokens if self._tokens is not None else await asyncio.to_thread(self._kept)
+            if held is None or held.access == access:
+                held = await asyncio.to_thread(self._kept)
             if held is None or held.access == access:
                 held = await self._logged_in()
             self._tokens = held

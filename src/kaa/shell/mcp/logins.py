@@ -92,7 +92,8 @@ class McpLogins:
             if settings.grant_type != "authorization_code":
                 from kaa.mcp.oauth.machine import log_in_alone  # lazy: as above
 
-                await log_in_alone(url, settings, self._store, transport, challenge=challenge, users_own=users_own)
+                own = {"users_own": users_own, "replaces": users_own}
+                await log_in_alone(url, settings, self._store, transport, challenge=challenge, **own)
                 return
             await log_in(url, settings, self._store, transport, screen, challenge=challenge, users_own=users_own)
         except UndescribedLoginError as error:

@@ -219,10 +219,14 @@ class WorktreeRegistry:
         return self.folder / f"{name}.json"
 
     def _read(self, name: str) -> Worktree | None:
+        """What is known of a worktree. Where commands can write records, one must not have kaa touch other places."""
         try:
-            return msgspec.json.decode(self._record(name).read_bytes(), type=Worktree)
+            known = msgspec.json.decode(self._record(name).read_bytes(), type=Worktree)
         except (OSError, msgspec.DecodeError):
             return None
+        own = (name, self._project, str(self.directory(name)))
+        is_own = (known.name, known.project, known.directory) == own and known.store in ("", str(self.store(name)))
+        return known if is_own else None
 
 
 def _is_locked(descriptor: int) -> bool:
