@@ -238,3 +238,19 @@ def test_while_a_command_can_write_nothing_what_appears_stays(folder: Path, chan
         assert (stayed, bool(found)) == (change is not None, change is None)
 
     play(folder, scenario)
+
+
+def test_a_command_that_begins_while_more_becomes_possible_is_guarded(folder: Path) -> None:
+    async def scenario(workspace: LocalWorkspace) -> None:
+        await workspace.change(SandboxChange(mode="read-only"))
+        await sh(workspace, "true")
+        plant = "mkdir .vscode && echo planted > .vscode/tasks.json; sleep 0.2"
+
+        changing = asyncio.create_task(workspace.change(SandboxChange(mode="workspace-write")))
+        await asyncio.sleep(0)
+        await sh(workspace, plant)
+        await changing
+
+        assert not (folder / "project" / ".vscode" / "tasks.json").exists()
+
+    play(folder, scenario)

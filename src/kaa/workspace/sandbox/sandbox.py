@@ -341,8 +341,7 @@ class Sandbox:
             async with self._permitted_beside(carrier):
                 yield
             return
-        only_reads = kind == "command" and self.policy.mode == "read-only"
-        activity = await self._begin_watch("reading" if only_reads else kind)
+        activity = await self._begin_watch(kind)
         with self.findings.carried(carrier):
             try:
                 async with contextlib.AsyncExitStack() as permitted:
@@ -521,12 +520,14 @@ class Sandbox:
     async def _begin_watch(self, kind: "Activity") -> "GuardedActivity":
         """Tell the guard that something begins. A guard that died is replaced, one that is busy is waited for."""
         async with self._watching:
+            # Not before a change of the policy has ended: the command runs under the new one.
+            only_reads = kind == "command" and self.policy.mode == "read-only"
             for _attempt in range(2):
                 if self._watch is None or not self._watch.is_alive:
                     await self._change_guard(await self.take("guard"))
                 assert self._watch is not None
                 try:
-                    return await self._watch.begin(kind, self._current)
+                    return await self._watch.begin("reading" if only_reads else kind, self._current)
                 except GuardLostError:
                     if self._watch.is_alive:
                         raise

@@ -108,6 +108,7 @@ class GuardWatch:
         self._turn = asyncio.Lock()
         self._answers_due = 0
         self._background: set[GuardedActivity] = set()  # what runs of which it knows when that may have written
+        self._reading: set[GuardedActivity] = set()  # what runs and can write nothing
         self._adopts = True  # no command has run between its start and what it is told first
         self._told: _State | None = None  # last; None: not known
         self._answers_for_commands = False  # something of kaa's may have run since it was told that nothing does
@@ -156,7 +157,9 @@ class GuardWatch:
         """
         if kind == "reading":  # whatever appears meanwhile comes from others
             await self._hold()
-            return GuardedActivity(kind)
+            reading = GuardedActivity(kind)
+            self._reading.add(reading)
+            return reading
         is_noted = kind != "background" or hands is self._slot.hands
         activity = GuardedActivity(kind if is_noted else "command")
         self._enter(activity)
@@ -186,6 +189,7 @@ class GuardWatch:
             GuardLostError: it does not answer.
         """
         if activity.is_reading:
+            self._reading.discard(activity)
             return
         try:
             # What still runs may have mapped a file: of a change in memory there is no sign before it ends.
@@ -199,13 +203,17 @@ class GuardWatch:
             self._leave(activity)
 
     async def doubt(self) -> None:
-        """What runs in the background counts as a command in the foreground from now on: it and others may part.
+        """What runs in the background or only reads counts as a command that writes from now on: it may be one.
 
         Raises:
             GuardLostError: the guard does not answer.
         """
         self._background.clear()
-        if self.is_alive and self._told is not None:
+        while self._reading:  # it may not have its process yet, which is under the next policy
+            activity = self._reading.pop()
+            activity.is_reading = False
+            self._enter(activity)
+        if self.is_alive and (self._told is not None or self.running):
             await self._tell()
 
     def expect_replacements(self) -> None:
@@ -220,7 +228,7 @@ class GuardWatch:
         Raises:
             GuardLostError: this one does not answer.
         """
-        self.running, self.outside = former.running, former.outside
+        self.running, self.outside, self._reading = former.running, former.outside, former._reading
         self._adopts = not self.running and not former.failed
         if former.failed and former._known:
             await self._tell(former._known)
