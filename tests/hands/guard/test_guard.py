@@ -1122,8 +1122,8 @@ def test_a_guard_that_is_kept_ready_moves_nothing(project: Path, start: Callable
     assert ready.check() == {".envrc": ".envrc.kaa-blocked"}
 
 
-def _written(content: str) -> dict[str, object]:
-    return {"path": ".vscode/settings.json", "digest": new_digest(content.encode()).hexdigest(), "size": len(content)}
+def _written(content: str, path: str = ".vscode/settings.json") -> dict[str, object]:
+    return {"path": path, "digest": new_digest(content.encode()).hexdigest(), "size": len(content)}
 
 
 def test_what_kaa_writes_stays(project: Path, start: Callable[..., Brain]) -> None:
@@ -1142,21 +1142,82 @@ def test_what_kaa_writes_stays(project: Path, start: Callable[..., Brain]) -> No
     assert (project / ".vscode" / "settings.json").read_text() == "approved"
 
 
-def test_what_kaa_removes_does_not_come_back(project: Path, start: Callable[..., Brain]) -> None:
-    """As when the user takes back what kaa wrote with their permission."""
-    settings = project / ".vscode" / "settings.json"
+def test_a_directory_that_kaa_makes_with_its_file_stays(project: Path, start: Callable[..., Brain]) -> None:
+    settings = ".vscode/settings.json"
     brain = start()
-    brain.ask("expect", path=".vscode/settings.json")
-    _write(settings, "approved")
-    brain.ask("written", **_written("approved"))
-    brain.ask("expect", path=".vscode/settings.json")
-    shutil.rmtree(project / ".vscode")
-    brain.ask("written", **_written(""))
 
-    _write(settings, "evil")
+    for path in (".vscode", settings):
+        brain.ask("expect", path=path)
+    _write(project / settings, "approved")
+    brain.ask("written", **_written("approved", settings))
+    brain.ask("written", **_written("", ".vscode"))
 
-    assert brain.check() == {".vscode": ".vscode.kaa-blocked"}
-    assert not (project / ".vscode").exists()
+    assert brain.check() == {}
+    assert (project / settings).read_text() == "approved"
+    (project / settings).write_text("evil")
+    assert brain.check() == {settings: f"{settings}.kaa-blocked"}
+
+
+def test_files_that_kaa_writes_at_the_same_time_all_stay(project: Path, start: Callable[..., Brain]) -> None:
+    """As when several protected files go back at once."""
+    names = [".vscode/settings.json", ".vscode/tasks.json"]
+    _write(project / ".vscode" / "settings.json", "mine")
+    brain = start()
+
+    for name in names:
+        brain.ask("expect", path=name)
+    for name in names:
+        (project / name).write_text(f"approved {name}")
+    for name in names:
+        brain.ask("written", **_written(f"approved {name}", name))
+
+    assert brain.check() == {}
+    assert [(project / name).read_text() for name in names] == [f"approved {name}" for name in names]
+
+
+@pytest.mark.parametrize(
+    ("file", "removed"),
+    [
+        (".vscode/settings.json", [".vscode/settings.json"]),
+        (".vscode/settings.json", [".vscode", ".vscode/settings.json"]),
+        ("sub/.vscode/settings.json", ["sub/.vscode", "sub/.vscode/settings.json"]),
+    ],
+)
+def test_what_kaa_removes_does_not_come_back(
+    project: Path, start: Callable[..., Brain], file: str, removed: list[str]
+) -> None:
+    """As when the user takes back what kaa wrote with their permission."""
+    top = project / file.partition("/")[0]
+    directory = os.path.dirname(file)
+    brain = start()
+    brain.ask("expect", path=file)
+    _write(project / file, "approved")
+    brain.ask("written", **_written("approved", file))
+    for path in removed:
+        brain.ask("expect", path=path)
+    shutil.rmtree(top)
+    for path in reversed(removed):
+        brain.ask("written", **_written("", path))
+
+    _write(project / file, "evil")
+
+    assert brain.check() == {directory: f"{directory}.kaa-blocked"}
+    assert not (project / file).exists()
+
+
+@pytest.mark.parametrize("directory", [".vscode", "sub/.vscode"])
+def test_what_the_user_removes_does_not_come_back(project: Path, start: Callable[..., Brain], directory: str) -> None:
+    file = project / directory / "settings.json"
+    _write(file, "mine")
+    brain = start()
+    brain.ask("expect", path=str(project))
+    shutil.rmtree(project / directory.partition("/")[0])
+    brain.ask("accept", path=str(project))
+
+    _write(file, "evil")
+
+    assert brain.check() == {directory: f"{directory}.kaa-blocked"}
+    assert not file.exists()
 
 
 @pytest.mark.parametrize("content", ["evil", "x" * 200_000])

@@ -71,7 +71,8 @@ class Guard:
         self._expected: list[str] = []
         # Looked at when what kaa writes there is written; until then nobody knows whose it is.
         self._deferred: set[Subject] = set()
-        self._written: WrittenFile | None = None  # what has just been written
+        # By path: of what has just been written, and of what is deferred because of something else still.
+        self._written: dict[str, WrittenFile] = {}
         self._settling = _thread.allocate_lock()  # while it changes what is accepted, or the other thread moves
         self._look_at_start()
         self._expected += self._root_paths  # until it begins
@@ -125,14 +126,19 @@ class Guard:
                 self._users_files.end()
                 self._mounts.is_passed_by = False
                 self._mounts.renew()
+                self._forget_removed()
             self._expected.remove(path)
             deferred, self._deferred = self._deferred, set()
-            self._written = written
-            if written is not None and not written.size:  # it may be removed, which causes no event
-                deferred.update(one for one in self._baseline.subjects if is_below(path, one.path))
+            if written is not None:
+                self._written[path] = written
+                if not written.size:  # it may be removed, which causes no event
+                    deferred.update(one for one in self._baseline.subjects if is_below(path, one.path))
             for subject in deferred:
                 self._inspect(subject)
-            self._written = None
+            waiting = [subject.path for subject in self._deferred]
+            self._written = {
+                path: one for path, one in self._written.items() if any(_is_related(path, each) for each in waiting)
+            }
 
     def pass_by(self, passes: bool) -> None:
         """From now on a command of the model's may run outside the sandbox, or none does any more."""
@@ -291,6 +297,7 @@ class Guard:
         directory = subject.directory
         with open_below(directory.root, directory.path) as descriptor:
             if descriptor is None:
+                self._note_unreachable(subject)
                 return
             items = self._judge.items(subject, descriptor)
             (self._subjects.add if have_content(items) else self._subjects.discard)(subject)
@@ -300,8 +307,8 @@ class Guard:
             if self._is_deferred(subject):
                 self._deferred.add(subject)
                 return
-            if self._written is not None:
-                self._accept_written(subject, items, self._written)
+            for written in self._written.values():
+                self._accept_written(subject, items, written)
             before = self._baseline.of(subject)
             harmful = [path for path in harmful_paths(before, items) if not self._is_kept(subject, path)]
             is_emptied = self._is_emptied(subject, descriptor, before, items)
@@ -320,6 +327,23 @@ class Guard:
                 self._remove(look, path)
                 if not path:  # the rest has gone with it
                     break
+
+    def _note_unreachable(self, subject: Subject) -> None:
+        """Take in that kaa has removed the directory in which a guarded name was, if nothing is there."""
+        if self._is_expected(subject) or not _is_missing(subject.directory.absolute):
+            return  # taken in later; or it is closed to us, or a link
+        if self._is_deferred(subject):
+            self._deferred.add(subject)
+            return
+        for written in self._written.values():
+            self._accept_written(subject, {}, written)
+
+    def _forget_removed(self) -> None:
+        """Take in what the user has removed, which causes no event: it is not to be put back."""
+        for subject in self._baseline.subjects:
+            for path in () if subject.is_git else tuple(self._baseline.of(subject)):
+                if _is_missing(os.path.join(subject.path, path).rstrip("/")):
+                    self._baseline.forget(subject, path)
 
     def _without_users(self, subject: Subject, directory: int, paths: Sequence[str]) -> Sequence[str]:
         """Leave out paths below a subject, in an open directory, at which is what the user has made or changed."""
@@ -380,7 +404,7 @@ class Guard:
     def _is_deferred(self, subject: Subject) -> bool:
         if subject in self._directories.elsewhere:
             return False
-        return any(is_below(subject.path, path) or is_below(path, subject.path) for path in self._expected)
+        return any(_is_related(subject.path, path) for path in self._expected)
 
     def _is_emptied(self, subject: Subject, directory: int, before: Items, items: Items) -> bool:
         """Whether this is a new protected directory that stays, without the files in it."""
@@ -390,13 +414,15 @@ class Guard:
 
     def _accept_written(self, subject: Subject, items: Items, written: WrittenFile) -> None:
         """Accept the file that kaa wrote, if it is still what kaa wrote, and the directories it had to make."""
+        accepted = set()
         for path, item in items.items():
             absolute = os.path.join(subject.path, path).rstrip("/")
             is_above = item.is_directory and is_below(written.path, absolute)
             if is_above or (absolute == written.path and item.has(written)):
                 self._baseline.accept(subject, path, item)
+                accepted.add(path)
         if not written.size:  # it was removed, with directories above it: nothing of that is to be put back
-            known = self._baseline.known_of(subject) - items.keys()
+            known = self._baseline.known_of(subject) - accepted
             for path in (one for one in known if is_below(written.path, os.path.join(subject.path, one).rstrip("/"))):
                 self._baseline.forget(subject, path)
 
@@ -483,6 +509,22 @@ class _Look(NamedTuple):
     items: Items
     released: bool
     is_emptied: bool
+
+
+def _is_related(path: str, other: str) -> bool:
+    """Whether two paths are the same, or one is below the other."""
+    return is_below(path, other) or is_below(other, path)
+
+
+def _is_missing(path: str) -> bool:
+    """Whether nothing is at a path, and nothing keeps us from seeing that."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _identity(path: str) -> tuple[int, int] | None:
