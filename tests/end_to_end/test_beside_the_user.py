@@ -55,13 +55,13 @@ def test_a_file_of_the_user_is_told_at_once_and_ends_no_run_with_an_error(kaa: K
             _wait_for(kaa.project / "runs")
             file.symlink_to("mine")
             told = process.stdout if mode == "json" else process.stderr
-            before = _until(told, f"mv {kept} {file}")
+            before = _until(told, f"mv -T {kept} {file}")
             server.release()
             after = told.read()
         model = str(server.requests[-1].json["messages"])
 
     assert process.returncode == 0, after
-    assert f"mv {kept} {file}" not in after
+    assert f"mv -T {kept} {file}" not in after
     assert ('"isError":true' in before + after, "failed" in before + after) == (False, False)
     assert "Meanwhile, not by this command" in model
     assert os.readlink(kept) == "mine"
@@ -106,7 +106,7 @@ def test_a_checkout_by_hand_is_told_on_the_screen_and_blames_no_command(seat: Se
 
         git("checkout", "-q", "other")
 
-        terminal.wait_for(lambda screen: f"mv {kept} {file}" in _unwrapped(screen))
+        terminal.wait_for(lambda screen: f"mv -T {kept} {file}" in _unwrapped(screen))
         terminal.type("go on\r")
         terminal.wait_for("Next.")
         after = terminal.screen.text().rpartition("go on")[2]

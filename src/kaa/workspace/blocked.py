@@ -3,6 +3,7 @@
 import errno
 import os.path
 import shlex
+import sys
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
@@ -33,6 +34,8 @@ BlockedKind: TypeAlias = Literal[
     "unchecked",
 ]
 
+# `-T`: not into a directory of that name. The mv of macOS has no such option.
+_MOVE = "mv" if sys.platform == "darwin" else "mv -T"
 _OUTSIDE = "(Allow it outside the sandbox, or do it yourself.)"
 _BY_TOOL = "(The tools write and edit ask the user about it.)"
 
@@ -135,7 +138,7 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     @property
     def way_back(self) -> str:
         """The shell command that puts back what was moved."""
-        return f"mv {shlex.quote(self.kept_as)} {shlex.quote(self.what)}"
+        return f"{_MOVE} {shlex.quote(self.kept_as)} {shlex.quote(self.what)}"
 
     @property
     def is_reparable(self) -> bool:

@@ -1181,7 +1181,7 @@ class TestNobodyToAsk:
         end = stage.commands("make")
 
         assert (end.reason, results(end)[0].is_error) == ("denied", False)
-        assert "(mv '/p/a b.kaa-blocked' '/p/a b' puts it back" in results(end)[0].text
+        assert "(mv -T '/p/a b.kaa-blocked' '/p/a b' puts it back" in results(end)[0].text
         assert "outside bash" not in results(end)[0].text
 
 

@@ -132,7 +132,7 @@ def test_the_question_has_the_command_that_puts_back_what_is_not_written() -> No
 
     scene.offer("sub/.envrc", "my files/mise.toml")
 
-    command = f"mv sub/.envrc{_KEPT} sub/.envrc && mv 'my files/mise.toml{_KEPT}' 'my files/mise.toml'"
+    command = f"mv -T sub/.envrc{_KEPT} sub/.envrc && mv -T 'my files/mise.toml{_KEPT}' 'my files/mise.toml'"
     assert any(reason.endswith(command) for reason in scene.questions[0].reasons)
 
 

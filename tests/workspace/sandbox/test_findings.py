@@ -112,7 +112,7 @@ def test_what_the_user_makes_beside_a_background_process_is_told_at_once_and_bla
         told = await scene.next_told()
 
         kept = scene.project / "sub" / ".envrc.kaa-blocked"
-        assert f"mv {kept} {scene.project}/sub/.envrc" in told
+        assert f"mv -T {kept} {scene.project}/sub/.envrc" in told
         assert kept.read_text() == "mine"
         result = await scene.sh("true")
         assert result.blocked == ()
