@@ -138,6 +138,26 @@ def test_the_login_of_another_client_stays(server: McpOAuthServer, store: TokenS
     assert kept.client.id == "svc"
 
 
+def test_the_scope_of_the_entry_is_the_limit(server: McpOAuthServer, store: TokenStore) -> None:
+    log_in(server, store, msgspec.structs.replace(SECRET, scope="read"))
+
+    assert sent(server)["scope"] == "read"
+
+
+def test_a_secret_goes_where_it_went_the_last_time(server: McpOAuthServer, store: TokenStore) -> None:
+    log_in(server, store, SECRET)
+    known = store.details(server.mcp)
+    tokens = store.of(server.mcp).tokens()
+    assert known is not None
+    assert tokens is not None
+    store.keep(server.mcp, msgspec.structs.replace(known, token_url="http://127.0.0.1:1/token"), tokens)
+
+    with pytest.raises(LoginError, match="the last login got its token at"):
+        log_in(server, store, SECRET)
+
+    assert len(server.asked("/token")) == 1
+
+
 def test_what_others_configured_is_not_kept(server: McpOAuthServer, store: TokenStore) -> None:
     log_in(server, store, SECRET, users_own=False)
 

@@ -62,13 +62,21 @@ async def log_in_alone(
     found = await discover(url, settings, asked, guarded, users_own=users_own)
     server = found.server
     await guarded.check(server.token_url)
-    if not settings.auth_server_metadata_url and not belong_together(server.token_url, url):
+    is_named = users_own and settings.auth_server_metadata_url
+    if not is_named and not belong_together(server.token_url, url):
         raise LoginError(
             f"{host_of(url)} names {host_of(server.token_url)} for its tokens: kaa does not send what proves who it is"
             " to another domain without a person. If that is right, set `authServerMetadataUrl` in its `oauth` entry"
         )
-    kept = before if before is not None and before.token_url == server.token_url else None
-    scope = scopes_to_ask(settings, asked, found, kept)
+    is_own = before is not None and before.client.id == settings.client_id
+    if before is not None and is_own and (before.issuer, before.token_url) != (server.issuer, server.token_url):
+        raise LoginError(
+            f"the last login got its token at {host_of(before.token_url)}, and {host_of(url)} names"
+            f" {host_of(server.token_url)} now: kaa sends nothing there. If that is right, forget the login of the"
+            " server (kaa mcp logout) and log in again"
+        )
+    # Nobody sees what a server asks for: what is configured is the limit.
+    scope = settings.scope or scopes_to_ask(settings, asked, found, before if is_own else None)
     client, proof = await asyncio.to_thread(_proven, server, settings, users_own=users_own)
     if settings.grant_type == "jwt-bearer":
         assertion = await _assertion(settings, found, scope, transport, users_own=users_own)
