@@ -19,8 +19,9 @@ def kaa(tmp_path: Path) -> Kaa:
     return Kaa(tmp_path)
 
 
-# In /proc/PID/status (proc_pid_status(5)); name and parent differ.
-_STANDING = ("Umask", "Uid", "Gid", "Groups", "Threads", "Sig", "Shd", "Cap", "NoNewPrivs", "Seccomp")
+# In /proc/PID/status (proc_pid_status(5)); name and parent differ, and SigQ counts signals of all the user's processes.
+_SIGNALS = ("SigPnd", "SigBlk", "SigIgn", "SigCgt", "ShdPnd")
+_STANDING = ("Umask", "Uid", "Gid", "Groups", "Threads", *_SIGNALS, "Cap", "NoNewPrivs", "Seccomp")
 
 
 def _properties(hands: LaunchedHands) -> dict[str, object]:

@@ -6,6 +6,7 @@ On Linux they have no name at all before that, so nothing is left beside them ei
 import contextlib
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
@@ -37,11 +38,27 @@ def whole_file(name: str, folder: int, *, replace: bool = False) -> Iterator[Bin
         with open(descriptor, "wb", _BUFFER_BYTES) as file:
             yield file
             file.flush()
-            if replace:
-                _replace(descriptor, name, folder)
-            else:
-                _name(descriptor, name, folder)
+            try:
+                if replace:
+                    _replace(descriptor, name, folder)
+                else:
+                    _name(descriptor, name, folder)
+            except OSError as error:
+                if error.errno not in NO_LINKS:
+                    raise
+                with (
+                    open(f"{_DESCRIPTORS}/{descriptor}", "rb") as written,
+                    _named_file(name, folder, replace=replace) as copy,
+                ):
+                    shutil.copyfileobj(written, copy, _BUFFER_BYTES)
         return
+    with _named_file(name, folder, replace=replace) as file:
+        yield file
+
+
+@contextlib.contextmanager
+def _named_file(name: str, folder: int, *, replace: bool) -> Iterator[BinaryIO]:
+    """Write a file that has a name beside its own until it is whole. Arguments as above."""
     beside = f".{name}.{os.getpid()}.part"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     descriptor = os.open(beside, flags, PRIVATE_FILE, dir_fd=folder)
