@@ -21,7 +21,8 @@ _REFUSES = 2  # the exit code
 _NOT_RUN = (126, 127)  # of a shell that finds no program, or may not run it
 _WAY_OUT = (
     "A hook in the sandbox can log to $TMPDIR; `sandbox.writable` in your settings lets hooks and commands write a"
-    ' folder that exists; "sandbox": false in an entry of yours gives it your rights.'
+    ' folder that exists, but no protected one such as .claude of the project; "sandbox": false in an entry of yours'
+    " gives it your rights."
 )
 _SHELLS = {"bash": "bash", "zsh": "zsh"}
 # A pipeline whose last command only writes to a log: its shell exits with 2 where it cannot open that.

@@ -153,12 +153,10 @@ async def start_program(
         here = {path: digest for path, digest in admitted.items() if place.can_write_now(path)}
         folder = data_folder(place.home, server, place.project, here)
         data, cache = str(folder), str(folder / "cache")
-        # Python would execute compiled modules in the place of the code that the user approved: those that commands
-        # put into `__pycache__`, and those that earlier code of the project left in the cache.
         own = variables_of_home(words, place.environ, data) if entry.sandbox and not place.is_full_access() else {}
         if own:
             words = [words[0], *(with_users_home(word, place.user_home) for word in words[1:])]
-        compiled = _NO_DIRECTORY if admitted else f"{cache}/python"
+        compiled = place_of_compiled(cache, has_approved_code=bool(admitted), may_write=permissions.project == "write")
         argv = [_program(words[0], base, place, admitted), *_python_options(words, compiled), *words[1:]]
         rights = ProgramRights(
             name=f"mcp-{server.name}",
@@ -281,6 +279,21 @@ def _program(name: str, base: str, place: Place, admitted: Mapping[str, str]) ->
     if exposed is not None and os.path.realpath(exposed) in admitted:  # `npm link`: the user approved it
         return exposed
     raise ValueError(programs.refusal(name) or f"{name} is not installed, or not in a directory of PATH: install it")
+
+
+def place_of_compiled(cache: str, *, has_approved_code: bool, may_write: bool) -> str:
+    """Return where a server's Python keeps compiled modules; a path below which nothing can be if it keeps none.
+
+    Python would execute compiled modules in the place of the code that the user approved: those that commands put into
+    `__pycache__`, and those that earlier code of the project left in the cache. And the cache has all folders above the
+    code by their names, of which the guard would move `.kaa` away while a server that may write the project starts.
+
+    Args:
+        cache: the server's own folder for caches.
+        has_approved_code: it executes code of the project.
+        may_write: it may write the project.
+    """
+    return _NO_DIRECTORY if has_approved_code or may_write else f"{cache}/python"
 
 
 def _python_options(words: Sequence[str], compiled: str) -> tuple[str, ...]:
