@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, settings
 
+from kaa.host import programs
 from tests.end_to_end.kaa_process import Kaa
 from tests.support.warm_start import warm_runs
 
@@ -53,6 +54,15 @@ def warm(default_signals: None) -> Iterator[None]:
     """Runs of kaa start in a process that has loaded it."""
     with warm_runs():
         yield
+
+
+@pytest.fixture(autouse=True)
+def writable_places() -> Iterator[None]:
+    """What commands of a test could write is forgotten: kaa compares paths with all places that its process knows."""
+    before = dict(programs._written)
+    yield
+    programs._written.clear()
+    programs._written.update(before)
 
 
 @pytest.fixture(scope="session")

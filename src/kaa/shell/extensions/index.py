@@ -4,6 +4,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -125,7 +126,7 @@ def same_distribution(one: str, other: str) -> bool:
 class _Pip:
     def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
         self._folder = folder
-        self._place = _place_of_pip()
+        self._place = _place_of_pip(folder)
         kept = host_programs(environ).environment().items()
         self._environ = {name: value for name, value in kept if name not in _LEFT_OUT} | _VARIABLES
 
@@ -151,8 +152,11 @@ class _Pip:
             raise InstallationError(f"pip failed: {_reason(done.stderr.decode(errors='replace'))}")
 
 
-def _place_of_pip() -> str:
+def _place_of_pip(folder: Path) -> str:
     """What `sys.path` lacks to find pip: nothing, or the wheel that belongs to Python.
+
+    Args:
+        folder: where a wheel is unpacked: of modules in an archive, Python would compile each one in every run.
 
     Raises:
         InstallationError: there is no pip.
@@ -162,7 +166,12 @@ def _place_of_pip() -> str:
     ensurepip = importlib.util.find_spec("ensurepip")
     if ensurepip is not None and ensurepip.origin is not None:
         for wheel in sorted(Path(ensurepip.origin).parent.glob("_bundled/pip-*.whl")):
-            return str(wheel)
+            if wheel.is_dir():
+                return str(wheel)
+            unpacked = folder / "pip"
+            with zipfile.ZipFile(wheel) as archive:
+                archive.extractall(unpacked)
+            return str(unpacked)
     raise InstallationError(
         f"the Python that kaa runs in has no pip, which kaa needs to download wheels: run {sys.executable} -m ensurepip"
     )
