@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from kaa.host.paths import is_below, trail
 from kaa.host.process import current_directory
+from kaa.host.shims import is_folder_of_shims, is_shim, leads_to_shim
 
 # kaa's own Python may need them to run; other programs of Python's do not.
 _OF_PYTHON = frozenset({"PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSERBASE", "PYTHONPLATLIBDIR"})
@@ -18,7 +19,6 @@ SAFE_PATH = "PYTHONSAFEPATH"
 """With it, Python looks for modules neither in the current directory nor beside its script (3.11 and later)."""
 # gcloud needs the modules beside its script: with `-E`, which its launcher hands on, it ignores the variable.
 _WITH_SAFE_PATH = {SAFE_PATH: "1", "CLOUDSDK_PYTHON_ARGS": "-E"}
-_SHIMS = ("/shims", "/shims/", "/.volta/bin", "/.volta/bin/")  # of version managers, as entries of PATH
 _MAX_FIRST_LINE_BYTES = 256  # BINPRM_BUF_SIZE in linux/binfmts.h
 
 _written: dict[str, None] = {}  # a fact of the process: whichever sandbox lets commands write there
@@ -86,40 +86,52 @@ class HostPrograms:
         self._writable = tuple(path for path in dict.fromkeys(map(os.path.realpath, writable)) if path != "/")
         self._safe_targets: dict[str, bool] = {}
         self.entries = environ.get("PATH", os.defpath).split(os.pathsep)
-        self._has_shims = any(entry.endswith(_SHIMS) for entry in self.entries)
-        if self._has_shims:
-            from kaa.host.version_managers import without_shims  # lazy: not everybody has them
+        self._of_shims = frozenset(entry for entry in self.entries if is_folder_of_shims(os.path.realpath(entry)))
+        if self._of_shims:
+            from kaa.host.version_managers import executed_by_shims  # lazy: not everybody has them
 
-            self.entries = without_shims(self.entries, _SHIMS, environ, self._is_safe)
+            replaced = (
+                executed_by_shims(entry, environ, self._is_safe) if entry in self._of_shims else [entry]
+                for entry in self.entries
+            )
+            self.entries = list(dict.fromkeys(place for places in replaced for place in places))
 
     def find(self, name: str) -> str | None:
         """The absolute path of a program; None if there is none that commands cannot write.
 
+        A shim of a version manager obeys files that commands can write: the version that holds in the home takes its
+        place.
+
         Args:
             name: of the program, or its path.
         """
-        return next((path for path in self._candidates(name) if self._is_safe_program(path)), None)
+        found = (path for one in self._candidates(name, self.entries) for path in self._executed(one))
+        return next(filter(self._is_safe_program, found), None)
 
     def exposed(self, name: str) -> str | None:
-        """The program that a shell with the user's PATH runs for a name, if commands can write it."""
-        first = next(self._candidates(name), None)
+        """The program that a shell with the user's PATH, but without shims, runs for a name, if commands can write it.
+
+        Of a name that is a path, also one that is or leads to a shim: it obeys what commands can write.
+        """
+        first = next(self._candidates(name, self.entries), None)
         return None if first is None or self._is_safe_program(first) else os.path.abspath(first)
 
     def keeps(self, path: str) -> bool:
-        """Whether commands can write neither an absolute path nor what leads to it."""
+        """Whether commands can write neither an absolute path nor what leads to it, and it leads to no shim."""
         return self._is_safe(path)
 
     def refusal(self, name: str) -> str:
         """Why no program of this name is used although there is one; empty if there is none or one is used."""
-        found = list(self._candidates(name))
-        if not found and self._has_shims:
-            from kaa.host.version_managers import refusal  # lazy: not everybody has them
-
-            return refusal(name, self._environ)
-        if not found or self.find(name) is not None:
+        first = self._first(name)
+        if first is None or self.find(name) is not None:
             return ""
+        if is_shim(os.path.abspath(first)):
+            return (
+                f"kaa does not execute {first}: it obeys files of the project. Choose a version of"
+                f" {os.path.basename(name)} for your home, such as in ~/.tool-versions"
+            )
         return (
-            f"kaa does not execute {os.path.abspath(found[0])}: commands in the sandbox can write it, or what it leads"
+            f"kaa does not execute {os.path.abspath(first)}: commands in the sandbox can write it, or what it leads"
             f" to. Install {os.path.basename(name)} in a directory of PATH outside of projects and --add-dir"
         )
 
@@ -143,15 +155,36 @@ class HostPrograms:
     def left_out(self) -> tuple[str, ...]:
         """Entries of PATH that `environment` leaves out."""
         entries = self._environ.get("PATH", "").split(os.pathsep)
-        return tuple(dict.fromkeys(entry or "(empty)" for entry in entries if not self._is_safe_entry(entry)))
+        others = (entry for entry in entries if entry not in self._of_shims)
+        return tuple(dict.fromkeys(entry or "(empty)" for entry in others if not self._is_safe_entry(entry)))
 
-    def _candidates(self, name: str) -> Iterator[str]:
-        paths = [name] if "/" in name else [os.path.join(entry or os.curdir, name) for entry in self.entries]
+    def _candidates(self, name: str, entries: Iterable[str]) -> Iterator[str]:
+        paths = [name] if "/" in name else [os.path.join(entry or os.curdir, name) for entry in entries]
         return filter(is_program, paths)
+
+    def _first(self, name: str) -> str | None:
+        """What a shell with the user's PATH runs for a name."""
+        entries = self._environ.get("PATH", os.defpath).split(os.pathsep)
+        return next(self._candidates(name, entries), None)
+
+    def _executed(self, path: str) -> list[str]:
+        """The program of a path, or what a shim there executes in the home."""
+        if not is_shim(os.path.abspath(path)):
+            return [path]
+        from kaa.host.version_managers import executed_by_shims  # lazy: not everybody has them
+
+        shims = [one for one in trail(os.path.abspath(path)) if is_folder_of_shims(os.path.dirname(one))]
+        return [
+            program
+            for shim in shims
+            for place in executed_by_shims(os.path.dirname(shim), self._environ, self._is_safe)
+            if is_program(program := os.path.join(place, os.path.basename(shim)))
+        ]
 
     def _is_safe_program(self, path: str) -> bool:
         interpreter = _interpreter(path)
-        return self._is_safe(path) and (interpreter is None or self._is_safe(interpreter))
+        programs = [path] if interpreter is None else [path, interpreter]
+        return all(self._is_safe(one) and not is_shim(one) for one in programs)
 
     def _is_safe_entry(self, entry: str) -> bool:
         """Whether neither an entry of a list nor what its links lead to can be written."""
@@ -173,9 +206,11 @@ class HostPrograms:
             return True
 
     def _is_safe(self, path: str) -> bool:
-        return os.path.isabs(path) and not any(
-            is_below(place, self._writable) or self._was_writable(place) for place in trail(path)
-        )
+        if not os.path.isabs(path):
+            return False
+        places = tuple(trail(path))
+        is_written = any(is_below(place, self._writable) or self._was_writable(place) for place in places)
+        return not is_written and not leads_to_shim(path, places)
 
 
 def is_program(path: str) -> bool:

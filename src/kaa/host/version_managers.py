@@ -1,4 +1,4 @@
-"""Replaces the shims of version managers on a PATH by the programs of the versions that hold in the user's home.
+"""Finds what shims of version managers execute in the user's home: the programs of the versions that hold there.
 
 A shim obeys files of the directory it starts in: a command could have it execute another version of a program, or
 none, with a line in `.tool-versions`.
@@ -7,12 +7,11 @@ none, with a line in `.tool-versions`.
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeAlias
 
-from kaa.host.programs import is_program
 from kaa.host.regular_files import regular
 
 _VERSION = re.compile(r"(?!.*\.\.)\w[\w.+-]*(?:/envs/[\w.-]+)?")  # with a virtual environment of pyenv
@@ -24,45 +23,31 @@ _ALSO = {"golang": "go", "nodejs": "node"}
 _Read: TypeAlias = Callable[[str], str]
 
 
-def without_shims(
-    entries: Sequence[str], endings: tuple[str, ...], environ: Mapping[str, str], is_safe: Callable[[str], bool]
-) -> list[str]:
-    """Return entries of PATH with what shims execute in the home in place of their directories.
+def executed_by_shims(entry: str, environ: Mapping[str, str], is_safe: Callable[[str], bool]) -> list[str]:
+    """Return the directories with what the shims of a directory execute in the home; itself if it only has links to it.
 
     Args:
-        entries: directories.
-        endings: what the paths of directories with shims end with.
+        entry: the directory.
         environ: the user's variables.
-        is_safe: whether commands of the model can write neither a path nor what leads to it.
+        is_safe: whether commands of the model can write neither a path nor what leads to it, and it leads to no shim.
     """
-    found = (_executed(entry, environ, is_safe) if entry.endswith(endings) else [entry] for entry in entries)
-    return list(dict.fromkeys(place for places in found for place in places))
-
-
-def refusal(name: str, environ: Mapping[str, str]) -> str:
-    """Why the shim that a shell runs for a name is not executed; empty if it runs none."""
-    entries = environ.get("PATH", "").split(os.pathsep) if "/" not in name else []
-    shim = next(filter(is_program, (os.path.join(entry, name) for entry in entries)), None)
-    if shim is None:
-        return ""
-    return (
-        f"kaa does not execute {shim}: it obeys files of the project. Choose a version of {name} for your home,"
-        " such as in ~/.tool-versions"
-    )
-
-
-def _executed(entry: str, environ: Mapping[str, str], is_safe: Callable[[str], bool]) -> list[str]:
-    """Return the directories with what shims execute in the home, or the directory itself if it has no shims."""
-    root, home = os.path.dirname(entry.rstrip("/")), environ.get("HOME", "/")
+    folder = os.path.realpath(entry)
+    root, home = os.path.dirname(folder), environ.get("HOME", "/")
     read = partial(_text, is_safe=is_safe)
     kinds = {kind for kind in ("installs", "tools", "versions") if os.path.isdir(os.path.join(root, kind))}
     if not kinds:
-        return [entry]
-    if os.path.basename(root) == ".volta":
+        return [entry] if all(is_safe(os.path.join(folder, name)) for name in _names(folder)) else []
+    if folder.endswith("/.volta/bin") or "volta-shim" in _names(folder):
         return _of_volta(root, read)
+    if kinds == {"tools"}:
+        pinned = _of_proto(read(os.path.join(root, ".prototools")))
+        versions = [(os.path.join(root, "tools", tool), version) for tool, version in pinned]
+        return list(dict.fromkeys(place for folder, version in versions for place in _programs(folder, version)))
     if "installs" in kinds:
         installs = os.path.join(root, "installs")
-        is_mise = os.path.basename(root) in ("mise", "rtx")
+        is_mise = os.path.basename(root) in ("mise", "rtx") or root == os.path.realpath(
+            environ.get("MISE_DATA_DIR", "")
+        )
         found = [*(_of_mise(environ, home, read) if is_mise else ()), *_tool_versions(home, read)]
         versions = [(os.path.join(installs, _folder(tool, is_mise)), version) for tool, version in found]
     else:
@@ -89,6 +74,17 @@ def _of_mise(environ: Mapping[str, str], home: str, read: _Read) -> Iterator[tup
         for tool, chosen in tools.items() if isinstance(tools, dict) else ():
             for one in chosen if isinstance(chosen, list) else [chosen]:
                 yield tool, str(one.get("version", "") if isinstance(one, dict) else one)
+
+
+def _of_proto(text: str) -> Iterator[tuple[str, str]]:
+    """Each tool in the settings of proto in its own folder, which hold everywhere."""
+    import tomllib  # lazy: few have proto
+
+    with suppress(ValueError, RecursionError):
+        tools = tomllib.loads(text)
+        yield from (
+            (tool, one) for tool, one in tools.items() if isinstance(one, str) and re.fullmatch(r"[\w-]+", tool)
+        )
 
 
 def _folder(tool: str, is_mise: bool) -> str:

@@ -139,6 +139,22 @@ def test_links_into_what_commands_can_write_do_not_help(tmp_path: Path) -> None:
     assert not runs_sandboxed(own(f"sh {tmp_path}/other.sh"), str(project))
 
 
+def test_a_link_to_a_shim_of_a_version_manager_does_not_help(tmp_path: Path) -> None:
+    for shim in (".asdf/shims/check", "bin/mise"):
+        (tmp_path / shim).parent.mkdir(parents=True)
+        (tmp_path / shim).write_text("#!/bin/sh\necho\n")
+    (tmp_path / "check").symlink_to(tmp_path / ".asdf/shims/check")
+    (tmp_path / "other").symlink_to(tmp_path / "bin/mise")
+    (tmp_path / "own").symlink_to(tmp_path / "script")
+    (tmp_path / "script").write_text("#!/bin/sh\necho\n")
+
+    assert [runs_sandboxed(own(f"{tmp_path}/{name}"), ROOT) for name in ("check", "other", "own")] == [
+        True,
+        True,
+        False,
+    ]
+
+
 def test_what_commands_could_write_in_another_project_runs_in_the_sandbox(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -863,6 +863,14 @@ class TestBefore:
         assert "A rule with the absolute path of the program does" in results(end)[0].text
         assert (stage.person.questions, stage.ran) == ([], [])
 
+    def test_a_rule_does_not_count_for_a_shim_that_obeys_files_of_the_project(self) -> None:
+        stage = Stage(allow=["outside bash: /home/me/.asdf/shims/docker ps"], policy="auto")
+
+        end = stage.commands("/home/me/.asdf/shims/docker ps")
+
+        assert "is a shim: files of the project, such as .tool-versions, decide" in results(end)[0].text
+        assert (stage.person.questions, stage.ran) == ([], [])
+
     @pytest.mark.parametrize("command", ["./deploy.sh", "sh deploy.sh", "/project/deploy.sh"])
     def test_a_rule_for_a_file_that_commands_can_write_asks_each_time(self, command: str) -> None:
         stage = Stage(AllowOnce(), Deny(), allow=[f"outside bash: {command}"], policy="auto")

@@ -6,6 +6,7 @@ import re
 from kaa.host.known_projects import in_known_project
 from kaa.host.paths import is_below, trail
 from kaa.host.programs import commands_can_write
+from kaa.host.shims import is_shim
 
 _SHIM = re.compile(r"/(?:shims|\.volta/bin)(?:/|$)")  # of a version manager: it obeys files of the project
 _HOME = re.compile(r"\$HOME\b|\$\{HOME\}")
@@ -23,7 +24,7 @@ def is_outside(word: str, root: str) -> bool:
         return False
     if path in ("/dev/null", "/dev/stderr", "/dev/stdout"):
         return True
-    return not any(
+    return not is_shim(path) and not any(
         _SHIM.search(one)
         or commands_can_write(one)
         or is_below(one, (root,))

@@ -35,6 +35,7 @@ from kaa.ext.questions import (
     PutBack,
 )
 from kaa.ext.tools import RegisteredTool
+from kaa.host.shims import is_shim
 from kaa.shell.approvals import wording
 from kaa.shell.approvals.blocks import blocked_in, escalations_for, result_without
 from kaa.shell.approvals.calls import JudgedCall, examine
@@ -552,13 +553,16 @@ class Gate:
         return need.kind == "network" and self._hosts.knows(need.what)
 
     def _exposed(self, call: JudgedCall) -> str | None:
-        """Which program of a command that is to leave the sandbox commands can write, in a sentence; None if none."""
+        """Which program of a command that is to leave the sandbox commands can write or lead, in a sentence, if any."""
         if call.reach is None or self._sandbox.mode == "full-access":
             return None
-        names = dict.fromkeys(words[0] for words in call.reach.commands if words and words[0] and "/" not in words[0])
-        for name in filter(None, names):
-            if path := self._sandbox.exposed_program(name):
-                return wording.exposed(name, path)
+        for name in dict.fromkeys(words[0] for words in call.reach.commands if words and words[0]):
+            path = os.path.join(self._sandbox.root, os.path.expanduser(name or ""))
+            if name and "/" in name:  # a rule may name a path, but not that of a shim
+                if is_shim(path):
+                    return wording.obeys_project(name)
+            elif name and (found := self._sandbox.exposed_program(name)):
+                return wording.exposed(name, found)
         return None
 
     def _runs_writable(self, call: JudgedCall, *searches: Callable[[Words], Iterator[str]]) -> str | None:

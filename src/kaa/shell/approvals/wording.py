@@ -89,6 +89,11 @@ def exposed(name: str, path: str) -> str:
     )
 
 
+def obeys_project(path: str) -> str:
+    """Why no rule and no earlier answer lets a shim of a version manager out of the sandbox."""
+    return f"{path} is a shim: files of the project, such as .tool-versions, decide which program it runs"
+
+
 def exposed_setting(variable: str) -> str:
     """What a client outside the sandbox would obey besides its words."""
     return f"the variable {variable} has programs obey what commands in the sandbox can write"

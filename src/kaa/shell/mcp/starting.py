@@ -10,7 +10,9 @@ from functools import partial
 import msgspec
 
 from kaa.host.log import LOG
+from kaa.host.paths import trail
 from kaa.host.programs import host_programs
+from kaa.host.shims import leads_to_shim
 from kaa.mcp.errors import ServerGoneError
 from kaa.mcp.parsing import cleaned
 from kaa.shell.mcp.code import FILES, FOLDER, CodeChangedError, code_of
@@ -270,9 +272,12 @@ async def _started(
 
 
 def _program(name: str, base: str, place: Place, admitted: Mapping[str, str]) -> str:
-    if "/" in (expanded := os.path.expanduser(name)):
-        return os.path.join(base, expanded)
     programs = host_programs(place.environ)
+    if "/" in (expanded := os.path.expanduser(name)):
+        path = os.path.abspath(os.path.join(base, expanded))
+        if not leads_to_shim(path, tuple(trail(path))):
+            return os.path.join(base, expanded)
+        name = path
     if (found := programs.find(name)) is not None:
         return found
     exposed = programs.exposed(name)

@@ -1,0 +1,49 @@
+"""A server's program is the one that its entry means, and no shim that obeys files of the project."""
+
+from pathlib import Path
+
+import pytest
+
+from kaa.mcp.errors import ServerGoneError
+from kaa.shell.home import Home
+from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
+from kaa.shell.mcp.place import Place
+from kaa.shell.mcp.starting import start_program
+from kaa.workspace.sandbox.options import SandboxOptions
+from tests.support.loops import in_loop
+
+
+def _install(program: Path, says: str) -> None:
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text(f"#!/bin/sh\necho {says} >&2\nexit 3\n")
+    program.chmod(0o755)
+
+
+async def _said(home: Path, command: str) -> str:
+    (home / "project").mkdir(exist_ok=True)
+    environ = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
+    place = Place(Home(home / "kaa"), environ, str(home / "project"), SandboxOptions)
+    server = ConfiguredServer("one", ServerEntry(command=command, sandbox=False), Source("/file", "user"), "digest")
+    process = await start_program(server, place, print, {})
+    return await process.wait()
+
+
+@pytest.mark.parametrize("command", ["~/.asdf/shims/acme", "~/bin/acme", "HOME/.asdf/shims/acme"])
+@in_loop
+async def test_a_shim_is_replaced_by_the_version_of_the_home(tmp_path: Path, command: str) -> None:
+    _install(tmp_path / ".asdf/shims/acme", "shim")
+    _install(tmp_path / ".asdf/installs/acme/1.0/bin/acme", "chosen")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/acme").symlink_to("../.asdf/shims/acme")
+    (tmp_path / ".tool-versions").write_text("acme 1.0\n")
+    path = command.replace("HOME", str(tmp_path)).replace("~", str(tmp_path))
+
+    assert await _said(tmp_path, path) == "it exited with code 3: chosen"
+
+
+@in_loop
+async def test_a_shim_without_a_version_in_the_home_is_not_started(tmp_path: Path) -> None:
+    _install(tmp_path / ".asdf/shims/acme", "shim")
+
+    with pytest.raises(ServerGoneError, match="obeys files of the project"):
+        await _said(tmp_path, str(tmp_path / ".asdf/shims/acme"))
