@@ -10,10 +10,13 @@ from glob import escape, glob
 
 from kaa.host.paths import is_below, trail
 from kaa.host.programs import host_programs, is_program
+from kaa.host.shims import leads_to_shim
 from kaa.shell.mcp.imported import folders_of_environment, is_environment, text_of
+from kaa.shell.mcp.named_by_texts import Text, named_by_texts, parts_of, walked, without_data
 from kaa.shell.mcp.named_code import executed, is_container, is_data, named_code
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.references import Manifests
+from kaa.shell.mcp.runners import is_path
 
 # A script that activates an environment has the next program be one of it.
 _PYTHON_OR_ENVIRONMENT = re.compile(r"(?:python|pypy)[\d.]*|activate(?:\.\w+)?")
@@ -31,6 +34,10 @@ _NAME = re.compile(r"(?<![\w./$@~-])[A-Za-z][\w.-]*(?![\w./=(-])")
 _IMPORTS_FROM = re.compile(
     r"sys\.path|\bpath\s*=|addsitedir|(?:PYTHON|NODE_|LOAD_|CLASS)PATH|\buse lib|\brequire|\bimport"
 )
+_QUOTES = re.compile(r"['\"]")
+_ASSIGNED = re.compile(r"^\s*(?:(?:export|local|readonly)\s+)?([A-Za-z_]\w*)=([^\s;&|`()]+)(?=[\s;&|]|$)", re.MULTILINE)
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+_INSTALLED = frozenset({"node_modules", "site-packages", "dist-packages"})  # nobody writes what is in there by hand
 _INSTALLED_FOR_ALL = ("/usr/local",)  # where Python of Debian looks, besides its own place
 _OF_DISTRIBUTION = ("/bin", "/sbin", "/lib", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/share", "/usr/libexec")
 _ENVIRONMENTS = (".venv", "venv", ".pixi/envs/*")
@@ -38,6 +45,8 @@ _ROOTS_OF_CONDA = ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micro
 _MAX_PROGRAMS = 100
 _MAX_SCRIPT_BYTES = 64 * 1024
 _MAX_NAMES = 300  # that a script is searched for programs of the PATH
+_MAX_BESIDE = 2_000  # files beside a script
+_MAX_CHARACTERS = 1024 * 1024  # of texts that are searched for names in pieces
 
 
 def loaded_by_programs(line: CommandLine, place: Place) -> Iterator[str]:
@@ -68,10 +77,13 @@ class _Programs:
         # No server has an entry that commands can write, unless its own variables name it.
         self._entries = [one for one in entries if os.path.isabs(one) and not self._is_written(os.path.realpath(one))]
         self._seen: set[str] = set()
+        self._texts: list[Text] = []
 
     def loaded(self) -> Iterator[str]:
         words, (first, *others) = self._line.words, self._line.words
-        started = None if "/" in first else self._programs.find(first)
+        path = os.path.abspath(os.path.join(self._base, self._expanded(first)))
+        is_named = "/" not in first or leads_to_shim(path, tuple(trail(path)))
+        started = self._programs.find(path if "/" in first else first) if is_named else None
         yield from self._of_word(first) if started is None else self._leading(started)
         numbers = executed(words)
         for number, word in enumerate(() if is_container(words) else others, 1):
@@ -80,6 +92,13 @@ class _Programs:
         if any(_CONDA.fullmatch(os.path.basename(word)) for word in words):
             for environment in self._environments_of_conda(set(others)):
                 yield from self._written(folders_of_environment(environment))
+        values = self._line.variables.values()
+        for part in dict.fromkeys(part for value in values for part in (value, *_SEPARATORS.split(value))):
+            if is_path(part):
+                yield from self._of_word(part, is_executed=False)
+        if not is_container(words):
+            lines = (Text(self._base, f"#!/usr/bin/env {first}\n{word}") for word in others if " " in word)
+            yield from named_by_texts([*self._texts, *lines], [*others, *values], self._place, self._base)
 
     def _of_word(self, word: str, *, is_executed: bool = True) -> Iterator[str]:
         if "/" not in word or word.startswith("@"):
@@ -127,6 +146,8 @@ class _Programs:
         if not is_below(places[-1], _OF_DISTRIBUTION):
             yield from self._mentioned(places[-1], text)
             yield from self._around(os.path.dirname(places[-1]))
+            if _INSTALLED.isdisjoint(places[-1].split("/")):
+                yield from self._named_in_pieces(places[-1], text)
 
     def _interpreted(self, path: str, text: str) -> Iterator[str]:
         """What the interpreters in the first lines of a script load, and the environment that it is installed in."""
@@ -155,8 +176,9 @@ class _Programs:
         if not _HAS_METADATA.search(text):
             text = _COMMENT.sub("", text)
         if is_of_shell:
-            line = CommandLine(("env", "sh", "-c", f"{text} "), self._line.variables, self._line.cwd)
-            yield from named_code(line, self._place)
+            for one in dict.fromkeys(map(without_data, (text, _plain(text)))):
+                line = CommandLine(("env", "sh", "-c", f"{one} "), self._line.variables, self._line.cwd)
+                yield from named_code(line, self._place)
             for name in dict.fromkeys(_NAME.findall(text)[:_MAX_NAMES]):
                 yield from self._of_word(name)
         for one in text.splitlines():
@@ -167,6 +189,25 @@ class _Programs:
                     yield from self._leading(path)
                 elif _IMPORTS_FROM.search(one) and os.path.isdir(path):
                     yield from self._written([os.path.realpath(path)])
+
+    def _named_in_pieces(self, path: str, text: str) -> Iterator[str]:
+        """What files outside load that a text names in pieces, or that lie beside it. The text itself is kept."""
+        if sum(len(one.content) for one in self._texts) > _MAX_CHARACTERS:
+            return
+        if not _HAS_METADATA.search(text):
+            text = _COMMENT.sub("", text)
+        self._texts.append(Text(path, text))
+        folder, names = os.path.dirname(path), list(parts_of(text))
+        said = {one for name in names for one in (name, *name.split("."))}
+        beside = _names(folder)
+        files = [os.path.join(folder, one) for one in beside[:_MAX_BESIDE] if {one, one.partition(".")[0]} & said]
+        for place in (folder, self._home, os.path.join(self._home, ".config")):
+            begins = frozenset(_names(place))
+            runs = dict.fromkeys(tuple(names[at : at + 12]) for at, name in enumerate(names) if name in begins)
+            files += (path for path, _ in (walked(place, run) for run in runs) if os.path.isfile(path))
+        for file in dict.fromkeys(files):
+            if not is_data(file) and not self._is_written(os.path.realpath(file)):
+                yield from self._of_program(file)
 
     def _around(self, folder: str) -> Iterator[str]:
         """What the folder of a package, and those above it, load: environments, linked packages, path dependencies."""
@@ -214,6 +255,19 @@ class _Programs:
 
     def _expanded(self, path: str) -> str:
         return re.sub(r"^(?:~|\$HOME|\$\{HOME\})(?=/)", lambda _: self._place.user_home, path)
+
+
+def _plain(text: str) -> str:
+    """A script of a shell without quotes, with the variables filled in to which it assigns plain values."""
+    assigned: dict[str, str] = {}
+
+    def filled(text: str) -> str:
+        return _VARIABLE.sub(lambda found: assigned.get(found[1] or found[2], found[0]), text)
+
+    text = _QUOTES.sub("", text)
+    for name, value in _ASSIGNED.findall(text):
+        assigned[name] = filled(value)
+    return filled(text)
 
 
 def _is_isolated(environment: str) -> bool:

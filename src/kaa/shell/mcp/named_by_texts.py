@@ -1,0 +1,270 @@
+"""Finds what scripts and settings outside of projects name in folders that commands can write, also in pieces.
+
+Few texts say plainly which files a program loads: `ROOT=$HOME/dev/app; node "$ROOT/x.js"`, `home() / "dev" / "app"`. So
+each word of a text counts that is the name of such a folder, or begins a path below one, whatever stands between.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from typing import NamedTuple
+
+from kaa.host.paths import is_below, trail
+from kaa.shell.mcp.code_files import entries, has_code, has_name_of_program, is_program
+from kaa.shell.mcp.named_code import MANIFESTS, is_data
+from kaa.shell.mcp.place import Place
+from kaa.shell.mcp.runners import package_of_runner
+
+_PART = re.compile(r"\.?[\w@+-]+(?:\.+[\w@+-]+)*")
+_URL = re.compile(r"\b(?!file:)[a-z][a-z+.-]*://[^\s'\"]+")
+_ABSOLUTE = re.compile(r"(?<![\w.}$)/])(?:~|\$HOME|\$\{HOME\})?/[\w./@+-]+")
+_STATEMENTS = re.compile(r"[\n;|&]+")
+# What stands before a name that is no part of a path and no literal, in a shell or in settings: `cd app`, `root: app`.
+_INTRODUCES = re.compile(r"""(?:(?:^|[\s;&|({])(?:cd|pushd|in|-(?!y\s|-yes\s)[\w-]+)\s+|[=:]\s*)["']?$""")
+_LANGUAGES = re.compile(r".+\.(?:py|[cm]?[jt]sx?|rb|pl|php|lua)")
+_INTERPRETER = re.compile(r"#!.*(?:python|node|deno|bun|ruby|perl|php|lua)")
+_JOINED = re.compile(r"""[\w})]["']?/$""")  # behind a variable or a call
+_ENDINGS = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb")  # that programs add to what they load
+_MAX_BEFORE = 60  # characters
+_MAX_SEARCHED = 300  # folders that no text names
+_MAX_PARTS = 60_000  # of all texts
+_MAX_DEEP = 12  # names of a path below a folder
+
+
+class Text(NamedTuple):
+    """A script or settings outside.
+
+    Attributes:
+        path: of the file; an absolute path.
+        content: what it says.
+    """
+
+    path: str
+    content: str
+
+    @property
+    def is_code(self) -> bool:
+        """True unless it is one of a shell, or settings: names have quotes there."""
+        return _LANGUAGES.fullmatch(self.path) is not None or _INTERPRETER.match(self.content) is not None
+
+
+class _Part(NamedTuple):
+    """A name in a text: all between characters that no usual name has."""
+
+    name: str
+    start: int
+    end: int
+
+
+class _Names(NamedTuple):
+    """The names in a text.
+
+    Attributes:
+        text: the text.
+        content: what it says, without addresses and absolute paths.
+        parts: the names.
+        led: absolute paths in it that lead to what commands can write.
+    """
+
+    text: Text
+    content: str
+    parts: list[_Part]
+    led: list[str]
+
+    def walked(self, folder: str, number: int) -> tuple[str, int]:
+        """See `walked`; of the parts from a number on."""
+        return walked(folder, [one.name for one in self.parts[number : number + _MAX_DEEP]])
+
+    def is_path(self, start: int, end: int) -> bool:
+        """Whether what stands there is written as a path, as a literal, or behind a word that expects a path."""
+        before, after = self.content[max(0, start - 1) : start], self.content[end : end + 1]
+        if "/" in (before, after) or (before and before in "'\"`" and before == after):
+            return True
+        return not self.text.is_code and self.stands_behind(_INTRODUCES, start)
+
+    def stands_behind(self, pattern: re.Pattern[str], start: int) -> bool:
+        return pattern.search(self.content[max(0, start - _MAX_BEFORE) : start]) is not None
+
+
+def named_by_texts(texts: Sequence[Text], given: Sequence[str], place: Place, base: str) -> Iterator[str]:
+    """Links and real paths of what texts name as far as commands can write it: files, and folders with code in them.
+
+    Args:
+        texts: those that the server executes or reads.
+        given: words that the programs get, such as a path of a project.
+        place: where it runs.
+        base: the directory that it starts in.
+    """
+    yield from _Naming(place, base).found(texts, given)
+
+
+def parts_of(content: str) -> Iterator[str]:
+    """The names in a text, of which paths in it consist."""
+    return map(str, _PART.findall(content))
+
+
+def walked(folder: str, names: Sequence[str]) -> tuple[str, int]:
+    """The deepest path that exists below a folder and consists of the first of some names, and their number."""
+    path = folder
+    for number, name in enumerate(names):
+        if not os.path.lexists(below := os.path.join(path, name)):
+            return path, number
+        path = below
+    return path, len(names)
+
+
+class _Naming:
+    """Names of folders that commands can write.
+
+    Args:
+        place: says which.
+        base: the directory that the server starts in.
+    """
+
+    def __init__(self, place: Place, base: str) -> None:
+        self._place = place
+        # Of `/tmp` and the like, every path on the machine has the name.
+        self._roots = [one for one in place.writable() if one.count("/") > 1]
+        self._near = [one for one in self._roots if place.can_write_now(one) or is_below(base, (one,))]
+        self._folders: dict[str, None] = {}  # that texts or words name
+        self._by_name: dict[str, list[tuple[list[str], str]]] = {}
+        for root in self._roots:
+            parts = _PART.findall(root)
+            self._by_name.setdefault(parts[-1] if parts else "", []).append((parts, root))
+        self._in_folder: dict[str, frozenset[str]] = {}
+        self._known: set[str] = set()
+
+    def found(self, texts: Sequence[Text], given: Sequence[str]) -> Iterator[str]:
+        for word in given:
+            for part in re.split(r"[\s=,:;'\"]+", word):
+                path = os.path.realpath(os.path.join(self._place.project, self._expanded(part)))
+                if "/" in part and is_below(path, self._roots):
+                    self._folders[path if os.path.isdir(path) else os.path.dirname(path)] = None
+        read: list[_Names] = []
+        for text in texts:
+            if (left := _MAX_PARTS - sum(len(one.parts) for one in read)) > 0:
+                read.append(self._names(text, left))
+        paths = dict.fromkeys(path for one in read for path in (*one.led, *self._mentioned(one)))
+        whole = dict.fromkeys(filter(os.path.isdir, paths))
+        self._folders.update(whole)
+        for path in paths:
+            yield from self._code_in(path) if path in whole else self._file(path)
+        for one in read:
+            yield from self._below(one)
+
+    def _names(self, text: Text, most: int) -> _Names:
+        content = text.content if text.is_code else without_data(text.content)
+        content = _URL.sub(lambda found: " " * len(found[0]), content)
+        led: list[str] = []
+
+        def blanked(found: re.Match[str]) -> str:
+            path = self._expanded(found[0])
+            if not os.path.lexists(path):
+                return found[0]
+            if is_below(real := os.path.realpath(path), self._roots):
+                led.append(real)
+            return " " * len(found[0])
+
+        content = _ABSOLUTE.sub(blanked, content)
+        parts = [_Part(one[0], *one.span()) for _, one in zip(range(most), _PART.finditer(content), strict=False)]
+        return _Names(text, content, parts, led)
+
+    def _mentioned(self, names: _Names) -> Iterator[str]:
+        """The deepest paths that names of roots, and those behind them, lead to."""
+        parts = names.parts
+        for number, part in enumerate(parts):
+            for of_root, root in self._by_name.get(part.name, ()):
+                own = len(_PART.findall(os.path.basename(root)))
+                before = [one.name for one in parts[max(0, number - len(of_root) + 1) : number + 1]]
+                pairs = zip(reversed(before), reversed(of_root), strict=False)
+                same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+                if same < own or (same == own and not names.is_path(parts[number - own + 1].start, part.end)):
+                    continue
+                path, count = names.walked(root, number + 1)
+                last, behind = number + count, parts[number + count + 1 : number + count + 2]
+                is_joined = bool(behind) and names.content[parts[last].end : behind[0].start] == "/"
+                if not (is_joined and is_data(behind[0].name)):  # one that is not there yet
+                    yield path
+
+    def _below(self, names: _Names) -> Iterator[str]:
+        """What names lead to below folders, of which no name stands before them."""
+        others = [one for one in self._roots if one not in self._folders and one not in self._near]
+        for folder in dict.fromkeys((*self._folders, *self._near, *others[:_MAX_SEARCHED])):
+            begins = self._begins(folder)
+            for number, part in enumerate(names.parts):
+                path = self._meant(names, folder, number) if part.name in begins else folder
+                if path != folder and path not in self._known:
+                    self._known.add(path)
+                    yield from self._file(path)
+                    yield from self._code_in(path)
+
+    def _meant(self, names: _Names, folder: str, number: int) -> str:
+        """What a name and those behind it mean below a folder; the folder itself if nothing."""
+        is_named, parts = folder in self._folders, names.parts
+        path, count = names.walked(folder, number)
+        if is_named and not os.path.isfile(path) and number + count < len(parts):
+            loaded = (f"{os.path.join(path, parts[number + count].name)}{ending}" for ending in _ENDINGS)
+            path = next(filter(os.path.isfile, loaded), path)
+        start = parts[number].start
+        is_file = os.path.isfile(path) and has_name_of_program(path)
+        if is_named:
+            is_meant = count > 1 or is_file or names.is_path(start, parts[number].end)
+        elif folder in self._near:
+            is_meant = count > 1 or names.stands_behind(_JOINED, start) or (is_file and not path.endswith(".json"))
+        else:
+            is_meant = count > 1 and is_file
+        return path if is_meant and (is_named or not self._is_beside(names.text, folder, path)) else folder
+
+    def _is_beside(self, text: Text, folder: str, path: str) -> bool:
+        """Whether the same path exists beside a text, which it rather means."""
+        relative, beside = os.path.relpath(path, folder), os.path.dirname(text.path)
+        for _ in range(3):  # a script in `src` or `build/bin` names what lies beside these
+            if os.path.exists(one := os.path.join(beside, relative)):
+                return not is_below(os.path.realpath(one), self._roots)
+            beside = os.path.dirname(beside)
+        return False
+
+    def _file(self, path: str) -> Iterator[str]:
+        """The places of a file that commands can write, if it is no data."""
+        if os.path.isfile(path) and not is_data(path):
+            yield from filter(self._place.commands_can_write, trail(path))
+
+    def _code_in(self, folder: str) -> Iterator[str]:
+        """A folder with code, by its manifest if it has one."""
+        real = os.path.realpath(folder)
+        if not os.path.isdir(real) or not self._place.commands_can_write(real):
+            return
+        manifest = next((path for one in MANIFESTS if os.path.isfile(path := os.path.join(real, one))), "")
+        is_top = real == self._place.whole(real)
+        if manifest or (any(map(is_program, entries(real))) if is_top else has_code(real)):
+            yield manifest or real
+        if manifest and os.path.isdir(sources := os.path.join(real, "src")):  # tools look there without being told
+            yield sources
+
+    def _begins(self, folder: str) -> frozenset[str]:
+        """The names with which a path below a folder can begin."""
+        if folder not in self._in_folder:
+            try:
+                names = os.listdir(folder)
+            except OSError:
+                names = []
+            self._in_folder[folder] = frozenset((*names, *(os.path.splitext(one)[0] for one in names)))
+        return self._in_folder[folder]
+
+    def _expanded(self, path: str) -> str:
+        return re.sub(r"^(?:~|\$HOME|\$\{HOME\})(?=/)", lambda _: self._place.user_home, path)
+
+
+def without_data(content: str) -> str:
+    """The text of a script without the arguments of package runners and containers."""
+    kept: list[str] = []
+    for statement in _STATEMENTS.split(content):
+        words = statement.split()
+        while words and (words[0] == "exec" or "=" in words[0]):
+            del words[0]
+        if words and (package := package_of_runner(words)) is not None:
+            kept.append(" ".join(words[: package + 1]))
+        elif not (words and os.path.basename(words[0]) in ("docker", "podman") and "compose" not in words):
+            kept.append(statement)
+    return "\n".join(kept)

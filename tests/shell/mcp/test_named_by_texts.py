@@ -1,0 +1,229 @@
+"""What scripts and settings outside of projects name in pieces is known: by variables, joined names, in other files."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from kaa.shell.home import Home
+from kaa.shell.mcp.code import code_of, differences
+from kaa.shell.mcp.config.entry import ConfiguredServer, ServerEntry, Source
+from kaa.shell.mcp.place import Place
+from kaa.workspace.places import Places
+from kaa.workspace.sandbox.options import SandboxOptions
+
+
+class Desk:
+    """The home of a user with a project at work, another one where kaa ran before, and scripts that start servers.
+
+    Args:
+        home: its folder.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self.home, self.project, self.other = home, home / "dev/app", home / "dev/earlier"
+        self.environ = {"HOME": str(home), "PATH": f"{home}/bin:/usr/bin:/bin"}
+        for name in ("server.py", "x.js", "tools/deep/server.js", "src/lib.js"):
+            self.write(f"dev/app/{name}", "")
+            self.write(f"dev/earlier/{name}", "")
+        assert Places.of(self.environ, str(home), str(self.other)).caches
+        self.place = Place(Home(home / "kaa"), self.environ, str(self.project), SandboxOptions)
+
+    def write(self, path: str, text: str) -> None:
+        file = self.home / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text.replace("HOME/", f"{self.home}/"))
+        file.chmod(0o755)
+
+    def code(self, command: str, **variables: str) -> dict[str, str]:
+        """Of a command line whose words are separated by ` ; `, or else by blanks."""
+        line = command.replace("~", str(self.home))
+        name, *arguments = line.split(" ; ") if " ; " in line else line.split()
+        entry = ServerEntry(
+            command=name,
+            args=tuple(arguments),
+            env={name: value.replace("HOME/", f"{self.home}/") for name, value in variables.items()},
+        )
+        return code_of(ConfiguredServer("one", entry, Source("/file", "user"), "digest"), self.place)
+
+    def notices(self, command: str, changed: str, **variables: str) -> bool:
+        """Whether a change of a file changes the code of a server."""
+        before = self.code(command, **variables)
+        self.write(changed, "changed")
+        return any(
+            line.endswith(f"{self.home}/{changed}") for line in differences(before, self.code(command, **variables))
+        )
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path.resolve() / "home")
+
+
+SHELL = [
+    ('ROOT="$HOME/dev/app"; exec node "$ROOT/x.js"', "x.js"),
+    ('ROOT="$HOME"/dev/app\nexec node "$ROOT"/tools/deep/server.js', "tools/deep/server.js"),
+    ('cd "$HOME"/dev/app && exec python3 server.py', "server.py"),
+    ('cd "$HOME/dev/app"\nexec npm start', "src/lib.js"),
+    ("cd ~/dev; cd app; exec python3 server.py", "server.py"),
+    ("cd ~/dev && exec python3 app/server.py", "server.py"),
+    ('D=app; exec python3 "$HOME/dev/$D/server.py"', "server.py"),
+    ('exec node "${APP_ROOT:-$HOME/dev/app}/x.js"', "x.js"),
+    ('exec node "$(git rev-parse --show-toplevel)/tools/deep/server.js"', "tools/deep/server.js"),
+    ('ROOT=$(git rev-parse --show-toplevel)\nexec node "$ROOT"/x.js', "x.js"),
+    ('cd "$(git rev-parse --show-toplevel)"/tools/deep && exec node .', "tools/deep/server.js"),
+    ('export NODE_OPTIONS="--require $HOME/dev/app/x.js"\nexec node "$HOME"/servers/own.js', "x.js"),
+    ('exec node --import "$HOME"/dev/"app"/x.js ~/servers/own.js', "x.js"),
+    ('exec make -C "$HOME/dev/app" serve', "server.py"),
+    ('exec npm --prefix "$HOME"/dev/app start', "src/lib.js"),
+    ('export BASH_ENV="$HOME/dev/app/x.js"; exec bash ~/servers/one.sh', "x.js"),
+]
+
+
+@pytest.mark.parametrize(("text", "loaded"), SHELL)
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_a_script_of_a_shell_names_code_in_pieces(desk: Desk, text: str, loaded: str, shell: str) -> None:
+    desk.write("servers/own.js", "")
+    desk.write("dev/app/package.json", '{"scripts": {"start": "node src/lib.js"}}')
+    desk.write("dev/app/Makefile", "")
+    desk.write("servers/start.sh", f"#!/bin/{shell}\n{text}\n")
+
+    assert desk.notices("~/servers/start.sh", f"dev/app/{loaded}")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("start.py", 'runpy.run_path(str(Path.home() / "dev" / "app" / "server.py"))'),
+        ("start.py", 'ROOT = os.path.join(os.path.expanduser("~"), "dev", "app")\nrun(ROOT + "/server.py")'),
+        (
+            "start.py",
+            'root = os.path.join(\n    HOME,\n    "dev",\n    "app",\n)\nsys.path.insert(0, root)\nimport server',
+        ),
+        ("start.py", 'run(os.environ["HOME"] + "/dev/app/server.py")'),
+        ("start.py", "run(f\"{os.environ['HOME']}/dev/app/server.py\")"),
+        ("start.py", 'DEV = Path.home() / "dev"\nrun(DEV / "app" / "server.py")'),
+        ("start.py", 'run("~/dev/app/server.py")'),
+        ("start.py", 'run(Path.cwd() / "server.py")'),
+        ("start.py", 'os.chdir(os.path.expanduser("~/dev/app"))\nsys.path.insert(0, ".")\nimport server'),
+        ("start.js", 'require(path.join(os.homedir(), "dev", "app", "server.py"))'),
+        ("start.js", "await import(`${process.env.HOME}/dev/app/server.py`)"),
+        ("start.js", 'const root = path.resolve(os.homedir(), "dev/app"); run(`${root}/server.py`)'),
+        ("start.rb", 'load File.join(Dir.home, "dev", "app", "server.py")'),
+        ("start.pl", 'do "$ENV{HOME}/dev/app/server.py";'),
+    ],
+)
+def test_a_script_of_another_language_names_code_in_pieces(desk: Desk, name: str, text: str) -> None:
+    desk.write(f"servers/{name}", f"{text}\n")
+
+    assert desk.notices(f"run-it ~/servers/{name}", "dev/app/server.py")
+
+
+@pytest.mark.parametrize(
+    ("script", "files"),
+    [
+        (
+            "start.py",
+            {"start.py": 'load("settings.json")', "settings.json": '{"root": "dev/app", "main": "server.py"}'},
+        ),
+        ("start.py", {"start.py": "import settings", "settings.py": 'run(HOME / "dev" / "app" / "server.py")'}),
+        (
+            "start.js",
+            {"start.js": 'require("./lib/a.js")', "lib/a.js": 'run(join(homedir(), "dev", "app", "server.py"))'},
+        ),
+        ("start.sh", {"start.sh": '. "$(dirname "$0")/acme.env"; run "$MAIN"', "acme.env": "MAIN=~/dev/app/server.py"}),
+        (
+            "start.sh",
+            {"start.sh": '. "$HOME"/.config/acme/env; run $X', "../.config/acme/env": "X=$HOME/dev/app/server.py"},
+        ),
+        (
+            "start.py",
+            {"start.py": 'read(xdg("acme", "c.toml"))', "../.config/acme/c.toml": 'main = "~/dev/app/server.py"'},
+        ),
+        ("start.py", {"start.py": 'read(home() / ".acme.yaml")', "../.acme.yaml": "root: ~/dev/app\nmain: server.py"}),
+        ("start.py", {"start.py": 'read(home() / ".acme.yaml")', "../.acme.yaml": "dev: app\nmain: server.py"}),
+    ],
+)
+def test_files_that_a_script_reads_name_code_too(desk: Desk, script: str, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        desk.write(f"servers/{name}", text if name.endswith((".json", ".yaml")) else f"#!/bin/sh\n{text}\n")
+
+    assert desk.notices(f"run-it ~/servers/{script}", "dev/app/server.py")
+
+
+@pytest.mark.parametrize(
+    ("command", "variables"),
+    [
+        ("run-it --config ~/servers/c.json", {}),
+        ("run-it", {"ACME_CONFIG": "HOME/servers/c.json"}),
+        ("node ~/servers/own.js", {"NODE_OPTIONS": "--require HOME/servers/hook.js"}),
+        ("bash ~/servers/own.js", {"BASH_ENV": "HOME/servers/hook.js"}),
+        ("~/servers/start.sh ~/dev/app", {}),
+        ("~/servers/start.sh", {"APP_ROOT": "HOME/dev/app"}),
+        ('sh ; -c ; ROOT="$HOME"/dev/app; exec python3 "$ROOT"/server.py', {}),
+        ('python3 ; -c ; import runpy; runpy.run_path(home() / "dev" / "app" / "server.py")', {}),
+    ],
+)
+def test_what_an_entry_names_outside_is_read_too(desk: Desk, command: str, variables: Mapping[str, str]) -> None:
+    desk.write("servers/c.json", '{"command": ["python3", "$HOME/dev/app/server.py"]}')
+    desk.write("servers/hook.js", 'require(join(homedir(), "dev", "app", "server.py"))')
+    desk.write("servers/own.js", "")
+    desk.write("servers/start.sh", '#!/bin/sh\ncd "${1:-$APP_ROOT}" && exec python3 server.py\n')
+
+    assert desk.notices(command, "dev/app/server.py", **variables)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'cd "$HOME"/dev/earlier && exec node x.js',
+        'for one in "$HOME"/dev/*; do node "$one/tools/deep/server.js"; done',
+        'exec node "$EARLIER"/tools/deep/server.js',
+    ],
+)
+def test_code_of_another_known_project_is_named_in_pieces(desk: Desk, text: str) -> None:
+    desk.write("servers/start.sh", f"#!/bin/sh\n{text}\n")
+    changed = "x.js" if "x.js" in text else "tools/deep/server.js"
+
+    assert desk.notices("~/servers/start.sh", f"dev/earlier/{changed}")
+
+
+def test_of_a_project_that_a_script_names_the_code_is_known_that_tools_find_by_themselves(desk: Desk) -> None:
+    desk.write("dev/app/pyproject.toml", '[project.scripts]\nserve = "acme.server:main"')
+    desk.write("dev/app/src/acme/server.py", "")
+    desk.write("servers/start.py", 'run(["uv", "run", "serve"], cwd=Path.home() / "dev" / "app")')
+
+    assert desk.notices("python3 ~/servers/start.py", "dev/app/src/acme/server.py")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("serve.sh", '#!/bin/sh\nexec npx -y @modelcontextprotocol/server-filesystem "$HOME/dev/app"\n'),
+        ("serve.sh", '#!/bin/sh\nTOKEN=x exec docker run -v "$HOME"/dev/app:/work image\n'),
+        ("serve.sh", '#!/bin/sh\nexec serve --log "$HOME"/dev/app/server.log\n'),
+        ("serve.sh", "#!/bin/sh\n# see https://example.org/dev/app and ~/dev/app/x.js\nexec app --port 1\n"),
+        ("serve.sh", '#!/bin/sh\nexec node "$(dirname "$0")/x.js"\n'),
+        ("serve.py", 'app = FastMCP("notes")\napp.run()\nopen("package.json")\n'),
+        ("serve.py", 'from tools import deep\n"""Serves the app of a developer: server, tools and src."""\n'),
+        ("serve.js", 'require("./x.js"); require("./tools/deep/server.js")\n'),
+        ("node_modules/one/index.js", 'require(join(homedir(), "dev", "app", "server.py"))\n'),
+    ],
+)
+def test_scripts_that_name_no_code_of_a_project_need_no_approval(desk: Desk, name: str, text: str) -> None:
+    desk.write("dev/app/package.json", "{}")
+    for file in ("x.js", "tools/deep/server.js"):
+        desk.write(f"servers/{file}", "")
+    desk.write(f"servers/{name}", text)
+
+    assert desk.code(f"run-it ~/servers/{name}") == {}
+
+
+def test_many_long_texts_that_a_script_loads_do_not_hide_what_it_names(desk: Desk) -> None:
+    names = [f"part{number}" for number in range(150)]
+    for name in names:
+        desk.write(f"servers/{name}.js", "".join(f'call("dev/{one}/app.js", src.x, tools.y);\n' for one in names) * 5)
+    start = "\n".join(f'require("./{name}.js")' for name in names)
+    desk.write("servers/start.js", f'{start}\nrequire(join(homedir(), "dev", "app", "x.js"))')
+
+    assert desk.notices("node ~/servers/start.js", "dev/app/x.js")
