@@ -104,7 +104,7 @@ def test_no_with_a_reason_tells_the_model(seat: Seat) -> None:
 
 def test_no_and_stop_ends_the_run(seat: Seat) -> None:
     with seat.open("install it", script=[call("bash", command="make install")]) as program:
-        program.wait_for("No, and stop")
+        program.wait_for("No, and stop the run")
         answer(program, "x")
 
         program.wait_for(is_idle)

@@ -166,7 +166,7 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
     """Whether a tool call may run. `title`: what is to happen.
 
     Attributes:
-        call_id: the tool call.
+        call_id: the tool call; empty for files that were moved away while none ran.
         tool: its tool.
         risk: what the tool can do at most.
         arguments: all that the tool is told.
@@ -223,6 +223,11 @@ class Approval(Question[ApprovalAnswer], tag="approval", frozen=True):
         if isinstance(fitting, PutBack) and not self.writes_files:
             raise UnfitAnswerError("invalid answer 'putBack': the question is not about files that were moved away")
         return fitting
+
+    @property
+    def is_of_call(self) -> bool:
+        """Whether a tool call waits for the answer."""
+        return bool(self.call_id)
 
     @property
     def opens_machine(self) -> bool:

@@ -361,6 +361,7 @@ class AgentRuns:
             keeps=origin.checkpoints.keeps,
             notify=origin.notify,
         )
+        gate.owner = AttributingAsker(origin.asker, agent=None if author == OWN_CALLER else author)
         if runner._held.limits:
             gate.load().limit(runner._held.limits)
         return _Guard(registry, gate)

@@ -16,6 +16,7 @@ from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
 from kaa.workspace.permitted import PermittedWorkspace, Target
 from kaa.workspace.protocol import FileInfo, Links, Start, Workspace
+from kaa.workspace.sandbox.findings import AskAboutFound
 from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
 from kaa.workspace.sandbox.sandbox import SandboxStatus
 
@@ -208,6 +209,10 @@ class Contained:
         """Tell what the guard found."""
         self._workspace.tell(tell)
 
+    def ask(self, ask: AskAboutFound) -> None:
+        """Ask about files that the guard moved away, instead, if they belong to no call."""
+        self._workspace.ask(ask)
+
     @property
     def network(self) -> str:
         """What commands may reach, as `--net` takes it."""
@@ -367,6 +372,9 @@ class NoSandbox:
         """Nothing is held."""
 
     def tell(self, tell: Callable[[str], None]) -> None:
+        """Nothing is found."""
+
+    def ask(self, ask: AskAboutFound) -> None:
         """Nothing is found."""
 
     @property

@@ -21,6 +21,7 @@ from kaa.workspace.protocol import Workspace
 if TYPE_CHECKING:
     from kaa.shell.approvals.gate import Gate
     from kaa.shell.approvals.rule_file import ApprovalRules
+    from kaa.shell.approvals.set_aside import FileAnswers
     from kaa.shell.approvals.sparing import Keeps
     from kaa.workspace.git import ChangedFiles
 
@@ -50,6 +51,7 @@ class Gatekeeper:
 
     Attributes:
         plans: the agent plans: what it may not do is expected, and does not count against the run.
+        owner: asks the person about files of theirs that were moved away; None: who asks about calls does.
     """
 
     def __init__(
@@ -67,7 +69,9 @@ class Gatekeeper:
         self._build = build
         self._gate: Gate | None = None
         self._followed: Gatekeeper | None = None
+        self._file_answers: FileAnswers | None = None
         self.plans = False
+        self.owner: Asker | None = None
 
     @property
     def policy(self) -> ApprovalPolicy:
@@ -121,6 +125,7 @@ class Gatekeeper:
         """
         if self._gate is None:
             self._gate = self._build(lambda: self.policy, self._parse(self._chosen))
+            self._gate.ask_about_files(self.owner, self.file_answers)
         return self._gate
 
     def reload(self, chosen: ApprovalSettings) -> None:
@@ -160,6 +165,16 @@ class Gatekeeper:
         self._choice, self.plans = other.choice, other.plans
         if other.chosen is not self._chosen:
             self.reload(other.chosen)
+
+    def file_answers(self) -> "FileAnswers":
+        """Return the answers about files that were moved away; a gate that follows another one shares those of that."""
+        if self._followed is not None:
+            return self._followed.file_answers()
+        if self._file_answers is None:
+            from kaa.shell.approvals.set_aside import FileAnswers  # lazy: few commands make such files
+
+            self._file_answers = FileAnswers()
+        return self._file_answers
 
     async def before(self, call: ToolCall) -> Block | Permit | None:
         """The last hook before tools."""

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from kaa.ext.showing import ConversationDisplay, DisplayOutput
     from kaa.shell.acting.control import Acting
     from kaa.shell.acting.messages import Unasked
+    from kaa.shell.approvals.found_files import FoundFiles
     from kaa.shell.exporting import Exporting
     from kaa.shell.extensions.control import ExtensionControl
     from kaa.shell.jobs import Jobs
@@ -194,6 +195,7 @@ async def open_conversation(
         session = _open_session(options, settings, at, undo)
         closing = await undo.enter_async_context(AsyncExitStack())
         closing.push_async_callback(session.recorder.close)  # last, so that whatever the others do is recorded
+        _ask_about_found(gate, containment, at.notify, closing)
         models = await _models(options, settings, session, at)
         closing.push_async_callback(models.link.close)
         prompt = _prompt(options, project, session, models, at)
@@ -565,6 +567,25 @@ def _kept_permissions(store: SessionStore, at: Surroundings) -> "Callable[[], Ke
         return KeptPermissions(at.home.permissions, store.header.id, at.workspace.root)
 
     return kept
+
+
+def _ask_about_found(
+    gate: Gatekeeper, containment: Containment, notify: Callable[[str], None], closing: AsyncExitStack
+) -> None:
+    """Ask about files that were moved away beside all calls, until the conversation is closed."""
+
+    @cache
+    def files() -> "FoundFiles":
+        from kaa.shell.approvals.found_files import FoundFiles  # lazy: few files are moved away so
+
+        return FoundFiles(lambda found: gate.load().offer_found(found), notify)
+
+    async def close() -> None:
+        if files.cache_info().currsize:
+            await files().close()
+
+    containment.ask(lambda found, forget: files().add(found, forget))
+    closing.push_async_callback(close)
 
 
 async def _contained(at: Surroundings) -> Containment:

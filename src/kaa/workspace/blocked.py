@@ -113,6 +113,14 @@ class Blocked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
         )
 
     @property
+    def notice_beside(self) -> str:
+        """The same for the user, of a call whose result they do not read, or about which they are not asked."""
+        return visible(
+            f"kaa moved {self.what} to {self.kept_as} while a command ran: {self._danger}, and the command may have"
+            f" written it. If it is yours, restore it when no command runs: {self.way_back}"
+        )
+
+    @property
     def told(self) -> str:
         """The same for a question to the user, without the advice that a yes makes needless."""
         return self.text if self.kept_as else visible(self._reason)

@@ -50,7 +50,7 @@ from kaa.workspace.protocol import (
     Start,
 )
 from kaa.workspace.sandbox.environment import CACHES, installation_environment
-from kaa.workspace.sandbox.findings import Carrier
+from kaa.workspace.sandbox.findings import AskAboutFound, Carrier
 from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
 from kaa.workspace.sandbox.sandbox import Sandbox
 from kaa.workspace.slot_requests import SlotRequests
@@ -207,7 +207,8 @@ class LocalWorkspace:
         from kaa.workspace.sandbox.relocation import relocated_sandbox
 
         own = Beside(root, self._home, Places.of(self._own_environment, self._home, root), self._own_environment)
-        return self._made_beside(own, relocated_sandbox(self.sandbox, own, project, copy), is_narrowed=False)
+        sandbox = relocated_sandbox(self.sandbox, own, self._listener, project, copy)
+        return self._made_beside(own, sandbox, is_narrowed=False)
 
     def _made_beside(self, own: "Beside", sandbox: Sandbox, *, is_narrowed: bool) -> "LocalWorkspace":
         """A workspace that follows what this one may do."""
@@ -253,6 +254,10 @@ class LocalWorkspace:
     def tell(self, tell: Callable[[str], None]) -> None:
         """From now on, this is told in a sentence what the guard finds that belongs to no call."""
         self._listener.tell(tell)
+
+    def ask(self, ask: AskAboutFound) -> None:
+        """From now on, this asks about files that the guard moved away, instead, if they belong to no call."""
+        self._listener.ask(ask)
 
     def unconfined(self) -> "LocalWorkspace":
         """The same project without a sandbox. Whoever holds this holds the user's rights: only with the user's yes.

@@ -1262,6 +1262,7 @@ class TestAfter:
 
         assert stage.person.questions == []
         assert run(project.stat(".envrc")) is None
+        assert bool(stage.notices) == (state == "never")  # else nobody is there, or nobody's files were moved away
 
     def test_no_answer_lets_later_files_be_written_without_a_question(self) -> None:
         stage, _ = _with_a_file_that_was_moved_away(AllowAlways("write: **"), AllowByAuto(), Deny())

@@ -12,7 +12,7 @@ from kaa.core.messages import ToolCall
 from kaa.ext.questions import Approval
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.judgement import Allowed, Denied
-from kaa.shell.approvals.set_aside import Outcome, SetAside
+from kaa.shell.approvals.set_aside import FileAnswers, Outcome, SetAside
 from kaa.shell.containment import NoSandbox
 from kaa.workspace.blocked import Blocked
 from kaa.workspace.local import LocalWorkspace
@@ -77,6 +77,39 @@ def test_the_question_shows_the_content_and_a_yes_writes_it() -> None:
     assert scene.content(".envrc") == b"use flake\nexport A=1\n"
     assert outcome.settled == scene.moved(".envrc")
     assert "the user allowed it" in outcome.told
+
+
+def test_beside_background_processes_the_question_says_so() -> None:
+    scene = Scene({f".envrc{_KEPT}": b"a"})
+
+    run(scene.offers.offer(ToolCall("", "bash", {}), scene.moved(".envrc")))
+
+    [question] = scene.questions
+    assert not question.is_of_call
+    assert "while a background process ran" in question.reasons[0]
+    assert "stop the background processes" in question.reasons[1]
+
+
+def test_what_somebody_has_put_back_meanwhile_is_not_asked_about() -> None:
+    scene = Scene({".envrc": b"a"})
+
+    outcome = run(scene.offers.offer(ToolCall("", "bash", {}), scene.moved(".envrc")))
+
+    assert outcome == Outcome("", scene.moved(".envrc"))
+    assert scene.questions == []
+
+
+def test_answers_hold_for_all_who_share_them() -> None:
+    scene = Scene({f".envrc{_KEPT}": b"a"})
+    scene.answer = Denied("no")
+    answers = FileAnswers()
+    sandbox = NoSandbox(scene.workspace)
+    some, others = (SetAside(sandbox, scene._ask, lambda _call: None, print, answers) for _ in range(2))
+
+    for offers in (some, others):
+        run(offers.offer(_CALL, scene.moved(".envrc")))
+
+    assert len(scene.questions) == 1
 
 
 def test_after_a_yes_no_copy_stays() -> None:

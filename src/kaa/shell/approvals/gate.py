@@ -60,7 +60,7 @@ from kaa.workspace.protocol import Links, Start
 from kaa.workspace.sandbox.options import SandboxChange
 
 if TYPE_CHECKING:
-    from kaa.shell.approvals.set_aside import SetAside
+    from kaa.shell.approvals.set_aside import FileAnswers, Outcome, SetAside
 
 # Reading a command of this length takes a few milliseconds, and up to 200 if it was made for that.
 _LONG_CHARACTERS = 1024
@@ -114,6 +114,8 @@ class Gate:
         self._questions = QuestionTurns()
         self._hosts = HostJudge(memory, self._questions, lambda: self.asker if self._can_ask else None, abort)
         self._escalated: set[Escalation] = set()
+        self._owner: Asker | None = None
+        self._file_answers: Callable[[], FileAnswers] | None = None
         self._set_aside: SetAside | None = None
         self._requested: dict[str, str] = {}  # commands to ask about when they are called, with the model's reasons
         self._escalated_when_started: dict[str, frozenset[Escalation]] = {}
@@ -125,6 +127,15 @@ class Gate:
     def limit(self, limits: Sequence[ApprovalRules]) -> None:
         """Refuse what deny rules of any forbid, and of the tools that allow rules of one are about all other calls."""
         self._limits = limits
+
+    def ask_about_files(self, owner: Asker | None, answers: "Callable[[], FileAnswers]") -> None:
+        """Ask somebody else about files that were moved away, which may be the person's own.
+
+        Args:
+            owner: asks the person, also where the asker of calls refuses for them; None: that one asks.
+            answers: gives those about such files.
+        """
+        self._owner, self._file_answers = owner, answers
 
     @contextmanager
     def granting(self, rules: Sequence[Rule]) -> Iterator[None]:
@@ -224,22 +235,46 @@ class Gate:
         self, call: ToolCall, result: ToolResult, blocked: Sequence[Blocked]
     ) -> ToolResult | None:
         """Ask whether kaa may write what the guard moved away; None where nobody is asked."""
-        is_writable = self._sandbox.mode == "workspace-write" and not self._sandbox.is_narrowed
-        if not (self._can_ask and is_writable):
+        if not self._asks_owner:
+            self._tell_owner(blocked)
             return None
-        if self._set_aside is None:
-            from kaa.shell.approvals.set_aside import SetAside  # lazy: few commands make such files
-
-            self._set_aside = SetAside(self._sandbox, self._ask_to_write, self._forbids, self._notify)
-        if (outcome := await self._set_aside.offer(call, blocked)) is None:
+        if (outcome := await self._offers().offer(call, blocked)) is None:
             return None
+        if self._owner is not None:  # they do not read what their agents are told
+            self._tell_owner([one for one in blocked if one not in outcome.settled])
         rest = result_without(result, outcome.settled) if outcome.settled else result
         told = (TextContent(outcome.told),) if outcome.told else ()
         return ToolResult((*rest.content, *told), rest.details, rest.is_error)
 
+    async def offer_found(self, found: Sequence[Blocked]) -> "Outcome | None":
+        """Ask about files that the guard moved away beside all calls; None where nobody is asked."""
+        return await self._offers().offer(ToolCall("", "bash", {}), found) if self._asks_owner else None
+
+    @property
+    def _asks_owner(self) -> bool:
+        """Whether the person is asked about files that may be theirs."""
+        is_writable = self._sandbox.mode == "workspace-write" and not self._sandbox.is_narrowed
+        return is_writable and (self._owner or self.asker).can_ask and self._policy() != "never"
+
+    def _tell_owner(self, blocked: Sequence[Blocked]) -> None:
+        """Tell the person what the guard moved away, where neither a question nor a result does."""
+        if self._owner is not None or (self.asker.can_ask and self._policy() == "never"):
+            for one in dict.fromkeys(one for one in blocked if one.kept_as):
+                self._notify(one.notice_beside)
+
+    def _offers(self) -> "SetAside":
+        if self._set_aside is None:
+            from kaa.shell.approvals.set_aside import SetAside  # lazy: few commands make such files
+
+            answers = None if self._file_answers is None else self._file_answers()
+            self._set_aside = SetAside(self._sandbox, self._ask_to_write, self._forbids, self._notify, answers)
+        return self._set_aside
+
     async def _ask_to_write(self, call: JudgedCall, question: Approval) -> Allowed | Denied:
         async with self._questions.turn() as is_stopped:
-            return Denied(wording.stopped()) if is_stopped else await self._ask(call, question, rules_count=False)
+            if is_stopped:
+                return Denied(wording.stopped())
+            return await self._ask(call, question, rules_count=False, asker=self._owner)
 
     def _forbids(self, call: JudgedCall) -> str | None:
         """Why a rule, or the definition of an agent, forbids a call; None if none does."""
@@ -685,14 +720,16 @@ class Gate:
         )
         return await self._ask(call, question, rules_count=outside and is_stable)
 
-    async def _ask(self, call: JudgedCall, question: Approval, *, rules_count: bool) -> Allowed | Denied:
-        """Ask until there is an answer that can be taken."""
+    async def _ask(
+        self, call: JudgedCall, question: Approval, *, rules_count: bool, asker: Asker | None = None
+    ) -> Allowed | Denied:
+        """Ask until there is an answer that can be taken. `asker`: instead of that of the calls."""
         outside = OUTSIDE in question.escalations
         if outside and (hooks := self._hooks_outside(call)) is not None:
             question = msgspec.structs.replace(question, warning="; ".join(filter(None, (question.warning, hooks))))
         was_offered = outside and self._objection_to_leaving(call) is None
-        while self.asker.can_ask:
-            answer = await self.asker.ask(question)
+        while (asker or self.asker).can_ask:
+            answer = await (asker or self.asker).ask(question)
             try:
                 if isinstance(answer, AllowInProject):
                     return await self._keep(question.directories)

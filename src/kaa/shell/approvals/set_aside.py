@@ -95,6 +95,21 @@ class Outcome(msgspec.Struct, frozen=True):
     settled: tuple[Blocked, ...] = ()
 
 
+class FileAnswers:
+    """The answers about files of one conversation, which hold for its agents too.
+
+    Attributes:
+        refused: what was refused, by `ProposedFile.key`.
+        settled: what was put back or written.
+        turn: one offer at a time.
+    """
+
+    def __init__(self) -> None:
+        self.refused: set[tuple[str, bytes, bool]] = set()
+        self.settled: set[Blocked] = set()
+        self.turn = asyncio.Lock()
+
+
 class SetAside:
     """Asks about files that the guard moved away, and writes them.
 
@@ -103,22 +118,28 @@ class SetAside:
         ask: asks the person.
         forbids: why rules forbid a call; None if they do not.
         notify: tells the person, and nobody else, what became of the files.
+        answers: those given so far.
     """
 
-    def __init__(self, sandbox: SandboxControl, ask: Ask, forbids: Forbids, notify: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        sandbox: SandboxControl,
+        ask: Ask,
+        forbids: Forbids,
+        notify: Callable[[str], None],
+        answers: FileAnswers | None = None,
+    ) -> None:
         self._sandbox = sandbox
         self._ask = ask
         self._forbids = forbids
         self._notify = notify
-        self._refused: set[tuple[str, bytes, bool]] = set()
-        self._settled: set[Blocked] = set()
-        self._turn = asyncio.Lock()
+        self._answers = answers or FileAnswers()
 
     async def offer(self, call: ToolCall, blocked: Sequence[Blocked]) -> Outcome | None:
         """Ask about the files that appeared during a call, and write them after a yes.
 
         Args:
-            call: the call.
+            call: the call; without an id, files appeared while only processes in the background ran.
             blocked: what was stopped in it.
 
         Returns:
@@ -127,17 +148,23 @@ class SetAside:
         kept = [one for one in blocked if one.kind == "protected" and one.kept_as]
         if not kept:
             return None
-        async with self._turn:  # calls that ran at the same time have the same findings
-            done = tuple([one for one in kept if await self._is_done(one)])
+        async with self._answers.turn:  # calls that ran at the same time have the same findings
+            done = tuple([one for one in kept if await self._is_done(one, at_rest=not call.id)])
             others = [one for one in kept if one not in done]
             outcome = await self._offer(call, others) if others else Outcome()
-            self._settled.update(outcome.settled)
+            self._answers.settled.update(outcome.settled)
             return Outcome(outcome.told, (*done, *outcome.settled))
 
-    async def _is_done(self, one: Blocked) -> bool:
-        """Whether this is at its place again since another call; later the same name may be moved away once more."""
+    async def _is_done(self, one: Blocked, *, at_rest: bool) -> bool:
+        """Whether this is at its place again since another call; later the same name may be moved away once more.
+
+        Args:
+            one: what was moved away.
+            at_rest: no call has to say what became of it: somebody else may have put it back as well.
+        """
         with contextlib.suppress(OSError):
-            return one in self._settled and await self._sandbox.unconfined(None).stat(one.kept_as) is None
+            is_known = at_rest or one in self._answers.settled
+            return is_known and await self._sandbox.unconfined(None).stat(one.kept_as) is None
         return False
 
     async def _offer(self, call: ToolCall, kept: Sequence[Blocked]) -> Outcome:
@@ -159,14 +186,14 @@ class SetAside:
         return Outcome(f"{told} {outcome.told}".rstrip(), settled)
 
     async def _ask_and_write(self, call: ToolCall, files: Sequence[ProposedFile], kept: tuple[Blocked, ...]) -> Outcome:
-        if self._refused.issuperset(file.key for file in files):
+        if self._answers.refused.issuperset(file.key for file in files):
             return Outcome(f"The user refused these files before, and is not asked again. {IF_MOVED}")
         judged = [self._judged(call, file.path) for file in files]
         if reason := next(filter(None, map(self._forbids, judged)), None):
             return Outcome(f"{reason} {IF_MOVED}")
         verdict = await self._ask(judged[0], _question(call, files, self._ways_back(kept)))
         if isinstance(verdict, Denied):
-            self._refused.update(file.key for file in files)
+            self._answers.refused.update(file.key for file in files)
             return Outcome(f"{verdict.reason} {IF_MOVED}")
         return await self._write(files, kept, own=verdict.puts_back)
 
@@ -257,10 +284,12 @@ class SetAside:
 
 def _question(call: ToolCall, files: Sequence[ProposedFile], ways_back: str) -> Approval:
     executable = [visible(file.path) for file in files if file.executable]
+    what = "command" if call.id else "background process"
+    later = "" if call.id else " (first stop the background processes: /bg lists them)"
     reasons = [
-        "kaa moved this away while a command ran, because other programs execute or obey it. The command made it, or"
+        f"kaa moved this away while a {what} ran, because other programs execute or obey it. The {what} made it, or"
         " you or another program did.",
-        f"After a no, this puts it back: {ways_back}",
+        f"After a no, this puts it back{later}: {ways_back}",
     ]
     if executable:
         reasons.append(f"The permission to be executed is set for {', '.join(executable)}.")

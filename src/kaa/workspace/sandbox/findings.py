@@ -16,6 +16,8 @@ from kaa.hands.below import is_below
 from kaa.workspace.blocked import Blocked
 
 Tell: TypeAlias = Callable[[str], None]
+# With a finding it gets what keeps one from the model, because it is at its place again.
+AskAboutFound: TypeAlias = Callable[[Blocked, Callable[[Blocked], None]], None]
 
 _MAX_FOR_MODEL = 8  # more than that is for the user to look at
 
@@ -25,8 +27,13 @@ class Listener:
 
     def __init__(self) -> None:
         self._tell: Tell | None = None
+        self._ask: AskAboutFound | None = None
         self._untold: list[Blocked] = []
         self._for_model: list[Blocked] = []
+
+    def ask(self, ask: AskAboutFound) -> None:
+        """From now on, this asks the user about files that were moved away, instead of telling of them."""
+        self._ask = ask
 
     def tell(self, tell: Tell) -> None:
         """From now on, this is how its user is told; also of what waits."""
@@ -46,8 +53,13 @@ class Listener:
             self._for_model.append(blocked)
         if self._tell is None:
             self._untold.append(blocked)
+        elif self._ask is not None and blocked.kind == "protected" and blocked.kept_as:
+            self._ask(blocked, self._forget)
         else:
             self._tell(blocked.notice)
+
+    def _forget(self, blocked: Blocked) -> None:
+        self._for_model = [one for one in self._for_model if one != blocked]
 
     def take_for_model(self) -> tuple[Blocked, ...]:
         """What the user was told since the last time, for the model to know."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import msgspec
 
 from kaa.host.paths import is_below
+from kaa.workspace.sandbox.findings import Findings, Listener
 from kaa.workspace.sandbox.narrowing import Beside
 from kaa.workspace.sandbox.options import SandboxOptions
 from kaa.workspace.sandbox.sandbox import Sandbox
@@ -18,18 +19,20 @@ from kaa.workspace.sandbox.sandbox import Sandbox
 _EXCEPTION = "!"
 
 
-def relocated_sandbox(sandbox: Sandbox, beside: Beside, project: str, copy: str) -> Sandbox:
+def relocated_sandbox(sandbox: Sandbox, beside: Beside, listener: Listener, project: str, copy: str) -> Sandbox:
     """Start a sandbox for a copy of the project, with the rights that another one gives in the project.
 
     Args:
         sandbox: the other one, whose network the new one follows.
         beside: what the new one is made of besides its options.
+        listener: hears what its guard finds.
         project: the directory that was copied, absolute.
         copy: the directory that it was copied to, absolute.
     """
     options = relocated_options(sandbox.options, project, copy)
     options = msgspec.structs.replace(options, network=sandbox.network.state)
     relocated = Sandbox(beside.root, beside.home, options, beside.places, beside.environment)
+    relocated.findings = Findings(listener)
     if options.mode != "full-access":
         sandbox.network.lead(relocated.network)
     relocated.start()

@@ -183,6 +183,20 @@ def test_what_was_moved_away_can_be_put_back_as_my_own() -> None:
     assert asked.answers == [PutBack()]
 
 
+def test_about_files_without_a_call_there_is_no_run_to_stop_and_no_model_to_tell() -> None:
+    asked = Asked(suggestion=None, call_id="", escalations=(Escalation("file", "/p/.envrc"),))
+
+    assert "No, leave it moved away" in asked.text
+    assert ("stop the run" in asked.text, "tell the model" in asked.text) == (False, False)
+    asked.letter("n")
+
+    assert asked.answers == [Deny()]
+
+
+def test_the_answer_that_stops_says_what() -> None:
+    assert "No, and stop the run" in Asked().text
+
+
 @pytest.mark.parametrize(
     ("escalation", "is_yes"),
     [(Escalation("directory", "/data"), False), (Escalation("port", "80"), False), (Escalation("network", "x"), True)],

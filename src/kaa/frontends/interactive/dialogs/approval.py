@@ -88,16 +88,21 @@ class ApprovalDialog(QuestionDialog[ApprovalAnswer]):
                     self._once_read(lambda: self._answer(AllowByAuto())),
                 )
             )
-        choices += [
-            DialogChoice(
-                "n",
-                f"{'Skip it' if self.request.stepping else 'No'}, and tell the model why{more}",
-                self._ask_for_reason,
-            ),
-            DialogChoice(
-                "x", "Stop the run" if self.request.stepping else "No, and stop", lambda: self._answer(Abort())
-            ),
-        ]
+        if not self.request.is_of_call:  # no model waits for the answer, and perhaps nothing runs
+            choices.append(DialogChoice("n", "No, leave it moved away", lambda: self._answer(Deny())))
+        else:
+            choices += [
+                DialogChoice(
+                    "n",
+                    f"{'Skip it' if self.request.stepping else 'No'}, and tell the model why{more}",
+                    self._ask_for_reason,
+                ),
+                DialogChoice(
+                    "x",
+                    "Stop the run" if self.request.stepping else "No, and stop the run",
+                    lambda: self._answer(Abort()),
+                ),
+            ]
         # Where something would be lost, no sandbox confines the call or later ones could use more of the machine, a yes
         # takes more than Enter.
         is_grave = self.request.warning or self.request.leaves_sandbox or self.request.opens_machine
