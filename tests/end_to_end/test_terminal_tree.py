@@ -280,6 +280,22 @@ def test_a_file_that_somebody_else_changed_stays_and_is_named(seat: Seat) -> Non
     assert changed.read_text() == "by hand\n"
 
 
+def test_what_changed_while_a_command_ran_can_stay(seat: Seat) -> None:
+    (seat.project / "a.txt").write_text("old\n")
+    (seat.project / "b.txt").write_text("old\n")
+    script = [*_WRITING[:2], call("bash", command="echo perhaps mine >> b.txt"), say("Written.")]
+    with seat.open("--approvals", "auto", script=script) as program:
+        talk(program, ("change it", "Written."))
+        enter(program, "/undo")
+        program.wait_for("~restored   b.txt -1")
+        choose(program, "m")
+        program.wait_for("Restored: a.txt")
+        program.wait_for("b.txt: changed while a command ran")
+
+    assert (seat.project / "a.txt").read_text() == "old\n"
+    assert (seat.project / "b.txt").read_text() == "old\nperhaps mine\n"
+
+
 def test_nothing_to_take_back_is_told(seat: Seat) -> None:
     with seat.open() as program:
         enter(program, "/undo")

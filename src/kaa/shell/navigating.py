@@ -37,6 +37,7 @@ Uncertain: TypeAlias = Literal["keep", "restore"]
 
 
 _UNCERTAIN = "changed while only a background process ran, maybe by someone else"
+_OF_COMMANDS = "changed while a command ran, maybe by someone else"
 _AS_LEFT = ", as someone else left it between two changes of kaa's"
 _KEPT = " (/undo --all would restore it)"
 _ARRIVED = {
@@ -83,6 +84,11 @@ class NavigationTarget(msgspec.Struct, frozen=True):
     def leaves_files_alone(self) -> bool:
         """Whether it is certain that nothing is to be restored, and nothing to be said of files."""
         return self.files_problem is None and not (self.files.steps or self.files.conflicts or self.files.gaps)
+
+    def keeping_of_commands(self) -> "NavigationTarget":
+        """The same without files that changed while a command ran."""
+        plan = self.files
+        return msgspec.structs.replace(self, files=plan.leaving_out(plan.of_commands, _OF_COMMANDS))
 
     def keeping_uncertain(self, hint: str = "") -> "NavigationTarget":
         """The same without files that somebody else may have changed. `hint`: how to restore them nevertheless."""

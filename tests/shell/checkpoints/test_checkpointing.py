@@ -24,6 +24,7 @@ from kaa.shell.home import Home
 from kaa.shell.host import Host
 from kaa.shell.options import ContinueSession, ConversationOptions, HostOptions, NewSession, SessionChoice
 from kaa.shell.settings import ApprovalPolicy
+from kaa.workspace.checkpoints.plans import RestorePlan
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.sandbox.options import SandboxOptions
 from tests.support.agents import run
@@ -315,6 +316,52 @@ def test_protected_files_that_a_yes_allowed_go_back_to_what_i_had_and_forth_only
     again = "kaa wrote it with your permission, and does not write it again without a question: ask the model"
     assert forth == ["created b.txt", f"kept .envrc: {again}", f"kept .vscode/settings.json: {again}"]
     assert (scene.project / ".envrc").read_text() == "mine\n"
+
+
+@pytest.mark.usefixtures("mounts")
+def test_a_protected_file_that_i_changed_while_a_command_ran_is_announced_as_kept(scene: Scene) -> None:
+    file = scene.project / ".envrc"
+    file.write_text("before\n")
+
+    async def go(conversation: Conversation) -> tuple[RestorePlan, list[str]]:
+        work = asyncio.ensure_future(conversation.submit("work"))
+        while not (scene.project / "running").exists():
+            await asyncio.sleep(0.01)
+        file.write_text("mine\n")
+        (scene.project / "over").touch()
+        await work
+        destination = await conversation.navigation.back()
+        assert destination is not None
+        return destination.files, await undone(conversation)
+
+    script = [bash("touch running; until test -e over; do sleep 0.02; done; echo x > b.txt"), say("Done.")]
+    plan, said = scene.play(script, go, sandbox=SandboxOptions(), asker=Person(), approvals="auto")
+
+    kept = "the sandbox protects it, and kaa does not know whether its earlier content was yours"
+    assert [step.path for step in plan.steps] == ["b.txt", "over", "running"]
+    assert [(one.path, one.reason) for one in plan.conflicts] == [(".envrc", kept)]
+    assert said[-1] == f"kept .envrc: {kept}"
+    assert file.read_text() == "mine\n"
+
+
+def test_lines_that_i_wrote_while_a_command_ran_come_back_with_redo(scene: Scene) -> None:
+    file = scene.project / "a.txt"
+
+    async def go(conversation: Conversation) -> tuple[str, str]:
+        work = asyncio.ensure_future(conversation.submit("work"))
+        while not (scene.project / "running").exists():
+            await asyncio.sleep(0.01)
+        file.write_text(f"{file.read_text()}mine\n")
+        (scene.project / "over").touch()
+        await work
+        await conversation.navigation.undo()
+        back = file.read_text()
+        await conversation.navigation.redo()
+        return back, file.read_text()
+
+    script = [bash("touch running; until test -e over; do sleep 0.02; done; echo model >> a.txt"), say("Done.")]
+
+    assert scene.play(script, go) == ("one\n", "one\nmine\nmodel\n")
 
 
 @pytest.mark.usefixtures("mounts")

@@ -191,8 +191,11 @@ class LocalCheckpoints:
         now = await self._lookout.states(way.paths)
         store = await self._store()
         plan = await asyncio.to_thread(way.plan, now, store.content, self._uncovered())
-        refused = [move.path for move in plan.moves if move.outside == "permitted" and self._is_protected(move.path)]
-        return plan.leaving_out(refused, _NEEDS_PERMISSION)
+        protected = [move for move in plan.moves if move.outside != "restored" and self._is_protected(move.path)]
+        refused = [move.path for move in protected if move.outside == "permitted"]
+        files = {step.path for step in plan.steps}  # an empty directory executes nothing
+        others = [move.path for move in protected if move.path in files and move.path not in refused]
+        return plan.leaving_out(refused, _NEEDS_PERMISSION).leaving_out(others, _PROTECTED)
 
     async def restore(self, plan: RestorePlan, progress: Progress | None = None) -> RestoreResult:
         """See `Checkpoints.restore`."""

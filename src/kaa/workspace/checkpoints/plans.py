@@ -80,6 +80,11 @@ class RestorePlan(msgspec.Struct, frozen=True):
         """Files that changed while only a background process ran: it may have been somebody else who changed them."""
         return tuple(step.path for step in self.steps if step.by == "background")
 
+    @property
+    def of_commands(self) -> tuple[str, ...]:
+        """Files that changed while a command ran: perhaps somebody else changed them too."""
+        return tuple(step.path for step in self.steps if step.by == "command")
+
     def keeping_uncertain(self, reason: str) -> "RestorePlan":
         """The same without what somebody else may have changed; `reason` for files of which nothing else is to do."""
         parts = {part.step.path: part for part in self.certain}

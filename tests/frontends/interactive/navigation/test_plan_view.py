@@ -47,7 +47,7 @@ def test_files_that_somebody_else_may_have_changed_are_marked_and_explained() ->
     assert visible(PlanView(make_context(), plan, "These would be:").lines(200)) == [
         "These would be:",
         "?restored   a",
-        " restored   b",
+        "~restored   b",
         "? changed while only a background process of kaa's ran: maybe you or another program changed it",
-        "1 file changed while a command ran: kaa cannot tell changes by other programs apart",
+        "~ changed while a command ran: what you or another program wrote there meanwhile goes too; kaa keeps a copy",
     ]

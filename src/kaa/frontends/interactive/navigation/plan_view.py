@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from kaa.builtin.amounts import counted
 from kaa.tui.components.text import truncated
 from kaa.tui.context import Context
 from kaa.tui.layout import wrap
@@ -17,6 +16,8 @@ _ACTIONS = {
     "create": ("recreated", "success"),
     "delete": ("deleted", "error"),
 }
+# Of files that somebody else may have changed too, by what ran then.
+_MARKS = {"background": "?", "command": "~"}
 _ACTION_WIDTH = max(len(name) for name, _ in _ACTIONS.values())
 
 
@@ -57,10 +58,12 @@ class PlanView:
         if partial := [one_line(step.path) for step in self._plan.steps if step.is_partial]:
             said = f"As someone else left them between two changes of kaa's: {', '.join(partial)}"
             yield wrap([(said, palette["warning"])], width)
-        if commands := sum(step.by == "command" for step in self._plan.steps):
-            files = counted(commands, "file")
-            said = f"{files} changed while a command ran: kaa cannot tell changes by other programs apart"
-            yield wrap([(said, palette["dim"])], width)
+        if self._plan.of_commands:
+            said = (
+                "~ changed while a command ran: what you or another program wrote there meanwhile goes too;"
+                " kaa keeps a copy"
+            )
+            yield wrap([(said, palette["muted"])], width)
         for rule in self._plan.uncovered:
             yield wrap([(f"Not covered: {squeezed(rule)}", palette["dim"])], width)
 
@@ -72,7 +75,7 @@ class PlanView:
             counts.append((f" +{step.added}", palette["toolDiffAdded"]))
         if step.removed:
             counts.append((f" -{step.removed}", palette["toolDiffRemoved"]))
-        before = f"{'?' if step.by == 'background' else ' '}{name.ljust(_ACTION_WIDTH)}  "
+        before = f"{_MARKS.get(step.by, ' ')}{name.ljust(_ACTION_WIDTH)}  "
         room = width - cells(before) - sum(cells(text) for text, _ in counts)
         path = truncated(one_line(step.path), max(1, room), self._context.glyphs.ellipsis)
         return paint_spans([(before, palette[token]), (path, palette["text"]), *counts])

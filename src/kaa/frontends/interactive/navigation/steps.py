@@ -99,6 +99,11 @@ class NavigationSteps:
                 *choices,
                 DialogChoice("f", "The files only", lambda: chosen("files")),
             ]
+        of_commands = plan.of_commands
+        if of_commands and len(of_commands) < len(plan.steps):
+            others = destination.keeping_of_commands()
+            what = f"Both, but keep files marked ~ ({counted(len(of_commands), 'file')})"
+            choices.insert(1, DialogChoice("m", what, lambda: chosen("both", others)))
         if plan.uncertain:
             proposed = "k" if proposed == "b" else proposed
             kept = destination.keeping_uncertain()
