@@ -72,3 +72,11 @@ def test_an_unknown_command_is_refused_with_the_nearest_names() -> None:
     assert unknown_command("xyzzy", known) == (
         "unknown command /xyzzy; /help lists all. To send it as text, put a space before it"
     )
+
+
+@pytest.mark.parametrize(("name", "way"), [("mcp", "kaa mcp add NAME -- COMMAND"), ("plugins", "kaa plugin install")])
+def test_a_command_that_has_nothing_to_show_says_what_would_change_that(name: str, way: str) -> None:
+    said = unknown_command(name, ["help"])
+
+    assert way in said
+    assert "unknown" not in said

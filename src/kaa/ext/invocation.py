@@ -45,6 +45,8 @@ _ABSENT = {
     "skills": "there are no skills here: write ~/.kaa/agent/skills/NAME/SKILL.md, or see what `kaa import` finds",
     "hooks": "there are no hooks here: write ~/.kaa/agent/hooks.json, or see what `kaa import` finds",
     "plugins": "no plugin is installed: `kaa plugin install` in a shell installs one",
+    "mcp": "no MCP server is configured here: `kaa mcp add NAME -- COMMAND` or `kaa mcp add NAME URL` in a shell adds"
+    " one, for the next session (/new)",
 }
 
 

@@ -58,7 +58,10 @@ class McpCommand:
     def _status(self) -> str:
         views = self._host.servers()
         if not views:
-            return "No MCP server is configured."
+            return (
+                "No MCP server is configured. `kaa mcp add NAME -- COMMAND` or `kaa mcp add NAME URL` in a shell adds"
+                " one, for the next session (/new)."
+            )
         return "\n".join(line for view in views for line in _described(view))
 
     async def _connect(self, server: str, context: CommandContext) -> str:
