@@ -1,5 +1,6 @@
 """`kaa mcp serve`, used by a scripted client of both protocol generations, as a real process."""
 
+import json
 from collections.abc import Iterator
 
 import msgspec
@@ -80,6 +81,22 @@ def test_tools_need_no_model(kaa: Kaa) -> None:
     assert {"read", "bash"} <= names
     assert "agent" not in names
     assert "a line" in text(result)
+
+
+@pytest.mark.parametrize("kind", ["prompt", "agent"])
+def test_a_guard_that_asks_a_model_lets_nothing_pass_without_one(kaa: Kaa, kind: str) -> None:
+    guard = {"matcher": "Write", "hooks": [{"type": kind, "prompt": "Is this harmless? $ARGUMENTS"}]}
+    kaa.home.mkdir(parents=True, exist_ok=True)
+    (kaa.home / "hooks.json").write_text(json.dumps({"hooks": {"PreToolUse": [guard]}}))
+
+    with serving(kaa, "--approvals", "auto") as client:
+        written = client.call("write", path="new.txt", content="x")
+        listed = client.call("bash", command="echo listed")
+
+    assert written["isError"]
+    assert "run  kaa login" in text(written)
+    assert not (kaa.project / "new.txt").exists()
+    assert "listed" in text(listed)
 
 
 def test_the_agent_and_a_named_model_need_one(kaa: Kaa) -> None:

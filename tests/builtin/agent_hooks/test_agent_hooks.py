@@ -11,8 +11,10 @@ import pytest
 
 from kaa.builtin.agent_hooks import agent_hooks_extension
 from kaa.components.hooks import Handler, HookDefinition, HookEvent
+from kaa.components.hooks.reading import hooks_in
 from kaa.core.events import CompactionEnd
 from kaa.core.messages import user_message
+from kaa.ext.errors import MessageBlockedError
 from kaa.shell.host import HostedConversation
 from kaa.shell.options import ConversationOptions
 from kaa.workspace.memory import CommandHandler, MemoryWorkspace
@@ -20,7 +22,7 @@ from kaa.workspace.protocol import CommandRequest, CommandResult, FedResult, Fed
 from tests.end_to_end.kaa_process import conversation
 from tests.support.agents import run
 from tests.support.extension_ids import named
-from tests.support.model_server import ScriptItem, call, say
+from tests.support.model_server import WRONG_KEY, Answer, Fault, ScriptItem, call, say
 from tests.support.notices import Notices
 from tests.support.person import yes_or_no
 from tests.support.stage import Stage
@@ -204,9 +206,10 @@ def answered(stage: Stage, hook: HookDefinition, answer: FedResult, *script: Scr
     return [text for who, text in conversation(stage.server.requests[-1]) if who == "tool"]
 
 
-def asking(handler: Handler, prompt: str) -> HookDefinition:
-    """A hook before commands that asks a model."""
-    return msgspec.structs.replace(hook("PreToolUse", "", "Bash"), handler=handler, prompt=prompt)
+def asking(handler: Handler, prompt: str, event: HookEvent = "PreToolUse", **fields: object) -> HookDefinition:
+    """A hook that asks a model, about commands if it is about calls."""
+    groups = [{"matcher": "Bash", "hooks": [{"type": handler, "prompt": prompt, **fields}]}]
+    return hooks_in({event: groups}, "claude", "mine", of_project=False).hooks[0]
 
 
 def test_a_new_input_replaces_the_whole_one(stage: Stage) -> None:
@@ -319,7 +322,7 @@ def test_the_model_answers_for_prompts(stage: Stage) -> None:
     [
         ('Tests fail.\n{"ok": false, "reason": "tests fail"}', True),
         ('{"ok": true}', False),
-        ("I am not sure.", False),
+        ("I am not sure.", True),
     ],
 )
 def test_agents_answer_for_hooks(stage: Stage, answer: str, refused: bool) -> None:
@@ -337,8 +340,64 @@ def test_agents_answer_for_hooks(stage: Stage, answer: str, refused: bool) -> No
 
     assert "echo push" in str(stage.server.requests[1].json["messages"])
     assert "remember the milk" in conversation(stage.server.requests[2])[-1][1]
-    assert ("A hook refused bash: tests fail" in result) == refused
+    assert ("A hook refused bash: " in result) == refused
+    assert ("tests fail" in result) == ("Tests" in answer)
     assert ("gave no verdict" in notices) == ("sure" in answer)
+
+
+_UNANSWERED: dict[str, tuple[ScriptItem, ...]] = {
+    "no JSON": (say("Maybe."), say("Who knows?")),
+    "too long for hooks": (),
+    "too slow": (Answer(("Wait.",), fault=Fault("stall")),),
+    "wrong key": (WRONG_KEY,),
+}
+
+
+@pytest.mark.parametrize("passes", [False, True])
+@pytest.mark.parametrize("problem", _UNANSWERED)
+@pytest.mark.parametrize("kind", ["prompt", "agent"])
+def test_a_hook_whose_model_does_not_judge_refuses(stage: Stage, kind: Handler, problem: str, passes: bool) -> None:
+    """Unless its entry says otherwise. What is too long for hooks passes none, whatever its entry says."""
+    entry = {"timeout": 0.5 if problem == "too slow" else 60, **({"onFailure": "continue"} if passes else {})}
+    script = _UNANSWERED[problem][:1] if kind == "agent" else _UNANSWERED[problem]
+    command = "echo " + "x" * (1_100_000 if "long" in problem else 1)
+
+    [result] = answered(
+        stage, asking(kind, "Safe? $ARGUMENTS", **entry), ran(0), call("bash", command=command), *script, say("Done.")
+    )
+
+    assert ("A hook refused bash" in result) == (not passes or "long" in problem)
+    assert ('"onFailure": "continue"' in result) == (not passes and "long" not in problem)
+
+
+@pytest.mark.parametrize("passes", [False, True])
+def test_a_message_that_no_model_judges_is_refused(stage: Stage, passes: bool) -> None:
+    async def scene(hosted: HostedConversation) -> bool:
+        try:
+            await hosted.work.submit(user_message("go"))
+        except MessageBlockedError as error:
+            return "was not answered" not in str(error)
+        return True
+
+    stage.server.begin([WRONG_KEY, say("Done.")])
+    guard = asking("prompt", "Safe?", "UserPromptSubmit", **({"onFailure": "continue"} if passes else {}))
+
+    assert play(stage, scene, lambda _command, _streams: ran(0), guard) == passes
+
+
+@pytest.mark.parametrize("kind", ["prompt", "agent"])
+def test_a_hook_that_only_informs_refuses_nothing_when_its_model_fails(stage: Stage, kind: Handler) -> None:
+    [result] = answered(
+        stage,
+        asking(kind, "Tidy?", "PostToolUse"),
+        ran(0),
+        call("bash", command="echo done"),
+        WRONG_KEY,
+        say("Done."),
+    )
+
+    assert "echo done" in result
+    assert "objects" not in result
 
 
 @pytest.mark.parametrize(

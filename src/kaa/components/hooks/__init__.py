@@ -28,6 +28,7 @@ HookEvent: TypeAlias = Literal[
 ]
 """The events that kaa has, under Claude's names."""
 
+_JUDGED: frozenset[HookEvent] = frozenset({"PreToolUse", "UserPromptSubmit"})
 TOOL_EVENTS: Final = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
 
 
@@ -48,7 +49,7 @@ class HookDefinition(msgspec.Struct, frozen=True):
         command: for a shell, or with `args` a program.
         args: its arguments; None for a shell command.
         shell: the shell, if another one than sh is wanted.
-        blocks_on_failure: a failure counts as a refusal (`onFailure: "block"`).
+        blocks_on_failure: a failure counts as a refusal (`onFailure: "block"`; without it, that of a judge).
         once: it runs once in a session.
         waits: kaa waits for its end (not `async`).
         sandboxed: whether the user wants it in the sandbox; None leaves it to kaa.
@@ -108,6 +109,15 @@ class HookDefinition(msgspec.Struct, frozen=True):
             "agent": f"asks an agent: {self.prompt}",
         }[self.handler]
         return " ".join(what.split())
+
+
+def is_judge(kind: Handler, event: HookEvent) -> bool:
+    """Whether a hook only judges what is about to happen: it asks a model, and for nothing else.
+
+    Where the model cannot answer, what it guards does not pass. Other kinds may do no more than log, and the agents
+    that they are written for let calls pass when such a hook fails.
+    """
+    return kind in ("prompt", "agent") and event in _JUDGED
 
 
 class HookFile(msgspec.Struct, frozen=True):

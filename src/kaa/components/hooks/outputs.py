@@ -5,7 +5,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from kaa.components.hooks import HookDefinition, HookEvent
+from kaa.components.hooks import HookDefinition, HookEvent, is_judge
 from kaa.core.lenient_json import decode_lenient
 
 Decision: TypeAlias = Literal["", "allow", "ask", "defer", "deny"]
@@ -28,6 +28,10 @@ BLOCKABLE: frozenset[HookEvent] = frozenset({"PreToolUse", "UserPromptSubmit", "
 _TOLD: frozenset[HookEvent] = frozenset({"PostToolUse", "PostToolUseFailure"})
 # A failure with `onFailure: block` counts as exit code 2, but lets an agent end (Claude Code 2.1.332).
 _BLOCKED_BY_FAILURES = (BLOCKABLE | _TOLD) - {"Stop", "SubagentStop"}
+_UNJUDGED = (
+    'A hook that asks a model refuses what the model did not judge; with "onFailure": "continue" in its entry, it lets'
+    " that pass."
+)
 # Plain output of these is for the model.
 _PLAIN: frozenset[HookEvent] = frozenset({"UserPromptSubmit", "SessionStart"})
 
@@ -152,9 +156,12 @@ def answer_of(hook: HookDefinition, answer: str) -> Outcome:
 
 
 def failed(hook: HookDefinition, problem: str) -> Outcome:
-    """A hook that failed prevents nothing, unless it says so itself. `problem`: the rest of a sentence."""
-    blocks = _has_to_answer(hook)
-    return Outcome("deny" if blocks else "", problem if blocks else "", problems=(problem,))
+    """A hook that failed prevents nothing, unless it judges or says so itself. `problem`: the rest of a sentence."""
+    if not _has_to_answer(hook):
+        return Outcome(problems=(problem,))
+    if is_judge(hook.handler, hook.event):
+        problem = f"{problem}. {_UNJUDGED}"
+    return Outcome("deny", problem, problems=(problem,))
 
 
 def _has_to_answer(hook: HookDefinition) -> bool:

@@ -5,7 +5,7 @@ from typing import Any, Final, get_args
 
 import msgspec
 
-from kaa.components.hooks import Handler, HookDefinition, HookDialect, HookEvent, HookFile
+from kaa.components.hooks import Handler, HookDefinition, HookDialect, HookEvent, HookFile, is_judge
 from kaa.components.hooks.matching import matcher_problem
 
 MAX_HOOKS: Final = 200
@@ -152,7 +152,7 @@ class _Reader:
             command=_text(entry, "command"),
             args=None if arguments is None else tuple(arguments),
             shell=_text(entry, "shell"),
-            blocks_on_failure=_blocks(kind, entry.get("onFailure")),
+            blocks_on_failure=_blocks(kind, event, entry.get("onFailure")),
             once=entry.get("once") is True,
             waits=entry.get("async") is not True,
             sandboxed=sandbox if isinstance(sandbox, bool) else None,
@@ -196,6 +196,8 @@ def _shown(value: object) -> str:
     return ascii(str(value)[:80])
 
 
-def _blocks(kind: Handler, value: object) -> bool:
+def _blocks(kind: Handler, event: HookEvent, value: object) -> bool:
     """Whether a failure blocks. Of tools, Claude Code 2.1.332 reads any value but `continue` so."""
+    if is_judge(kind, event):
+        return value != "continue"
     return value == "block" or (kind == "mcp_tool" and value not in (None, "continue"))

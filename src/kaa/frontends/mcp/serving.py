@@ -84,8 +84,9 @@ async def _opened(host: Host, options: ConversationOptions, workspace: LocalWork
     except NoModelError as error:
         if options.model or options.provider:
             raise
+        reason = f"{error.reason}; run  kaa login, or start kaa mcp serve with --model"
         tools = msgspec.structs.replace(
-            options, wire=ToolsOnly(error.reason), exclude_tools=(*options.exclude_tools, *_NEED_A_MODEL)
+            options, wire=ToolsOnly(reason), exclude_tools=(*options.exclude_tools, *_NEED_A_MODEL)
         )
         return await host.open(tools, workspace)
 
