@@ -363,7 +363,12 @@ def test_a_hook_whose_model_does_not_judge_refuses(stage: Stage, kind: Handler, 
     command = "echo " + "x" * (1_100_000 if "long" in problem else 1)
 
     [result] = answered(
-        stage, asking(kind, "Safe? $ARGUMENTS", **entry), ran(0), call("bash", command=command), *script, say("Done.")
+        stage,
+        asking(kind, "Safe? $ARGUMENTS", "PreToolUse", **entry),
+        ran(0),
+        call("bash", command=command),
+        *script,
+        say("Done."),
     )
 
     assert ("A hook refused bash" in result) == (not passes or "long" in problem)

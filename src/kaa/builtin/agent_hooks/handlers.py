@@ -143,7 +143,9 @@ class Handlers:
         if len(text.encode()) > MAX_INPUT:
             problem = f"was not run: its input is longer than {MAX_INPUT // 1024} KiB"
             # Otherwise a long call would pass what a short one does not.
-            return Outcome("deny", problem, problems=(problem,)) if hook.event == "PreToolUse" else failed(hook, problem)
+            return (
+                Outcome("deny", problem, problems=(problem,)) if hook.event == "PreToolUse" else failed(hook, problem)
+            )
         try:
             async with asyncio.timeout(seconds + 10 if hook.handler == "command" else seconds):
                 match hook.handler:
