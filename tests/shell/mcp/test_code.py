@@ -1,5 +1,6 @@
 """What a server executes and commands can write is known, whichever way its command line names it."""
 
+import json
 import mmap
 import os
 import time
@@ -201,6 +202,60 @@ def test_what_decides_above_a_package_is_known(land: Land, command: str, changed
 
     assert before
     assert str(land.project / changed) in dict(land.code(command).items() - before.items())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "make -C OTHER/tools/mcp serve",
+        "make -COTHER/tools/mcp serve",
+        "make -f OTHER/tools/mcp/run.mk",
+        "make -fOTHER/tools/mcp/run.mk",
+        "npm --prefix OTHER/tools/mcp start",
+        "pnpm -C OTHER/tools/mcp start",
+        "pnpm start --dir=OTHER/tools/mcp",
+        "yarn --cwd OTHER/tools/mcp start",
+        "cargo run --manifest-path OTHER/tools/mcp/Cargo.toml",
+        "uv run --directory OTHER/tools/mcp run.py",
+        "uv run --project=OTHER/tools/mcp serve",
+        "pdm run -p OTHER/tools/mcp serve",
+        "mise run --cd OTHER/tools/mcp serve",
+        "docker compose --project-directory OTHER/tools/mcp run x",
+        "env -C OTHER/tools/mcp python3 run.py",
+        "sh ; -c ; make -C OTHER/tools/mcp serve",
+    ],
+)
+def test_a_folder_of_another_project_that_an_option_names_is_known(land: Land, command: str) -> None:
+    other = land.elsewhere / "other"
+    folder = other / "tools/mcp"
+    folder.mkdir(parents=True)
+    for name in ("run.py", "run.mk", "Makefile", "package.json", "Cargo.toml", "pyproject.toml", "mise.toml"):
+        (folder / name).write_text("")
+    assert Places.of({}, str(land.elsewhere), str(other)).caches
+    line = command.replace("OTHER", str(other))
+    before = land.code(line)
+
+    (folder / "run.py").write_text("changed")
+
+    assert differences(before, land.code(line)) == [f"changed: {folder}/run.py"]
+
+
+@pytest.mark.parametrize(
+    "command", ["tsx tools/ts/a.ts", "ts-node -P tools/ts/tsconfig.json /opt/x.ts", "npx tsx tools/ts/a.ts"]
+)
+@pytest.mark.parametrize("changed", ["source/shared/b.ts", "source/near/c.ts"])
+def test_folders_that_paths_of_typescript_mean_are_known(land: Land, command: str, changed: str) -> None:
+    land.write("tools/ts/a.ts", 'import b from "@shared/b"')
+    land.write("tools/ts/package.json", "{}")
+    paths = {"@shared/*": ["../../source/shared/*"], "near": ["../../source/near/c.ts"]}
+    land.write("tools/ts/tsconfig.json", json.dumps({"compilerOptions": {"paths": paths}}))
+    land.write("source/shared/b.ts", "")
+    land.write("source/near/c.ts", "")
+    before = land.code(command)
+
+    land.write(changed, "changed")
+
+    assert differences(before, land.code(command)) == [f"changed: {land.project / changed}"]
 
 
 def test_settings_of_other_programs_ask_nothing(land: Land) -> None:

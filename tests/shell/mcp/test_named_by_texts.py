@@ -173,6 +173,77 @@ def test_what_an_entry_names_outside_is_read_too(desk: Desk, command: str, varia
     assert desk.notices(command, "dev/app/server.py", **variables)
 
 
+_ELSEWHERE = {
+    "two/run.py": 'run(HOME / "dev" / "app" / "acme.py")',
+    "two/Makefile": 'serve:\n\tpython3 "$(HOME)"/dev/app/acme.py\n',
+    "two/x.mk": "serve:\n\tpython3 $(HOME)/dev/app/acme.py\n",
+    "two/justfile": "serve:\n  python3 $HOME/dev/app/acme.py\n",
+    "two/tsconfig.json": '{"compilerOptions": {"paths": {"@app/*": ["../../dev/app/*"]}}}',
+    "two/only.ts": 'import "@app/acme"',
+    "three/package.json": '{"scripts": {"start": "node index.js"}}',
+    "three/index.js": 'run(join(homedir(), "dev", "app", "acme.py"))',
+    "three/Cargo.toml": "",
+    "four/pyproject.toml": '[project.scripts]\nserve = "acme_server:main"',
+    "four/src/acme_server/__init__.py": 'run(HOME / "dev" / "app" / "acme.py")',
+}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "make -C ~/servers/two serve",
+        "make -C~/servers/two serve",
+        "make -f ~/servers/two/x.mk serve",
+        "make -f~/servers/two/x.mk serve",
+        "just --justfile ~/servers/two/justfile serve",
+        "npm --prefix ~/servers/three start",
+        "npm start --prefix=~/servers/three",
+        "pnpm -C ~/servers/three start",
+        "pnpm --dir ~/servers/three start",
+        "yarn --cwd ~/servers/three start",
+        "bun --cwd ~/servers/three run start",
+        "cargo run --manifest-path ~/servers/three/Cargo.toml",
+        "uv run --directory ~/servers/two run.py",
+        "uv run --project ~/servers/four serve",
+        "node ~/servers/three",
+        "tsx ~/servers/two/only.ts",
+        "tsx --tsconfig ~/servers/two/tsconfig.json /opt/x.ts",
+        "ts-node -P ~/servers/two/tsconfig.json /opt/x.ts",
+        "sh ; -c ; npm --prefix ~/servers/three start",
+        "sh ; -c ; cd ~/servers/three && npm start",
+        "~/servers/start.sh three start",
+        "~/servers/next.sh",
+    ],
+)
+def test_code_in_a_folder_outside_that_a_program_is_told_to_execute_is_read(desk: Desk, command: str) -> None:
+    for name, text in _ELSEWHERE.items():
+        desk.write(f"servers/{name}", text)
+    desk.write("servers/start.sh", '#!/bin/sh\ncd "$HOME"/servers/three && exec npm start\n')
+    desk.write("servers/next.sh", "#!/bin/sh\nexec npm --prefix ~/servers/three start\n")
+    desk.write("dev/app/acme.py", "")
+
+    assert desk.notices(command, "dev/app/acme.py")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("start.js", 'require("./current/lib.js")'),
+        ("start.js", 'require("./current/lib")'),
+        ("start.py", "from current import lib"),
+        ("start.py", "import one"),
+        ("start.sh", 'cd "$(dirname "$0")"/current && exec npm start'),
+    ],
+)
+def test_links_that_lie_beside_a_script_are_followed(desk: Desk, name: str, text: str) -> None:
+    (desk.home / "servers").mkdir()
+    (desk.home / "servers/current").symlink_to(desk.project / "src")
+    (desk.home / "servers/one.py").symlink_to(desk.project / "src/lib.js")
+    desk.write(f"servers/{name}", f"{text}\n")
+
+    assert desk.notices(f"run-it ~/servers/{name}", "dev/app/src/lib.js")
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -53,10 +53,13 @@ _OF_DATA = re.compile(
 _OF_FOLDERS = frozenset(
     (
         *("--directory", "--project", "-C", "--cwd", "--prefix", "--dir", "--manifest-path", "--root"),
+        *("--cd", "--chdir", "--project-directory", "--project-dir", "--working-directory", "--working-dir"),
         *("-r", "--require", "--import", "--import-map"),
     )
 )
-_OF_DIRECTORIES = frozenset({"--directory", "--project", "-C", "--cwd", "--dir"})  # in which they start, too
+_OF_DIRECTORIES = frozenset(  # in which they start, too
+    {"--directory", "--project", "-C", "--cwd", "--dir", "--cd", "--chdir", "--working-directory", "--working-dir"}
+)
 # Options with folders that code is loaded from, whatever is in them.
 _OF_CODE = frozenset(
     {
@@ -65,11 +68,11 @@ _OF_CODE = frozenset(
     }
 )
 # The same of programs for which they mean this: a folder that is executed, or code in any case.
-_OF_GRADLE, _OF_CONDA = frozenset({"-p", "--project-dir"}), frozenset({"-p", "--prefix"})
+_OF_BUILDS, _OF_CONDA = frozenset({"-p", "--project-dir"}), frozenset({"-p", "--prefix"})
 _OF_JAVA = frozenset({"-p", "--upgrade-module-path", "--patch-module", "-Djava.library.path", "-Dloader.path"})
 _JAVA = re.compile(r"java|kotlin|scala|groovy")
-_GRADLE, _CONDA = re.compile(r"gradlew?"), re.compile(r"conda|mamba|micromamba")
-_ATTACHED = re.compile(r"-(?:[ILr]|[Mm](?:local::)?lib=)(?=[\w./~])")
+_BUILDS, _CONDA = re.compile(r"gradlew?|pdm|hatch"), re.compile(r"conda|mamba|micromamba")
+_ATTACHED = re.compile(r"^-(?:(?:[CILr]|[Mm](?:local::)?lib=)(?=[\w./~])|f(?=[\w-]*[./~]))")
 # What Node and TypeScript look for.
 _ENDINGS = ("", ".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx", "/index.js", "/index.mjs", "/index.ts")
 _DATA = re.compile(
@@ -182,7 +185,7 @@ def _options_of_code(words: Sequence[str]) -> frozenset[str]:
 def _options_of_folders(words: Sequence[str]) -> frozenset[str]:
     """The options of a command line that name a folder which is executed."""
     options = _OF_FOLDERS | _OF_CONDA if _runs(_CONDA, words) else _OF_FOLDERS
-    return options | _OF_GRADLE if _runs(_GRADLE, words) else options
+    return options | _OF_BUILDS if _runs(_BUILDS, words) else options
 
 
 def _folders_of_options(words: Sequence[str]) -> Iterator[str]:
@@ -191,6 +194,8 @@ def _folders_of_options(words: Sequence[str]) -> Iterator[str]:
         option, _, value = word.partition("=")
         if option in _OF_DIRECTORIES and (value or number + 1 < len(words)):
             yield value or words[number + 1]
+        elif word.startswith("-C") and len(word) > 2:
+            yield word[2:]
 
 
 def _first_argument(words: Sequence[str]) -> int:

@@ -11,9 +11,10 @@ from glob import escape, glob
 from kaa.host.paths import is_below, trail
 from kaa.host.programs import host_programs, is_program
 from kaa.host.shims import leads_to_shim
+from kaa.shell.mcp.code_files import entries, has_name_of_program
 from kaa.shell.mcp.imported import folders_of_environment, is_environment, text_of
 from kaa.shell.mcp.named_by_texts import Text, named_by_texts, parts_of, walked, without_data
-from kaa.shell.mcp.named_code import executed, is_container, is_data, named_code
+from kaa.shell.mcp.named_code import MANIFESTS, executed, is_container, is_data, named_code
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.references import Manifests
 from kaa.shell.mcp.runners import is_path
@@ -42,7 +43,9 @@ _INSTALLED_FOR_ALL = ("/usr/local",)  # where Python of Debian looks, besides it
 _OF_DISTRIBUTION = ("/bin", "/sbin", "/lib", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/share", "/usr/libexec")
 _ENVIRONMENTS = (".venv", "venv", ".pixi/envs/*")
 _ROOTS_OF_CONDA = ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba", ".conda")
-_MAX_PROGRAMS = 100
+_ATTACHED = re.compile(r"^-[A-Za-z](?=[~/])")  # `make -C/home/me/server`
+_MAX_PROGRAMS = 200
+_MAX_FILES = 60  # that are read of a folder
 _MAX_SCRIPT_BYTES = 64 * 1024
 _MAX_NAMES = 300  # that a script is searched for programs of the PATH
 _MAX_BESIDE = 2_000  # files beside a script
@@ -78,6 +81,8 @@ class _Programs:
         self._entries = [one for one in entries if os.path.isabs(one) and not self._is_written(os.path.realpath(one))]
         self._seen: set[str] = set()
         self._texts: list[Text] = []
+        self._given = [*line.words[1:], *line.variables.values()]  # what programs get, or find by links
+        self._folders: dict[str, None] = {}  # that are executed, such as that of `npm --prefix`
 
     def loaded(self) -> Iterator[str]:
         words, (first, *others) = self._line.words, self._line.words
@@ -96,11 +101,18 @@ class _Programs:
         for part in dict.fromkeys(part for value in values for part in (value, *_SEPARATORS.split(value))):
             if is_path(part):
                 yield from self._of_word(part, is_executed=False)
+        if self._line.cwd:
+            self._folders[os.path.realpath(self._base)] = None
+        while self._folders:
+            folder, _ = self._folders.popitem()
+            for path in _code_in(folder) if self._is_of_user(folder) else ():
+                yield from self._of_program(path)
         if not is_container(words):
             lines = (Text(self._base, f"#!/usr/bin/env {first}\n{word}") for word in others if " " in word)
-            yield from named_by_texts([*self._texts, *lines], [*others, *values], self._place, self._base)
+            yield from named_by_texts([*self._texts, *lines], self._given, self._place, self._base)
 
     def _of_word(self, word: str, *, is_executed: bool = True) -> Iterator[str]:
+        word = _ATTACHED.sub("", word)
         if "/" not in word or word.startswith("@"):
             for path in self._named(word):
                 yield from self._leading(path)
@@ -109,8 +121,12 @@ class _Programs:
         if self._is_written(os.path.realpath(path)):  # what a path leads to is named
             return
         if os.path.isdir(path):  # of other words, folders are data
-            yield from self._around(os.path.realpath(path)) if is_executed else ()
+            if is_executed:
+                self._folders[os.path.realpath(path)] = None
+                yield from self._around(os.path.realpath(path))
         else:
+            if os.path.basename(path) in MANIFESTS:  # `cargo --manifest-path`: it means the folder
+                self._folders[os.path.realpath(os.path.dirname(path))] = None
             yield from self._of_program(path)
 
     def _named(self, name: str) -> Iterator[str]:
@@ -187,8 +203,10 @@ class _Programs:
             for path in paths:
                 if os.path.isfile(path) and not is_data(path):
                     yield from self._leading(path)
-                elif _IMPORTS_FROM.search(one) and os.path.isdir(path):
-                    yield from self._written([os.path.realpath(path)])
+                elif os.path.isdir(path):
+                    self._folders[os.path.realpath(path)] = None
+                    if _IMPORTS_FROM.search(one):
+                        yield from self._written([os.path.realpath(path)])
 
     def _named_in_pieces(self, path: str, text: str) -> Iterator[str]:
         """What files outside load that a text names in pieces, or that lie beside it. The text itself is kept."""
@@ -199,15 +217,29 @@ class _Programs:
         self._texts.append(Text(path, text))
         folder, names = os.path.dirname(path), list(parts_of(text))
         said = {one for name in names for one in (name, *name.split("."))}
-        beside = _names(folder)
-        files = [os.path.join(folder, one) for one in beside[:_MAX_BESIDE] if {one, one.partition(".")[0]} & said]
+        beside = (one for one in _names(folder)[:_MAX_BESIDE] if {one, one.partition(".")[0]} & said)
+        found = [(os.path.join(folder, one), folder) for one in beside]
         for place in (folder, self._home, os.path.join(self._home, ".config")):
             begins = frozenset(_names(place))
             runs = dict.fromkeys(tuple(names[at : at + 12]) for at, name in enumerate(names) if name in begins)
-            files += (path for path, _ in (walked(place, run) for run in runs) if os.path.isfile(path))
-        for file in dict.fromkeys(files):
-            if not is_data(file) and not self._is_written(os.path.realpath(file)):
-                yield from self._of_program(file)
+            paths = (walked(place, run) for run in runs)
+            found += ((one, place) for one, count in paths if count > 1 or place == folder or os.path.isfile(one))
+        for one, place in dict.fromkeys(found):
+            real = os.path.realpath(one)
+            if os.path.isfile(real):
+                yield from self._leading(one) if not is_data(one) else ()
+            elif not self._is_written(real):
+                self._folders[real] = None
+            elif place == folder:  # a link beside the script
+                self._given.append(real)
+                yield from self._package(real)
+
+    def _is_of_user(self, folder: str) -> bool:
+        """Whether the code in a folder may be what the user wrote for a server, and commands cannot write it."""
+        if self._is_written(folder) or is_below(self._home, (folder,)) or is_below(folder, _OF_DISTRIBUTION):
+            return False
+        is_of_programs = folder in map(os.path.realpath, self._entries)
+        return not is_of_programs and _INSTALLED.isdisjoint(folder.split("/")) and not is_environment(folder)
 
     def _around(self, folder: str) -> Iterator[str]:
         """What the folder of a package, and those above it, load: environments, linked packages, path dependencies."""
@@ -268,6 +300,20 @@ def _plain(text: str) -> str:
     for name, value in _ASSIGNED.findall(text):
         assigned[name] = filled(value)
     return filled(text)
+
+
+def _code_in(folder: str) -> Iterator[str]:
+    """The code and manifests in a folder, and in the `src` in which tools look for it without being told."""
+    pending, number = [folder], 0
+    while pending and number < _MAX_FILES:
+        current = pending.pop()
+        for entry in entries(current):
+            is_manifest = entry.name in MANIFESTS
+            if entry.is_file() and (has_name_of_program(entry.name) or is_manifest) and number < _MAX_FILES:
+                number += 1
+                yield entry.path
+            elif entry.is_dir(follow_symlinks=False) and (current != folder or entry.name == "src"):
+                pending.append(entry.path)
 
 
 def _is_isolated(environment: str) -> bool:

@@ -96,12 +96,13 @@ def _references(manifest: str) -> Iterator[_Reference]:
         found |= {one.replace(":", "/") for one in found}
     found |= {one.replace("\\", "/") for one in found}
     members = {one for listed in _MEMBERS.findall(text) for one in _QUOTED.findall(listed)}
-    for one in sorted(found | members):
+    found = {one.partition("*")[0] for one in found}  # `"paths": {"@shared/*": ["../shared/*"]}` of TypeScript
+    for one in sorted(filter(None, found | members)):
         path = os.path.join(glob.escape(folder), one) if one in members else os.path.join(folder, one)
         for target in glob.iglob(path) if one in members else (path,):
             if os.path.exists(target):
-                folder = os.path.dirname(target) if _PROJECT.fullmatch(target) else target
-                yield _Reference(os.path.realpath(folder), _ALL_ARE_USED.fullmatch(name) is not None)
+                led = os.path.dirname(target) if _PROJECT.fullmatch(target) else target
+                yield _Reference(os.path.realpath(led), _ALL_ARE_USED.fullmatch(name) is not None)
 
 
 def _names_of(folder: str) -> set[str]:
