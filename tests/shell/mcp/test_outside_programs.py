@@ -271,3 +271,46 @@ def test_the_folder_where_an_installed_module_starts_is_no_code_of_it(machine: M
 
     assert code[str(machine.project / "acme/src")] == FOLDER
     assert code.get(str(machine.project)) != FILES
+
+
+@pytest.mark.parametrize("chosen", [".tool-versions", "mise.toml", ".config/mise/config.toml", ".python-version"])
+@pytest.mark.parametrize(
+    "command", ["HOME/bin/linked", "HOME/bin/scripted", "HOME/bin/executed", "HOME/bin/started", "env HOME/bin/linked"]
+)
+def test_files_that_choose_the_version_of_a_shim_are_known(machine: Machine, command: str, chosen: str) -> None:
+    """A script cannot be given the version of the home, as an entry can that names the shim."""
+    machine.install(
+        {
+            ".local/bin/mise": "\x7fELF\0",
+            ".asdf/shims/node": '#!/bin/sh\nexec HOME/.asdf/bin/asdf exec "node" "$@"\n',
+            "bin/node": "-> HOME/.local/bin/mise",
+            "bin/linked": '#!/bin/sh\nexec HOME/bin/node "$HOME"/own.js\n',
+            "bin/scripted": "#!HOME/.asdf/shims/node\n",
+            "bin/executed": "#!/bin/sh\nexec mise x -- node own.js\n",
+            "bin/started": '#!/bin/sh\nexec "$HOME"/.asdf/shims/node own.js\n',
+        }
+    )
+    before = machine.code(command)
+    machine.write(machine.project / chosen, "nodejs path:./acme/bin\n")
+    machine.write(machine.project / "acme/bin/node", "", 0o755)
+
+    code = machine.code(command)
+
+    assert code.keys() - before.keys() >= {str(machine.project / chosen)}
+    assert machine.notices(command, "acme/bin/node")
+    assert not [path for path in before if path.endswith(chosen)]
+
+
+def test_a_shim_that_an_entry_names_loads_what_the_version_of_the_home_loads(machine: Machine) -> None:
+    python = ".pyenv/versions/3.12.1"
+    machine.install(
+        {
+            ".pyenv/version": "3.12.1",
+            ".pyenv/shims/python3": "#!/bin/sh\n",
+            f"{python}/bin/python3": "",
+            f"{python}/{PACKAGES}/acme.pth": "PROJECT/acme/src\n",
+            "bin/python3": "-> HOME/.pyenv/shims/python3",
+        }
+    )
+
+    assert machine.notices("HOME/bin/python3 -m acme_mcp.server", MODULE)

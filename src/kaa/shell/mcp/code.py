@@ -20,7 +20,7 @@ from kaa.shell.mcp.code_files import (
     is_program,
 )
 from kaa.shell.mcp.config.entry import ConfiguredServer
-from kaa.shell.mcp.deciding_files import deciding_files
+from kaa.shell.mcp.deciding_files import CHOOSE_VERSIONS, deciding_files
 from kaa.shell.mcp.imported import can_be_imported, folders_of_environment, is_environment, is_installed
 from kaa.shell.mcp.installed import INSTALLED, PACKAGES, fingerprint
 from kaa.shell.mcp.mentioned import mentioned
@@ -180,8 +180,13 @@ class _Code:
         self._add_environment(path)
 
     def add_loaded(self, path: str) -> None:
-        """Add what programs outside load: a file or a link with what is around it, or a folder alone."""
-        if os.path.islink(path) or not os.path.isdir(path):
+        """Add what programs outside load: a file or a link with what is around it, or a folder alone.
+
+        What only chooses versions of programs is no part of a package.
+        """
+        if CHOOSE_VERSIONS.fullmatch(os.path.relpath(path, self._place.whole(os.path.dirname(path)))):
+            self._add_file(path)
+        elif os.path.islink(path) or not os.path.isdir(path):
             self.add(path)
         elif is_installed(path) or self._is_installed(path):
             self._add_package(path)

@@ -31,8 +31,21 @@ _OF_PROGRAMS = (
     ("mise|asdf", r"\.?mise(?:\.\w+)?\.toml|\.tool-versions"),
 )
 _NEEDS_NONE = re.compile(r"(?:python|pypy)[\d.]*")
+CHOOSE_VERSIONS = re.compile(
+    r"\.tool-versions|\.prototools|\.nvmrc|\.[a-z]+-version|(?:\.?mise/config|(?:\.config/)?\.?mise)(?:\.\w+)*\.toml"
+    r"|\.config/mise/[\w.-]+\.toml"
+)
+"""Paths in a folder that shims of version managers obey: a line there can name any program (`path:` of asdf)."""
 LISTS_OF_PACKAGES = re.compile(r"(?:.*/)?[\w.-]*(?:requirements|constraints|overrides)[\w.-]*\.(?:txt|in)")
 """Their names end as those of data, but installers fetch and execute what they name."""
+
+
+def chosen_versions(folder: str) -> list[str]:
+    """The files in a folder that shims of version managers obey."""
+    places = ("", "mise", ".mise", ".config", ".config/mise")
+    paths = (os.path.join(place, name) for place in places for name in _names(os.path.join(folder, place)))
+    found = (os.path.join(folder, path) for path in paths if CHOOSE_VERSIONS.fullmatch(path))
+    return [path for path in found if os.path.isfile(path)]
 
 
 def deciding_files(words: Sequence[str]) -> re.Pattern[str]:
@@ -45,3 +58,10 @@ def deciding_files(words: Sequence[str]) -> re.Pattern[str]:
     used = [names for known, names in _OF_PROGRAMS if any(re.fullmatch(known, program) for program in programs)]
     is_known = _NEEDS_NONE.fullmatch(programs[0]) or any(re.fullmatch(known, programs[0]) for known, _ in _OF_PROGRAMS)
     return re.compile("|".join(used if is_known else [names for _, names in _OF_PROGRAMS]) or "(?!)")
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []

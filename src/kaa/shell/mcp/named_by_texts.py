@@ -13,40 +13,18 @@ from typing import NamedTuple
 from kaa.host.paths import is_below, trail
 from kaa.shell.mcp.code_files import entries, has_code, has_name_of_program, is_program
 from kaa.shell.mcp.named_code import MANIFESTS, is_data
+from kaa.shell.mcp.outside_texts import MAX_DEEP, PART, Text, walked, without_data
 from kaa.shell.mcp.place import Place
-from kaa.shell.mcp.runners import package_of_runner
 
-_PART = re.compile(r"\.?[\w@+-]+(?:\.+[\w@+-]+)*")
 _URL = re.compile(r"\b(?!file:)[a-z][a-z+.-]*://[^\s'\"]+")
 _ABSOLUTE = re.compile(r"(?<![\w.}$)/])(?:~|\$HOME|\$\{HOME\})?/[\w./@+-]+")
-_STATEMENTS = re.compile(r"[\n;|&]+")
 # What stands before a name that is no part of a path and no literal, in a shell or in settings: `cd app`, `root: app`.
 _INTRODUCES = re.compile(r"""(?:(?:^|[\s;&|({])(?:cd|pushd|in|-(?!y\s|-yes\s)[\w-]+)\s+|[=:]\s*)["']?$""")
-_LANGUAGES = re.compile(r".+\.(?:py|[cm]?[jt]sx?|rb|pl|php|lua)")
-_INTERPRETER = re.compile(r"#!.*(?:python|node|deno|bun|ruby|perl|php|lua)")
 _JOINED = re.compile(r"""[\w})]["']?/$""")  # behind a variable or a call
 _ENDINGS = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb")  # that programs add to what they load
 _MAX_BEFORE = 60  # characters
 _MAX_SEARCHED = 300  # folders that no text names
-_MAX_PARTS = 60_000  # of all texts
-_MAX_DEEP = 12  # names of a path below a folder
-
-
-class Text(NamedTuple):
-    """A script or settings outside.
-
-    Attributes:
-        path: of the file; an absolute path.
-        content: what it says.
-    """
-
-    path: str
-    content: str
-
-    @property
-    def is_code(self) -> bool:
-        """True unless it is one of a shell, or settings: names have quotes there."""
-        return _LANGUAGES.fullmatch(self.path) is not None or _INTERPRETER.match(self.content) is not None
+_MAXPARTS = 60_000  # of all texts
 
 
 class _Part(NamedTuple):
@@ -74,7 +52,7 @@ class _Names(NamedTuple):
 
     def walked(self, folder: str, number: int) -> tuple[str, int]:
         """See `walked`; of the parts from a number on."""
-        return walked(folder, [one.name for one in self.parts[number : number + _MAX_DEEP]])
+        return walked(folder, [one.name for one in self.parts[number : number + MAX_DEEP]])
 
     def is_path(self, start: int, end: int) -> bool:
         """Whether what stands there is written as a path, as a literal, or behind a word that expects a path."""
@@ -99,21 +77,6 @@ def named_by_texts(texts: Sequence[Text], given: Sequence[str], place: Place, ba
     yield from _Naming(place, base).found(texts, given)
 
 
-def parts_of(content: str) -> Iterator[str]:
-    """The names in a text, of which paths in it consist."""
-    return map(str, _PART.findall(content))
-
-
-def walked(folder: str, names: Sequence[str]) -> tuple[str, int]:
-    """The deepest path that exists below a folder and consists of the first of some names, and their number."""
-    path = folder
-    for number, name in enumerate(names):
-        if not os.path.lexists(below := os.path.join(path, name)):
-            return path, number
-        path = below
-    return path, len(names)
-
-
 class _Naming:
     """Names of folders that commands can write.
 
@@ -130,7 +93,7 @@ class _Naming:
         self._folders: dict[str, None] = {}  # that texts or words name
         self._by_name: dict[str, list[tuple[list[str], str]]] = {}
         for root in self._roots:
-            parts = _PART.findall(root)
+            parts = PART.findall(root)
             self._by_name.setdefault(parts[-1] if parts else "", []).append((parts, root))
         self._in_folder: dict[str, frozenset[str]] = {}
         self._known: set[str] = set()
@@ -143,7 +106,7 @@ class _Naming:
                     self._folders[path if os.path.isdir(path) else os.path.dirname(path)] = None
         read: list[_Names] = []
         for text in texts:
-            if (left := _MAX_PARTS - sum(len(one.parts) for one in read)) > 0:
+            if (left := _MAXPARTS - sum(len(one.parts) for one in read)) > 0:
                 read.append(self._names(text, left))
         paths = dict.fromkeys(path for one in read for path in (*one.led, *self._mentioned(one)))
         whole = dict.fromkeys(filter(os.path.isdir, paths))
@@ -167,7 +130,7 @@ class _Naming:
             return " " * len(found[0])
 
         content = _ABSOLUTE.sub(blanked, content)
-        parts = [_Part(one[0], *one.span()) for _, one in zip(range(most), _PART.finditer(content), strict=False)]
+        parts = [_Part(one[0], *one.span()) for _, one in zip(range(most), PART.finditer(content), strict=False)]
         return _Names(text, content, parts, led)
 
     def _mentioned(self, names: _Names) -> Iterator[str]:
@@ -175,7 +138,7 @@ class _Naming:
         parts = names.parts
         for number, part in enumerate(parts):
             for of_root, root in self._by_name.get(part.name, ()):
-                own = len(_PART.findall(os.path.basename(root)))
+                own = len(PART.findall(os.path.basename(root)))
                 before = [one.name for one in parts[max(0, number - len(of_root) + 1) : number + 1]]
                 pairs = zip(reversed(before), reversed(of_root), strict=False)
                 same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
@@ -254,17 +217,3 @@ class _Naming:
 
     def _expanded(self, path: str) -> str:
         return re.sub(r"^(?:~|\$HOME|\$\{HOME\})(?=/)", lambda _: self._place.user_home, path)
-
-
-def without_data(content: str) -> str:
-    """The text of a script without the arguments of package runners and containers."""
-    kept: list[str] = []
-    for statement in _STATEMENTS.split(content):
-        words = statement.split()
-        while words and (words[0] == "exec" or "=" in words[0]):
-            del words[0]
-        if words and (package := package_of_runner(words)) is not None:
-            kept.append(" ".join(words[: package + 1]))
-        elif not (words and os.path.basename(words[0]) in ("docker", "podman") and "compose" not in words):
-            kept.append(statement)
-    return "\n".join(kept)

@@ -10,11 +10,12 @@ from glob import escape, glob
 
 from kaa.host.paths import is_below, trail
 from kaa.host.programs import host_programs, is_program
-from kaa.host.shims import leads_to_shim
-from kaa.shell.mcp.code_files import entries, has_name_of_program
+from kaa.host.shims import is_shim, leads_to_shim
+from kaa.shell.mcp.deciding_files import chosen_versions
 from kaa.shell.mcp.imported import folders_of_environment, is_environment, text_of
-from kaa.shell.mcp.named_by_texts import Text, named_by_texts, parts_of, walked, without_data
+from kaa.shell.mcp.named_by_texts import named_by_texts
 from kaa.shell.mcp.named_code import MANIFESTS, executed, is_container, is_data, named_code
+from kaa.shell.mcp.outside_texts import Text, code_in, with_values, without_data
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.references import Manifests
 from kaa.shell.mcp.runners import is_path
@@ -35,9 +36,6 @@ _NAME = re.compile(r"(?<![\w./$@~-])[A-Za-z][\w.-]*(?![\w./=(-])")
 _IMPORTS_FROM = re.compile(
     r"sys\.path|\bpath\s*=|addsitedir|(?:PYTHON|NODE_|LOAD_|CLASS)PATH|\buse lib|\brequire|\bimport"
 )
-_QUOTES = re.compile(r"['\"]")
-_ASSIGNED = re.compile(r"^\s*(?:(?:export|local|readonly)\s+)?([A-Za-z_]\w*)=([^\s;&|`()]+)(?=[\s;&|]|$)", re.MULTILINE)
-_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 _INSTALLED = frozenset({"node_modules", "site-packages", "dist-packages"})  # nobody writes what is in there by hand
 _INSTALLED_FOR_ALL = ("/usr/local",)  # where Python of Debian looks, besides its own place
 _OF_DISTRIBUTION = ("/bin", "/sbin", "/lib", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/share", "/usr/libexec")
@@ -45,10 +43,8 @@ _ENVIRONMENTS = (".venv", "venv", ".pixi/envs/*")
 _ROOTS_OF_CONDA = ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba", ".conda")
 _ATTACHED = re.compile(r"^-[A-Za-z](?=[~/])")  # `make -C/home/me/server`
 _MAX_PROGRAMS = 200
-_MAX_FILES = 60  # that are read of a folder
 _MAX_SCRIPT_BYTES = 64 * 1024
 _MAX_NAMES = 300  # that a script is searched for programs of the PATH
-_MAX_BESIDE = 2_000  # files beside a script
 _MAX_CHARACTERS = 1024 * 1024  # of texts that are searched for names in pieces
 
 
@@ -105,7 +101,7 @@ class _Programs:
             self._folders[os.path.realpath(self._base)] = None
         while self._folders:
             folder, _ = self._folders.popitem()
-            for path in _code_in(folder) if self._is_of_user(folder) else ():
+            for path in code_in(folder) if self._is_of_user(folder) else ():
                 yield from self._of_program(path)
         if not is_container(words):
             lines = (Text(self._base, f"#!/usr/bin/env {first}\n{word}") for word in others if " " in word)
@@ -148,6 +144,8 @@ class _Programs:
         if path in self._seen or len(self._seen) >= _MAX_PROGRAMS or not os.path.isfile(path):
             return
         self._seen.add(path)
+        if is_shim(path):
+            yield from self._chosen_versions()
         places = list(trail(path))
         if any(_PYTHON_OR_ENVIRONMENT.fullmatch(os.path.basename(one)) for one in (path, *places)):
             yield from self._written(self._imported([os.path.normpath(path), *places]))
@@ -164,6 +162,15 @@ class _Programs:
             yield from self._around(os.path.dirname(places[-1]))
             if _INSTALLED.isdisjoint(places[-1].split("/")):
                 yield from self._named_in_pieces(places[-1], text)
+
+    def _chosen_versions(self) -> Iterator[str]:
+        """The files that a shim obeys in the directory where the server starts, and above it."""
+        folder = os.path.realpath(self._base)
+        while self._is_written(folder):
+            for path in chosen_versions(folder):
+                self._texts.append(Text(path, os.fsdecode(text_of(path, _MAX_SCRIPT_BYTES))))
+                yield path
+            folder = os.path.dirname(folder)
 
     def _interpreted(self, path: str, text: str) -> Iterator[str]:
         """What the interpreters in the first lines of a script load, and the environment that it is installed in."""
@@ -192,7 +199,7 @@ class _Programs:
         if not _HAS_METADATA.search(text):
             text = _COMMENT.sub("", text)
         if is_of_shell:
-            for one in dict.fromkeys(map(without_data, (text, _plain(text)))):
+            for one in dict.fromkeys(map(without_data, (text, with_values(text)))):
                 line = CommandLine(("env", "sh", "-c", f"{one} "), self._line.variables, self._line.cwd)
                 yield from named_code(line, self._place)
             for name in dict.fromkeys(_NAME.findall(text)[:_MAX_NAMES]):
@@ -215,22 +222,13 @@ class _Programs:
         if not _HAS_METADATA.search(text):
             text = _COMMENT.sub("", text)
         self._texts.append(Text(path, text))
-        folder, names = os.path.dirname(path), list(parts_of(text))
-        said = {one for name in names for one in (name, *name.split("."))}
-        beside = (one for one in _names(folder)[:_MAX_BESIDE] if {one, one.partition(".")[0]} & said)
-        found = [(os.path.join(folder, one), folder) for one in beside]
-        for place in (folder, self._home, os.path.join(self._home, ".config")):
-            begins = frozenset(_names(place))
-            runs = dict.fromkeys(tuple(names[at : at + 12]) for at, name in enumerate(names) if name in begins)
-            paths = (walked(place, run) for run in runs)
-            found += ((one, place) for one, count in paths if count > 1 or place == folder or os.path.isfile(one))
-        for one, place in dict.fromkeys(found):
+        for one, is_beside in self._texts[-1].named_outside(self._home):
             real = os.path.realpath(one)
             if os.path.isfile(real):
                 yield from self._leading(one) if not is_data(one) else ()
             elif not self._is_written(real):
                 self._folders[real] = None
-            elif place == folder:  # a link beside the script
+            elif is_beside:  # a link
                 self._given.append(real)
                 yield from self._package(real)
 
@@ -287,33 +285,6 @@ class _Programs:
 
     def _expanded(self, path: str) -> str:
         return re.sub(r"^(?:~|\$HOME|\$\{HOME\})(?=/)", lambda _: self._place.user_home, path)
-
-
-def _plain(text: str) -> str:
-    """A script of a shell without quotes, with the variables filled in to which it assigns plain values."""
-    assigned: dict[str, str] = {}
-
-    def filled(text: str) -> str:
-        return _VARIABLE.sub(lambda found: assigned.get(found[1] or found[2], found[0]), text)
-
-    text = _QUOTES.sub("", text)
-    for name, value in _ASSIGNED.findall(text):
-        assigned[name] = filled(value)
-    return filled(text)
-
-
-def _code_in(folder: str) -> Iterator[str]:
-    """The code and manifests in a folder, and in the `src` in which tools look for it without being told."""
-    pending, number = [folder], 0
-    while pending and number < _MAX_FILES:
-        current = pending.pop()
-        for entry in entries(current):
-            is_manifest = entry.name in MANIFESTS
-            if entry.is_file() and (has_name_of_program(entry.name) or is_manifest) and number < _MAX_FILES:
-                number += 1
-                yield entry.path
-            elif entry.is_dir(follow_symlinks=False) and (current != folder or entry.name == "src"):
-                pending.append(entry.path)
 
 
 def _is_isolated(environment: str) -> bool:

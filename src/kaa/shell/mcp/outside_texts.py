@@ -1,0 +1,117 @@
+"""Reads scripts and settings outside of projects as text: the names in them, and the files that these lead to."""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from kaa.shell.mcp.code_files import entries, has_name_of_program
+from kaa.shell.mcp.named_code import MANIFESTS
+from kaa.shell.mcp.runners import package_of_runner
+
+PART = re.compile(r"\.?[\w@+-]+(?:\.+[\w@+-]+)*")
+"""A name in a text: all between characters that few names have. Paths consist of them."""
+MAX_DEEP = 12
+"""Names of a path below a folder."""
+
+_LANGUAGES = re.compile(r".+\.(?:py|[cm]?[jt]sx?|rb|pl|php|lua)")
+_INTERPRETER = re.compile(r"#!.*(?:python|node|deno|bun|ruby|perl|php|lua)")
+_STATEMENTS = re.compile(r"[\n;|&]+")
+_QUOTES = re.compile(r"['\"]")
+_ASSIGNED = re.compile(
+    r"(?:^|[;&|])\s*(?:(?:export|local|readonly)\s+)?([A-Za-z_]\w*)=([^\s;&|`()]+)(?=[\s;&|]|$)", re.MULTILINE
+)
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+_MAX_FILES = 60  # that are read of a folder
+_MAX_BESIDE = 2_000  # files beside a script
+
+
+class Text(NamedTuple):
+    """A script or settings outside.
+
+    Attributes:
+        path: of the file; an absolute path.
+        content: what it says.
+    """
+
+    path: str
+    content: str
+
+    @property
+    def is_code(self) -> bool:
+        """True unless it is one of a shell, or settings: names have quotes there."""
+        return _LANGUAGES.fullmatch(self.path) is not None or _INTERPRETER.match(self.content) is not None
+
+    def named_outside(self, home: str) -> list[tuple[str, bool]]:
+        """Paths that names lead to, beside the text, in the home and in its `.config`, and whether they are beside it.
+
+        A single name in the home is one of a file there.
+        """
+        folder, names = os.path.dirname(self.path), list(map(str, PART.findall(self.content)))
+        said = {one for name in names for one in (name, *name.split("."))}
+        beside = (one for one in _names(folder)[:_MAX_BESIDE] if {one, one.partition(".")[0]} & said)
+        found = [(os.path.join(folder, one), True) for one in beside]
+        for place in (folder, home, os.path.join(home, ".config")):
+            begins, is_beside = frozenset(_names(place)), place == folder
+            runs = dict.fromkeys(tuple(names[at : at + MAX_DEEP]) for at, name in enumerate(names) if name in begins)
+            paths = (walked(place, run) for run in runs)
+            found += ((one, is_beside) for one, count in paths if count > 1 or is_beside or os.path.isfile(one))
+        return list(dict.fromkeys(found))
+
+
+def walked(folder: str, names: Sequence[str]) -> tuple[str, int]:
+    """The deepest path that exists below a folder and consists of the first of some names, and their number."""
+    path = folder
+    for number, name in enumerate(names):
+        if not os.path.lexists(below := os.path.join(path, name)):
+            return path, number
+        path = below
+    return path, len(names)
+
+
+def without_data(content: str) -> str:
+    """The text of a script without the arguments of package runners and containers."""
+    kept: list[str] = []
+    for statement in _STATEMENTS.split(content):
+        words = statement.split()
+        while words and (words[0] == "exec" or "=" in words[0]):
+            del words[0]
+        if words and (package := package_of_runner(words)) is not None:
+            kept.append(" ".join(words[: package + 1]))
+        elif not (words and os.path.basename(words[0]) in ("docker", "podman") and "compose" not in words):
+            kept.append(statement)
+    return "\n".join(kept)
+
+
+def with_values(text: str) -> str:
+    """A script of a shell without quotes, with the variables filled in to which it assigns plain values."""
+    assigned: dict[str, str] = {}
+
+    def filled(text: str) -> str:
+        return _VARIABLE.sub(lambda found: assigned.get(found[1] or found[2], found[0]), text)
+
+    text = _QUOTES.sub("", text)
+    for name, value in _ASSIGNED.findall(text):
+        assigned[name] = filled(value)
+    return filled(text)
+
+
+def code_in(folder: str) -> Iterator[str]:
+    """The code and manifests in a folder, and in the `src` in which tools look for it without being told."""
+    pending, number = [folder], 0
+    while pending and number < _MAX_FILES:
+        current = pending.pop()
+        for entry in entries(current):
+            is_manifest = entry.name in MANIFESTS
+            if entry.is_file() and (has_name_of_program(entry.name) or is_manifest) and number < _MAX_FILES:
+                number += 1
+                yield entry.path
+            elif entry.is_dir(follow_symlinks=False) and (current != folder or entry.name == "src"):
+                pending.append(entry.path)
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
