@@ -222,6 +222,8 @@ def test_what_decides_above_a_package_is_known(land: Land, command: str, changed
         "mise run --cd OTHER/tools/mcp serve",
         "docker compose --project-directory OTHER/tools/mcp run x",
         "env -C OTHER/tools/mcp python3 run.py",
+        "uv run --with-editable OTHER/tools/mcp serve",
+        "uvx --with OTHER/tools/mcp serve",
         "sh ; -c ; make -C OTHER/tools/mcp serve",
     ],
 )
@@ -411,6 +413,23 @@ def test_a_change_of_a_virtual_environment_is_known(land: Land, spoil: Callable[
     assert land.code(command) != before
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("RUBYOPT", "-w -r${workspaceFolder}/tools/hook"),
+        ("NODE_OPTIONS", "--import file://${workspaceFolder}/tools/hook.rb"),
+        ("BASH_ENV", "${workspaceFolder}/tools/hook.rb"),
+    ],
+)
+def test_code_that_a_variable_has_interpreters_load_counts(land: Land, name: str, value: str) -> None:
+    land.write("tools/hook.rb", "")
+    before = land.code("run-it", env={name: value})
+
+    land.write("tools/hook.rb", "changed")
+
+    assert differences(before, land.code("run-it", env={name: value})) == [f"changed: {land.project}/tools/hook.rb"]
+
+
 def test_a_variable_that_names_code_counts(land: Land) -> None:
     before = land.code("/usr/bin/serve", env={"NODE_OPTIONS": "--require ./tools/server.py"})
 
@@ -428,6 +447,8 @@ def test_a_variable_that_names_code_counts(land: Land) -> None:
         ("GEM_HOME", "${workspaceFolder}/tools"),
         ("XDG_CONFIG_HOME", "${workspaceFolder}/tools"),
         ("JDK_JAVA_OPTIONS", "-javaagent:tools"),
+        ("PERL5OPT", "-MX -I${workspaceFolder}/tools"),
+        ("RUBYOPT", "-I${workspaceFolder}/tools -rjson"),
     ],
 )
 def test_a_folder_counts_that_a_variable_names_for_code(land: Land, name: str, value: str) -> None:

@@ -109,14 +109,35 @@ def test_a_script_of_a_shell_names_code_in_pieces(desk: Desk, text: str, loaded:
         ("start.js", 'require(path.join(os.homedir(), "dev", "app", "server.py"))'),
         ("start.js", "await import(`${process.env.HOME}/dev/app/server.py`)"),
         ("start.js", 'const root = path.resolve(os.homedir(), "dev/app"); run(`${root}/server.py`)'),
+        ("start.py", 'run(open(HOME / ".config" / "root.txt").read() + "/server.py")'),
         ("start.rb", 'load File.join(Dir.home, "dev", "app", "server.py")'),
         ("start.pl", 'do "$ENV{HOME}/dev/app/server.py";'),
     ],
 )
 def test_a_script_of_another_language_names_code_in_pieces(desk: Desk, name: str, text: str) -> None:
     desk.write(f"servers/{name}", f"{text}\n")
+    desk.write(".config/root.txt", "dev/app\n")
 
     assert desk.notices(f"run-it ~/servers/{name}", "dev/app/server.py")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("start.py", "sys.path.insert(0, str(Path.home() / 'dev' / 'earlier'))\nfrom deep import acme"),
+        ("start.py", "sys.path.insert(0, str(Path.home() / 'dev' / 'earlier'))\nimport deep.acme"),
+        ("start.py", "run([py, '-m', 'deep.acme'], cwd=Path.home() / 'dev' / 'earlier')"),
+        ("start.py", "uvicorn.run('deep.acme:app', app_dir=Path.home() / 'dev' / 'earlier')"),
+        ("start.lua", "package.path = os.getenv('HOME') .. '/dev/earlier/?.lua'\nrequire 'deep.acme'"),
+        ("start.zsh", "cd ~earlier && exec python3 -m deep.acme"),
+    ],
+)
+def test_modules_that_a_script_imports_from_a_named_project_are_known(desk: Desk, name: str, text: str) -> None:
+    changed = f"dev/earlier/deep/acme.{'lua' if name.endswith('lua') else 'py'}"
+    desk.write(changed, "")
+    desk.write(f"servers/{name}", f"{text}\n")
+
+    assert desk.notices(f"run-it ~/servers/{name}", changed)
 
 
 @pytest.mark.parametrize(
@@ -274,6 +295,7 @@ def test_of_a_project_that_a_script_names_the_code_is_known_that_tools_find_by_t
         ("serve.sh", '#!/bin/sh\nTOKEN=x exec docker run -v "$HOME"/dev/app:/work image\n'),
         ("serve.sh", '#!/bin/sh\nexec serve --log "$HOME"/dev/app/server.log\n'),
         ("serve.sh", "#!/bin/sh\n# see https://example.org/dev/app and ~/dev/app/x.js\nexec app --port 1\n"),
+        ("serve.sh", "#!/bin/sh\nexec serve ~/dev/app/notes.txt\n"),
         ("serve.sh", '#!/bin/sh\nexec node "$(dirname "$0")/x.js"\n'),
         ("serve.py", 'app = FastMCP("notes")\napp.run()\nopen("package.json")\n'),
         ("serve.py", 'from tools import deep\n"""Serves the app of a developer: server, tools and src."""\n'),
@@ -283,6 +305,7 @@ def test_of_a_project_that_a_script_names_the_code_is_known_that_tools_find_by_t
 )
 def test_scripts_that_name_no_code_of_a_project_need_no_approval(desk: Desk, name: str, text: str) -> None:
     desk.write("dev/app/package.json", "{}")
+    desk.write("dev/app/notes.txt", "")
     for file in ("x.js", "tools/deep/server.js"):
         desk.write(f"servers/{file}", "")
     desk.write(f"servers/{name}", text)

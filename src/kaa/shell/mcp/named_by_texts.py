@@ -21,7 +21,8 @@ _ABSOLUTE = re.compile(r"(?<![\w.}$)/])(?:~|\$HOME|\$\{HOME\})?/[\w./@+-]+")
 # What stands before a name that is no part of a path and no literal, in a shell or in settings: `cd app`, `root: app`.
 _INTRODUCES = re.compile(r"""(?:(?:^|[\s;&|({])(?:cd|pushd|in|-(?!y\s|-yes\s)[\w-]+)\s+|[=:]\s*)["']?$""")
 _JOINED = re.compile(r"""[\w})]["']?/$""")  # behind a variable or a call
-_ENDINGS = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb")  # that programs add to what they load
+_IMPORTS = re.compile(r"\b(?:from|import|require|use|load)\s+$")
+_ENDINGS = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".lua")  # that programs add to what they load
 _MAX_BEFORE = 60  # characters
 _MAX_SEARCHED = 300  # folders that no text names
 _MAXPARTS = 60_000  # of all texts
@@ -57,7 +58,7 @@ class _Names(NamedTuple):
     def is_path(self, start: int, end: int) -> bool:
         """Whether what stands there is written as a path, as a literal, or behind a word that expects a path."""
         before, after = self.content[max(0, start - 1) : start], self.content[end : end + 1]
-        if "/" in (before, after) or (before and before in "'\"`" and before == after):
+        if before == "~" or "/" in (before, after) or (before and before in "'\"`" and before == after):
             return True
         return not self.text.is_code and self.stands_behind(_INTRODUCES, start)
 
@@ -156,7 +157,8 @@ class _Naming:
         for folder in dict.fromkeys((*self._folders, *self._near, *others[:_MAX_SEARCHED])):
             begins = self._begins(folder)
             for number, part in enumerate(names.parts):
-                path = self._meant(names, folder, number) if part.name in begins else folder
+                is_begin = part.name in begins or part.name.partition(".")[0] in begins
+                path = self._meant(names, folder, number) if is_begin else folder
                 if path != folder and path not in self._known:
                     self._known.add(path)
                     yield from self._file(path)
@@ -167,12 +169,16 @@ class _Naming:
         is_named, parts = folder in self._folders, names.parts
         path, count = names.walked(folder, number)
         if is_named and not os.path.isfile(path) and number + count < len(parts):
-            loaded = (f"{os.path.join(path, parts[number + count].name)}{ending}" for ending in _ENDINGS)
-            path = next(filter(os.path.isfile, loaded), path)
+            name = parts[number + count].name
+            for one in (name, name.replace(".", "/")):  # a module of Python or Lua
+                below = os.path.join(path, one)
+                loaded = (f"{below}{ending}" for ending in _ENDINGS)
+                path = next(filter(os.path.isfile, loaded), below if os.path.isdir(below) else path)
         start = parts[number].start
         is_file = os.path.isfile(path) and has_name_of_program(path)
         if is_named:
-            is_meant = count > 1 or is_file or names.is_path(start, parts[number].end)
+            is_imported = names.stands_behind(_IMPORTS, start)
+            is_meant = count > 1 or is_file or is_imported or names.is_path(start, parts[number].end)
         elif folder in self._near:
             is_meant = count > 1 or names.stands_behind(_JOINED, start) or (is_file and not path.endswith(".json"))
         else:

@@ -54,7 +54,7 @@ _OF_FOLDERS = frozenset(
     (
         *("--directory", "--project", "-C", "--cwd", "--prefix", "--dir", "--manifest-path", "--root"),
         *("--cd", "--chdir", "--project-directory", "--project-dir", "--working-directory", "--working-dir"),
-        *("-r", "--require", "--import", "--import-map"),
+        *("-r", "--require", "--import", "--import-map", "--with", "--with-editable"),
     )
 )
 _OF_DIRECTORIES = frozenset(  # in which they start, too
@@ -136,7 +136,7 @@ def _candidates(line: CommandLine, base: str, environ: Mapping[str, str]) -> Ite
         yield from ((folder, "code") for folder in entered)
         if text.startswith("@"):  # a file with options
             yield text[1:], "data"
-        for one in filter(None, dict.fromkeys((text, _ATTACHED.sub("", text), *_SEPARATORS.split(text)))):
+        for one in _parts(text):
             for folder in folders:
                 # In a path of classes, `lib/*` is all in `lib`.
                 path = os.path.join(folder, re.sub(r"(?<![^/])\*$", ".", one) if role == "code" else one)
@@ -145,10 +145,10 @@ def _candidates(line: CommandLine, base: str, environ: Mapping[str, str]) -> Ite
                     yield from ((path + ending, "data") for ending in _ENDINGS[1:])
     for name, value in line.variables.items():
         is_loaded = _OF_DATA.fullmatch(name) is None
-        parts = (value, _ATTACHED.sub("", value), *_SEPARATORS.split(value))
-        for one in filter(None, dict.fromkeys(parts)):
+        for one in _parts(value):
             if is_path(one) or (is_loaded and not one.isdigit()):
                 yield one, "code" if is_loaded else "data"
+                yield f"{one}.rb", "data"  # `-r` of Ruby adds it
     for module in modules_of(words):
         yield from ((f"{module}{end}", "data") for end in (".py", "/__init__.py", "/__main__.py"))
     options = _options_of_folders(words)
@@ -156,6 +156,12 @@ def _candidates(line: CommandLine, base: str, environ: Mapping[str, str]) -> Ite
     by_manifest = _runs(_BY_MANIFEST, words) and not is_container(words)
     if by_manifest and package_of_runner(words) is None and not names_folder:
         yield base, "package"
+
+
+def _parts(text: str) -> Iterator[str]:
+    """What may be a path in a word: all of it, and what stands between separators, without options before it."""
+    parts = (text, *_SEPARATORS.split(text))
+    yield from filter(None, dict.fromkeys(one for part in parts for one in (part, _ATTACHED.sub("", part))))
 
 
 def executed(words: Sequence[str]) -> frozenset[int]:

@@ -208,7 +208,7 @@ class _Programs:
             paths = [self._expanded(re.sub("/+", "/", found)) for found in _ABSOLUTE.findall(one)]
             paths += (os.path.join(folder, found) for found in _BESIDE_SCRIPT.findall(one))
             for path in paths:
-                if os.path.isfile(path) and not is_data(path):
+                if os.path.isfile(path) and self._may_be_read(path):
                     yield from self._leading(path)
                 elif os.path.isdir(path):
                     self._folders[os.path.realpath(path)] = None
@@ -225,12 +225,16 @@ class _Programs:
         for one, is_beside in self._texts[-1].named_outside(self._home):
             real = os.path.realpath(one)
             if os.path.isfile(real):
-                yield from self._leading(one) if not is_data(one) else ()
+                yield from self._leading(one) if self._may_be_read(one) else ()
             elif not self._is_written(real):
                 self._folders[real] = None
             elif is_beside:  # a link
                 self._given.append(real)
                 yield from self._package(real)
+
+    def _may_be_read(self, path: str) -> bool:
+        """Whether a file that a text names may be code, or outside, settings with a path of code."""
+        return not is_data(path) or (path.endswith(".txt") and not self._is_written(os.path.realpath(path)))
 
     def _is_of_user(self, folder: str) -> bool:
         """Whether the code in a folder may be what the user wrote for a server, and commands cannot write it."""
