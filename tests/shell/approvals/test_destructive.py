@@ -290,3 +290,24 @@ def test_the_question_says_what_undo_restores() -> None:
     assert isinstance(verdict, Doubtful)
     assert "it deletes build, which /undo restores" in verdict.reasons
     assert verdict.warning is None
+
+
+@pytest.mark.parametrize(
+    ("command", "asks"),
+    [
+        ("T=$(mktemp -d) && touch $T/a && rm -rf $T", False),
+        ('dir="$(mktemp -d -t x.XXXX)"; trap \'rm -rf "${dir}"\' EXIT; touch "$dir/a"', False),
+        ("f=$(mktemp) || exit 1; echo x > $f; rm -f $f", False),
+        ("T=$(mktemp -d); rm -rf $T/../..", True),
+        ("T=$(mktemp -d); rm -rf $T $HOME", True),
+        ("T=$(mktemp -d); T=$HOME; rm -rf $T", True),
+        ("T=$(mktemp -d); read T; rm -rf $T", True),
+        ("T=$(mktemp -d); for T in *; do rm -rf $T; done", True),
+        ("T=$(mktemp -d); printf -v T %s ~; rm -rf $T", True),
+        ("T=$(mktemp -d; echo /); rm -rf $T", True),
+        ("T=$(mktemp -d $(pwd)/x); rm -rf $T", True),
+        ("rm -rf $T", True),
+    ],
+)
+def test_what_a_command_has_made_itself_in_tmp_it_may_remove(command: str, asks: bool) -> None:
+    assert (warning(command) is not None) is asks

@@ -1271,6 +1271,15 @@ class TestAfter:
 
         assert [bool(question.problem) for question in stage.person.questions] == [False, True, True]
 
+    @pytest.mark.parametrize("headless", [False, True])
+    def test_a_cache_above_the_project_that_its_program_goes_on_without_is_no_question(self, headless: bool) -> None:
+        stage = Stage(policy="auto", headless=headless)
+        stage.blocks = lambda _c, _p: [{"kind": "write", "what": "/above/.pytest_cache/v/cache/nodeids"}]
+
+        end = stage.commands("pytest")
+
+        assert (stage.person.questions, end.reason, len(stage.ran)) == ([], "done", 1)
+
     def test_one_reason_for_many_files_is_said_once(self) -> None:
         stage = Stage(AllowOnce(), policy="auto")
         stage.blocks = lambda _c, permitted: [] if permitted else [{"kind": "outside"}, {"kind": "outside"}]

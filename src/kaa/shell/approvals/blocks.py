@@ -13,6 +13,9 @@ from kaa.workspace.blocked import Blocked, without_note
 
 # A directory such as /srv or /etc/cron.d is more than a call needs: there, the call alone may leave the sandbox.
 _LEAST_DEPTH = 2
+# Caches that their programs go on without: pytest, mypy and ruff keep them at the top of a repository, which is above
+# the project where kaa was started in a folder of it; Python beside the modules.
+_DISPENSABLE = frozenset({".pytest_cache", ".mypy_cache", ".ruff_cache", "__pycache__"})
 _OF_THE_SYSTEM = ("/boot/", "/etc/", "/usr/")
 
 
@@ -34,6 +37,11 @@ def blocked_in(details: Json) -> BlockedDetails:
         return msgspec.convert(details, BlockedDetails)
     except msgspec.ValidationError:  # details of an extension's tool may be anything
         return BlockedDetails()
+
+
+def is_dispensable(blocked: Blocked) -> bool:
+    """Whether nothing is missing because of it: no permission makes the call succeed that failed beside it."""
+    return blocked.kind == "write" and not _DISPENSABLE.isdisjoint(blocked.what.split("/"))
 
 
 def result_without(result: ToolResult, settled: Sequence[Blocked]) -> ToolResult:

@@ -154,7 +154,7 @@ def examine(
         reach=found,
         outside=outside,
         is_held=confines.effective and outside is None,
-        losses=() if found is None else losses(found, confines.temporary),
+        losses=() if found is None else losses(found, confines.temporary, str(call.arguments.get("command", ""))),
         needs=foreseen_host(call.arguments.get("url")) if risk == "fetch" else () if found is None else foreseen(found),
         private=_private(call, confines) if risk == "command" else None,
         server=server,

@@ -22,17 +22,21 @@ _DEVICE = re.compile(r"[0-9&]*>+\|?\s*/dev/(?:sd|hd|vd|nvme|mmcblk|disk|mem|dm-|
 _SQL = re.compile(
     r"\b(?:drop\s+(?:table|database|schema)|truncate\s+table|delete\s+from\s+\S+\s*(?:;|$))", re.IGNORECASE
 )
+# What a command makes and removes again: T=$(mktemp -d); …; rm -rf "$T"
+_MAKES_TEMPORARY = re.compile(r"(\w+)=\"?\$\(mktemp(?: [\w ./%+:=~-]*)?\)\"?")
+_REMOVES_VARIABLE = re.compile(r"rm(?: -[\w-]+)* \"?\$(?:\{(\w+)\}|(\w+))\"?")
 _EVERYWHERE = ("/", "/*", "~", ".", "..")
 
 
-def losses(reach: CommandReach, temporary: Sequence[str]) -> tuple[Loss, ...]:
+def losses(reach: CommandReach, temporary: Sequence[str], whole: str = "") -> tuple[Loss, ...]:
     """What a command would throw away, as far as can be seen.
 
     Args:
         reach: the command.
         temporary: directories whose files nobody misses.
+        whole: the command as it is written.
     """
-    found = [loss for words in _with_globs(reach) if (loss := _loss(words, temporary))]
+    found = [loss for words in _with_globs(reach, whole) if (loss := _loss(words, temporary))]
     redirections = (text for command in reach.simple for text in command.redirections)
     found += [Loss("overwrites a disk") for text in redirections if _DEVICE.match(text)]
     return tuple(dict.fromkeys(found))
@@ -42,14 +46,30 @@ class _Glob(str):
     """A word that bash expands to names of files."""
 
 
-def _with_globs(reach: CommandReach) -> Iterator[Words]:
+def _made_temporary(reach: CommandReach, command: str) -> frozenset[str]:
+    """Return the variables that have the path of a temporary file or directory of this command, and nothing else."""
+    made = [found[1] for one in reach.simple if (found := _MAKES_TEMPORARY.fullmatch(one.text))]
+    if not made or re.search(r"\bprintf\s+-v", command):
+        return frozenset()
+    named = Counter(re.findall(r"(?<![${\w])\w+", _REMOVES_VARIABLE.sub("", command)))
+    return frozenset(name for name in made if named[name] == 1)
+
+
+def _removes_only(text: str, variables: frozenset[str]) -> bool:
+    found = _REMOVES_VARIABLE.fullmatch(text) if variables else None
+    return found is not None and (found[1] or found[2]) in variables
+
+
+def _with_globs(reach: CommandReach, whole: str) -> Iterator[Words]:
     """The commands, with simple globs as they are written, and without those that a simple `find` runs."""
     written: defaultdict[Words, list[Words]] = defaultdict(list)
+    made = _made_temporary(reach, whole)
     if not any(command.words[:1] == ("shopt",) for command in reach.simple):  # it changes what a glob means
         for command in reach.simple:
             pairs = zip(command.words, command.globs, strict=False)
             patterns = tuple(_Glob(pattern) if word is None and pattern else word for word, pattern in pairs)
-            written[command.words].append(patterns)
+            removed = ("rm",) if _removes_only(command.text, made) else patterns
+            written[command.words].append(removed)
     inner = Counter(found.inner for words in reach.commands if (found := deletion(words)))
     for words in reach.commands:
         if inner[words] > 0:

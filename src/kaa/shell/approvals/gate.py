@@ -37,7 +37,7 @@ from kaa.ext.questions import (
 from kaa.ext.tools import RegisteredTool
 from kaa.host.shims import is_shim
 from kaa.shell.approvals import wording
-from kaa.shell.approvals.blocks import blocked_in, escalations_for, result_without
+from kaa.shell.approvals.blocks import blocked_in, escalations_for, is_dispensable, result_without
 from kaa.shell.approvals.calls import JudgedCall, examine
 from kaa.shell.approvals.coverage import Permission, beyond, forbidden, judged_parts, permission
 from kaa.shell.approvals.foresight import Need
@@ -193,7 +193,7 @@ class Gate:
 
     async def _after(self, call: ToolCall, result: ToolResult) -> ToolResult | RunAgain | Refuse | None:
         details = blocked_in(result.details)
-        blocked = details.blocked
+        blocked = tuple(one for one in details.blocked if not is_dispensable(one))
         refusal = self._hosts.refusals.pop(call.id, None)
         had = self._escalated_when_started.pop(call.id, frozenset())
         if not blocked:
