@@ -30,8 +30,21 @@ _HEADER = struct.Struct("iIII")  # struct inotify_event: wd, mask, cookie, len, 
 _READ_BYTES = 64 * 1024
 
 
+_LIMIT_FILE = "/proc/sys/fs/inotify/max_user_watches"
+_USUAL_LIMIT = 8192  # of kernels before 5.11; newer ones give more
+
+
 class WatchLimitError(Exception):
     """The system gives no more watches."""
+
+
+def watches_of_user() -> int:
+    """Return how many watches all processes of a user may have together."""
+    try:
+        with open(_LIMIT_FILE, "rb") as file:
+            return int(file.read())
+    except (OSError, ValueError):
+        return _USUAL_LIMIT
 
 
 class Happening(NamedTuple):

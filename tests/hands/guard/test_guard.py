@@ -21,6 +21,7 @@ from kaa.hands.executed_names import CHOICES
 from kaa.hands.guard import service, watcher
 from kaa.hands.guard.judged import JUDGES
 from kaa.hands.guard.quarantine import MountedError, move_away
+from kaa.hands.inotify import watches_of_user
 from kaa.hands.policy import GUARDED_DEPTH, PROTECTED_NAMES, Policy
 from kaa.hands.protected import JUDGED_PATHS
 from kaa.hands.settings import HandsSettings
@@ -1541,8 +1542,20 @@ def test_what_is_kept_of_a_former_guard_is_in_order(project: Path, start: Callab
     assert start().check() == {}
 
 
+def test_thousands_of_directories_are_watched_and_not_read_at_every_check(
+    project: Path, start: Callable[..., Brain]
+) -> None:
+    if watches_of_user() < 20_000:
+        pytest.skip("the system gives too few watches")
+    scans = start().ask("check")["scans"]  # without inotify
+    for number in range(5000):
+        (project / "many" / str(number)).mkdir(parents=True)
+
+    assert start().ask("check")["scans"] == scans
+
+
 def test_more_directories_than_can_be_watched_are_read(project: Path, start: Callable[..., Brain]) -> None:
-    for number in range(4200):
+    for number in range(16_400):
         (project / "many" / str(number)).mkdir(parents=True)
     brain = start()
 

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable
 from kaa.hands.below import RootDirectory, is_below, open_below
 from kaa.hands.guard.repository import looks_bare
 from kaa.hands.guard.subjects import GIT, Directory, Inside, Spot, Subject
-from kaa.hands.inotify import Happening, Inotify, WatchLimitError
+from kaa.hands.inotify import Happening, Inotify, WatchLimitError, watches_of_user
 from kaa.hands.protected import is_judged_name, is_protected_name, may_be_guarded
 
-_MAX_DIRECTORIES = 4096  # that are watched; with more, all of them are read again at every check
+# That are watched; with more, all of them are read again at every check. 1 KB of kernel memory each.
+_MAX_DIRECTORIES = 16384
+_SHARE_OF_WATCHES = 2  # the user's editors and other sessions need some too
 _MAX_DIRECTORIES_READ = 65536  # 28 us each
-_MAX_WATCHES = _MAX_DIRECTORIES + 2048  # the rest is for guarded files and directories
+_OTHER_WATCHES = 2048  # for guarded files and directories
 _MAX_SPOTS_PER_WATCH = 8  # one directory under that many names: the oldest are names that it no longer has
 _MAX_LINKED = 1024  # directories that only an index or a symlink leads to
 _BARE_MARKS = frozenset(("head", "objects", "refs", "config", "config.worktree", "commondir", "hooks"))
@@ -56,6 +58,7 @@ class GuardedDirectories:
         self._names_of_named: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())  # of which paths
         self.scans = inotify is None
         self._inotify = inotify
+        self._max_directories = min(_MAX_DIRECTORIES, watches_of_user() // _SHARE_OF_WATCHES)
         self._inspect = inspect
         self._on_unreadable = on_unreadable
         self._spots: dict[int, dict[Spot, None]] = {}
@@ -105,7 +108,7 @@ class GuardedDirectories:
         """Have changes of an open file or directory reported."""
         if self._inotify is None:
             return
-        if len(self._spots) >= _MAX_WATCHES:
+        if len(self._spots) >= self._max_directories + _OTHER_WATCHES:
             self.scans = True
             return
         is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
@@ -165,7 +168,7 @@ class GuardedDirectories:
         for count in range(_MAX_DIRECTORIES_READ):
             if not remaining:
                 return
-            self.scans = self.scans or count >= _MAX_DIRECTORIES
+            self.scans = self.scans or count >= self._max_directories
             directory = remaining.popleft()
             try:
                 names, below, links = self._entries(directory)
@@ -177,7 +180,7 @@ class GuardedDirectories:
             for name in names:
                 if self._is_guarded(directory, name):
                     self._inspect(Subject(directory, name))
-            if looks_bare(set(names)):
+            if looks_bare(names):
                 self._inspect(Subject(directory, ""))
             inside = [directory.below(name) for name in below if name.casefold() != GIT]
             remaining += inside if directory.is_entered else [each for each in inside if self.is_linked(each)]
@@ -204,13 +207,20 @@ class GuardedDirectories:
             if descriptor is None:
                 return [], [], []
             self.watch(descriptor, directory)
+            names: list[str] = []
+            below: list[str] = []
+            links: list[str] = []
             try:
                 with os.scandir(descriptor) as entries:
-                    kinds = {entry.name: (entry.is_dir(follow_symlinks=False), entry.is_symlink()) for entry in entries}
+                    for entry in entries:
+                        names.append(entry.name)
+                        if entry.is_dir(follow_symlinks=False):
+                            below.append(entry.name)
+                        elif entry.is_symlink():
+                            links.append(entry.name)
             except OSError:
                 return [], [], []
-        below = [name for name, (is_directory, _) in kinds.items() if is_directory]
-        return list(kinds), below, [name for name, (_, is_link) in kinds.items() if is_link]
+        return names, below, links
 
     def _is_guarded(self, directory: Directory, name: str) -> bool:
         folded = name.casefold()  # on some filesystems .GIT is .git

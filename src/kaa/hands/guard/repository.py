@@ -7,7 +7,7 @@ So is every symlink: git writes logs, messages and much else wherever one leads.
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from kaa.hands.below import is_below
@@ -113,15 +113,15 @@ def bare_repository_items(directory: int, path: str, watch: Watch, is_ours: Call
         is_ours: says whether commands may write at an absolute path.
     """
     items: Items = {}
-    if looks_bare(set(names_in(directory))):
+    if looks_bare(names_in(directory)):
         git = GitDirectory(directory, "", absolute=path)
         _Collection(items, watch, lambda _: True, directory, is_ours).collect(git)
     return items
 
 
-def looks_bare(names: set[str]) -> bool:
+def looks_bare(names: Iterable[str]) -> bool:
     """Whether git would take a directory with these names for a repository (is_git_directory in setup.c)."""
-    names = {name.casefold() for name in names}
+    names = set(map(str.casefold, names))
     return "head" in names and ("commondir" in names or {"objects", "refs"} <= names)
 
 
