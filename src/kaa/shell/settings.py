@@ -189,12 +189,14 @@ class CheckpointSettings(msgspec.Struct, rename="camel", frozen=True):
         max_megabytes: on the disk, for each project; half of it is the most that a project may have to be covered.
         max_days: after which it is removed.
         announce_megabytes: the user is asked before so much is copied at once; 0: never.
+        wait_for_all_files: the first command waits until all files have been read, however many they are.
     """
 
     enabled: bool = True
     max_megabytes: Annotated[int, msgspec.Meta(ge=1)] = 1024
     max_days: Annotated[int, msgspec.Meta(ge=1)] = 90
     announce_megabytes: Annotated[int, msgspec.Meta(ge=0)] = 200
+    wait_for_all_files: bool = False
 
 
 class SandboxSettings(msgspec.Struct, rename="camel", frozen=True):

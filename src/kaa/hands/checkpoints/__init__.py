@@ -5,11 +5,16 @@ of the slot's reach, so nothing that happens here can damage an earlier checkpoi
 
 Requests, each with an `id` that its answers repeat. Answers may come in between those to another request:
 
-    {"op": "begin", "max_files", "max_bytes", "announce_bytes", "leftovers": {token: directories}}, body: manifest
-                                look at everything; say what differs from the manifest. Before that, remove the
+    {"op": "begin", "max_files", "max_bytes", "announce_bytes", "first_files", "first_bytes",
+     "leftovers": {token: directories}}, body: manifest
+                                look at everything; say what differs from the manifest. Of the files that it does not
+                                know, read only the first ones, unless first_files is 0. Before that, remove the
                                 temporary files that restores with these tokens left there when they were killed
     {"op": "proceed"}           after an answer to begin that announced how much would be copied: go on with it
     {"op": "note", "path"}      take in what is at an absolute path before it is changed; waits for nothing
+    {"op": "read", "files", "bytes", "max_bytes"}
+                                read so many of the files that are left, while nothing else is asked, unless all that
+                                is known has max_bytes or more
     {"op": "collect"}           say what changed since the last answer
     {"op": "look", "paths"}     what is at some paths now
     {"op": "keeps", "patterns", "name", "kind"}
@@ -19,7 +24,8 @@ Requests, each with an `id` that its answers repeat. Answers may come in between
                                 replace what is as expected, in this order
 
     {"id", "contents": lengths}, body: contents one after another      any number of these, first
-    {"id", "changes": number}, body: {"changes": [[path, before, after], ...], "uncovered": {rule: count}}
+    {"id", "changes": number}, body: {"changes": [[path, before, after], ...], "uncovered": {rule: count},
+                                     "learned": [[path, state], ...]}    what was there all along, and was read only now
     {"id", "announce": {"files", "bytes"}}          to begin, where that is at least announce_bytes, unless it is 0
     {"id", "noted": what the path is called here, or ""}
     {"id", "states": [...], "outside": [path, ...]}  the paths in no directory that may be written: they may be there

@@ -20,6 +20,7 @@ class Manifest:
         self.bytes = 0
         self._directories: dict[str, dict[str, State]] = {}
         self._changes: dict[str, tuple[State | None, State | None]] = {}
+        self._learned: list[Row] = []
 
     def load(self, lines: bytes) -> None:
         """Take over what was known before; none of it is a change.
@@ -56,6 +57,16 @@ class Manifest:
     def assume(self, path: str, state: State | None) -> None:
         """Take what is at a path as known all along: it only was not looked at before."""
         self._put(path, state)
+
+    def learn(self, path: str, state: State) -> None:
+        """The same, to be kept for later sessions: `take_learned` gives it."""
+        self._put(path, state)
+        self._learned.append([path, list(state)])
+
+    def take_learned(self) -> list[Row]:
+        """What was learned since the last time: path, state."""
+        learned, self._learned = self._learned, []
+        return learned
 
     def below(self, directory: str) -> Iterator[str]:
         """All paths known below a directory."""

@@ -13,6 +13,7 @@ from kaa.hands.checkpoints.roots import Roots
 from kaa.hands.checkpoints.rules import ScanLimits
 from kaa.hands.checkpoints.states import State
 from kaa.hands.checkpoints.tracker import Tracker
+from kaa.hands.checkpoints.unread import Portion
 from kaa.hands.fields import flag, integer, text, texts
 from kaa.hands.inotify import Inotify
 from kaa.hands.policy import Policy
@@ -24,6 +25,8 @@ _SEND_BYTES = 1024 * 1024
 _COPIED_AT_ONCE = 0.25
 # Events gather meanwhile: a command in a loop does not make us one too.
 _REST_MILLISECONDS = 20
+# So long nothing is asked before files are read that can wait: a model that answers at once is not kept waiting.
+_IDLE_MILLISECONDS = 100
 
 
 def serve(connection: WireConnection, settings: HandsSettings, policy: Policy) -> None:
@@ -44,6 +47,8 @@ class _Service:
         self._paths = tuple(dict.fromkeys(map(os.path.realpath, roots)))
         self._tracker: Tracker | None = None
         self._beginning: tuple[int, Iterator[None]] | None = None
+        self._reading: tuple[int, Iterator[None]] | None = None  # after that, of what was left
+        self._is_idle = False  # nothing was asked for a while
         self._waiting: list[Frame] = []  # until everything has been looked at
         self._contents: list[bytes] = []
         self._contents_bytes = 0
@@ -59,6 +64,7 @@ class _Service:
         """Answer what was asked, or go on looking; False if the brain is gone."""
         if self._requests_pending():
             frame = self._connection.receive()
+            self._is_idle = False
             while frame is not None:
                 self._serve(frame)
                 if (frame := self._connection.pending()) is None:
@@ -66,6 +72,8 @@ class _Service:
             return False
         if self._beginning is not None and not self._paused:
             self._go_on(*self._beginning)
+        elif self._reading is not None:
+            self._read_on(*self._reading)
         return True
 
     def _requests_pending(self) -> bool:
@@ -74,6 +82,9 @@ class _Service:
         poll.register(self._connection, select.POLLIN)
         if self._beginning is not None and not self._paused:
             return bool(poll.poll(0))
+        if self._reading is not None:
+            self._is_idle = not poll.poll(0 if self._is_idle else _IDLE_MILLISECONDS)
+            return not self._is_idle
         inotify = self._tracker.inotify if self._tracker is not None else None
         if inotify is not None and not self._resting:
             poll.register(inotify, select.POLLIN)
@@ -99,13 +110,7 @@ class _Service:
 
     def _answer(self, operation: str, frame: Frame) -> None:
         if operation == "begin":
-            limits = ScanLimits(integer(frame.header, "max_files"), integer(frame.header, "max_bytes"))
-            roots = Roots(self._paths)
-            for token, directories in _leftovers(frame.header):
-                remove_leftovers(roots, token, directories)
-            self._tracker = Tracker(roots, _inotify(), limits, self._keep)
-            self._beginning = (self._answering, self._tracker.begin(frame.body))
-            self._announce_bytes = integer(frame.header, "announce_bytes")
+            self._begin(frame)
             return
         if operation == "hold":
             close_all(self._held)
@@ -127,6 +132,9 @@ class _Service:
                     raise WireError("there is nothing to proceed with")
                 self._beginning = (self._answering, self._beginning[1])
                 self._paused = False
+            case "read":
+                portion = _portion(frame.header, "files", "bytes")
+                self._reading = (self._answering, self._tracker.read_more(portion, integer(frame.header, "max_bytes")))
             case "collect":
                 self._send_changes(self._tracker.collect())
             case "look":
@@ -144,6 +152,17 @@ class _Service:
                 self._send({"kept": generated is not None, "generated": sorted(generated or ())})
             case unknown:
                 raise WireError(f"the slot for checkpoints knows no {unknown!r}")
+
+    def _begin(self, frame: Frame) -> None:
+        """Begin to look at everything; the package says what is answered at its end."""
+        limits = ScanLimits(integer(frame.header, "max_files"), integer(frame.header, "max_bytes"))
+        roots = Roots(self._paths)
+        for token, directories in _leftovers(frame.header):
+            remove_leftovers(roots, token, directories)
+        first = _portion(frame.header, "first_files", "first_bytes")
+        self._tracker = Tracker(roots, _inotify(), limits, self._keep, first)
+        self._beginning = (self._answering, self._tracker.begin(frame.body))
+        self._announce_bytes = integer(frame.header, "announce_bytes")
 
     def _restore(self, frame: Frame) -> None:
         """Carry out moves; say what became of each, as the package has it."""
@@ -194,6 +213,17 @@ class _Service:
         for frame in waiting:
             self._serve(frame)
 
+    def _read_on(self, request: int, steps: Iterator[None]) -> None:
+        """Read a little more of what was left; at the end of the portion, answer."""
+        assert self._tracker is not None
+        self._answering = request
+        if next(steps, self) is not self:
+            self._tracker.listen()
+            return
+        self._reading = None
+        self._flush()
+        self._send_report([])
+
     def _announce(self) -> None:
         """Ask before much is copied. Little is copied at once: counting takes time, and most projects are small."""
         if not self._announce_bytes or self._kept_bytes < self._announce_bytes * _COPIED_AT_ONCE:
@@ -208,8 +238,17 @@ class _Service:
     def _send_changes(self, changes: list[list[object]]) -> None:
         assert self._tracker is not None
         self._flush()
+        self._send_report(changes)
+
+    def _send_report(self, changes: list[list[object]]) -> None:
+        assert self._tracker is not None
         # In the body: with all files of a project it may be larger than a header.
-        body = json.dumps({"changes": changes, "uncovered": self._tracker.uncovered}, separators=(",", ":"))
+        report = {
+            "changes": changes,
+            "uncovered": self._tracker.uncovered,
+            "learned": self._tracker.take_learned(),
+        }
+        body = json.dumps(report, separators=(",", ":"))
         self._send({"changes": len(changes)}, body.encode("ascii"))
 
     def _keep(self, content: bytes) -> None:
@@ -228,6 +267,10 @@ class _Service:
 
     def _send(self, header: dict[str, object], body: bytes = b"") -> None:
         self._connection.send({"id": self._answering, **header}, body)
+
+
+def _portion(header: dict[str, object], files: str, size: str) -> Portion:
+    return Portion(integer(header, files), integer(header, size))
 
 
 def _moves(header: Mapping[str, object]) -> Iterator[tuple[str, State | None, State | None, int]]:

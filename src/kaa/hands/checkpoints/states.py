@@ -10,7 +10,7 @@ from kaa.hands.digest import blake2b
 MAX_FILE_BYTES = 10 * 1024 * 1024
 # The clock of file systems stands still for some milliseconds (a tick of the kernel): a file that was just changed may
 # be changed again without a sign.
-_FRESH_NS = 50_000_000
+FRESH_NS = 50_000_000
 _DIGEST_BYTES = 20
 
 Row: TypeAlias = list[object]
@@ -20,10 +20,11 @@ class State(NamedTuple):
     """What is at a path.
 
     Attributes:
-        kind: `file`, `symlink`, `directory`, or `other`, whose content is not kept.
+        kind: `file`, `symlink`, `directory`, or `other`, whose content is not kept; `unread`, a file that changed
+            before it was read.
         digest: BLAKE2b of the content or of a symlink's target, in hex; empty for other kinds.
         mode: permission bits; 0 for symlinks.
-        size: in bytes.
+        size: in bytes; 1 for the project's directory while not all files in it have been read.
         stamp: times and inode: as long as it is the same, so is the content; empty if that is not certain.
     """
 
@@ -130,4 +131,4 @@ def _stamp(status: os.stat_result) -> str:
 
 
 def _fresh_stamp(status: os.stat_result) -> str:
-    return _stamp(status) if time.time_ns() - status.st_ctime_ns > _FRESH_NS else ""
+    return _stamp(status) if time.time_ns() - status.st_ctime_ns > FRESH_NS else ""

@@ -5,13 +5,16 @@ the same are not read then.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from kaa.hands.checkpoints.manifest import Manifest
 from kaa.hands.checkpoints.roots import Nearby, Roots
 from kaa.hands.checkpoints.rules import ScanLimits, ScanRules, covers_name, covers_path, reads_ignore_file
 from kaa.hands.checkpoints.states import Row, State, is_known, is_unchanged, look
 from kaa.hands.checkpoints.survey import Extent, survey
+from kaa.hands.checkpoints.unread import EVERYTHING, UNREAD, Portion, Spending, Unread, is_older
 from kaa.hands.inotify import Inotify, WatchLimitError
 
 # More places than this to look at again are no better than all.
@@ -19,6 +22,10 @@ _MAX_DIRTY_NAMES = 100_000
 # Between which somebody else may ask for something.
 _NAMES_AT_ONCE = 100
 _BYTES_AT_ONCE = 4 * 1024 * 1024
+# Of the files of one directory, so many are read before those of others: data sets and caches have many in each.
+_FIRST_OF_DIRECTORY = 200
+# Files that are read because a command is going to remove them; beyond that, they count as not kept.
+_READ_ON_DEMAND = 500
 _ITSELF = "."  # the name of a root in itself: only its mode is covered
 
 
@@ -30,6 +37,7 @@ class Tracker:
         inotify: tells where to look; None: everything is looked at every time.
         limits: of everything together.
         keep: gets each content that was read.
+        first: how much is read in `begin`; the rest is left for `read_more`.
 
     Attributes:
         roots: as given.
@@ -37,7 +45,12 @@ class Tracker:
     """
 
     def __init__(
-        self, roots: Roots, inotify: Inotify | None, limits: ScanLimits, keep: Callable[[bytes], None]
+        self,
+        roots: Roots,
+        inotify: Inotify | None,
+        limits: ScanLimits,
+        keep: Callable[[bytes], None],
+        first: Portion = EVERYTHING,
     ) -> None:
         self.roots = roots
         self.inotify = inotify
@@ -54,11 +67,17 @@ class Tracker:
         self._put: set[str] = set()  # files that were put back, and of which the kernel has not told yet
         self._overflowed = False
         self._begun = False
+        self._since = 0  # when `begin` was called: Unix time in nanoseconds
+        self._spending = Spending(first)
+        self._unread = Unread()
+        self._on_demand = 0
+        self._was_partial = False  # files that the manifest does not know may have been there all along
 
     @property
     def uncovered(self) -> dict[str, int]:
         """How many files or directories each rule left out."""
-        return dict(self._rules.uncovered)
+        unread = {"unread": self._unread.count} if self._unread.count else {}
+        return {**self._rules.uncovered, **unread}
 
     def begin(self, manifest: bytes) -> Iterator[None]:
         """Look at everything, a little at a time, beginning with the first step; what was known holds at once.
@@ -67,7 +86,28 @@ class Tracker:
             WireError: the manifest is none.
         """
         self._manifest.load(manifest)  # not with the first step: a file may be noted before that
+        root = self._manifest.get(_ITSELF)
+        self._was_partial = root is not None and root.size > 0
+        self._since = time.time_ns()
         return self._look_at_first()
+
+    def read_more(self, portion: Portion, max_bytes: int) -> Iterator[None]:
+        """Read a portion of the files that are left from `begin`, a little at a time; `take_learned` gives them.
+
+        Args:
+            portion: how much.
+            max_bytes: of all that is known, above which nothing is read; 0: none.
+        """
+        spending = Spending(portion)
+        for directory in self._unread.directories():
+            if spending.is_over or 0 < max_bytes <= self._manifest.bytes:
+                break
+            yield from self._read_unread(directory, spending)
+        self._mark()
+
+    def take_learned(self) -> list[Row]:
+        """What `read_more` found since the last time: path, state."""
+        return self._manifest.take_learned()
 
     def extent(self) -> Extent:
         """What is still to be read before everything is known."""
@@ -93,6 +133,8 @@ class Tracker:
                 if descriptor is None:
                     return
                 seen = look(descriptor, name, self._manifest.get(at))
+                if seen.state is not None and at in self._unread:
+                    self._learn(descriptor, directory, name)
             if seen.state is None or seen.state.kind != "directory":
                 if directory not in self._entered and at not in self._noted:  # else it is seen when it changes
                     self._noted.add(at)
@@ -112,6 +154,7 @@ class Tracker:
         """Take in what happened; `collect` tells it."""
         self.listen()
         self._put.clear()
+        self._on_demand = 0
         if self.inotify is None or self._overflowed:
             self._overflowed = False
             for _ in self._look_everywhere():
@@ -134,6 +177,8 @@ class Tracker:
 
         Not of a file in a directory that is not covered: it was kept once, and nobody tells when it changes.
         """
+        if path in self._unread and not self._read_on_demand(path):
+            return False
         known = self._manifest.get(path)
         if known is None or known.kind not in ("file", "symlink") or path.rpartition("/")[0] not in self._entered:
             return False
@@ -151,6 +196,7 @@ class Tracker:
         """Know what just got the name of a file that is covered: it need not be read if nothing else happens to it."""
         known = self._manifest.get(path)
         if known is not None and known.kind == "file" and state is not None and state.kind == "file":
+            self._unread.remove(path)
             self._manifest.set(path, state)
             self._put.add(path)
 
@@ -200,7 +246,105 @@ class Tracker:
 
     def _look_at_first(self) -> Iterator[None]:
         yield from self._look_everywhere()
+        for directory in self._unread.directories():
+            if self._spending.is_over:
+                break
+            yield from self._read_unread(directory, self._spending)
         self._begun = True
+        self._mark()
+
+    def _read_unread(self, directory: str, spending: Spending) -> Iterator[None]:
+        """Read the files in a directory that were not read before, as far as the portion goes."""
+        with self.roots.opened(directory) as descriptor:
+            if descriptor is None:
+                return
+            bytes_before = self._manifest.bytes
+            for number, name in enumerate(self._unread.names(directory), 1):
+                path = _join(directory, name)
+                if spending.is_over:
+                    return
+                if path not in self._unread:  # it was read, or it changed, while others asked for something
+                    continue
+                known = self._manifest.get(path)
+                if self._begun:
+                    self._learn(descriptor, directory, name)
+                else:
+                    self._unread.remove(path)
+                    self._see(descriptor, directory, name)
+                self._count(spending, path, known)
+                if number % _NAMES_AT_ONCE == 0 or self._manifest.bytes - bytes_before > _BYTES_AT_ONCE:
+                    bytes_before = self._manifest.bytes
+                    yield
+
+    def _count(self, spending: Spending, path: str, known: State | None) -> None:
+        """Count a file that was looked at. `known`: what was known of it before."""
+        state = self._manifest.get(path)
+        if state is None or state is known:
+            spending.compare()
+        else:
+            spending.read(state.size)
+
+    def _learn(self, descriptor: int, directory: str, name: str) -> bool:
+        """Read a file that was not read before; False if it has changed since everything was looked at."""
+        path = _join(directory, name)
+        known = self._manifest.get(path)
+        if not is_older(descriptor, name, self._since):
+            return False
+        limit = self._max_bytes(directory, path, known)
+        state, content = look(descriptor, name, known, limit)
+        self.listen()
+        if state is None or not is_older(descriptor, name, self._since) or name in self._dirty.get(directory, ()):
+            return False
+        self._unread.remove(path)
+        if state.kind == "other":
+            self._rules.leave_out(limit, state.size)
+        if limit < 0 and known is None:
+            self._incomplete.add(directory)
+        elif state is not known:
+            if content is not None and (known is None or known.digest != state.digest):
+                self._keep(content)
+            self._manifest.learn(path, state)
+        return True
+
+    def _read_on_demand(self, path: str) -> bool:
+        """Read a file before somebody removes it; False if those are too many."""
+        directory, _, name = path.rpartition("/")
+        self._on_demand += 1
+        if self._on_demand > _READ_ON_DEMAND:
+            return False
+        with self.roots.opened(directory) as descriptor:
+            return descriptor is not None and self._learn(descriptor, directory, name)
+
+    def _miss(self, path: str, descriptor: int | None = None) -> None:
+        """Something happened to a path, or it is gone: if it was not read, nobody knows any more what it was.
+
+        Args:
+            path: of what may be unread.
+            descriptor: of its directory, if that is there: nothing of what is in the file may have changed.
+        """
+        if path not in self._unread:
+            return
+        directory, _, name = path.rpartition("/")
+        self._dirty.get(directory, set()).discard(name)  # that is what we deal with
+        if descriptor is not None and self._learn(descriptor, directory, name):
+            return
+        self._unread.remove(path)
+        self._manifest.assume(path, UNREAD)
+
+    def _mark(self) -> None:
+        """Tell later sessions whether files may be there that the manifest does not know."""
+        root = self._manifest.get(_ITSELF)
+        if root is not None:
+            self._manifest.set(_ITSELF, self._marked(_ITSELF, root))
+
+    def _marked(self, path: str, root: State) -> State:
+        is_partial = path == _ITSELF and (self._unread.count > 0 or (self._was_partial and not self._begun))
+        return root._replace(size=int(is_partial))
+
+    def _see_root(self, directory: str, descriptor: int) -> None:
+        path = _join(directory, _ITSELF)
+        state = look(descriptor, _ITSELF).state
+        self._manifest.set(path, None if state is None else self._marked(path, state))
 
     def _look_everywhere(self) -> Iterator[None]:
         self._rules.reset()
@@ -209,9 +353,9 @@ class Tracker:
 
     def _scan(self, directory: str, parent: str | None) -> Iterator[None]:
         """Look at everything in a directory and below it."""
-        remaining: list[tuple[str, str | None]] = [(directory, parent)]
+        remaining: deque[tuple[str, str | None]] = deque([(directory, parent)])
         while remaining:
-            directory, parent = remaining.pop()
+            directory, parent = remaining.popleft()  # data sets and caches are deeper than what people write
             with self.roots.opened(directory) as descriptor:
                 if descriptor is None:
                     self._incomplete.add(directory)
@@ -227,13 +371,15 @@ class Tracker:
         """Look at the names in a directory: gives the directories among them, and None now and then."""
         watch = self._watch(directory, descriptor)  # first: what comes after it is told
         try:
-            names = frozenset(os.listdir(descriptor))
+            with os.scandir(descriptor) as found:
+                entries = {entry.name: entry for entry in found}
         except OSError:
-            names = None
-        if names is None or (watch is None and self.inotify is not None):
+            entries = None
+        if entries is None or (watch is None and self.inotify is not None):
             self._rules.uncovered["unreadable"] += 1
             self._incomplete.add(directory)
             return
+        names = frozenset(entries)
         ignore_file = reads_ignore_file(names)
         rules = look(descriptor, ignore_file).content if ignore_file else None
         foreign = os.fstat(descriptor).st_dev != self.roots.device_of(directory)
@@ -241,26 +387,60 @@ class Tracker:
             self._rules.uncovered["mounted"] += foreign
             self._incomplete.add(directory)
             self._leave(directory)
-            self._manifest.forget(directory, self._noted)
+            self._forget(directory)
             return
         if parent is None:
-            self._manifest.set(_join(directory, _ITSELF), look(descriptor, _ITSELF).state)
-        for gone in set(self._manifest.names(directory)) - names - {_ITSELF}:
+            self._see_root(directory, descriptor)
+        for gone in {*self._manifest.names(directory), *self._unread.names(directory)} - names - {_ITSELF}:
             if (path := _join(directory, gone)) not in self._noted:
+                self._miss(path)
                 self._take_in(path, None, None)
         bytes_before = self._manifest.bytes
-        for number, name in enumerate(names, 1):
-            path = _join(directory, name)
-            if path not in self._noted and self._see(descriptor, directory, name):
-                yield path
+        chosen = (
+            self._names_again(directory, descriptor, names) if self._begun else self._first_names(directory, entries)
+        )
+        for number, name in enumerate(chosen, 1):
+            if self._see(descriptor, directory, name):
+                yield _join(directory, name)
             if number % _NAMES_AT_ONCE == 0 or self._manifest.bytes - bytes_before > _BYTES_AT_ONCE:
                 bytes_before = self._manifest.bytes
                 yield None
         self._entered[directory] = watch
 
+    def _first_names(self, directory: str, entries: Mapping[str, "os.DirEntry[str]"]) -> Iterator[str]:
+        """Choose the names that are looked at in `begin`: all, but for files that are not read before later."""
+        noted = {path.rpartition("/")[2] for path in self._noted if path.rpartition("/")[0] == directory}
+        names = entries.keys() - noted
+        if self._spending.is_over:
+            files = {name for name in names if covers_name(name) and not _is_directory(entries[name])}
+            self._unread.add(directory, files)
+            names = names - files
+        read = 0
+        for name in names:
+            is_file = not _is_directory(entries[name])
+            if is_file and (read >= _FIRST_OF_DIRECTORY or self._spending.is_over):
+                self._unread.add(directory, [name] if covers_name(name) else [])
+                continue
+            path = _join(directory, name)
+            known = self._manifest.get(path)
+            yield name
+            if is_file:
+                self._count(self._spending, path, known)
+                read += known is None
+
+    def _names_again(self, directory: str, descriptor: int, names: Iterable[str]) -> Iterator[str]:
+        """Choose the names that are looked at later: all, but for files that have not been read and are the same."""
+        for name in names:
+            path = _join(directory, name)
+            if path not in self._noted and not (path in self._unread and is_older(descriptor, name, self._since)):
+                self._miss(path, descriptor)
+                yield name
+
     def _look_at_names(self, directory: str, names: set[str]) -> None:
         """Look at some names in a directory, and at everything in directories that are new."""
         with self.roots.opened(directory) as descriptor:
+            for name in names:
+                self._miss(_join(directory, name), descriptor)
             if descriptor is None:
                 names = {name for name in names if self._manifest.get(_join(directory, name)) is not None}
                 for name in names:
@@ -268,7 +448,7 @@ class Tracker:
                 return
             if _ITSELF in names:
                 names.remove(_ITSELF)
-                self._manifest.set(_join(directory, _ITSELF), look(descriptor, _ITSELF).state)
+                self._see_root(directory, descriptor)
             if directory not in self._entered and not any(_join(directory, name) in self._noted for name in names):
                 return
             new = [
@@ -304,7 +484,7 @@ class Tracker:
         if seen.state.kind == "directory":
             if not self._rules.covers_directory(directory, path):
                 self._leave(path)
-                self._manifest.forget(path, self._noted)
+                self._forget(path)
                 return False
             if self._begun and known is not None and known.kind == "directory" and known.stamp != seen.state.stamp:
                 self._take_in(path, None, None)  # another one of the same name
@@ -329,7 +509,14 @@ class Tracker:
     def _take_in(self, path: str, state: State | None, content: bytes | None) -> None:
         """Note what is at a path now, and that nothing can be below what is no directory."""
         known = self._manifest.get(path)
+        if known is None and state is not None and self._was_partial and not self._begun and state.kind != "directory":
+            if content is not None:
+                self._keep(content)
+            self._manifest.learn(path, state)
+            return
         if known is not None and known.kind == "directory" and (state is None or state.kind != "directory"):
+            for unread in self._unread.below(path):
+                self._miss(unread)
             for below in tuple(self._manifest.below(path)):
                 self._manifest.set(below, None)
             self._leave(path)
@@ -352,6 +539,12 @@ class Tracker:
         self._watched[watch] = directory
         return watch
 
+    def _forget(self, directory: str) -> None:
+        """Know nothing any more of what is in a directory, but for what was noted."""
+        for path in self._unread.below(directory):
+            self._unread.remove(path)
+        self._manifest.forget(directory, self._noted)
+
     def _leave(self, directory: str) -> None:
         """Watch a directory and those below it no longer."""
         if directory not in self._entered:
@@ -363,6 +556,13 @@ class Tracker:
             if self.inotify is not None and watch is not None and self._watched.get(watch) == path:
                 del self._watched[watch]
                 self.inotify.forget(watch)
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:  # it is gone
+        return False
 
 
 def _join(directory: str, name: str) -> str:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import msgspec
+
 from kaa.builtin.amounts import counted
 from kaa.ext.asking import Asker, confirm
 from kaa.shell.settings import CheckpointSettings
@@ -12,7 +14,8 @@ _MEGABYTE = 1024 * 1024
 
 def limits_of(settings: CheckpointSettings) -> CheckpointLimits:
     """What may be kept of a project."""
-    return CheckpointLimits(settings.max_megabytes, settings.max_days, settings.announce_megabytes)
+    limits = CheckpointLimits(settings.max_megabytes, settings.max_days, settings.announce_megabytes)
+    return msgspec.structs.replace(limits, first_files=0) if settings.wait_for_all_files else limits
 
 
 def permission(asker: Asker, notify: Callable[[str], None]) -> Permit:

@@ -16,6 +16,9 @@ from kaa.workspace.slots import Slots
 
 MAX_FILES = 100_000
 _MEGABYTE = 1024 * 1024
+_FIRST_BYTES = 64 * _MEGABYTE  # before the first command, besides `CheckpointLimits.first_files`
+# Of what is left then, during each gap between calls: takes a tenth of a second.
+_MORE_FILES, _MORE_BYTES = 2_000, 16 * _MEGABYTE
 _READ_AT_ONCE_BYTES = 64 * 1024  # takes less than a millisecond
 _LOOK_AT_ONCE = 1_000  # paths in a request
 T = TypeVar("T")
@@ -27,11 +30,14 @@ class ChangeTracker:
     Args:
         slots: give the slot.
         max_bytes: of all files together, to be covered.
+        first_files: so many new files are read before anybody goes on; 0: all.
         announce_bytes: from how many on `permit` is asked before they are copied; 0: never.
         permit: asked; after a no, nothing more is looked at.
-        start: called for each slot: gives the store that keeps contents, and the manifest to begin from.
+        start: called for each slot: gives the store that keeps contents, the manifest to begin from, and whether all
+            that differs from it matters, as a turn was under way.
         seen: gets that manifest, what differs from it, and the tokens of killed restores whose temporary files were
             removed, before anybody who waits for that goes on.
+        learned: gets how files are that were not read before.
 
     Attributes:
         uncovered: how much each rule left out.
@@ -42,12 +48,17 @@ class ChangeTracker:
         slots: Slots,
         max_bytes: int,
         announce_bytes: int,
+        first_files: int,
         permit: Permit,
-        start: Callable[[], Awaitable[tuple[Store, bytes]]],
+        start: Callable[[], Awaitable[tuple[Store, bytes, bool]]],
         seen: Callable[[bytes, list[ChangeRow], Sequence[str]], Awaitable[None]],
+        learned: Callable[[Sequence[ChangeRow]], Awaitable[None]],
     ) -> None:
         self._slots = slots
         self._max_bytes = max_bytes
+        self._first_files = first_files
+        self._learned = learned
+        self._reading: asyncio.Task[None] | None = None
         self._announce_bytes = announce_bytes
         self._permit = permit
         self._declined: CheckpointsDeclinedError | None = None
@@ -117,6 +128,12 @@ class ChangeTracker:
             answer = await (await self.looked()).ask({"op": "collect"})  # it had died, and nobody had noticed yet
         return await self._read(answer)
 
+    def read_more(self) -> None:
+        """Read some of the files that were left when everything was looked at, without keeping anybody waiting."""
+        if self.uncovered.get("unread") and self.has_looked and (self._reading is None or self._reading.done()):
+            self._reading = asyncio.create_task(self._read_more())
+            self._reading.add_done_callback(_look_at)
+
     async def states(self, paths: Sequence[str]) -> dict[str, FileState | None]:
         """What is at some paths now, but for those that cannot be looked at. Raises as `looked` does."""
         link = await self.looked()
@@ -133,7 +150,7 @@ class ChangeTracker:
 
     async def close(self) -> None:
         """Let the slot go."""
-        for task in (self._looking, self._linking):
+        for task in (self._reading, self._looking, self._linking):
             if task is not None:
                 task.cancel()
                 await asyncio.wait({task})
@@ -148,12 +165,13 @@ class ChangeTracker:
             await asyncio.wait({former})
             if not failed(former):
                 await former.result()[0].close()
-        store, self._known = await self._start()
+        store, self._known, thorough = await self._start()
         link = Link(await self._slots.take("checkpoints"), store.packs.add)
         try:
             self._leftovers = await asyncio.to_thread(store.killed_restores)
             limits = {"max_files": MAX_FILES, "max_bytes": self._max_bytes, "announce_bytes": self._announce_bytes}
-            begin = {"op": "begin", **limits, "leftovers": self._leftovers}
+            first = {"first_files": 0 if thorough else self._first_files, "first_bytes": _FIRST_BYTES}
+            begin = {"op": "begin", **limits, **first, "leftovers": self._leftovers}
             return link, await link.request(begin, self._known)
         except BaseException:
             await link.close()
@@ -165,9 +183,16 @@ class ChangeTracker:
         frame = checked(await answer)
         if (extent := parse(frame.header, Begun).announce) is not None:
             frame = await self._permitted(link, extent)
-        rows = await self._read(frame)
+        report = await self._report(frame)
         known, self._known = self._known, b""
-        await to_end(self._seen(known, rows, tuple(self._leftovers)))
+        await to_end(self._seen(known, list(report.changes), tuple(self._leftovers)))
+        await self._take_learned(report)
+
+    async def _read_more(self) -> None:
+        link = await self.link()
+        # Above this, somebody would have been asked; so much may be left unread.
+        portion = {"files": _MORE_FILES, "bytes": _MORE_BYTES, "max_bytes": self._announce_bytes}
+        await self._read(await link.ask({"op": "read", **portion}))
 
     async def _permitted(self, link: Link, extent: Extent) -> Frame:
         """The answer of the slot, which goes on if somebody permits it.
@@ -186,9 +211,18 @@ class ChangeTracker:
         return await link.ask({"op": "proceed"})
 
     async def _read(self, answer: Frame) -> list[ChangeRow]:
+        report = await self._report(answer)
+        await self._take_learned(report)
+        return list(report.changes)
+
+    async def _report(self, answer: Frame) -> Report:
         report: Report = await in_thread_if(len(answer.body) > _READ_AT_ONCE_BYTES, read_report, answer.body)
         self.uncovered = report.uncovered
-        return list(report.changes)
+        return report
+
+    async def _take_learned(self, report: Report) -> None:
+        if report.learned:
+            await to_end(self._learned([(path, state, state) for path, state in report.learned]))
 
     def _is_dead(self) -> bool:
         return self._linking is not None and self._linking.done() and not self._serves(self._linking.result()[0])

@@ -13,7 +13,8 @@ if TYPE_CHECKING:  # few turns restore anything
     from kaa.workspace.checkpoints.plans import FileDifference, FileMove, RestorePlan, RestoreResult
 
 # `other`: something is there whose content is not kept: a device, a socket, or a file above the limits.
-StateKind: TypeAlias = Literal["file", "symlink", "directory", "other"]
+# `unread`: a file that changed before its content had been read for the first time.
+StateKind: TypeAlias = Literal["file", "symlink", "directory", "other", "unread"]
 
 Digest: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^([0-9a-f]{2})*\Z")]
 
@@ -35,9 +36,14 @@ class FileState(msgspec.Struct, frozen=True):
     mode: int = 0
     size: int = 0
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether the store has all that is needed to restore it."""
+        return self.kind not in ("other", "unread")
+
     def same_as(self, other: "FileState | None") -> bool:
         """Whether there is no difference that would have to be restored."""
-        if other is None or self.kind != other.kind or self.kind == "other":
+        if other is None or self.kind != other.kind or not self.is_kept:
             return False
         return (self.digest, self.mode) == (other.digest, other.mode)
 
@@ -119,11 +125,13 @@ class CheckpointLimits(msgspec.Struct, frozen=True):
 
     Attributes:
         announce_megabytes: somebody is asked before so much is copied at once; 0: nobody is.
+        first_files: so many new files are read before the first command, and the others during the next turns; 0: all.
     """
 
     max_megabytes: int = 1024
     max_days: int = 90
     announce_megabytes: int = 200
+    first_files: int = 5_000
 
 
 # Asked before much is copied: how many files, and how many bytes. The answer holds for the session.

@@ -39,6 +39,11 @@ _UNCOVERED = {
         "that .gitignore leaves out (files up to 1 MiB are covered nevertheless, unless their folder is left out)",
     ),
     "generated": (_FOLDER, "that programs generate (node_modules, virtual environments, caches)"),
+    "unread": (
+        _FILE,
+        "that kaa has not read yet (it reads {first_files:,} before the first command and others during later turns; "
+        "with checkpoints.waitForAllFiles in settings.json, commands wait until it has read all)",
+    ),
     "deep": (_FOLDER, "more than a hundred folders deep"),
     "large": (_FILE, "larger than 10 MiB"),
     "files": (_FILE, f"beyond the first {MAX_FILES:,}"),
@@ -83,9 +88,11 @@ class LocalCheckpoints:
             slots,
             round(self._covered_megabytes * _MEGABYTE),
             limits.announce_megabytes * _MEGABYTE,
+            limits.first_files,
             self._permitted,
             self._known,
             self._seen,
+            self._take_in,
         )
         self._opening: asyncio.Task[Store] | None = None
         self._turn = asyncio.Lock()
@@ -137,6 +144,7 @@ class LocalCheckpoints:
             if is_last and self._lookout.has_looked:
                 self._record.add(await self._lookout.changes())
                 self._record.close()
+                self._lookout.read_more()
             self._record.in_background = in_background
 
     async def collect(self, *, more_to_come: bool = False) -> ChangeSet | None:
@@ -308,13 +316,14 @@ class LocalCheckpoints:
             await asyncio.to_thread((await self._store()).packs.discard_own)
         return permitted
 
-    async def _known(self) -> tuple[Store, bytes]:
-        """From what a slot is to begin."""
+    async def _known(self) -> tuple[Store, bytes, bool]:
+        """From what a slot is to begin, and whether all that differs from it is the doing of a turn."""
         store = await self._store()
         self._lost_slot = self._is_open
         if not self._is_open:
             self._killed = await asyncio.to_thread(store.killed_turn, self._session_id)
-        return store, await asyncio.to_thread(store.last_manifest, self._root, self._killed)
+        known = await asyncio.to_thread(store.last_manifest, self._root, self._killed)
+        return store, known, self._lost_slot or self._killed is not None
 
     async def _seen(self, known: bytes, rows: list[ChangeRow], cleaned_up: Sequence[str]) -> None:
         """Note how things are now that a slot has looked at everything."""
@@ -341,7 +350,7 @@ class LocalCheckpoints:
         else:
             await self._take_in(rows)
 
-    async def _take_in(self, rows: list[ChangeRow]) -> None:
+    async def _take_in(self, rows: Sequence[ChangeRow]) -> None:
         """Note how things are now."""
         if rows:
             await asyncio.to_thread((await self._store()).manifests.add, rows)
@@ -367,11 +376,12 @@ class LocalCheckpoints:
     def _uncovered(self) -> tuple[str, ...]:
         """What is left out, in sentences for people."""
         told = ["what is in .git"]
+        amounts = {"megabytes": self._covered_megabytes, "first_files": self._limits.first_files}
         for rule, count in sorted(self._lookout.uncovered.items()):
             if rule in _UNCOVERED and count > 0:
                 (one, several), what = _UNCOVERED[rule]
                 noun = one if count == 1 else several
-                told.append(f"{count:,} {noun} {what.format(megabytes=self._covered_megabytes)}")
+                told.append(f"{count:,} {noun} {what.format(**amounts)}")
         return tuple(told)
 
 

@@ -7,6 +7,7 @@ import contextlib
 import fcntl
 import json
 import os
+import threading
 from collections.abc import Collection, Iterable
 from typing import TypeAlias
 
@@ -35,6 +36,7 @@ class Manifests:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._descriptor = -1
+        self._adding = threading.Lock()  # what changed and what was learned may come at the same time
         self.own = ""
 
     @property
@@ -91,12 +93,13 @@ class Manifests:
             OSError: the disk is full or failed.
         """
         line = json.dumps([[path, after] for path, _, after in rows], separators=(",", ":"))
-        end = os.fstat(self._descriptor).st_size
-        try:
-            write_all(self._descriptor, line.encode("ascii") + b"\n", self._path(self.own))
-        except OSError:
-            os.ftruncate(self._descriptor, end)  # the next line must not stand behind half a one
-            raise
+        with self._adding:
+            end = os.fstat(self._descriptor).st_size
+            try:
+                write_all(self._descriptor, line.encode("ascii") + b"\n", self._path(self.own))
+            except OSError:
+                os.ftruncate(self._descriptor, end)  # the next line must not stand behind half a one
+                raise
 
     def names(self) -> list[str]:
         """All manifests, of other projects that share the folder too."""

@@ -28,6 +28,8 @@ class _Place(NamedTuple):
 class Packs:
     """The contents in a folder. May be used from several threads.
 
+    What the folder has is only found out when a content is asked for: most sessions add some and ask for none.
+
     Args:
         folder: exists, and is the user's alone.
     """
@@ -41,8 +43,6 @@ class Packs:
         self._reading = ""  # the pack that was read last stays open: what is next is mostly in it too
         self._reading_descriptor = -1
         self._lock = threading.Lock()
-        with self._lock:
-            self._catch_up()
 
     @property
     def size(self) -> int:
@@ -50,7 +50,7 @@ class Packs:
         return sum(os.path.getsize(os.path.join(self._folder, name)) for name in self._names())
 
     def add(self, contents: Iterable[bytes]) -> None:
-        """Keep some contents, each once.
+        """Keep some contents, each once, as far as it is known what is kept.
 
         Raises:
             OSError: the disk is full or failed; what was kept before is safe.
@@ -73,7 +73,7 @@ class Packs:
         return content if content is not None and _digest(content) == key else None
 
     def length(self, digest: str) -> int:
-        """How long a content is; 0 if it is not there."""
+        """How long a content is; 0 if it is not there, as far as is known since `look_again`."""
         place = self._places.get(bytes.fromhex(digest))
         return place.length if place is not None else 0
 

@@ -20,6 +20,10 @@ from kaa.workspace.checkpoints.contract import (
 from kaa.workspace.checkpoints.plans import CertainPart, FileConflict, FileDifference, FileMove, FileStep, RestorePlan
 
 _NOT_KEPT = "its content was not kept, as it is too large or no regular file"
+_UNREAD = (
+    "kaa had not read it before it changed: set checkpoints.waitForAllFiles to true in settings.json, or let "
+    ".gitignore leave large folders out"
+)
 _OUTSIDE = "its folder may not be written by this kaa: add it with --add-dir"
 _BETWEEN = "changed by someone else in between"
 # Line by line comparison takes the product of both lengths; above this, lines are only counted.
@@ -183,7 +187,7 @@ class _Reading:
             if is_same(_unprivileged(self.move.target), _unprivileged(change.before)):
                 self.by = least_certain(self.by, change.by)
             else:
-                self.gap = _NOT_KEPT if _is_other(self.move.target) or _is_other(change.before) else _BETWEEN
+                self.gap = _reason_for(self.move.target, change.before) or _BETWEEN
                 if is_undo:
                     self._is_partial = True
                     continue
@@ -228,8 +232,8 @@ class _Reading:
 
     def _reason_against(self, state: FileState | None) -> str:
         move = self.move
-        if _is_other(move.target) or _is_other(move.expected):
-            return _NOT_KEPT
+        if reason := _reason_for(move.target, move.expected):
+            return reason
         if is_same(state, move.expected) or (_is_directory(state, move.expected) and not _is_directory(move.target)):
             return self._problem
         if state is None:
@@ -408,7 +412,14 @@ def _lines_changed(before: Sequence[bytes], after: Sequence[bytes]) -> tuple[int
 
 
 def _is_other(state: FileState | None) -> bool:
-    return state is not None and state.kind == "other"
+    return state is not None and not state.is_kept
+
+
+def _reason_for(*states: FileState | None) -> str:
+    """Why the content of one of these was not kept; "" if all were."""
+    if any(state is not None and state.kind == "unread" for state in states):
+        return _UNREAD
+    return _NOT_KEPT if any(map(_is_other, states)) else ""
 
 
 def _is_directory(*states: FileState | None) -> bool:

@@ -18,10 +18,16 @@ _STAMP_PARTS = 3
 
 
 class Report(msgspec.Struct, frozen=True):
-    """The body of an answer. `uncovered`: how much each rule left out."""
+    """The body of an answer.
+
+    Attributes:
+        uncovered: how much each rule left out.
+        learned: what was there all along, and was read only now.
+    """
 
     changes: tuple[ChangeRow, ...]
     uncovered: dict[str, int]
+    learned: tuple[tuple[str, StateRow], ...] = ()
 
 
 class Extent(msgspec.Struct, frozen=True):
@@ -73,8 +79,9 @@ def read_report(body: bytes) -> Report:
     except (ValueError, RecursionError) as error:
         raise WorkspaceUnavailableError(f"The process for checkpoints cannot be understood: {error}.") from error
     kept = tuple(change for change in report.changes if _may_be_restored(change))
-    if refused := len(report.changes) - len(kept):
-        return Report(kept, {**report.uncovered, "refused": refused})
+    learned = tuple(row for row in report.learned if _may_be_restored((row[0], None, row[1])))
+    if refused := len(report.changes) - len(kept) + len(report.learned) - len(learned):
+        return Report(kept, {**report.uncovered, "refused": refused}, learned)
     return report
 
 
