@@ -105,6 +105,7 @@ def test_a_script_of_a_shell_names_code_in_pieces(desk: Desk, text: str, loaded:
         ("start.py", 'DEV = Path.home() / "dev"\nrun(DEV / "app" / "server.py")'),
         ("start.py", 'run("~/dev/app/server.py")'),
         ("start.py", 'run(Path.cwd() / "server.py")'),
+        ("start.py", 'run(json.load(open("server.json"))["command"])'),
         ("start.py", 'os.chdir(os.path.expanduser("~/dev/app"))\nsys.path.insert(0, ".")\nimport server'),
         ("start.js", 'require(path.join(os.homedir(), "dev", "app", "server.py"))'),
         ("start.js", "await import(`${process.env.HOME}/dev/app/server.py`)"),
@@ -117,8 +118,9 @@ def test_a_script_of_a_shell_names_code_in_pieces(desk: Desk, text: str, loaded:
 def test_a_script_of_another_language_names_code_in_pieces(desk: Desk, name: str, text: str) -> None:
     desk.write(f"servers/{name}", f"{text}\n")
     desk.write(".config/root.txt", "dev/app\n")
+    desk.write("dev/app/server.json", "{}")
 
-    assert desk.notices(f"run-it ~/servers/{name}", "dev/app/server.py")
+    assert desk.notices(f"run-it ~/servers/{name}", f"dev/app/server.{'json' if 'json' in text else 'py'}")
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ _ABSOLUTE = re.compile(r"(?<![\w.}$)/])(?:~|\$HOME|\$\{HOME\})?/[\w./@+-]+")
 # What stands before a name that is no part of a path and no literal, in a shell or in settings: `cd app`, `root: app`.
 _INTRODUCES = re.compile(r"""(?:(?:^|[\s;&|({])(?:cd|pushd|in|-(?!y\s|-yes\s)[\w-]+)\s+|[=:]\s*)["']?$""")
 _JOINED = re.compile(r"""[\w})]["']?/$""")  # behind a variable or a call
+# Programs that work on any project read these.
+_READ = re.compile(r"(?:package(?:-lock)?|[tj]sconfig[\w.-]*|composer|deno|lerna|turbo|nx|renovate)\.json")
 _IMPORTS = re.compile(r"\b(?:from|import|require|use|load)\s+$")
 _ENDINGS = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".lua")  # that programs add to what they load
 _MAX_BEFORE = 60  # characters
@@ -170,17 +172,20 @@ class _Naming:
         path, count = names.walked(folder, number)
         if is_named and not os.path.isfile(path) and number + count < len(parts):
             name = parts[number + count].name
-            for one in (name, name.replace(".", "/")):  # a module of Python or Lua
-                below = os.path.join(path, one)
-                loaded = (f"{below}{ending}" for ending in _ENDINGS)
-                path = next(filter(os.path.isfile, loaded), below if os.path.isdir(below) else path)
+            ways = [os.path.join(path, one) for one in (name, name.replace(".", "/"))]  # or a module of Python or Lua
+            loaded = (f"{way}{ending}" for way in ways for ending in ("", *_ENDINGS))
+            path = next(filter(os.path.exists, loaded), path)
         start = parts[number].start
         is_file = os.path.isfile(path) and has_name_of_program(path)
         if is_named:
             is_imported = names.stands_behind(_IMPORTS, start)
             is_meant = count > 1 or is_file or is_imported or names.is_path(start, parts[number].end)
         elif folder in self._near:
-            is_meant = count > 1 or names.stands_behind(_JOINED, start) or (is_file and not path.endswith(".json"))
+            is_meant = (
+                count > 1
+                or names.stands_behind(_JOINED, start)
+                or (is_file and not _READ.fullmatch(parts[number].name))
+            )
         else:
             is_meant = count > 1 and is_file
         return path if is_meant and (is_named or not self._is_beside(names.text, folder, path)) else folder
