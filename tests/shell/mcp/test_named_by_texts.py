@@ -291,6 +291,29 @@ def test_of_a_project_that_a_script_names_the_code_is_known_that_tools_find_by_t
 
 
 @pytest.mark.parametrize(
+    ("manifest", "text"),
+    [
+        ("Makefile", "serve:\n\tpython3 inner/run.py\n"),
+        ("justfile", "serve:\n  cd inner; python3 run.py\n"),
+        ("Taskfile.yml", "tasks: {serve: {cmds: [python3 inner/run.py]}}"),
+        ("compose.yaml", "services: {serve: {build: ./inner}}"),
+        ("pyproject.toml", '[tool.hatch.build.targets.wheel]\npackages = ["inner"]'),
+        ("package.json", '{"scripts": {"serve": "python3 inner/run.py"}}'),
+    ],
+)
+def test_of_a_project_that_a_script_names_the_code_is_known_that_its_manifests_name(
+    desk: Desk, manifest: str, text: str
+) -> None:
+    desk.write(f"dev/app/{manifest}", text)
+    desk.write("dev/app/inner/run.py", "")
+    desk.write("dev/earlier/inner/run.py", "")
+    desk.write("servers/start.py", 'run(["build-it"], cwd=Path.home() / "dev" / "app")')
+
+    assert desk.notices("python3 ~/servers/start.py", "dev/app/inner/run.py")
+    assert not [path for path in desk.code("python3 ~/servers/start.py") if "earlier" in path]
+
+
+@pytest.mark.parametrize(
     ("name", "text"),
     [
         ("serve.sh", '#!/bin/sh\nexec npx -y @modelcontextprotocol/server-filesystem "$HOME/dev/app"\n'),

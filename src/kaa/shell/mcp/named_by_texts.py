@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from kaa.host.paths import is_below, trail
 from kaa.shell.mcp.code_files import entries, has_code, has_name_of_program, is_program
+from kaa.shell.mcp.imported import text_of
 from kaa.shell.mcp.named_code import MANIFESTS, is_data
 from kaa.shell.mcp.outside_texts import MAX_DEEP, PART, Text, walked, without_data
 from kaa.shell.mcp.place import Place
@@ -26,8 +27,9 @@ _READ = re.compile(r"(?:package(?:-lock)?|[tj]sconfig[\w.-]*|composer|deno|lerna
 _IMPORTS = re.compile(r"\b(?:from|import|require|use|load)\s+$")
 _ENDINGS = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".lua")  # that programs add to what they load
 _MAX_BEFORE = 60  # characters
+_MAX_MANIFEST_BYTES = 64 * 1024
 _MAX_SEARCHED = 300  # folders that no text names
-_MAXPARTS = 60_000  # of all texts
+_MAX_PARTS = 60_000  # of all texts
 
 
 class _Part(NamedTuple):
@@ -109,7 +111,7 @@ class _Naming:
                     self._folders[path if os.path.isdir(path) else os.path.dirname(path)] = None
         read: list[_Names] = []
         for text in texts:
-            if (left := _MAXPARTS - sum(len(one.parts) for one in read)) > 0:
+            if (left := _MAX_PARTS - sum(len(one.parts) for one in read)) > 0:
                 read.append(self._names(text, left))
         paths = dict.fromkeys(path for one in read for path in (*one.led, *self._mentioned(one)))
         whole = dict.fromkeys(filter(os.path.isdir, paths))
@@ -117,7 +119,15 @@ class _Naming:
         for path in paths:
             yield from self._code_in(path) if path in whole else self._file(path)
         for one in read:
-            yield from self._below(one)
+            yield from self._below(one, (*self._folders, *self._near, *self._others()))
+        for folder in whole:
+            for path in filter(os.path.isfile, (os.path.join(folder, name) for name in MANIFESTS)):
+                text = Text(path, os.fsdecode(text_of(path, _MAX_MANIFEST_BYTES)))
+                yield from self._below(self._names(text, _MAX_PARTS), [folder])
+
+    def _others(self) -> list[str]:
+        """Folders that no text names."""
+        return [one for one in self._roots if one not in self._folders and one not in self._near][:_MAX_SEARCHED]
 
     def _names(self, text: Text, most: int) -> _Names:
         content = text.content if text.is_code else without_data(text.content)
@@ -153,10 +163,9 @@ class _Naming:
                 if not (is_joined and is_data(behind[0].name)):  # one that is not there yet
                     yield path
 
-    def _below(self, names: _Names) -> Iterator[str]:
+    def _below(self, names: _Names, folders: Sequence[str]) -> Iterator[str]:
         """What names lead to below folders, of which no name stands before them."""
-        others = [one for one in self._roots if one not in self._folders and one not in self._near]
-        for folder in dict.fromkeys((*self._folders, *self._near, *others[:_MAX_SEARCHED])):
+        for folder in dict.fromkeys(folders):
             begins = self._begins(folder)
             for number, part in enumerate(names.parts):
                 is_begin = part.name in begins or part.name.partition(".")[0] in begins
