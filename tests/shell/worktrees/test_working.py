@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from kaa.shell.home import Home
-from kaa.shell.worktrees.registry import Worktree, WorktreeError, checked
+from kaa.shell.worktrees.registry import Change, Worktree, WorktreeError, WorktreeRegistry, checked
 from kaa.shell.worktrees.working import Worktrees
 from tests.support.elsewhere import folder_elsewhere
 
@@ -30,7 +30,7 @@ class World:
         self.left_out: tuple[str, ...] = ()
         self.project.mkdir()
         self.home.mkdir()
-        self._environ = {
+        self.environ = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
             "KAA_DIR": str(self.home),
@@ -40,7 +40,7 @@ class World:
 
     def worktrees(self, place: Path | None = None) -> Worktrees:
         """The worktrees as seen from a directory, or from the project."""
-        return Worktrees(str(place or self.project), Home.of(self._environ), self._environ)
+        return Worktrees(str(place or self.project), Home.of(self.environ), self.environ)
 
     def enter(self, name: str = "try", place: Path | None = None) -> Path:
         """The directory of a worktree that is new."""
@@ -66,7 +66,7 @@ class World:
         done = subprocess.run(
             ["git", *identity, *arguments],
             cwd=at or self.project,
-            env=self._environ,
+            env=self.environ,
             capture_output=True,
             encoding="utf-8",
             check=True,
@@ -263,6 +263,118 @@ def test_a_merge_that_was_killed_can_be_taken_back(repository: World) -> None:
     assert contents(repository.project) == {"same": "same\n", "later": "later\n"}
     repository.merge()
     assert (repository.project / "new").exists()
+
+
+@pytest.fixture(params=[True, False], ids=["git", "no git"])
+def with_or_without_git(request: pytest.FixtureRequest, world: World) -> World:
+    (world.project / "same").write_text("same\n")
+    if request.param:
+        world.git("init", "-q")
+    return world
+
+
+@pytest.mark.parametrize("undo", [False, True])
+@pytest.mark.parametrize("half", ["", "more than be", None])
+def test_a_file_that_a_killed_merge_was_writing_is_no_conflict(
+    with_or_without_git: World, half: str | None, undo: bool
+) -> None:
+    """`half`: what there is of the file: nothing if git had only removed it."""
+    world = with_or_without_git
+    file = world.project / "größe"
+    for name in ("a", "größe", "z"):
+        (world.project / name).write_text("before\n")
+    directory = world.enter()
+    for name in ("a", "größe", "z", "new"):
+        (directory / name).write_text("more than before\n")
+    world.merge()
+    change_record(world, merged=None, merging=world.find().merged)
+    (world.project / "new").unlink()
+    (world.project / "z").write_text("before\n")
+    file.write_text(half) if half is not None else file.unlink()
+
+    world.merge(undo=undo)
+
+    changed = ("a", "größe", "z") if undo else ("a", "größe", "z", "new")
+    content = "before\n" if undo else "more than before\n"
+    assert contents(world.project) == {"same": "same\n", **dict.fromkeys(changed, content)}
+
+
+@pytest.mark.parametrize("undo", [False, True])
+@pytest.mark.parametrize("half", ["", "mi", None])
+def test_a_merge_whose_taking_back_was_killed_keeps_what_the_user_changed_since(
+    with_or_without_git: World, half: str | None, undo: bool
+) -> None:
+    world = with_or_without_git
+    lines = "".join(f"{number}\n" for number in range(20))
+    for name in ("a", "b"):
+        (world.project / name).write_text(lines)
+    directory = world.enter()
+    for name in ("a", "b"):
+        append("more\n", directory / name)
+    world.merge()
+    for name in ("a", "b"):
+        (world.project / name).write_text(f"mine\n{lines}more\n")
+    merged = world.find().merged
+    foreseen = asyncio.run(world.worktrees().foresee(world.find(), undo=True))
+    change_record(world, merged=None, merging=merged, undoing=Change(foreseen.before, foreseen.after))
+    (world.project / "a").write_text(f"mine\n{lines}")
+    (world.project / "b").write_text(half) if half is not None else (world.project / "b").unlink()
+
+    world.merge(undo=undo)
+
+    content = f"mine\n{lines}" if undo else f"mine\n{lines}more\n"
+    assert contents(world.project) == {"same": "same\n", "a": content, "b": content}
+    assert world.find().merging is None
+
+
+def test_taking_a_merge_back_is_recorded_before_it_begins(repository: World) -> None:
+    append("more\n", repository.enter() / "same")
+    repository.merge()
+    merged = repository.find().merged
+    record = repository.worktrees().registry.folder / "try.json"
+    seen: list[object] = []
+
+    class Watched(WorktreeRegistry):
+        def save(self, worktree: Worktree) -> None:
+            super().save(worktree)
+            seen.append((json.loads(record.read_bytes()).keys() & {"merged", "merging", "undoing"}, worktree.merging))
+
+    worktrees = repository.worktrees()
+    worktrees.registry = Watched(repository.environ, str(repository.project))
+    asyncio.run(worktrees.merge(repository.find(), undo=True))
+
+    assert seen == [({"merging", "undoing"}, merged), (set(), None)]
+
+
+@pytest.mark.parametrize("writes_new", [False, True])
+def test_a_renaming_merge_that_was_killed_between_both_names_is_finished_and_taken_back(
+    with_or_without_git: World, writes_new: bool
+) -> None:
+    world = with_or_without_git
+    (world.project / "old").write_text("long enough to be found\n" * 9)
+    directory = world.enter()
+    (directory / "old").rename(directory / "new")
+    world.merge()
+    change_record(world, merged=None, merging=world.find().merged)
+    if not writes_new:
+        (world.project / "new").unlink()
+
+    world.merge()
+    merged = set(contents(world.project))
+    world.merge(undo=True)
+
+    assert merged == {"same", "new"}
+    assert set(contents(world.project)) == {"same", "old"}
+
+
+def test_a_name_that_a_killed_kaa_locked_keeps_nobody_from_a_merge(with_or_without_git: World) -> None:
+    world = with_or_without_git
+    append("more\n", world.enter() / "same")
+    (Path(world.find().git_directory) / "refs/kaa/worktrees/try.lock").touch()
+
+    world.merge()
+
+    assert contents(world.project) == {"same": "same\nmore\n"}
 
 
 def test_commits_stay_on_their_branch(repository: World) -> None:

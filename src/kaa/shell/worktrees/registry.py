@@ -34,6 +34,13 @@ class Merged(msgspec.Struct, frozen=True):
     theirs: str
 
 
+class Change(msgspec.Struct, frozen=True):
+    """Trees of a directory before and after a change of its files."""
+
+    before: str
+    after: str
+
+
 class Worktree(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     """A worktree.
 
@@ -46,7 +53,9 @@ class Worktree(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
         start: the commit at which its branch began; empty for no branch.
         store: the repository of kaa's own that has its states; empty if the project's has them.
         merged: the last merge; None if there was none.
-        merging: a merge that began; None once it has ended.
+        merging: a merge that is perhaps only half there, because it began, or because taking it back did; None once that
+            has ended.
+        undoing: the change that takes `merging` back, if that began.
     """
 
     name: str
@@ -58,6 +67,7 @@ class Worktree(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     store: str = ""
     merged: Merged | None = None
     merging: Merged | None = None
+    undoing: Change | None = None
 
     @property
     def is_whole(self) -> bool:

@@ -121,7 +121,8 @@ git ls-files -z --others --ignored --exclude-standard --directory --no-empty-dir
 """
 _COMMIT = 'git commit-tree "$1" ${2:+-p "$2"} -m "$3"'
 _HEAD = 'env -u GIT_DIR git -C "$1" rev-parse --verify --quiet "HEAD^{commit}" || :'
-_KEEP = 'git update-ref "refs/kaa/worktrees/$1" "$2"'
+# Only one kaa at a time changes this name, so what locks it is of one that was killed.
+_KEEP = 'rm -f "$GIT_DIR/refs/kaa/worktrees/$1.lock"; git update-ref "refs/kaa/worktrees/$1" "$2"'
 _BEGIN_STORE = 'test -e "$GIT_DIR/HEAD" || git init -q --bare "$GIT_DIR"'
 # Behind the tree: what to leave out. The guard moves away names that programs obey while git writes below them, and
 # ends a command that creates one again and again.
@@ -145,22 +146,29 @@ git ls-files -z --others --ignored --exclude-from=.worktreeinclude >"$names"
 tar -cf - --null -T "$names" | tar -xf - -C "$2" || :
 cat "$names"
 """
-# In the first line the tree, then the files with conflicts.
+# First the tree, then the files with conflicts.
 _MERGE = """\
-if git merge-tree --write-tree --name-only --no-messages "$1" "$2"; then :; else test $? = 1; fi
+if git merge-tree -z --write-tree --name-only --no-messages "$1" "$2"; then :; else test $? = 1; fi
 """
-# A killed git leaves the beginning of the file that it was writing. Each such file becomes what it was before.
-_WITHOUT_HALVES = """\
-mine=$1; before=$2; after=$3; shift 3
+# A killed git leaves the beginning of the file that it was writing, or has only removed it. What others changed stays.
+_COMPLETED = """\
+mine=$1; before=$2; after=$3; removed=$4; shift 4
 index=$(mktemp -u); trap 'rm -f "$index" "$index.lock"' 0
-export GIT_INDEX_FILE="$index"; git read-tree "$mine"
+export GIT_INDEX_FILE="$index"; git read-tree -i -m --aggressive "$before" "$mine" "$after"
+none=$(git hash-object --stdin </dev/null | tr 0-9a-f 0)
+begins() {
+    whole=$(git rev-parse --verify --quiet "$1:$path") || return 1
+    size=$(git cat-file -s "$half"); test "$size" -lt "$(git cat-file -s "$whole")" || return 1
+    test "$(git cat-file blob "$whole" | head -c "$size" | git hash-object --stdin)" = "$half"
+}
 for path; do
-    half=$(git rev-parse --verify --quiet "$mine:$path") || continue
-    whole=$(git rev-parse --verify --quiet "$after:$path") || continue
-    size=$(git cat-file -s "$half"); test "$size" -lt "$(git cat-file -s "$whole")" || continue
-    test "$(git cat-file blob "$whole" | head -c "$size" | git hash-object --stdin)" = "$half" || continue
-    git update-index --force-remove -- "$path"
-    git ls-tree -z --full-tree "$before" -- "$path" | git update-index -z --index-info
+    from=$mine
+    if test "$path" = "$removed"; then from=$after
+    elif half=$(git rev-parse --verify --quiet "$mine:$path"); then
+        if begins "$after" || begins "$before"; then from=$after; fi
+    fi
+    { printf '0 %s\\t%s\\0' "$none" "$path"; git ls-tree -z --full-tree "$from" -- "$path"; } |
+        git update-index -z --index-info
 done
 git write-tree
 """
@@ -175,8 +183,8 @@ hold "$before" "$after"
 echo "$GIT_DIR" >"$held/commondir"
 git commit-tree "$before" -m before >"$held/HEAD"
 commit=$(git commit-tree "$after" -m after)
-GIT_DIR="$held" git -c core.sparseCheckout=false checkout -q --no-overwrite-ignore --no-recurse-submodules \
-    --detach "$commit"
+GIT_DIR="$held" git -c core.sparseCheckout=false -c checkout.workers=1 checkout -q --no-overwrite-ignore \
+    --no-recurse-submodules --detach "$commit"
 git diff-files -z --name-only
 """
 # What was written becomes as it was; what somebody else changed meanwhile stays.
@@ -329,19 +337,24 @@ class States:
         """
         ours = await self.commit(mine, base, "ours")
         answer = await self._run(_MERGE, ours, await self.commit(theirs, base, "theirs"))
-        tree, *conflicts = answer.splitlines()
+        tree, *conflicts = answer.split("\0")
         return tree, tuple(dict.fromkeys(filter(None, conflicts)))
 
-    async def without_halves(self, mine: str, before: str, after: str, paths: Sequence[str]) -> str:
-        """Return a tree in which files that `apply` was writing when it was killed are as before it.
+    async def completed(self, mine: str, before: str, after: str) -> str:
+        """Return a tree as it would be had `apply` not been killed.
 
         Args:
-            mine: the tree.
+            mine: the tree of the directory as it is.
             before: the tree that `apply` began with.
             after: the tree that it would have led to.
-            paths: of the files that can be such ones.
         """
-        return await self._run(_WITHOUT_HALVES, mine, before, after, *paths)
+        change = {path: kind for kind, path in await self.changes(before, after)}
+        missed = {path: kind for kind, path in await self.changes(mine, after) if path in change}
+        # Git writes one file after another, in this order: only the first that it did not write can be just removed.
+        first = next((path for path in missed if change[path] != "D"), "")
+        removed = first if missed.get(first) == "A" else ""
+        different = [path for _, path in await self.changes(before, mine) if path in missed]
+        return await self._run(_COMPLETED, mine, before, after, removed, *different)
 
     async def diff(self, one: str, other: str, *options: str) -> str:
         """The difference between two trees or commits."""

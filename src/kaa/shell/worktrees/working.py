@@ -17,6 +17,7 @@ from kaa.shell.trust.store import TrustStore
 from kaa.shell.worktrees.moved_files import put_back
 from kaa.shell.worktrees.obstacles import obstacles
 from kaa.shell.worktrees.registry import (
+    Change,
     Merged,
     Worktree,
     WorktreeError,
@@ -276,7 +277,7 @@ class Worktrees:
                 await states.keep(worktree.name, await states.commit(done.after, parent, "after"))
             elif merge.unmerged:  # what was taken back is a merge after that
                 done = worktree.merged
-        self.registry.save(msgspec.structs.replace(worktree, merged=done, merging=None))
+        self.registry.save(msgspec.structs.replace(worktree, merged=done, merging=None, undoing=None))
         return merge
 
     async def _apply(self, states: States, worktree: Worktree, merge: Merge, *, undo: bool) -> None:
@@ -288,9 +289,7 @@ class Worktrees:
                 f"{shortened(in_the_way)} would be replaced, and git ignores or cannot read what is there. Nothing"
                 " was merged: rename it here or in the worktree, and repeat it"
             )
-        if not undo:
-            begun = Merged(self.place, merge.unmerged or merge.before, merge.after, merge.theirs)
-            self.registry.save(msgspec.structs.replace(worktree, merging=begun))
+        self.registry.save(_begun(worktree, merge, self.place, undo=undo))
         try:
             await states.apply(self.place, merge.before, merge.after, _known(worktree, self.place))
         except WorktreeError:  # the place is as it was
@@ -430,42 +429,54 @@ async def _created(states: States, begun: Worktree, place: str, registry: Worktr
     return msgspec.structs.replace(begun, base=base, start=start)
 
 
+def _begun(worktree: Worktree, merge: Merge, place: str, *, undo: bool) -> Worktree:
+    """The record of a worktree while the files of the place change: it has what finishes or takes back half of that."""
+    if not undo:
+        begun = Merged(place, merge.unmerged or merge.before, merge.after, merge.theirs)
+        return msgspec.structs.replace(worktree, merging=begun, undoing=None)
+    undoing = Change(merge.before, merge.after)
+    if _of(worktree.merging, place) is not None:
+        return msgspec.structs.replace(worktree, undoing=undoing)
+    return msgspec.structs.replace(worktree, merged=None, merging=worktree.merged, undoing=undoing)
+
+
+def _of(merged: Merged | None, place: str) -> Merged | None:
+    """A merge, if it is one into this place."""
+    return merged if merged is not None and merged.into == place else None
+
+
 async def _foreseen(states: States, worktree: Worktree, place: str, *, undo: bool) -> Merge:
     if place == worktree.directory:
         raise WorktreeError(f"the worktree {worktree.name} cannot be merged into itself: do that in {worktree.project}")
     mine = await states.snapshot(place, *_known(worktree, place))
-    merged, begun = (
-        one if one is not None and one.into == place else None for one in (worktree.merged, worktree.merging)
-    )
+    merged, begun = _of(worktree.merged, place), _of(worktree.merging, place)
     left_out: tuple[str, ...] = ()
     whole, unmerged = mine, ""
+    conflicts: tuple[str, ...] = ()
     if begun is not None:
-        whole, unmerged = await _taken_back(states, begun, mine)
+        change = worktree.undoing or Change(begun.before, begun.after)
+        whole = await states.completed(mine, change.before, change.after)
+        unmerged, conflicts = (whole, ()) if worktree.undoing else await _without(states, begun, whole)
     if undo:
         last = begun or merged
         if last is None:
             raise WorktreeError(f"the worktree {worktree.name} was not merged here last")
-        base, theirs = await states.commit(last.after, "", "after"), last.before
+        theirs = last.before
+        tree, conflicts = (unmerged, conflicts) if begun is not None else await _without(states, last, mine)
     else:
         base = worktree.base
         theirs, left_out = await _work_in(worktree, states)
         if merged is not None:  # what was merged already is in both
             base = await states.commit(merged.theirs, "", "merged")
-    tree, conflicts = await states.merge(base, whole, theirs)
+        tree, conflicts = await states.merge(base, whole if conflicts else unmerged or mine, theirs)
     summary = await states.merge_diff(mine if undo else unmerged or mine, tree, "--stat=100")
     in_the_way = await _obstacles(states, place, mine, tree)
     return Merge(summary, conflicts, mine, tree, theirs, in_the_way, left_out, unmerged)
 
 
-async def _taken_back(states: States, begun: Merged, mine: str) -> tuple[str, str]:
-    """Return a tree without files that were half written when a merge was killed, and one without the merge."""
-    base = await states.commit(begun.after, "", "after")
-    tree, conflicts = await states.merge(base, mine, begun.before)
-    if not conflicts:
-        return mine, tree
-    whole = await states.without_halves(mine, begun.before, begun.after, conflicts)
-    tree, conflicts = await states.merge(base, whole, begun.before)
-    return whole, whole if conflicts else tree
+async def _without(states: States, merged: Merged, tree: str) -> tuple[str, tuple[str, ...]]:
+    """Return a tree without what a merge brought, and the files where that cannot be told apart."""
+    return await states.merge(await states.commit(merged.after, "", "after"), tree, merged.before)
 
 
 async def _work_in(worktree: Worktree, states: States) -> tuple[str, tuple[str, ...]]:
@@ -494,8 +505,8 @@ def _check_clean(worktree: Worktree, standing: Standing) -> None:
 
 def _known(worktree: Worktree, place: str) -> list[str]:
     """Return the states that tell which files of the place count although git ignores them."""
-    merged = worktree.merged
-    return [worktree.base, *([merged.after] if merged is not None and merged.into == place else [])]
+    found = (_of(worktree.merged, place), _of(worktree.merging, place))
+    return [worktree.base, *(merged.after for merged in found if merged is not None)]
 
 
 async def _obstacles(states: States, place: str, before: str, after: str) -> tuple[str, ...]:
