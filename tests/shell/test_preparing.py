@@ -1,6 +1,7 @@
 """While the model thinks, kaa prepares the first tool call; not in a conversation that is answered at once."""
 
 import asyncio
+import sys
 
 from kaa.core.events import AgentEnd, MessageUpdate, TextStart, ToolCallStart, TurnStart
 from kaa.shell.preparing import Preparation
@@ -50,3 +51,29 @@ def test_an_answer_at_once_costs_nothing() -> None:
         await later.close()
 
     asyncio.run(answer())
+
+
+def test_only_a_model_that_thinks_longer_has_checkpoints_prepared() -> None:
+    async def think() -> None:
+        warmed, expected = asyncio.Event(), asyncio.Event()
+        preparation = Preparation(warmed.set, expected.set)
+        preparation.observe(TurnStart(1))
+        async with asyncio.timeout(_LONG_SECONDS):
+            await expected.wait()
+        assert warmed.is_set()
+        await preparation.close()
+        assert "kaa.workspace.checkpoints.local" in sys.modules
+
+        expected = asyncio.Event()
+        sooner = Preparation(lambda: None, expected.set)
+        sooner.observe(TurnStart(1))
+        sooner.observe(MessageUpdate(TextStart(0)))
+        gone_off = asyncio.Event()
+        later = Preparation(lambda: None, gone_off.set)  # its timers go off behind those of the first
+        later.observe(TurnStart(1))
+        async with asyncio.timeout(_LONG_SECONDS):
+            await gone_off.wait()
+        assert not expected.is_set()
+        await later.close()
+
+    asyncio.run(think())

@@ -201,6 +201,10 @@ class Contained:
         """Have ready what the first command needs."""
         self._workspace.sandbox.warm_up()
 
+    def expect_checkpoints(self) -> None:
+        """Have ready what takes checkpoints of the first command."""
+        self._workspace.sandbox.expect_checkpoints()
+
     async def status(self) -> SandboxStatus:
         """What holds."""
         return await self._workspace.sandbox.status()
@@ -367,6 +371,9 @@ class NoSandbox:
 
     def warm_up(self) -> None:
         """Nothing takes time."""
+
+    def expect_checkpoints(self) -> None:
+        """The same."""
 
     async def status(self) -> None:
         """Nothing is held."""

@@ -168,7 +168,8 @@ class Conversation:
         closing.callback(self._user_commands.close)
         closing.push_async_callback(self.files.close)
         closing.push_async_callback(session.naming.close)
-        preparation = Preparation(containment.warm_up)
+        expect = containment.expect_checkpoints if session.checkpoints.are_wanted else lambda: None
+        preparation = Preparation(containment.warm_up, expect)
         closing.push_async_callback(preparation.close)
         agent.subscribe(preparation.observe)
         agent.subscribe(self._keep_up)

@@ -1,13 +1,16 @@
 """Prepares the first tool call while the model thinks: the first one would wait for code and processes otherwise."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from kaa.core.events import AgentEnd, Event, MessageUpdate, ToolCallStart, TurnStart
 
 # A server that answers sooner leaves no time to use, and a conversation without tools should not pay.
 _THINKING_SECONDS = 0.05
+# After that, an answer is mostly a call of a tool, or so long that nobody notices what is loaded.
+_MORE_SECONDS = 0.3
+# What judges a call, and what takes its checkpoints and looks at its result.
 _CODE = (
     "kaa.shell.approvals.gate",
     "kaa.shell.approvals.memory",
@@ -16,6 +19,24 @@ _CODE = (
     "kaa.workspace.sandbox.denials",
     "kaa.workspace.sandbox.watch",
 )
+_MORE_CODE = (
+    "kaa.shell.checkpoints.permission",
+    "kaa.workspace.checkpoints.local",
+    "kaa.workspace.protected_files",
+    "kaa.hands.checkpoints.states",
+    "kaa.builtin.loop_detection.watching",
+    "kaa.builtin.loop_detection.repeats",
+    "kaa.builtin.acceptance",
+    "kaa.builtin.command_kinds",
+    "kaa.shell.checkpoints.git_settings",
+    "kaa.builtin.seen_files",
+    "kaa.workspace.sandbox.outside_services",
+    "kaa.hands.confinement.failed_connections",
+    "kaa.workspace.network.listening",
+    "kaa.builtin.briefing.gathering",
+    "kaa.builtin.completion_check.proof",
+    "kaa.shell.compaction.shortening",
+)
 
 
 class Preparation:
@@ -23,10 +44,12 @@ class Preparation:
 
     Args:
         warm_up: starts the processes; called for each reply with a call.
+        expect: starts the one that takes checkpoints; called once, when a model thinks for longer.
     """
 
-    def __init__(self, warm_up: Callable[[], None]) -> None:
+    def __init__(self, warm_up: Callable[[], None], expect: Callable[[], None] = lambda: None) -> None:
         self._warm_up = warm_up
+        self._expect = expect
         self._timer: asyncio.TimerHandle | None = None
         self._loading: asyncio.Task[None] | None = None
 
@@ -51,7 +74,15 @@ class Preparation:
 
     def _prepare(self) -> None:
         self._warm_up()
-        self._loading = asyncio.create_task(asyncio.to_thread(_load))
+        self._timer = asyncio.get_running_loop().call_later(_MORE_SECONDS - _THINKING_SECONDS, self._prepare_more)
+        self._load(_CODE)
+
+    def _prepare_more(self) -> None:
+        self._expect()
+        self._load(_MORE_CODE)
+
+    def _load(self, names: Sequence[str]) -> None:
+        self._loading = asyncio.create_task(_loaded(names, self._loading))
         self._loading.add_done_callback(asyncio.Task.exception)  # the call that needs the code raises it again
 
     def _stop_waiting(self) -> None:
@@ -60,8 +91,15 @@ class Preparation:
             self._timer = None
 
 
-def _load() -> None:
-    for name in _CODE:
+async def _loaded(names: Sequence[str], former: asyncio.Task[None] | None) -> None:
+    """Load modules once others have been loaded."""
+    if former is not None:
+        await asyncio.wait((former,))
+    await asyncio.to_thread(_load, names)
+
+
+def _load(names: Sequence[str]) -> None:
+    for name in names:
         import_module(name)
     from kaa.host.shell_grammar import load_grammar  # lazy, as the others
 

@@ -117,6 +117,11 @@ class TurnCheckpoints:
         self._git_changed = False
         agent.subscribe(self._observe)
 
+    @property
+    def are_wanted(self) -> bool:
+        """Whether the settings want checkpoints."""
+        return self._make is not None
+
     async def before(self, call: ToolCall) -> None:
         """The hook before tools: wait until what the call will change can be told from what was there."""
         path = self._path_of(call)

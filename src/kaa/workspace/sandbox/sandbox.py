@@ -272,6 +272,11 @@ class Sandbox:
         if self._watch is None:
             self._current.warm_up()
 
+    def expect_checkpoints(self) -> None:
+        """A command will be run soon: start the process that takes checkpoints of it."""
+        if self._watch is None:
+            self._current.expect("checkpoints")
+
     def settle(self) -> None:
         """One program runs here from now on, and nothing changes: keep nothing ready for others. After `status`."""
         self._current.settle()
