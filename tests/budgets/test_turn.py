@@ -97,7 +97,7 @@ def measured(make_kaa: Callable[[], Kaa]) -> Measured:
         turn = Turn(make_kaa(), server, "going")
         activity = Activity(turn.process.pid)
         server.wait_until_stalled()
-        activity.wait_until_quiet()  # what the first call of a tool needs is loaded meanwhile
+        activity.wait_until_quiet(0.6)  # what the first call needs is loaded in two parts, the last one after 0.3 s
         wake_ups = activity.wake_ups(_WAITING_SECONDS)
         server.answer_held()
         after_a_while = turn.loaded()

@@ -43,7 +43,7 @@ async def start(task, context):
 def extend(api):
     api.register_tool(TypedTool("start", "Start an agent.", Start, start), risk="read")
 """
-_WAITING = "echo $PWD > sub/running; until test -e sub/over; do sleep 0.05; done"
+_WAITING = "touch sub/running; until test -e sub/over; do sleep 0.05; done"
 
 
 class _Played(NamedTuple):
@@ -70,10 +70,9 @@ def _play(script: Sequence[ScriptItem], asker: Asker, approvals: Any = "auto") -
 
         async def save(work: "asyncio.Task[object]") -> Path:
             """Save a file when the command of the agent runs, and let it end when the guard has moved that away."""
-            while not (running := [*folder.glob("**/sub/running")]) or not running[0].read_text():
+            while (directory := _where_it_waits(folder)) is None:
                 assert not work.done(), (work, notices)
                 await asyncio.sleep(0.02)
-            directory = Path(running[0].read_text().strip(), "sub")
             (directory / ".envrc").write_text("mine\n")
             while (directory / ".envrc").exists():
                 await asyncio.sleep(0.02)
@@ -102,6 +101,11 @@ def _play(script: Sequence[ScriptItem], asker: Asker, approvals: Any = "auto") -
         with contextlib.suppress(FileNotFoundError):
             content = (directory / ".envrc").read_text()
         return _Played(content, sorted(one.name for one in directory.glob("*kaa-blocked*")), notices, requests)
+
+
+def _where_it_waits(folder: Path) -> Path | None:
+    """Where `_WAITING` has made its file. Other directories come and go meanwhile."""
+    return next((Path(at) for at, _, files in os.walk(folder) if at.endswith("/sub") and "running" in files), None)
 
 
 def _agent(**how: bool) -> list[ScriptItem]:

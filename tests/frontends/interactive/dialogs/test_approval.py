@@ -186,6 +186,7 @@ def test_what_was_moved_away_can_be_put_back_as_my_own() -> None:
 def test_about_files_without_a_call_there_is_no_run_to_stop_and_no_model_to_tell() -> None:
     asked = Asked(suggestion=None, call_id="", escalations=(Escalation("file", "/p/.envrc"),))
 
+    assert "kaa moved this away: put it back?" in asked.text
     assert "No, leave it moved away" in asked.text
     assert ("stop the run" in asked.text, "tell the model" in asked.text) == (False, False)
     asked.letter("n")

@@ -144,6 +144,8 @@ def _title(request: Approval) -> str:
     tool = request.tool if request.agent is None else f"{request.tool} for {request.agent}"
     if request.only_connects:
         return f"Allow network access for {tool}?"
+    if request.writes_files and not request.is_of_call:
+        return "kaa moved this away: put it back?"
     if request.writes_files:
         whose = "" if request.agent is None else f" for {request.agent}"
         return f"Outside the sandbox: write this{whose}?"
