@@ -5,9 +5,11 @@ import hashlib
 import json
 import os
 import subprocess
+import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import chdir
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -16,6 +18,7 @@ import pytest
 from kaa.shell.home import Home
 from kaa.shell.worktrees.registry import Change, Worktree, WorktreeError, WorktreeRegistry, checked
 from kaa.shell.worktrees.working import Worktrees
+from tests.support import without_locks
 from tests.support.elsewhere import folder_elsewhere
 
 pytestmark = pytest.mark.usefixtures("mounts")
@@ -375,6 +378,59 @@ def test_a_name_that_a_killed_kaa_locked_keeps_nobody_from_a_merge(with_or_witho
     world.merge()
 
     assert contents(world.project) == {"same": "same\nmore\n"}
+
+
+_ENTER = """
+import asyncio, os, sys
+from kaa.shell.home import Home
+from kaa.shell.worktrees.working import Worktrees
+
+asyncio.run(Worktrees(os.getcwd(), Home.of(os.environ), os.environ).enter(sys.argv[1]))
+"""
+
+
+def test_worktrees_that_are_created_at_once_leave_each_other_alone_without_locks(with_or_without_git: World) -> None:
+    world = with_or_without_git
+    for number in range(50):  # so that all of them are being created at the same time
+        (world.project / f"file{number}").write_text("x")
+    environ = {**world.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    names = [f"at-once-{number}" for number in range(4)]
+    started = [
+        subprocess.Popen(
+            [sys.executable, without_locks.__file__, sys.executable, "-c", _ENTER, name],
+            cwd=world.project,
+            env=environ,
+            stderr=subprocess.PIPE,
+        )
+        for name in names
+    ]
+
+    told = [process.communicate()[1].decode() for process in started]
+
+    assert [process.returncode for process in started] == [0] * 4, told
+    assert [one.name for one in world.worktrees().registry.all() if one.is_whole and one.exists] == names
+    assert all(len(contents(Path(world.find(name).directory))) == 51 for name in names)
+
+
+@pytest.mark.parametrize(
+    ("machine", "created", "is_removed"),
+    [("", "2026-01-01T00:00:00Z", True), ("another", "2026-01-01T00:00:00Z", True), ("another", "", False)],
+)
+def test_without_locks_only_an_old_creation_of_another_machine_counts_as_killed(
+    repository: World, machine: str, created: str, is_removed: bool
+) -> None:
+    directory = repository.enter()
+    change_record(repository, base="", machine=machine, created=created or datetime.now(UTC).isoformat())
+    environ = {**repository.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+    subprocess.run(
+        [sys.executable, without_locks.__file__, sys.executable, "-c", _ENTER, "other"],
+        cwd=repository.project,
+        env=environ,
+        check=True,
+    )
+
+    assert directory.exists() != is_removed
 
 
 def test_commits_stay_on_their_branch(repository: World) -> None:

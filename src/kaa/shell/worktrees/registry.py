@@ -1,13 +1,16 @@
 """The worktrees of a project: where they are, and what is known of each."""
 
 import asyncio
+import errno
 import fcntl
 import hashlib
 import os
 import re
+import socket
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -18,6 +21,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 _NOT_IN_FOLDERS = re.compile(r"[^A-Za-z0-9._-]+")
 _MOST_NAMES = 1000
 _LOCK_SECONDS = 0.05
+_LONGEST_CREATION_SECONDS = 3600.0  # git may take ten minutes for each of its steps
 _ABANDONED_SECONDS = 60.0  # nobody writes a record for so long
 
 
@@ -56,6 +60,7 @@ class Worktree(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
         merging: a merge that is perhaps only half there, because it began, or because taking it back did; None once that
             has ended.
         undoing: the change that takes `merging` back, if that began.
+        machine: where kaa creates it; empty once it is whole.
     """
 
     name: str
@@ -68,6 +73,7 @@ class Worktree(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     merged: Merged | None = None
     merging: Merged | None = None
     undoing: Change | None = None
+    machine: str = ""
 
     @property
     def is_whole(self) -> bool:
@@ -149,22 +155,25 @@ class WorktreeRegistry:
         return self.folder / f".{name}.dropped"
 
     @contextmanager
-    def holding(self, name: str) -> Iterator[None]:
+    def holding(self, name: str) -> Iterator[bool]:
         """Keep others from merging the worktree of this name, and from taking it for one that a killed kaa left.
 
-        Its directory exists.
+        Its directory exists. Yields whether that holds for other machines, too.
 
         Raises:
             WorktreeError: another kaa creates or merges it.
             OSError: its directory cannot be opened.
         """
         descriptor = os.open(self.directory(name), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            if not _is_locked(descriptor):
-                raise held_by_another(name)
-            yield
-        finally:
-            os.close(descriptor)
+        with ExitStack() as held:
+            held.callback(os.close, descriptor)
+            try:
+                substitute = _lock(descriptor)
+            except BlockingIOError:
+                raise held_by_another(name) from None
+            if substitute is not None:
+                held.enter_context(substitute)
+            yield substitute is None
 
     def is_interrupted(self, worktree: Worktree) -> bool:
         """True if kaa was killed while it created a worktree, or while it removed one."""
@@ -173,9 +182,11 @@ class WorktreeRegistry:
         if worktree.is_whole:
             return False
         try:
-            with self.holding(worktree.name):
+            with self.holding(worktree.name) as for_all_machines:
                 known = self._read(worktree.name)  # it may have become whole before this had the lock
-                return known is not None and not known.is_whole
+                if known is None or known.is_whole:
+                    return False
+                return for_all_machines or known.machine == this_machine() or _is_old(known)
         except WorktreeError:
             return False
         except OSError:  # its directory is gone
@@ -218,12 +229,17 @@ class WorktreeRegistry:
             OSError: the folder cannot be opened.
         """
         descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            while not _is_locked(descriptor):  # noqa: ASYNC110 - no event tells that another process let go
-                await asyncio.sleep(_LOCK_SECONDS)
+        with ExitStack() as held:
+            held.callback(os.close, descriptor)
+            while True:
+                try:
+                    substitute = _lock(descriptor)
+                    break
+                except BlockingIOError:  # no event tells that another process let go
+                    await asyncio.sleep(_LOCK_SECONDS)
+            if substitute is not None:
+                held.enter_context(substitute)
             yield
-        finally:
-            os.close(descriptor)
 
     def _record(self, name: str) -> Path:
         return self.folder / f"{name}.json"
@@ -239,12 +255,42 @@ class WorktreeRegistry:
         return known if is_own else None
 
 
-def _is_locked(descriptor: int) -> bool:
-    """Lock an open folder; False if somebody else has it. A file system without locks locks nothing."""
+def _lock(descriptor: int) -> socket.socket | None:
+    """Lock an open folder until it is closed.
+
+    Returns:
+        What has to stay open where the file system has no locks: a name that the kernel gives to one process of this
+        machine. None elsewhere.
+
+    Raises:
+        BlockingIOError: somebody else has locked it.
+        OSError: the system failed.
+    """
+    if regular_files.lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB):
+        return None
+    folder = os.fstat(descriptor)
+    substitute = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
-        regular_files.lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        substitute.bind(f"\0kaa-folder-{folder.st_dev}-{folder.st_ino}")
+    except OSError as error:
+        substitute.close()
+        if error.errno == errno.EADDRINUSE:
+            raise BlockingIOError(error.errno, error.strerror) from error
+        raise
+    return substitute
+
+
+def this_machine() -> str:
+    """Name this machine until it restarts, or the container if that has a network of its own."""
+    with suppress(OSError):
+        return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {os.readlink('/proc/self/ns/net')}"
+    return ""
+
+
+def _is_old(worktree: Worktree) -> bool:
+    """Whether its creation began so long ago that no kaa still creates it."""
+    with suppress(ValueError):
+        return time.time() - datetime.fromisoformat(worktree.created).timestamp() > _LONGEST_CREATION_SECONDS
     return True
 
 

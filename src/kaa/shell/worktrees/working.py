@@ -26,6 +26,7 @@ from kaa.shell.worktrees.registry import (
     copied_to,
     held_by_another,
     project_of,
+    this_machine,
 )
 from kaa.shell.worktrees.results import results
 from kaa.shell.worktrees.states import States
@@ -337,6 +338,7 @@ class Worktrees:
             base="",
             created=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             store="" if is_repository else str(store),
+            machine=this_machine(),
         )
         for folder in (directory, *([] if is_repository else [store])):
             _make(folder)
@@ -426,7 +428,7 @@ async def _created(states: States, begun: Worktree, place: str, registry: Worktr
     else:
         async with registry.changing_git():
             await states.add(begun.directory, begun.branch, start, tree)
-    return msgspec.structs.replace(begun, base=base, start=start)
+    return msgspec.structs.replace(begun, base=base, start=start, machine="")
 
 
 def _begun(worktree: Worktree, merge: Merge, place: str, *, undo: bool) -> Worktree:
