@@ -13,7 +13,8 @@ import msgspec
 from kaa.builtin.text_edit import Substitution
 
 _CONTEXT_LINES = 4
-_MAX_LINE_CHARACTERS = 1000
+MAX_LINE_CHARACTERS = 1000
+"""Where a longer line is cut, with an ellipsis."""
 
 
 class EditDiff(msgspec.Struct, rename="camel", frozen=True):
@@ -41,7 +42,7 @@ def diff_of_changes(
     changes: Sequence[Substitution],
     *,
     context_lines: int = _CONTEXT_LINES,
-    line_characters: int | None = _MAX_LINE_CHARACTERS,
+    line_characters: int | None = MAX_LINE_CHARACTERS,
 ) -> EditDiff:
     """The diff of applying changes to a text.
 

@@ -121,6 +121,25 @@ def test_edits_that_revert_each_other_are_a_loop(stage: Stage) -> None:
     assert end.reason == "loop"
 
 
+def edit(old: str, new: str) -> ScriptItem:
+    return call("edit", path="long.txt", edits=[{"oldText": old, "newText": new}])
+
+
+@pytest.mark.parametrize("is_loop", [False, True])
+def test_different_edits_of_a_long_line_are_no_loop(stage: Stage, display: Display, is_loop: bool) -> None:
+    """They differ behind what a diff shows of the line."""
+    stage.files["long.txt"] = ("x" * 2000 + "a=1;b=1;c=1;d=1;e=1;f=1;\n").encode()
+    test = call("bash", command="pytest")
+    edits = [edit(f"{name}=1;", f"{name}=2;") for name in "abcdef"]
+    if is_loop:
+        edits = [edit("a=1;", "a=2;"), edit("a=2;", "a=1;")] * 3
+
+    [end], results = play(stage, [*(step for one in edits for step in (one, test)), say("Done.")])
+
+    assert (end.reason == "loop") == is_loop
+    assert any("[loop]" in result for result in results) == is_loop
+
+
 def test_failing_edits_that_are_repeated_are_a_loop(stage: Stage) -> None:
     wrong = call("edit", path="notes.txt", edits=[{"oldText": "tea", "newText": "x"}])
 

@@ -8,6 +8,7 @@ import msgspec
 
 from kaa.builtin.acceptance import digest, without_volatile
 from kaa.builtin.command_kinds import kind_of
+from kaa.builtin.diff import MAX_LINE_CHARACTERS
 from kaa.builtin.loop_detection.repeats import Effect, Repeats, Seen
 from kaa.core.events import ToolExecutionEnd, ToolExecutionStart
 from kaa.core.hooks import GiveUp
@@ -185,6 +186,15 @@ def _edit(arguments: dict[str, Json], details: Json) -> tuple[str, str, str] | N
     if not isinstance(diff, str):
         return None
     lines: dict[str, list[str]] = {"-": [], "+": []}
+    is_cut = False
     for sign, line in _LINE.findall(diff):
         lines[sign].append(line)
+        is_cut |= len(line) > MAX_LINE_CHARACTERS
+    if is_cut:  # what tells two edits of a long line apart may be behind the cut
+        replaced = arguments.get("edits")
+        if not isinstance(replaced, list):
+            return None
+        for one in filter(lambda one: isinstance(one, dict), replaced):
+            lines["-"].append(str(one.get("oldText")))
+            lines["+"].append(str(one.get("newText")))
     return str(arguments.get("path", "")), digest("\n".join(lines["-"])), digest("\n".join(lines["+"]))
