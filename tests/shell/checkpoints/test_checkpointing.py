@@ -463,6 +463,23 @@ def test_a_file_that_the_user_deleted_is_not_created_again(scene: Scene) -> None
     assert any("made" in line and "deleted by someone else" in line for line in said)
 
 
+def test_a_file_that_the_user_deleted_is_not_created_again_by_the_next_kaa(scene: Scene) -> None:
+    async def undo(conversation: Conversation) -> None:
+        await conversation.submit("make it")
+        (scene.project / "made").unlink()
+        await undone(conversation)
+
+    async def redo(conversation: Conversation) -> list[str]:
+        return (await conversation.navigation.redo()).splitlines()
+
+    scene.play([bash("echo x > made; echo y > other"), say("Done.")], undo)
+    said = scene.play([], redo, session=ContinueSession())
+
+    assert not (scene.project / "made").exists()
+    assert (scene.project / "other").exists()
+    assert any("made" in line and "deleted by someone else" in line for line in said)
+
+
 def test_going_back_without_the_files_is_known_when_they_follow(scene: Scene) -> None:
     async def act(conversation: Conversation) -> list[str]:
         await conversation.submit("one")

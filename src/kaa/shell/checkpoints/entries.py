@@ -5,7 +5,8 @@ wherever the entry stands that names it: the loop does not wait until it is writ
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 import msgspec
 
@@ -18,6 +19,7 @@ from kaa.session.tree import Node
 CHECKPOINT = "kaa.checkpoint"
 NO_CHECKPOINT = "kaa.no_checkpoint"
 REWIND = "kaa.rewind"
+DELETED = "kaa.deleted"
 
 
 class _Named(msgspec.Struct, rename="camel", frozen=True):
@@ -60,16 +62,25 @@ class _Rewind(msgspec.Struct, rename="camel", frozen=True):
     begun: str | None
 
 
+class _Deleted(msgspec.Struct, rename="camel", frozen=True):
+    """The data of an entry that says that others deleted files before a restore would have; or that it now has."""
+
+    paths: tuple[str, ...]
+    by_others: bool
+
+
 class _Line(msgspec.Struct, rename="camel", frozen=True):
     custom_type: str = ""
     data: msgspec.Raw = msgspec.Raw(b"null")
 
 
 _LINE = msgspec.json.Decoder(_Line)
-_DECODERS: Mapping[str, msgspec.json.Decoder[_Named | _Missing | _Rewind]] = {
+_Entry: TypeAlias = _Named | _Missing | _Rewind | _Deleted
+_DECODERS: Mapping[str, msgspec.json.Decoder[_Entry]] = {
     CHECKPOINT: msgspec.json.Decoder(_Named),
     NO_CHECKPOINT: msgspec.json.Decoder(_Missing),
     REWIND: msgspec.json.Decoder(_Rewind),
+    DELETED: msgspec.json.Decoder(_Deleted),
 }
 
 
@@ -85,6 +96,7 @@ class CheckpointEntries:
         self._named: dict[str, list[str]] = {}  # ids of change sets by the entry behind which they count
         self._missing: dict[str, _Missing] = {}  # by the entry behind which none counts
         self._unfinished: str | None = None
+        self._deleted_by_others: frozenset[str] = frozenset()
         self._read_nodes = 0
 
     @property
@@ -92,6 +104,12 @@ class CheckpointEntries:
         """The change set of a way without the conversation of which nobody noted where it ended."""
         self._read_new()
         return self._unfinished
+
+    @property
+    def deleted_by_others(self) -> frozenset[str]:
+        """The files that somebody else deleted before a restore would have."""
+        self._read_new()
+        return self._deleted_by_others
 
     def way(self, start: str | None, end: str | None) -> tuple[Sequence[str], Sequence[str]]:
         """From the files after one entry to those after another; None stands for before the first entry.
@@ -152,11 +170,14 @@ class CheckpointEntries:
                         self._unfinished = None
                 case _Rewind(begun=begun):
                     self._unfinished = begun
+                case _Deleted(paths=paths, by_others=by_others):
+                    known = self._deleted_by_others
+                    self._deleted_by_others = known.union(paths) if by_others else known.difference(paths)
                 case _Missing(after=after) as missing_there:
                     self._missing[after] = missing_there
         self._read_nodes = len(nodes)
 
-    def _decode(self, node: Node) -> _Named | _Missing | _Rewind | None:
+    def _decode(self, node: Node) -> _Entry | None:
         if node.type != "custom":
             return None
         try:
@@ -185,3 +206,8 @@ def missing(reason: str, after: str, *, part: bool = False) -> dict[str, Json]:
 def rewinding(begun: str | None) -> dict[str, Json]:
     """The data of an entry that says that files begin to go elsewhere without the conversation; None: they did not."""
     return {"begun": begun}
+
+
+def deleted(paths: Iterable[str], *, by_others: bool) -> dict[str, Json]:
+    """The data of an entry that says who deleted files which a restore would have deleted."""
+    return {"paths": sorted(paths), "byOthers": by_others}

@@ -14,7 +14,7 @@ from kaa.ext.navigation import SessionChanges
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
 from kaa.session.tree import Node
-from kaa.shell.checkpoints.entries import REWIND, CheckpointEntries, rewinding
+from kaa.shell.checkpoints.entries import DELETED, REWIND, CheckpointEntries, deleted, rewinding
 from kaa.shell.checkpoints.turns import TurnCheckpoints
 from kaa.workspace.checkpoints.contract import Checkpoints, FileChange, MissingCheckpointError
 from kaa.workspace.checkpoints.plans import RestorePlan, RestoreResult
@@ -40,7 +40,6 @@ class FileTravel:
         self._turns = turns
         self._entries = CheckpointEntries(store)
         self._deleted: set[str] = set()  # by our restores
-        self._deleted_by_others: set[str] = set()  # before a restore would have deleted them
 
     async def preview(self, target_entry_id: str | None) -> RestorePlan:
         """What would happen to files if they were made what they were after an entry. Touches nothing.
@@ -63,7 +62,7 @@ class FileTravel:
             plan = await self._turns.required().preview(undo, redo)
         except MissingCheckpointError as error:
             raise CommandError(str(error)) from error
-        others = {step.path for step in plan.steps if step.action == "create"} & self._deleted_by_others
+        others = {step.path for step in plan.steps if step.action == "create"} & self._entries.deleted_by_others
         return msgspec.structs.replace(plan.leaving_out(sorted(others), _DELETED), gaps=gaps)
 
     async def since_start(self) -> SessionChanges:
@@ -93,17 +92,20 @@ class FileTravel:
         Raises:
             CommandError: checkpoints are off, or a content is no longer kept.
             OSError: the project cannot be touched.
+            SessionWriteError: the session can no longer be written.
         """
-        self._deleted_by_others |= {path for path in plan.gone if path not in self._deleted}
+        if by_others := {*plan.gone} - self._deleted - self._entries.deleted_by_others:
+            self._recorder.custom(DELETED, deleted(by_others, by_others=True))
         if plan.is_empty:
             return RestoreResult()
         try:
             result = await self._turns.required().restore(plan, self._tell_progress)
         except MissingCheckpointError as error:
             raise CommandError(str(error)) from error
-        deleted = {step.path for step in result.done if step.action == "delete"}
-        self._deleted |= deleted
-        self._deleted_by_others -= deleted
+        by_us = {step.path for step in result.done if step.action == "delete"}
+        self._deleted |= by_us
+        if known := by_us & self._entries.deleted_by_others:
+            self._recorder.custom(DELETED, deleted(known, by_others=False))
         return result
 
     async def rewind(self, plan: RestorePlan, entry_id: str | None) -> RestoreResult:
