@@ -26,7 +26,7 @@ def test_a_new_syntax_error_follows_the_result(at_desk: "AtDesk") -> None:
 _LANGUAGES = [
     ("a.py", "x = 1\n", "if x:\nx = 1\n", "a.py:2:1: IndentationError"),
     ("a.pyi", "x: int\n", "x: = int\n", "a.pyi:1:4: SyntaxError"),
-    ("a.json", '{"a": 1}', '{"a": 1,}', "a.json:1:9: "),
+    ("a.json", '{"a": 1}', '{"a": 1,}', "a.json:1:8: "),
     ("a.toml", "a = 1\n", "a = 1\nb = \n", "a.toml:2:5: "),
     ("a.yaml", "a: 1\n", "a: [1\nb: 2\n", "a.yaml:2:2: "),
     ("a.yml", "a: 1\n", "a: 'x\n", "a.yml:2:1: "),
@@ -43,6 +43,21 @@ def test_each_language_has_its_parser(at_desk: "AtDesk") -> None:
             [line] = await desk.edit(name, bad)
             assert line.startswith(place)
             assert await desk.edit(name, good) == []
+
+    at_desk(scene)
+
+
+def test_a_comma_too_many_is_named_where_no_program_permits_it(at_desk: "AtDesk") -> None:
+    async def scene(desk: "Desk") -> None:
+        for path, before in (("package.json", '{"a": 1'), ("web/package.json", None)):
+            if before is not None:
+                await desk.edit(path, before)
+            assert await desk.edit(path, '{\n  "a": [1],\n\n}\n') == [
+                f"{path}:2:11: comma before }}: JSON has none there (json)"
+            ]
+        assert await desk.edit("b.json", '["ok",\n\n]') == []
+        assert await desk.edit("b.json", '["ok"]') == []
+        assert await desk.edit("b.json", '["ok",\n\n]') == ["b.json:1:6: comma before ]: JSON has none there (json)"]
 
     at_desk(scene)
 

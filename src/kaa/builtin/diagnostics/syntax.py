@@ -21,6 +21,8 @@ _LANGUAGES: Final = {
     ".json": "json",
     ".toml": "toml",
 }
+# Their programs read no comments and no comma behind the last entry, as editors and compilers do in other files.
+_STRICT_JSON: Final = frozenset({"package.json", "package-lock.json", "npm-shrinkwrap.json", "composer.json"})
 _SHEBANG = re.compile(rb"#!.*?\b(python|bash|sh|zsh|fish|ksh|dash)[\d.]*\b")
 # The Python of the project, which may understand more than that of kaa.
 _OTHER_PYTHON = (
@@ -31,7 +33,7 @@ _OTHER_PYTHON = (
 def language_of(edit: Edit) -> str | None:
     """The language that kaa parses a file as, by the end of its name or its first line; None for none."""
     end = os.path.splitext(edit.path)[1].lower()
-    language = _LANGUAGES.get(end)
+    language = "strict json" if os.path.basename(edit.path) in _STRICT_JSON else _LANGUAGES.get(end)
     if (end and language != "bash") or not edit.after.startswith(b"#!"):
         return language
     found = _SHEBANG.match(edit.after[:200])
@@ -90,7 +92,7 @@ async def answer_of(argv: Sequence[str], given: bytes, runs: PipedPrograms, most
 def _new(edit: Edit, answer: Parsed | None, language: str) -> list[Problem]:
     if answer is None:
         return []
-    source = f"Python {answer.python}" if language == "python" else language
+    source = f"Python {answer.python}" if language == "python" else language.rpartition(" ")[2]
 
     def problems(errors: Sequence[SyntaxFault]) -> list[Problem]:
         return [Problem(edit.name, error.line, error.column, error.message, source) for error in errors]

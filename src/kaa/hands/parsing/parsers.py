@@ -101,8 +101,24 @@ def _json(data: bytes, lenient: bool) -> list[_Error]:
         # Editors and compilers permit comments and trailing commas.
         if lenient and _is_json(_LAST_COMMA.sub(r"\1", _COMMENT_OR_TEXT.sub(_without_comment, text))):
             return []
-        return [_error(getattr(error, "lineno", 1), getattr(error, "colno", 1), getattr(error, "msg", str(error)))]
+        return [_json_error(text, error)]
     return []
+
+
+def _strict_json(data: bytes, _lenient: bool) -> list[_Error]:
+    return _json(data, False)
+
+
+def _json_error(text: str, error: ValueError) -> _Error:
+    if not isinstance(error, json.JSONDecodeError):
+        return _error(1, 1, str(error))
+    # Where a comma is too much, older versions of Python name what follows it, which can be lines below.
+    end = re.match(r",?\s*([}\]])", text[error.pos :])
+    before = text[: error.pos + text[error.pos :].startswith(",")].rstrip()
+    if end is None or not before.endswith(","):
+        return _error(error.lineno, error.colno, error.msg)
+    column = len(before) - before.rfind("\n") - 1
+    return _error(before.count("\n") + 1, column, f"comma before {end.group(1)}: JSON has none there")
 
 
 def _is_json(text: str) -> bool:
@@ -177,7 +193,7 @@ def _error(line: int | None, column: int | None, message: str) -> _Error:
     return {"line": max(line or 1, 1), "column": max(column or 1, 1), "message": message[:_MAX_MESSAGE_CHARACTERS]}
 
 
-_PARSERS = {"bash": _bash, "json": _json, "python": _python, "toml": _toml, "yaml": _yaml}
+_PARSERS = {"bash": _bash, "json": _json, "strict json": _strict_json, "python": _python, "toml": _toml, "yaml": _yaml}
 _NEEDED = {"bash": ("subprocess",), "toml": ("tomllib",), "yaml": ("yaml",)}
 
 if __name__ == "__main__":
