@@ -1,5 +1,7 @@
 """What files of skills and commands become."""
 
+import random
+
 import pytest
 
 from kaa.components.frontmatter import fields_in
@@ -13,8 +15,8 @@ COMMAND = Place(".claude/commands", "command", "claude")
 _HIDDEN = "\U000e0041\u202e\u200b\x1b"
 
 
-def component(place: Place, text: str) -> Component:
-    file = FoundFile("x", "x", text.encode(), place, "/x")
+def component(place: Place, text: str | bytes) -> Component:
+    file = FoundFile("x", "x", text.encode() if isinstance(text, str) else text, place, "/x")
     [found] = components_in([Candidate(file, is_of_project=True)], lambda _: (), fields_in)
     return found
 
@@ -57,3 +59,29 @@ def test_ordinary_text_stays(place: Place) -> None:
     assert found.definition.description == "Zürich 👩‍💻 für alle"
     assert found.definition.body.strip() == "A\tB 👩‍💻"
     assert not any("reader" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("codec", ["utf-16", "utf-16-be", "utf-8-sig"])
+@pytest.mark.parametrize("place", [SKILL, COMMAND])
+def test_text_with_a_byte_order_mark_is_decoded(place: Place, codec: str) -> None:
+    mark = "\ufeff" if codec == "utf-16-be" else ""  # the others write one
+    found = component(place, f"{mark}---\nname: x\ndescription: Räum auf\n---\nSort.".encode(codec))
+
+    assert isinstance(found.definition, Skill | CommandFile)
+    assert found.definition.description == "Räum auf"
+    assert not found.notes
+
+
+@pytest.mark.parametrize("data", [random.Random(38).randbytes(3000), "---\nname: x\n---\nx".encode("utf-16-le")])
+@pytest.mark.parametrize("place", [SKILL, COMMAND])
+def test_what_is_no_text_is_left_out(place: Place, data: bytes) -> None:
+    found = component(place, data)
+
+    assert found.state == "unusable"
+    assert "it holds no text" in found.reason
+
+
+def test_a_broken_character_leaves_nothing_out() -> None:
+    found = component(SKILL, "---\nname: x\ndescription: Räum auf, was herumliegt\n---\n".encode("latin-1"))
+
+    assert found.state == "used"

@@ -12,6 +12,7 @@ import msgspec
 from kaa.components.frontmatter import ReadFields, document_in
 from kaa.components.skill import Skill, SkillFile, Unusable, skill_in
 from kaa.shell.components import Agent, FoundFile, Kind
+from kaa.shell.trust.instructions import text_in
 from kaa.tui.invisible import replace_invisible
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ DIALECTS_OF_AGENTS: "Final[dict[Agent, ToolDialect]]" = {
     "opencode": "opencode",
     "pi": "pi",
 }
+_LOOKED_AT_BYTES = 8192
+_MOST_BROKEN = 0.1  # of the bytes looked at; in an old encoding, fewer of a text are not UTF-8
 # JSON of what runs, and not what the model reads.
 _NOT_SHOWN = ("hooks", "servers")
 
@@ -218,7 +221,10 @@ def _server_component(candidate: Candidate) -> Component:
 
 
 def _definition(file: FoundFile, read: ReadFields) -> "Skill | CommandFile | AgentDefinition | Unusable":
-    text = file.data.decode("utf-8", "replace").replace("\r\n", "\n")
+    data = text_in(file.data, len(file.data))
+    if problem := _not_text(data):
+        return Unusable(problem)
+    text = data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
     visible = _visible(text)
     found = _parsed(file, visible, read)
     if isinstance(found, Unusable):
@@ -228,6 +234,15 @@ def _definition(file: FoundFile, read: ReadFields) -> "Skill | CommandFile | Age
     if (visible, seen) == (text, found):
         return found
     return msgspec.structs.replace(seen, notes=(*seen.notes, "characters that a reader would not see are left out"))
+
+
+def _not_text(data: bytes) -> str:
+    """Why a file holds no text, as a sentence without its end; empty if it does. Some broken characters are none."""
+    beginning = data[:_LOOKED_AT_BYTES]
+    broken = beginning.decode("utf-8", "replace").count("\ufffd")
+    if b"\0" in beginning or broken > len(beginning) * _MOST_BROKEN:
+        return "it holds no text, or text that is neither UTF-8 nor UTF-16 with a byte order mark"
+    return ""
 
 
 def _shown(value: object) -> object:
