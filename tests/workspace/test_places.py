@@ -86,6 +86,35 @@ def test_what_killed_workspaces_left_is_swept_and_what_is_in_use_is_not(tmp_path
     os.close(lock)
 
 
+def test_what_killed_programs_left_is_swept_when_a_workspace_closes(tmp_path: Path) -> None:
+    base = tmp_path / "kaa"
+    for server in ("mcp-one", "mcp-two"):
+        for name in ("dead", "alive"):
+            left = base / "extensions" / server / "tmp" / name
+            left.mkdir(parents=True, mode=0o700)
+            (left / "empty").touch()
+        for number in range(20):
+            (base / "extensions" / server / "tmp" / f"file {number}").touch()
+    (base / "extensions" / "mcp-three").symlink_to(tmp_path)
+    (tmp_path / "tmp" / "of others").mkdir(parents=True)
+    locks = [os.open(path, os.O_RDONLY) for path in base.glob("extensions/*/tmp/alive")]
+    for lock in locks:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+
+    Places(str(base / "extensions" / "mcp-one"), "/p", str(base)).close()  # a start, or an end that had none
+    assert (base / "extensions" / "mcp-one" / "tmp" / "dead").exists()
+    for _ in range(10):  # a few each time
+        places = Places(str(base), "/p")
+        _ = places.temporary
+        places.close()
+
+    for server in ("mcp-one", "mcp-two"):
+        assert [path.name for path in (base / "extensions" / server / "tmp").iterdir()] == ["alive"]
+    assert (tmp_path / "tmp" / "of others").exists()
+    for lock in locks:
+        os.close(lock)
+
+
 def test_the_self_test_of_hands_that_start_is_not_swept(places: Places) -> None:
     own = Path(places.temporary)
     fresh, left = own.parent / f"{PREFIX}fresh", own.parent / f"{PREFIX}left"

@@ -30,6 +30,7 @@ _SELF_TEST_SECONDS = 3600.0  # it lives for milliseconds, unless the machine is 
 _ATTEMPTS = 20  # at a directory that no other kaa sweeps before it is locked
 _SWEPT_AT_ONCE = 8  # directories of workspaces that did not end in order, and of projects that are gone
 _EXAMINED_AT_ONCE = 64  # of caches
+_PROGRAMS = "extensions"  # where each server of tools and each extension has a cache directory of its own
 
 
 class Places:
@@ -124,7 +125,7 @@ class Places:
                     raise
                 continue
             if os.fstat(lock).st_nlink:
-                self._temporary[user] = _Temporary(path, _opened(os.path.dirname(path)), lock)
+                self._temporary[user] = _Temporary(path, opened(os.path.dirname(path)), lock)
             else:  # swept between both
                 os.close(lock)
         return self._temporary[user].path
@@ -136,11 +137,16 @@ class Places:
     def close(self) -> None:
         """Remove the temporary directories, but for what is kept, and those of workspaces that were killed.
 
-        Caches of a few projects that are gone are removed, too.
+        Caches of a few projects that are gone are removed, too, and what a few programs left that were killed.
         """
         if self._temporary:
             with contextlib.suppress(OSError):  # most workspaces have none
                 _sweep_caches(self.written[1])
+            with contextlib.suppress(FileNotFoundError):
+                programs = opened(os.path.join(self._base, _PROGRAMS))
+                from kaa.workspace.program_litter import sweep_programs  # lazy: many users have no such programs
+
+                sweep_programs(programs)
         while self._temporary:
             user, (path, parent, lock) = self._temporary.popitem()
             try:
@@ -149,7 +155,7 @@ class Places:
                 else:
                     _remove(os.path.basename(path), parent)
                 os.close(lock)
-                _sweep(parent)
+                sweep(parent)
             finally:
                 os.close(parent)
 
@@ -197,13 +203,14 @@ class _Temporary(NamedTuple):
     lock: int
 
 
-def _opened(path: str, parent: int | None = None) -> int:
+def opened(path: str, parent: int | None = None) -> int:
+    """Open a directory that is not a symlink, by its path or by its name in another one."""
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
 
 
 def _locked(path: str, parent: int | None = None) -> int:
     """A descriptor that keeps others from sweeping the directory as long as it is open."""
-    descriptor = _opened(path, parent)
+    descriptor = opened(path, parent)
     try:
         regular_files.lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -246,10 +253,14 @@ def _is_kept(name: str, directory: int) -> bool:
     return is_marked and time.time() - status.st_mtime < seconds
 
 
-def _sweep(directory: int) -> None:
+def sweep(directory: int) -> None:
+    """Remove some of the temporary directories in an open one that nobody uses."""
     for name in [name for name in os.listdir(directory) if not _is_kept(name, directory)][:_SWEPT_AT_ONCE]:
         with contextlib.suppress(OSError):  # in use, or swept by another kaa
-            lock = _opened(name, directory)
+            if not stat.S_ISDIR(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
+                os.unlink(name, dir_fd=directory)  # else it would be the first each time
+                continue
+            lock = opened(name, directory)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # without locks, nobody knows whether it is in use
                 _remove(name, directory)
@@ -257,13 +268,17 @@ def _sweep(directory: int) -> None:
                 os.close(lock)
 
 
+def part_of(names: list[str], count: int) -> list[str]:
+    """Choose some names, others each time."""
+    first = time.monotonic_ns() % max(len(names), 1)
+    return (names[first:] + names[:first])[:count]
+
+
 def _sweep_caches(path: str) -> None:
     """Remove directories of projects that are gone: empty ones, and one with caches, as they may be large."""
-    directory = _opened(path)
+    directory = opened(path)
     try:
-        names = os.listdir(directory)
-        first = time.monotonic_ns() % max(len(names), 1)  # another part each time
-        gone = list(filter(_is_of_gone_project, (names[first:] + names[:first])[:_EXAMINED_AT_ONCE]))
+        gone = list(filter(_is_of_gone_project, part_of(os.listdir(directory), _EXAMINED_AT_ONCE)))
         filled = [name for name in gone[:_SWEPT_AT_ONCE] if not _is_removed(name, directory)]
         # A project may be on a disk that is elsewhere for a while.
         for name in [name for name in filled if _is_older(name, directory, _KEPT_SECONDS)][:1]:
