@@ -20,6 +20,7 @@ from tests.support.patience import HANG_SECONDS
 _COLUMNS = {"program": "programs", "message": "messages", "flush": "flushes", "hook": "hooks", "context": "contexts"}
 # Hooks that take half a second are announced.
 _TIMED_EVENTS = ("WorkStart", "WorkEnd")
+_PREPARED_SECONDS = 0.6
 _SESSIONS = "sessions"
 _PLACES = {_SESSIONS: "session bytes", "checkpoints": "checkpoint bytes"}
 
@@ -63,6 +64,7 @@ class CountedRun:
             stderr=self._output,
         )
         self.activity = Activity(self._process.pid)
+        self._is_first = True
 
     def __enter__(self) -> "CountedRun":
         return self
@@ -80,6 +82,9 @@ class CountedRun:
     def work_until_next_request(self) -> Work:
         """Wait for the next request and until kaa rests; returns what it did since it was called last."""
         self._server.wait_until_stalled()
+        if self._is_first:  # what the first call needs is loaded in two parts, the last one after 0.3 s
+            self.activity.wait_until_quiet(_PREPARED_SECONDS)
+            self._is_first = False
         self.activity.wait_until_quiet()
         return self._work()
 

@@ -30,7 +30,6 @@ from kaa.ext.registry import Registry
 from kaa.ext.session_services import SandboxPorts
 from kaa.session.errors import SessionError, SessionWriteError
 from kaa.session.file.file_store import FileStore
-from kaa.session.transcript import Transcript
 from kaa.session.tree import Node
 from kaa.shell import options
 from kaa.shell.active_tools import ActiveTools
@@ -51,6 +50,7 @@ from kaa.workspace.sandbox.sandbox import SandboxStatus
 if TYPE_CHECKING:
     from kaa.ext.agents import AgentControl
     from kaa.session.nested_transcripts import NestedTranscript
+    from kaa.session.transcript import Transcript
     from kaa.shell.acting.messages import Unasked
     from kaa.shell.checkpoints.travel import FileTravel
     from kaa.shell.exporting import Exporting
@@ -272,16 +272,18 @@ class Conversation:
 
         return await Git(self.workspace).head()
 
-    def transcript(self) -> Transcript:
+    def transcript(self) -> "Transcript":
         """The conversation as it is to be shown. Cheap however long it is; its entries may be read from any thread."""
+        from kaa.session.transcript import Transcript  # lazy: a printed answer shows no conversation
+
         return Transcript(self._session.store)
 
-    async def nested_transcripts(self, transcript: Transcript) -> "Sequence[NestedTranscript]":
+    async def nested_transcripts(self, transcript: "Transcript") -> "Sequence[NestedTranscript]":
         """The work of the agents of the conversation, within its transcript."""
         from kaa.ext.agents import AgentError  # lazy, both: few want to see it
         from kaa.session.nested_transcripts import nested_transcripts
 
-        def entries_of(agent: str) -> Transcript:
+        def entries_of(agent: str) -> "Transcript":
             try:
                 return self.agents.entries(agent)
             except AgentError as error:

@@ -16,7 +16,6 @@ from kaa.ext.results import shortened
 from kaa.session.as_user_message import type_of
 from kaa.session.entries import Custom
 from kaa.session.errors import SessionError
-from kaa.session.outline import Outline, outline
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore, read_entry
 from kaa.shell.acting.messages import ExtensionMessages, written_by
@@ -24,6 +23,7 @@ from kaa.shell.acting.values import as_json
 
 if TYPE_CHECKING:
     from kaa.ext.showing import DisplayContent
+    from kaa.session.outline import Outline
     from kaa.shell.navigating import Navigation
 
 _KIND = re.compile(r"[A-Za-z0-9_.-]{0,64}")
@@ -107,8 +107,10 @@ class ExtensionSession:
         """See `ConversationSession.messages`."""
         return tuple(self._agent.messages)
 
-    async def outline(self) -> Outline:
+    async def outline(self) -> "Outline":
         """See `ConversationSession.outline`."""
+        from kaa.session.outline import outline  # lazy: few extensions ask
+
         tree = self._store.tree
         return await asyncio.to_thread(outline, self._store, tuple(tree.nodes), tree.leaf)
 
