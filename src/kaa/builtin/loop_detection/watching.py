@@ -8,7 +8,6 @@ import msgspec
 
 from kaa.builtin.acceptance import digest, without_volatile
 from kaa.builtin.command_kinds import kind_of
-from kaa.builtin.diff import MAX_LINE_CHARACTERS
 from kaa.builtin.loop_detection.repeats import Effect, Repeats, Seen
 from kaa.core.events import ToolExecutionEnd, ToolExecutionStart
 from kaa.core.hooks import GiveUp
@@ -185,6 +184,8 @@ def _edit(arguments: dict[str, Json], details: Json) -> tuple[str, str, str] | N
     diff = details.get("diff") if isinstance(details, dict) else None
     if not isinstance(diff, str):
         return None
+    from kaa.builtin.diff import MAX_LINE_CHARACTERS  # lazy: an edit has loaded it
+
     lines: dict[str, list[str]] = {"-": [], "+": []}
     is_cut = False
     for sign, line in _LINE.findall(diff):
