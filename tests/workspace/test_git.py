@@ -73,6 +73,16 @@ class TestHead:
 
         assert local(head) == Head("feature/käfer")
 
+    def test_is_read_without_a_process_where_it_is_a_plain_branch(self) -> None:
+        workspace = MemoryWorkspace({".git/HEAD": b"ref: refs/heads/topic/one\n", ".git/config": b""})
+
+        assert run(Git(workspace).head()) == Head("topic/one")
+
+    def test_is_asked_of_git_where_references_are_in_no_files(self) -> None:
+        workspace = MemoryWorkspace({".git/HEAD": b"ref: refs/heads/.invalid\n", ".git/config": b""})
+
+        assert run(Git(workspace).head()) is None  # there is no git in memory
+
     def test_need_not_have_commits(self, repository: Path, local: RunLocal) -> None:
         assert local(head) == Head("main")
 
@@ -246,7 +256,8 @@ class TestOfAHostileRepository:
         with (repository / ".git" / "config").open("a") as config:
             config.write(f"[include]\n\tpath = {repository / 'pipe'}\n")
 
-        assert local(head) is None
+        assert local(head) == Head("main")
+        assert local(lambda workspace: Git(workspace).changed_files()) is None
         assert changed(local) is None
 
 

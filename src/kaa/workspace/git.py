@@ -7,6 +7,7 @@ they say which directories of other owners are safe.
 """
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -72,6 +73,12 @@ _QUIETLY = 'exec git "$@" 2>/dev/null'
 
 _MAX_DIRECTORIES = 1000  # in one question
 
+# In the repository of the project itself (gitrepository-layout(5)), unless it is a worktree, a submodule or detached.
+_HEAD, _CONFIG = ".git/HEAD", ".git/config"
+_MAX_HEAD_BYTES = 512
+# Other names are left to git; `.invalid` stands where references are in no files.
+_BRANCH = re.compile(rb"ref: refs/heads/(?!\.)([A-Za-z0-9._/+@#-]+)\n")
+
 
 class Head(msgspec.Struct, frozen=True):
     """What is checked out. `name`: the branch, which need not have commits yet, or the hash of a detached head."""
@@ -105,7 +112,13 @@ class Git:
         self._workspace = workspace
 
     async def head(self) -> Head | None:
-        """What is checked out, None if git does not know: no repository, no git, or not ours to look at."""
+        """What is checked out, None if git does not know: no repository, no git, or not ours to look at.
+
+        The name of a branch is mostly in a file; git, and all that holds it, starts for the rest.
+        """
+        files = await self._workspace.read_existing([_HEAD, _CONFIG], _MAX_HEAD_BYTES)
+        if _CONFIG in files and (found := _BRANCH.fullmatch(files.get(_HEAD, b""))) is not None:
+            return Head(found[1].decode("ascii"))
         branch = await self.ask("symbolic-ref", "--quiet", "--short", "HEAD")
         if branch is not None:
             return Head(line_of(branch))
