@@ -57,8 +57,8 @@ class Worktree(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
         start: the commit at which its branch began; empty for no branch.
         store: the repository of kaa's own that has its states; empty if the project's has them.
         merged: the last merge; None if there was none.
-        merging: a merge that is perhaps only half there, because it began, or because taking it back did; None once that
-            has ended.
+        merging: a merge that is perhaps only half there, because it began, or because taking it back did; None once
+            that has ended.
         undoing: the change that takes `merging` back, if that began.
         machine: where kaa creates it; empty once it is whole.
     """
