@@ -66,6 +66,22 @@ def test_no_words_of_the_model_make_a_refusal_a_block_of_the_sandbox(folder: Pat
     [
         ("cat >> ~/log-of-the-user", False),
         ('jq -r \'.tool_input | "\\(.x) - y"\' | cat >> "$HOME/log-of-the-user" 2>&1', False),
+        ("set -e; tee -a ~/log-of-the-user", False),
+        ("echo called | tee -a ~/log-of-the-user", False),
+        ('input=$(cat)\nname=$(echo "$input" | jq -r .tool_name)\necho "$name" >> ~/log-of-the-user\n', False),
+        ('LOG=~/logs-of-the-user/a.log\nmkdir -p ~/logs-of-the-user\ndate >> "$LOG"\n', False),
+        ("{ date; cat; } >> ~/log-of-the-user 2>&1", False),
+        ("exec >> ~/log-of-the-user 2>&1\ncat\n", False),
+        ('if [ -n "$HOME" ]; then cat >> ~/log-of-the-user; fi', False),
+        (
+            'python3 -c \'import os, sys; open(os.path.expanduser("~/log-of-the-user"), "a").write(sys.stdin.read())\'',
+            False,
+        ),
+        ("{ sh guard.sh; cat; } >> ~/log-of-the-user", True),
+        ("exec >> ~/log-of-the-user; sh guard.sh", True),
+        ("cat >> ~/log-of-the-user; exit 2", True),
+        ("grep -q secret && exit 2; cat >> ~/log-of-the-user", True),
+        ('cat >> ~/log-of-the-user; echo \'{"decision": "block"}\'; true; : >> ~/log-of-the-user', True),
         ("sh guard.sh 2>> ~/log-of-the-user", True),
         ("echo no >&2; cat >> ~/log-of-the-user", True),
         ("sh guard.sh || cat >> ~/log-of-the-user", True),
@@ -74,9 +90,9 @@ def test_no_words_of_the_model_make_a_refusal_a_block_of_the_sandbox(folder: Pat
 def test_only_a_hook_that_does_nothing_but_log_refuses_nothing_when_its_log_is_blocked(
     folder: Path, line: str, refuses: bool
 ) -> None:
-    done = ended(folder, line, "{}")
+    done = ended(folder, line, "{}", of_project=False)
 
-    assert (done.exit_code == 2) is refuses, done
+    assert (outcome_of(guard(line, of_project=False), done).decision == "deny") is refuses, done
     assert ("refuses nothing: Writing" in done.problem) is not refuses
     assert not refuses or "can log to $TMPDIR" in done.errors
 

@@ -89,13 +89,20 @@ async def _blocked_log(hook: HookDefinition, workspace: Workspace, request: Comm
 
     Neither the line of the hook nor this look at its log contains words of the model, which its output may quote.
     """
-    found = _LOGS.fullmatch(hook.command.strip()) if hook.args is None else None
-    if found is None:
+    if hook.args is not None:
+        return ""
+    if found := _LOGS.fullmatch(hook.command.strip()):
+        tried = f"(: >>{found['log']}); exit 0"
+    else:
+        from kaa.builtin.agent_hooks.logging_scripts import try_of_logs  # lazy: few hooks are blocked
+
+        tried = try_of_logs(hook.command)
+    if not tried:
         return ""
     shell = _SHELLS.get(hook.shell, "sh")
     # In a subshell: where it ends well, only what the kernel refuses at this moment is taken for blocked.
     look = CommandRequest(
-        [shell, "-c", f"(: >>{found['log']}); exit 0"],
+        [shell, "-c", tried],
         env=request.env,
         timeout=request.timeout,
         spill=False,
