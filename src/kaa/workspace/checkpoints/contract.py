@@ -131,7 +131,7 @@ class CheckpointLimits(msgspec.Struct, frozen=True):
     max_megabytes: int = 1024
     max_days: int = 90
     announce_megabytes: int = 200
-    first_files: int = 5_000
+    first_files: int = 10_000
 
 
 # Asked before much is copied: how many files, and how many bytes. The answer holds for the session.
