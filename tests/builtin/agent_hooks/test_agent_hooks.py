@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import pytest
@@ -206,7 +206,7 @@ def answered(stage: Stage, hook: HookDefinition, answer: FedResult, *script: Scr
     return [text for who, text in conversation(stage.server.requests[-1]) if who == "tool"]
 
 
-def asking(handler: Handler, prompt: str, event: HookEvent = "PreToolUse", **fields: object) -> HookDefinition:
+def asking(handler: Handler, prompt: str, event: HookEvent = "PreToolUse", **fields: Any) -> HookDefinition:
     """A hook that asks a model, about commands if it is about calls."""
     groups = [{"matcher": "Bash", "hooks": [{"type": handler, "prompt": prompt, **fields}]}]
     return hooks_in({event: groups}, "claude", "mine", of_project=False).hooks[0]
@@ -353,12 +353,15 @@ _UNANSWERED: dict[str, tuple[ScriptItem, ...]] = {
 }
 
 
+_CONTINUES: tuple[dict[str, Any], dict[str, Any]] = ({}, {"onFailure": "continue"})
+
+
 @pytest.mark.parametrize("passes", [False, True])
 @pytest.mark.parametrize("problem", _UNANSWERED)
 @pytest.mark.parametrize("kind", ["prompt", "agent"])
 def test_a_hook_whose_model_does_not_judge_refuses(stage: Stage, kind: Handler, problem: str, passes: bool) -> None:
     """Unless its entry says otherwise. What is too long for hooks passes none, whatever its entry says."""
-    entry = {"timeout": 0.5 if problem == "too slow" else 60, **({"onFailure": "continue"} if passes else {})}
+    entry: dict[str, Any] = {"timeout": 0.5 if problem == "too slow" else 60, **_CONTINUES[passes]}
     script = _UNANSWERED[problem][:1] if kind == "agent" else _UNANSWERED[problem]
     command = "echo " + "x" * (1_100_000 if "long" in problem else 1)
 
@@ -385,7 +388,7 @@ def test_a_message_that_no_model_judges_is_refused(stage: Stage, passes: bool) -
         return True
 
     stage.server.begin([WRONG_KEY, say("Done.")])
-    guard = asking("prompt", "Safe?", "UserPromptSubmit", **({"onFailure": "continue"} if passes else {}))
+    guard = asking("prompt", "Safe?", "UserPromptSubmit", **_CONTINUES[passes])
 
     assert play(stage, scene, lambda _command, _streams: ran(0), guard) == passes
 

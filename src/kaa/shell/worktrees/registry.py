@@ -57,8 +57,7 @@ class Worktree(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
         start: the commit at which its branch began; empty for no branch.
         store: the repository of kaa's own that has its states; empty if the project's has them.
         merged: the last merge; None if there was none.
-        merging: a merge that is perhaps only half there, because it began, or because taking it back did; None once
-            that has ended.
+        merging: a merge that is perhaps half there, because it or its undo began; None once that has ended.
         undoing: the change that takes `merging` back, if that began.
         machine: where kaa creates it; empty once it is whole.
     """
@@ -231,14 +230,8 @@ class WorktreeRegistry:
         descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         with ExitStack() as held:
             held.callback(os.close, descriptor)
-            while True:
-                try:
-                    substitute = _lock(descriptor)
-                    break
-                except BlockingIOError:  # no event tells that another process let go
-                    await asyncio.sleep(_LOCK_SECONDS)
-            if substitute is not None:
-                held.enter_context(substitute)
+            while not _enter(held, descriptor):  # noqa: ASYNC110 - no event tells that another process let go
+                await asyncio.sleep(_LOCK_SECONDS)
             yield
 
     def _record(self, name: str) -> Path:
@@ -253,6 +246,17 @@ class WorktreeRegistry:
         own = (name, self._project, str(self.directory(name)))
         is_own = (known.name, known.project, known.directory) == own and known.store in ("", str(self.store(name)))
         return known if is_own else None
+
+
+def _enter(held: ExitStack, descriptor: int) -> bool:
+    """Hold the lock of an open folder as long as the stack; False if somebody else has it."""
+    try:
+        substitute = _lock(descriptor)
+    except BlockingIOError:
+        return False
+    if substitute is not None:
+        held.enter_context(substitute)
+    return True
 
 
 def _lock(descriptor: int) -> socket.socket | None:
