@@ -1,0 +1,60 @@
+"""Options of kaa before a command: they go with it, or kaa says where they belong; a message may begin so, too."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.kaa_process import Kaa, conversation
+from tests.support.model_server import MODEL_ID, ModelServer, say
+
+
+@pytest.fixture
+def kaa(tmp_path: Path) -> Kaa:
+    return Kaa(tmp_path)
+
+
+@pytest.mark.usefixtures("full_access")
+def test_options_before_a_command_that_takes_them_count(kaa: Kaa) -> None:
+    with ModelServer() as server:
+        kaa.use(server, "openai-completions")
+
+        finished = kaa.run("--model", f"test/{MODEL_ID}", "plan", "run", "missing.md")
+
+    assert "missing.md cannot be opened" in finished.err
+    assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [(("--no-git", "worktrees", "list"), "worktrees"), (("--model", "plan", "stats"), "stats")],
+)
+def test_other_commands_say_where_options_belong(kaa: Kaa, arguments: tuple[str, ...], word: str) -> None:
+    finished = kaa.run(*arguments)
+
+    assert finished.code == 2
+    assert f"write kaa {word} …" in finished.err
+    assert f"-- {word} …" in finished.err
+
+
+@pytest.mark.usefixtures("full_access")
+@pytest.mark.parametrize("before", [("--no-git", "--"), ("-p", "--no-git"), ("--no-git", "-p")])
+@pytest.mark.parametrize("words", [("worktrees", "list"), ("plan", "run")])
+def test_a_message_may_begin_with_the_word_of_a_command(
+    kaa: Kaa, before: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    with ModelServer([say("Yes."), say("Yes.")]) as server:
+        kaa.use(server, "openai-completions")
+
+        kaa.run(*before, *words)
+
+    assert words[0] in conversation(server.requests[0])[-1][1]
+
+
+@pytest.mark.usefixtures("full_access")
+def test_the_value_of_an_option_is_no_command(kaa: Kaa) -> None:
+    with ModelServer([say("Yes.")]) as server:
+        kaa.use(server, "openai-completions")
+
+        kaa.run("--name", "plan", "run")
+
+    assert conversation(server.requests[0])[-1][1] == "run"
