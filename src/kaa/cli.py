@@ -372,8 +372,8 @@ def _command_first(arguments: Sequence[str]) -> Sequence[str]:
             if word == "plan":
                 break
             raise _UsageError(
-                f"{word} is a command, and {' '.join(options)} stands before it: write kaa {word} …, with the options of"
-                f" kaa {word} behind it; for a message that begins so: kaa {' '.join(options)} -- {word} …"
+                f"{word} is a command, and {' '.join(options)} stands before it: write kaa {word} …, with the options"
+                f" of kaa {word} behind it; for a message that begins so: kaa {' '.join(options)} -- {word} …"
             )
     return arguments
 
