@@ -348,43 +348,17 @@ _IN_DIRECTORY = {
 _LIKE_A_CONVERSATION = (["mcp", "serve"], ["agents", "start"], ["agents", "detached"])
 
 
-# Commands, as far as they are not about the current directory.
-_ELSEWHERE = frozenset(("auth", "demo", "login", "logout", "models", "plan", "sessions", "stats"))
+_OTHER_COMMANDS = frozenset(("auth", "demo", "login", "logout", "models", "plan", "sessions", "stats"))
 
 
 def _command_first(arguments: Sequence[str]) -> Sequence[str]:
-    """The arguments with a command before the options of kaa that were given before it.
-
-    Raises:
-        _UsageError: the command takes no such options.
-    """
-    if not arguments or not arguments[0].startswith("-") or "-p" in arguments or "--print" in arguments:
+    """The arguments with a command before the options of kaa that were given before it."""
+    words = _OTHER_COMMANDS.union(_IN_DIRECTORY)
+    if not arguments or not arguments[0].startswith("-") or words.isdisjoint(arguments):
         return arguments
-    for place, word in enumerate(arguments):
-        if word == "--" or word in _INFORMING:
-            break
-        if (word in _ELSEWHERE or word in _IN_DIRECTORY) and _is_first_message(arguments[: place + 1]):
-            command, options = list(arguments[place : place + 2]), arguments[:place]
-            if command in (["plan", "run"], ["mcp", "serve"], ["agents", "start"]):
-                return [*command, *options, *arguments[place + 2 :]]
-            if word == "sandbox":  # its options are of kaa
-                return [word, *options, *arguments[place + 1 :]]
-            if word == "plan":
-                break
-            raise _UsageError(
-                f"{word} is a command, and {' '.join(options)} stands before it: write kaa {word} …, with the options"
-                f" of kaa {word} behind it; for a message that begins so: kaa {' '.join(options)} -- {word} …"
-            )
-    return arguments
+    from kaa.frontends.command_words import command_first  # lazy: few command lines have one there
 
-
-def _is_first_message(arguments: Sequence[str]) -> bool:
-    """Whether the last argument would be the first message: it is no value of an option."""
-    try:
-        parsed, unknown = _parser().parse_known_args(arguments)
-    except _UsageError:
-        return False
-    return not unknown and bool(parsed.messages == [arguments[-1]])
+    return command_first(arguments, words, _INFORMING, _parser())
 
 
 def _run_command(arguments: Sequence[str]) -> int | None:
