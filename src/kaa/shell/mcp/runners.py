@@ -93,7 +93,7 @@ def _after_runner(words: Sequence[str]) -> int | None:
         if len(names) > 1 and any(_begins(names[start:], one) for start in range(len(names)) for one in _WITH_WORDS):
             return number + 1
         for one in _WITH_WORDS:
-            if _begins([os.path.basename(word), *_plain(words[number + 1 :])], one):
+            if os.path.basename(word) == one[0] and _begins(_plain(words[number + 1 :]), one[1:]):
                 return words.index(one[-1], number + 1) + 1
     if os.path.basename(words[0]) == "deno" and any(word.startswith(_ADDRESSES) for word in words):
         return next(number for number, word in enumerate(words) if word.startswith(_ADDRESSES))
