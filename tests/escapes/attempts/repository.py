@@ -134,6 +134,22 @@ def new_repository_deep_down(given: Given) -> None:
     _monitor(f"{given.project}/a/b/c/d/e/.git", given)
 
 
+@attempt("run-later", then=_STATUS, where="closed/new", own_project=True)
+def new_repository_in_a_closed_directory(given: Given) -> None:
+    """Make a repository with a monitor in a directory that can be entered, but not listed."""
+    os.mkdir(f"{given.project}/closed", 0o300)
+    _git(given.project, "init", "-q", "closed/new")
+    _monitor(f"{given.project}/closed/new/.git", given)
+
+
+@attempt("run-later", then=_STATUS, where="later/new", own_project=True)
+def new_repository_in_a_directory_that_is_closed_later(given: Given) -> None:
+    """Make a repository, and give it a monitor when the directory can no longer be listed."""
+    _git(given.project, "init", "-q", "later/new")
+    os.chmod(f"{given.project}/later", 0o311)
+    _monitor(f"{given.project}/later/new/.git", given)
+
+
 @attempt("run-later", then="git commit --allow-empty -m x", where="new", own_project=True)
 def new_repository_with_hook(given: Given) -> None:
     """Make a repository with a hook in a directory of the project."""

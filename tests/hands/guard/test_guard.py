@@ -18,7 +18,7 @@ import pytest
 from kaa.hands import guard, wire
 from kaa.hands.digest import new_digest
 from kaa.hands.executed_names import CHOICES
-from kaa.hands.guard import service, watcher
+from kaa.hands.guard import directories, service, watcher
 from kaa.hands.guard.judged import JUDGES
 from kaa.hands.guard.quarantine import MountedError, move_away
 from kaa.hands.inotify import watches_of_user
@@ -585,7 +585,10 @@ def test_more_repositories_than_can_be_watched_are_reported(project: Path, start
     [
         *("COMMIT_EDITMSG", "packed-refs", "logs/HEAD", "logs/refs/heads/a/b", "refs/heads/x", "objects/ab"),
         *("objects/pack", "subtree-cache/1/x", "rebase-merge/message", "info", "index.lock", "x.kaa-blocked"),
-        *("worktrees/w/logs/HEAD", "modules/m/COMMIT_EDITMSG"),
+        *("worktrees/w/logs/HEAD", "modules/m/COMMIT_EDITMSG", "gc.pid", "shallow.lock", "objects/info/commit-graph"),
+        *("objects/info/commit-graphs/commit-graph-chain", "objects/pack/multi-pack-index", "objects/info/packs"),
+        *("objects/info/alternates.lock", "objects/tmp/x", "modules/m/objects/info/commit-graph"),
+        *("lfs/cache/locks/x", "annex/index.lock", "annex/objects"),
     ],
 )
 def test_a_link_in_a_git_directory_is_moved_away(project: Path, start: Callable[..., Brain], path: str) -> None:
@@ -604,6 +607,23 @@ def test_a_link_in_a_git_directory_is_moved_away(project: Path, start: Callable[
 
     # git takes nothing for a branch whose name ends in `.lock`.
     assert brain.check() == {f".git/{path}": f".git/{path}.kaa-blocked.lock"}
+    assert brain.check() == {}
+
+
+def test_more_directories_at_once_than_the_guard_reads_are_reported_once(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(directories, "_MAX_DIRECTORIES_READ", 8)
+    brain = start()
+    stage = project.parent / "stage" / "many"
+    for number in range(10):
+        (stage / str(number)).mkdir(parents=True)
+    stage.rename(project / "many")
+
+    (finding,) = brain.ask("check")["findings"]
+
+    assert finding["why"] == "it has more than the 8 directories that are looked into"
+    assert finding["kept_as"] == ""
     assert brain.check() == {}
 
 

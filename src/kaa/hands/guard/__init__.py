@@ -58,7 +58,9 @@ user's, "scans": whether it cannot watch all directories}`:
 If what the guard takes for harmless has changed, the answer has it as its body, which the brain keeps for a successor.
 When the brain is gone, killed perhaps, the guard stays until the last command has ended, and looks once more.
 
-A subject that cannot be judged, for whatever reason, is moved away: no file may end the guard.
+A subject that cannot be judged, for whatever reason, is moved away: no file may end the guard. Only ENOENT, ENOTDIR
+and ELOOP mean that nothing is there: what its user has closed (or a command, as this user) is opened for the moment in
+which it is looked at, and a directory that cannot be read for another reason is a finding, and looked into again.
 
 No file says who wrote it, so the brain says when it cannot have been a command: while nothing of kaa's runs it expects
 the whole project (the user's editor may then create its `.idea`), and accepts before it starts something. While only

@@ -8,7 +8,8 @@ import stat
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from kaa.hands.below import RootDirectory, is_below, open_below
+from kaa.hands.below import NOTHING_THERE, is_below, open_root, reach_below
+from kaa.hands.guard.items import may_be_link
 from kaa.hands.guard.repository import looks_bare
 from kaa.hands.guard.subjects import GIT, Directory, Inside, Spot, Subject
 from kaa.hands.inotify import Happening, Inotify, WatchLimitError, watches_of_user
@@ -33,7 +34,7 @@ class GuardedDirectories:
         named: absolute paths of further guarded names, anywhere below the roots.
         inotify: tells where to look; without it everything is looked at every time.
         inspect: looks at a subject that was found or changed.
-        on_unreadable: gets a directory that cannot be looked into, and the error.
+        on_unreadable: gets a directory that cannot be looked into, and why. It is looked into again at each check.
 
     Attributes:
         roots: the writable directories.
@@ -49,10 +50,10 @@ class GuardedDirectories:
         named: Iterable[str],
         inotify: Inotify | None,
         inspect: Callable[[Subject], None],
-        on_unreadable: Callable[[Directory, Exception], None],
+        on_unreadable: Callable[[Directory, str], None],
     ) -> None:
-        self.roots = [root for path in roots if (root := _open_root(path)) is not None]
-        elsewhere = (root for path in git_directories if (root := _open_root(path)) is not None)
+        self.roots = [root for path in roots if (root := open_root(path)) is not None]
+        elsewhere = (root for path in git_directories if (root := open_root(path)) is not None)
         self.elsewhere = [Subject(Directory(root, ""), "") for root in elsewhere]
         self.named = frozenset(path.casefold() for path in named)
         self._names_of_named: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())  # of which paths
@@ -66,6 +67,8 @@ class GuardedDirectories:
         self._linked: set[Directory] = set()
         self._linked_trees: set[Directory] = set()  # the same, with all that is below
         self._to_look_into: deque[Directory] = deque()
+        self._unreadable: set[Directory] = set()
+        self._too_large: set[Directory] = set()
 
     def close(self) -> None:
         """Let go of the directories and of inotify."""
@@ -81,6 +84,11 @@ class GuardedDirectories:
             self._look_into(Directory(root, ""))
         for subject in self.elsewhere:
             self._inspect(subject)
+        self._follow_links()
+
+    def look_again(self) -> None:
+        """Look into what could not be looked into before."""
+        self._to_look_into.extend(self._unreadable)
         self._follow_links()
 
     def act(self) -> bool:
@@ -116,8 +124,8 @@ class GuardedDirectories:
             watch = self._inotify.watch_content(descriptor) if is_file else self._inotify.watch_names(descriptor)
         except WatchLimitError:
             self.scans = True
-        except OSError:
-            return  # it is gone, or not for us
+        except OSError:  # somebody has taken the right to read it away meanwhile
+            self.scans = True
         else:
             spots = self._spots.setdefault(watch, {})
             spots.pop(spot, None)
@@ -171,12 +179,13 @@ class GuardedDirectories:
             self.scans = self.scans or count >= self._max_directories
             directory = remaining.popleft()
             try:
-                names, below, links = self._entries(directory)
+                names, below = self._entries(directory)
             except Exception as error:  # noqa: BLE001 - what a command makes must not end the guard
-                self._on_unreadable(directory, error)
+                if directory not in self._unreadable:
+                    self._unreadable.add(directory)
+                    self._on_unreadable(directory, f"it cannot be looked into ({type(error).__name__}: {error})")
                 continue
-            for name in links:
-                self._follow_symlink(directory, name)
+            self._unreadable.discard(directory)
             for name in names:
                 if self._is_guarded(directory, name):
                     self._inspect(Subject(directory, name))
@@ -184,6 +193,11 @@ class GuardedDirectories:
                 self._inspect(Subject(directory, ""))
             inside = [directory.below(name) for name in below if name.casefold() != GIT]
             remaining += inside if directory.is_entered else [each for each in inside if self.is_linked(each)]
+        if remaining and start not in self._too_large:
+            self._too_large.add(start)
+            self._on_unreadable(
+                start, f"it has more than the {_MAX_DIRECTORIES_READ:,} directories that are looked into"
+            )
 
     def _follow_symlink(self, directory: Directory, name: str) -> None:
         """Watch where a symlink leads that somebody may enter, if that is below a root.
@@ -201,15 +215,18 @@ class GuardedDirectories:
             if target.startswith(f"{top}/"):
                 self.link(Directory(root, ""), [target[len(top) + 1 :]])
 
-    def _entries(self, directory: Directory) -> tuple[list[str], list[str], list[str]]:
-        """All names in a directory, those of directories and those of links; from now on, new ones are reported."""
-        with open_below(directory.root, directory.path) as descriptor:
+    def _entries(self, directory: Directory) -> tuple[list[str], list[str]]:
+        """All names in a directory, and those of directories; from now on, new ones are reported. Follow its links.
+
+        Raises:
+            OSError: nobody knows what is there.
+        """
+        names: list[str] = []
+        below: list[str] = []
+        with reach_below(directory.root, directory.path) as descriptor:
             if descriptor is None:
-                return [], [], []
+                return names, below
             self.watch(descriptor, directory)
-            names: list[str] = []
-            below: list[str] = []
-            links: list[str] = []
             try:
                 with os.scandir(descriptor) as entries:
                     for entry in entries:
@@ -217,10 +234,11 @@ class GuardedDirectories:
                         if entry.is_dir(follow_symlinks=False):
                             below.append(entry.name)
                         elif entry.is_symlink():
-                            links.append(entry.name)
-            except OSError:
-                return [], [], []
-        return names, below, links
+                            self._follow_symlink(directory, entry.name)
+            except OSError as error:
+                if error.errno not in NOTHING_THERE:
+                    raise
+        return names, below
 
     def _is_guarded(self, directory: Directory, name: str) -> bool:
         folded = name.casefold()  # on some filesystems .GIT is .git
@@ -251,14 +269,10 @@ class GuardedDirectories:
         elif name.casefold() in _BARE_MARKS:
             subjects[Subject(spot, "")] = None
         below = spot.below(name)
-        if not happening.directory and os.path.islink(below.absolute):
-            self._follow_symlink(spot, name)
+        if not happening.directory and may_be_link(below.absolute):
+            if os.path.islink(below.absolute):
+                self._follow_symlink(spot, name)
+            else:  # the directory is closed
+                directories[spot] = None
         if happening.directory and name.casefold() != GIT and (spot.is_entered or self.is_linked(below)):
             directories[below] = None
-
-
-def _open_root(path: str) -> RootDirectory | None:
-    try:
-        return RootDirectory(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
-    except OSError:
-        return None

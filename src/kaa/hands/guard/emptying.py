@@ -9,7 +9,7 @@ import errno
 import os
 from collections.abc import Callable, Iterator
 
-from kaa.hands.below import RootDirectory, open_below
+from kaa.hands.below import RootDirectory, reach_below
 from kaa.hands.guard.items import MAX_DEPTH, MAX_FILES, OpenedItem, kept_names, names_in, opened
 from kaa.hands.guard.quarantine import MountedError, exists, rename
 from kaa.hands.guard.subjects import Subject
@@ -79,12 +79,12 @@ class EmptiedDirectories:
         """
         parent, _, name = path.rpartition("/")
         here = RootDirectory("", directory)
-        with self._changing, open_below(here, os.path.join(subject.name, parent).rstrip("/")) as source:
+        with self._changing, reach_below(here, os.path.join(subject.name, parent).rstrip("/")) as source:
             if source is None or not exists(source, name):  # the other thread may have been here
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
             for kept in self._names(subject, directory):
                 _make_directories(directory, kept, parent)
-                with open_below(here, os.path.join(kept, parent).rstrip("/")) as target:
+                with reach_below(here, os.path.join(kept, parent).rstrip("/")) as target:
                     if target is not None and not exists(target, name):
                         try:
                             rename(source, name, target, name)
@@ -100,10 +100,11 @@ class EmptiedDirectories:
         with self._changing:
             emptied, self._kept = self._kept, {}
             for subject in emptied:
-                with open_below(subject.directory.root, subject.directory.path) as directory:
+                root, path = subject.directory
+                # A mount holds it, or a file has come; or it cannot be read, which `look_into` reports.
+                with contextlib.suppress(OSError), reach_below(root, path) as directory:
                     if directory is not None and files_in(directory, subject.name, lambda _: True) == []:
-                        with contextlib.suppress(OSError):  # a mount holds it, or a file has come
-                            _remove(directory, subject.name)
+                        _remove(directory, subject.name)
 
     def _names(self, subject: Subject, directory: int) -> Iterator[str]:
         """Names of directories to keep its files in: that of those before, then new ones, which exist when given."""

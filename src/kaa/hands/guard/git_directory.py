@@ -4,14 +4,20 @@ It follows them to write logs, messages, `packed-refs` and more, with content th
 of `COMMIT_EDITMSG` or `logs/HEAD` would have the user's next `git commit` write to `~/.bashrc`.
 """
 
-import contextlib
 import os
+import re
+from collections.abc import Callable
 from typing import NamedTuple
 
+from kaa.hands.below import NOTHING_THERE, RootDirectory, reach_below
 from kaa.hands.git_names import is_trial
 from kaa.hands.guard.items import GIT_LINK, GuardedItem, Items, Plain, Watch
 
 _MAX_DIRECTORIES = 8192  # of one git directory: 30 us each
+_MAX_DEPTH = 48  # below it; so many are open at a time, and the soft limit may be 256
+_OBJECTS = "objects"
+_STORES = frozenset(("lfs/objects", "annex/objects"))
+_LOOSE = re.compile("objects/[0-9a-f]{2}")
 
 
 class GitDirectory(NamedTuple):
@@ -47,35 +53,53 @@ class GitDirectory(NamedTuple):
         return f"{self.path}/{name}" if self.path else name
 
 
-def note_all_links(items: Items, top: GitDirectory, watch: Watch, without: frozenset[str]) -> None:
-    """Add the symlinks of a git directory to the items.
+def note_all_links(items: Items, top: GitDirectory, watch: Watch, without: Callable[[str], bool]) -> None:
+    """Add the symlinks of a git directory to the items. Not more directories are open at a time than it is deep.
 
     Args:
         items: what is added to.
         top: the git directory, which is watched already.
         watch: see `GuardWatch`.
-        without: directories in it to leave out.
+        without: says of the path of a directory, below the git directory, whether to leave it out.
     """
-    remaining = [top]
-    for count in range(_MAX_DIRECTORIES):
-        if not remaining:
-            return
-        at = remaining.pop()
-        if count:
-            watch(at.directory, Plain(_nothing, at.absolute, grows=True))
-        try:
-            for name in note_links(items, at):
-                if count or name not in without:
-                    with contextlib.suppress(OSError):  # gone, or exchanged: that is another event
-                        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-                        remaining.append(at.below(os.open(name, flags, dir_fd=at.directory), name))
-        finally:
-            if count:
-                os.close(at.directory)
-    for at in remaining:
-        os.close(at.directory)
-        reason = "it is in a repository with more directories than can be checked for links"
-        items[at.path] = GuardedItem(frozenset({"too much"}), reason)
+    remaining = _MAX_DIRECTORIES
+
+    def collect(at: GitDirectory, path: str, depth: int) -> None:
+        nonlocal remaining
+        for name in note_links(items, at):
+            inner = f"{path}/{name}" if path else name
+            if without(inner):
+                continue
+            remaining -= 1
+            if remaining <= 0 or depth == _MAX_DEPTH:
+                reason = "it is in a repository with more directories than can be checked for links"
+                items[at.inside(name)] = GuardedItem(frozenset({"too much"}), reason)
+                continue
+            with reach_below(RootDirectory("", at.directory), name) as directory:
+                if directory is not None:  # else it is gone, or exchanged: that is another event
+                    below = at.below(directory, name)
+                    watch(directory, Plain(interests_in(inner), below.absolute, grows=inner != _OBJECTS))
+                    collect(below, inner, depth + 1)
+
+    collect(top, "", 0)
+
+
+def interests_in(path: str) -> Callable[[str], bool]:
+    """What besides links matters in a directory, by its path below the git directory."""
+    return _is_no_store if path == _OBJECTS else _nothing
+
+
+def is_store(path: str) -> bool:
+    """Whether a directory in a git directory holds no more than objects, under names made of what is in them.
+
+    Git, git-lfs and git-annex give each its name when it is complete, by a rename or a hard link, and write through no
+    link that has that name. There may be more of them than can be looked at each time.
+    """
+    return path in _STORES or _LOOSE.fullmatch(path) is not None
+
+
+def _is_no_store(name: str) -> bool:
+    return not is_store(f"{_OBJECTS}/{name}")
 
 
 def _nothing(name: str) -> bool:
@@ -83,14 +107,22 @@ def _nothing(name: str) -> bool:
 
 
 def note_links(items: Items, place: GitDirectory) -> list[str]:
-    """Add the symlinks in one directory to the items. Returns the names of the directories in it."""
+    """Add the symlinks in one directory to the items. Returns the names of the directories in it.
+
+    Raises:
+        OSError: nobody knows what is there.
+    """
     below = []
-    with contextlib.suppress(OSError), os.scandir(place.directory) as entries:
-        for entry in entries:
-            if entry.is_symlink():
-                items.setdefault(place.inside(entry.name), _link(place, entry.name))
-            elif entry.is_dir(follow_symlinks=False):
-                below.append(entry.name)
+    try:
+        with os.scandir(place.directory) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    items.setdefault(place.inside(entry.name), _link(place, entry.name))
+                elif entry.is_dir(follow_symlinks=False):
+                    below.append(entry.name)
+    except OSError as error:
+        if error.errno not in NOTHING_THERE:
+            raise
     return below
 
 

@@ -12,6 +12,7 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
+from kaa.hands.below import NOTHING_THERE, may_enter, open_closed
 from kaa.hands.digest import new_digest
 from kaa.hands.git_state import Judge
 
@@ -20,7 +21,6 @@ _MAX_CONTENTS_BYTES = 2 * 1024 * 1024  # that are kept of one guarded directory
 MAX_FILES = 512  # of one guarded directory
 MAX_DEPTH = 4  # of one guarded directory
 _MAX_EXCHANGES = 16  # of a file for a link and back, while one is opened
-_NOTHING_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
 _EXCHANGED = (errno.ELOOP, errno.EINVAL, errno.ENXIO)
 _KEPT = re.compile(r".*\.kaa-blocked(-[0-9a-f]+)?(\.lock)?")
 
@@ -45,7 +45,7 @@ class Plain(NamedTuple):
         """Whether something that happened under a name has to be looked at. A link is there until the next event."""
         if self.interests(name) or (is_directory and self.grows):
             return True
-        return not is_directory and os.path.islink(os.path.join(self.path, name))
+        return not is_directory and may_be_link(os.path.join(self.path, name))
 
 
 class WrittenFile(NamedTuple):
@@ -113,6 +113,14 @@ _OTHER_NAMES = "another name"
 Items: TypeAlias = dict[str, GuardedItem]  # by path below the guarded name, which itself is ""
 
 
+def may_be_link(path: str) -> bool:
+    """Whether a symlink is at a path, or nobody can say what is."""
+    try:
+        return stat.S_ISLNK(os.lstat(path).st_mode)
+    except (OSError, ValueError) as error:
+        return isinstance(error, OSError) and error.errno not in NOTHING_THERE
+
+
 def have_content(items: Items) -> bool:
     """Whether there is more than an empty directory: something that can be written without an event of inotify."""
     return bool(items) and (items.keys() != {""} or _DIRECTORY not in items[""].dangers)
@@ -160,16 +168,12 @@ class UnopenedItem(NamedTuple):
 
 @contextlib.contextmanager
 def opened(name: str, directory: int | None = None) -> Iterator[OpenedItem | UnopenedItem | None]:
-    """What is under a name in a directory; None if nothing is."""
-    found = _open(name, directory)
-    try:
-        yield found
-    finally:
-        if isinstance(found, OpenedItem):
-            os.close(found.descriptor)
+    """What is under a name in a directory; None if nothing is. What a command has closed is open all the same."""
+    with contextlib.ExitStack() as held:
+        yield _open(held, name, directory)
 
 
-def _open(name: str, directory: int | None) -> OpenedItem | UnopenedItem | None:
+def _open(held: contextlib.ExitStack, name: str, directory: int | None) -> OpenedItem | UnopenedItem | None:
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     for _ in range(_MAX_EXCHANGES):
         try:
@@ -178,18 +182,35 @@ def _open(name: str, directory: int | None) -> OpenedItem | UnopenedItem | None:
                 return UnopenedItem(os.readlink(name, dir_fd=directory))
             if not _can_be_opened(kind):
                 return UnopenedItem()
-            descriptor = os.open(name, flags, dir_fd=directory)
+            found = _reached(held, name, directory, flags)
         except OSError as error:
-            if error.errno in _NOTHING_THERE:
-                return None
             if error.errno in _EXCHANGED:
                 continue
+            if error.errno in NOTHING_THERE:
+                return None
             return UnopenedItem()
-        found = OpenedItem(descriptor, os.fstat(descriptor))
+        if found is None:
+            return UnopenedItem()
         if _can_be_opened(found.status.st_mode):
             return found
-        os.close(descriptor)
     return UnopenedItem()
+
+
+def _reached(held: contextlib.ExitStack, name: str, directory: int | None, flags: int) -> OpenedItem | None:
+    """Open something until the stack is left; None if another user has closed it."""
+    descriptor: int | None
+    try:
+        descriptor = os.open(name, flags, dir_fd=directory)
+    except PermissionError:
+        if directory is None:
+            raise
+    else:
+        held.callback(os.close, descriptor)
+        status = os.fstat(descriptor)
+        if directory is None or not stat.S_ISDIR(status.st_mode) or may_enter(descriptor):
+            return OpenedItem(descriptor, status)
+    descriptor = open_closed(held, name, directory)
+    return None if descriptor is None else OpenedItem(descriptor, os.fstat(descriptor))
 
 
 def _can_be_opened(kind: int) -> bool:
@@ -254,9 +275,16 @@ def file_item(
 
 
 def names_in(directory: int | None) -> list[str]:
-    """What is in an open directory, if there is one."""
+    """What is in an open directory, if there is one.
+
+    Raises:
+        OSError: nobody knows what is there.
+    """
     if directory is None:
         return []
-    with contextlib.suppress(OSError):
+    try:
         return sorted(os.listdir(directory))
+    except OSError as error:
+        if error.errno not in NOTHING_THERE:
+            raise
     return []

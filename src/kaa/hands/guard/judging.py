@@ -1,5 +1,6 @@
 """Judges what is at a guarded name: a repository, a protected name, or a file of which only some content matters."""
 
+import contextlib
 import os
 
 from kaa.hands.below import is_below
@@ -31,8 +32,7 @@ class Judge:
             item = GuardedItem(
                 frozenset({"cannot be judged"}), f"it cannot be judged ({type(error).__name__}: {error})"
             )
-            heads = (name for name in names_in(directory) if name.casefold() == "head")  # without it, it is none
-            return {"" if subject.name else next(heads, "HEAD"): item}
+            return {"" if subject.name else _head(directory): item}
 
     def _judged(self, subject: Subject, directory: int) -> Items:
         def watch(descriptor: int, names: frozenset[str] | Plain | None) -> None:
@@ -77,6 +77,13 @@ class Judge:
             if is_below(target, top):
                 return _is_collected(target[len(top) + 1 :])
         return False
+
+
+def _head(directory: int) -> str:
+    """The name without which an open directory is no repository."""
+    with contextlib.suppress(OSError):
+        return next((name for name in names_in(directory) if name.casefold() == "head"), "HEAD")
+    return "HEAD"
 
 
 def _is_collected(inner: str) -> bool:

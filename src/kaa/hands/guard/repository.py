@@ -5,17 +5,18 @@ So is every symlink: git writes logs, messages and much else wherever one leads.
 """
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from kaa.hands.below import is_below
+from kaa.hands.below import NOTHING_THERE, is_below
 from kaa.hands.git_config import executing_entries, has_long_hashes, work_trees
 from kaa.hands.git_index import IndexRefusedError, gitlinks, shared_parts
 from kaa.hands.git_names import is_data, is_info, is_state
 from kaa.hands.git_state import NOTES, STATE, Judge
-from kaa.hands.guard.git_directory import GitDirectory, note_all_links, note_links
+from kaa.hands.guard.git_directory import GitDirectory, is_store, note_all_links
 from kaa.hands.guard.items import (
     MAX_CONTENT_BYTES,
     MAX_FILES,
@@ -51,7 +52,7 @@ _GIT_NAMES = frozenset(
 )
 _JUDGED_STATE = frozenset(name for judges in STATE.values() for name in judges)
 # In these git writes no names that a command can choose, or they are looked at by themselves.
-_WITHOUT_LINKS = frozenset(("annex", "hooks", "lfs", "modules", "objects", "worktrees", *_ADDRESSES))
+_WITHOUT_LINKS = frozenset(("hooks", "modules", "worktrees", *_ADDRESSES))
 _MAX_STATE_BYTES = 4 * 1024 * 1024  # a todo list of 50,000 commits
 _MAX_INDEX_BYTES = 64 * 1024 * 1024  # of Chromium's 500,000 files: 60 MB
 
@@ -155,14 +156,22 @@ class _Collection:
 
     def follow(self, target: str) -> None:
         """Report where the index leads of the git directory that a `.git` file names."""
-        with contextlib.suppress(OSError, ValueError):
-            descriptor = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._directory)
-            try:
-                names = self._index(GitDirectory(descriptor, ""), "", sha256=None)
-                self._watch(descriptor, frozenset((_INDEX, *names)))
-                self._items.pop(_INDEX, None)  # it is the other subject's
-            finally:
-                os.close(descriptor)
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        try:
+            descriptor = os.open(target, flags, dir_fd=self._directory)
+        except ValueError:  # no path
+            return
+        except OSError as error:
+            # One that is closed to us is an item of the repository that it belongs to.
+            if error.errno in NOTHING_THERE or error.errno == errno.EACCES:
+                return
+            raise
+        try:
+            names = self._index(GitDirectory(descriptor, ""), "", sha256=None)
+            self._watch(descriptor, frozenset((_INDEX, *names)))
+            self._items.pop(_INDEX, None)  # it is the other subject's
+        finally:
+            os.close(descriptor)
 
     def collect(self, place: GitDirectory) -> None:
         """Add the files of a git directory, and of the submodules' and worktrees' in it."""
@@ -183,7 +192,7 @@ class _Collection:
         for name in _ADDRESSES:
             self._files(place, name, "git would send to where it says, or fetch from there")
         self._objects(place)
-        note_all_links(self._items, place, self._watch, _WITHOUT_LINKS)
+        note_all_links(self._items, place, self._watch, lambda path: path in _WITHOUT_LINKS or is_store(path))
         for name, judges in STATE.items():
             self._state(place, name, judges)
         for name, judge in NOTES.items():
@@ -213,8 +222,10 @@ class _Collection:
         for count in range(1, len(parts) + 1):
             try:
                 kind = os.stat("/".join(parts[:count]), dir_fd=self._directory, follow_symlinks=False).st_mode
-            except (OSError, ValueError):  # not there yet: git makes it
-                break
+            except (OSError, ValueError) as error:
+                if isinstance(error, OSError) and error.errno not in NOTHING_THERE:
+                    return None
+                break  # not there yet: git makes it
             if stat.S_ISLNK(kind):
                 return None
         return "/".join(parts)
@@ -228,14 +239,11 @@ class _Collection:
                     self._file(GitDirectory(found, path), name, whatever, reason)
 
     def _objects(self, place: GitDirectory) -> None:
-        """The file that has git take objects from other repositories, and links in place of the first directories."""
-        with self._subdirectory(place.directory, "objects", place.inside("objects"), frozenset()) as objects:
+        """The file that has git take objects from other repositories."""
+        with self._subdirectory(place.directory, "objects", place.inside("objects"), frozenset(("info",))) as objects:
             if objects is None:
                 return
-            below = place.below(objects, "objects")
-            self._watch(objects, Plain(_is_info, below.absolute, grows=False))
-            note_links(self._items, below)
-            info = below.inside("info")
+            info = place.below(objects, "objects").inside("info")
             with self._subdirectory(objects, "info", info, frozenset(("alternates",))) as found:
                 if found is not None:
                     self._file(
@@ -415,10 +423,6 @@ def _matters(name: str) -> bool:
 
 def _matters_in_state(name: str) -> bool:
     return name in _JUDGED_STATE or not is_state(name)
-
-
-def _is_info(name: str) -> bool:
-    return name == "info"
 
 
 def _foreign_to_worktree(content: bytes) -> frozenset[str]:

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
-from kaa.hands.below import RootDirectory, open_below
+from kaa.hands.below import RootDirectory, reach_below
 from kaa.hands.confinement import kernel
 from kaa.hands.confinement.contract import ConfinementError
 from kaa.hands.confinement.write_calls import Moment, WriteCalls
@@ -143,7 +143,7 @@ class UsersFiles:
         """Return those of all entries; nothing if they are not known."""
         parent, _, name = path.rpartition("/")
         found: list[_Birth] = []
-        with open_below(RootDirectory("", directory), parent) as descriptor:
+        with reach_below(RootDirectory("", directory), parent) as descriptor:
             try:
                 return found if descriptor is not None and _collect(descriptor, name, found) else []
             except (OSError, ConfinementError):
@@ -158,7 +158,7 @@ def _opened(directory: int, path: str) -> Iterator[int]:
         OSError: there is none.
     """
     parent, _, name = path.rpartition("/")
-    with open_below(RootDirectory("", directory), parent) as descriptor:
+    with reach_below(RootDirectory("", directory), parent) as descriptor:
         if descriptor is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from kaa.hands.below import RootDirectory, is_below, open_below
+from kaa.hands.below import RootDirectory, is_below, reach_below
 from kaa.hands.guard.baseline import Baseline, harmful_paths
 from kaa.hands.guard.directories import GuardedDirectories
 from kaa.hands.guard.emptying import EmptiedDirectories, files_in
@@ -189,6 +189,7 @@ class Guard:
         """Find what nothing tells, while nobody asks."""
         if self.scans:
             self._directories.look_everywhere()
+        self._directories.look_again()
         self.compare()
         for subject in tuple(self._subjects):
             self._note_closed(subject)
@@ -212,6 +213,7 @@ class Guard:
             everywhere = True
         if everywhere:
             self._directories.look_everywhere()
+        self._directories.look_again()
         for subject in self._changed:
             self._inspect(subject, adopt=True)
         self._changed.clear()
@@ -239,7 +241,10 @@ class Guard:
         with self._settling:
             if not self.minds or self._baseline.of(subject) or self._is_deferred(subject):
                 return
-            files = files_in(root.descriptor, name, watch)
+            try:
+                files = files_in(root.descriptor, name, watch)
+            except OSError:  # `act` hears of it too, and reports it
+                return
             paths = [""] if files is None else files
             for path in self._without_users(subject, root.descriptor, paths) if paths else ():
                 self._move_new(subject, path)
@@ -289,13 +294,13 @@ class Guard:
             why = f"it cannot be inspected ({type(error).__name__}: {error}), remove it before you open the project"
             self.findings.add(GuardFinding(subject.path, "", why, "protected"))
 
-    def _report_unreadable(self, directory: Directory, error: Exception) -> None:
-        why = f"it cannot be looked into ({type(error).__name__}: {error})"
-        self.findings.add(GuardFinding(directory.absolute, "", why, "protected"))
+    def _report_unreadable(self, directory: Directory, why: str) -> None:
+        if self.minds:  # else no command has made it so
+            self.findings.add(GuardFinding(directory.absolute, "", why, "protected"))
 
     def _act_on(self, subject: Subject, adopt: bool, released: bool) -> None:
         directory = subject.directory
-        with open_below(directory.root, directory.path) as descriptor:
+        with reach_below(directory.root, directory.path) as descriptor:
             if descriptor is None:
                 self._note_unreachable(subject)
                 return
@@ -365,7 +370,7 @@ class Guard:
             return
         if all(self._users_files.is_noted_closed(subject, path, calm) for path in accepted):
             return
-        with open_below(subject.directory.root, subject.directory.path) as directory:
+        with reach_below(subject.directory.root, subject.directory.path) as directory:
             if directory is None:
                 return
             paths = {path: os.path.join(subject.name, path).rstrip("/") for path in accepted}
@@ -433,7 +438,7 @@ class Guard:
         parent, _, name = os.path.join(subject.name, path).rstrip("/").rpartition("/")
         why, kind = item.reason, "git" if item.dangers == UNWANTED_REPOSITORY else "protected"
         moved, kept = subject.path if look.is_emptied else absolute, ""
-        with self._reached(look) as directory, open_below(RootDirectory("", directory), parent) as descriptor:
+        with self._reached(look) as directory, reach_below(RootDirectory("", directory), parent) as descriptor:
             if descriptor is None:
                 return
             versions = (item, former)
@@ -477,7 +482,7 @@ class Guard:
         if beneath is None:
             yield look.directory
             return
-        with open_below(beneath, look.subject.directory.path) as directory:
+        with reach_below(beneath, look.subject.directory.path) as directory:
             yield look.directory if directory is None else directory
 
     def _is_kept(self, subject: Subject, path: str) -> bool:
@@ -485,7 +490,8 @@ class Guard:
         absolute = os.path.join(subject.path, path)
         while len(absolute) > len(subject.path):
             parent, name = os.path.split(absolute)
-            if is_kept_name(name) and (parent, _identity(absolute)) in self._kept:
+            identity = _identity(absolute) if is_kept_name(name) else None
+            if identity is not None and (parent, identity) in self._kept:
                 return True
             absolute = parent
         return False

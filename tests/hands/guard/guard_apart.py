@@ -1,0 +1,33 @@
+"""Serves a guard in a process of its own, as an ordinary user and with few open files, whatever the test runs as."""
+
+import os
+import resource
+import socket
+import sys
+
+from kaa.hands.guard import serve
+from kaa.hands.policy import Policy
+from kaa.hands.settings import HandsSettings
+from kaa.hands.wire import WireConnection
+
+ORDINARY_UID = 54321  # owns nothing on any machine
+OPEN_FILES = 256
+
+
+def main(descriptor: int, root: str, watches: bool) -> None:
+    """Guard a directory for the brain at the other end of a socket."""
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setresgid(ORDINARY_UID, ORDINARY_UID, ORDINARY_UID)
+        os.setresuid(ORDINARY_UID, ORDINARY_UID, ORDINARY_UID)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, OPEN_FILES))
+    if not watches:
+        from kaa.hands.guard import service
+
+        service._inotify = lambda: None
+    connection = WireConnection(socket.socket(fileno=descriptor))
+    serve(connection, HandsSettings(root, "/"), Policy("landlock", "workspace-write", (root,), git_writable=True))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2], sys.argv[3] == "told by inotify")
