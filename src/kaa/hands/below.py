@@ -102,6 +102,20 @@ def open_root(path: str) -> RootDirectory | None:
     return RootDirectory(path, os.open(path, _PASSED & ~os.O_NOFOLLOW))
 
 
+@contextlib.contextmanager
+def reach(path: str) -> Iterator[int | None]:
+    """A directory by its path, like `reach_below`. What is above it has to be open to this user."""
+    root = open_root(path)
+    if root is None:
+        yield None
+        return
+    try:
+        with reach_below(root, "") as descriptor:
+            yield descriptor
+    finally:
+        os.close(root.descriptor)
+
+
 def _descend(directory: int, path: str) -> int:
     descriptor = directory
     *above, last = path.split("/") if path else ["."]

@@ -2,13 +2,18 @@
 
 import glob
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kaa.hands.confinement.contract import ConfinementError
 from kaa.hands.confinement.expansion import Expansion
+from kaa.hands.confinement.layout import concealment
+from kaa.hands.policy import Policy
+from tests.support.ordinary import as_ordinary_user, open_directory
 
 _NAMES = (".netrc", ".a_history", ".b_history", "key", "keys", "k*y", "[k]", "sub/key", "sub/.hidden", "sub/deep/key")
 _PARTS = st.text("ke.ysub*?[]!-", min_size=1, max_size=6).filter(lambda part: part not in (".", ".."))
@@ -79,3 +84,64 @@ def test_what_comes_later_is_found_by_another_one(tree: Path) -> None:
 
     assert list(Expansion().existing(patterns)) == [f"{tree}/later"]
     (tree / "later").unlink()
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A directory of an ordinary user with secrets."""
+    with open_directory() as path, as_ordinary_user():
+        for name in ("docs/x/key.txt", "top/key.txt"):
+            (path / name).parent.mkdir(parents=True)
+            (path / name).touch()
+        yield path
+
+
+def test_a_pattern_means_the_same_in_a_directory_that_may_not_be_listed(place: Path) -> None:
+    for name in ("docs/x", "docs", "top"):
+        (place / name).chmod(0o311)
+    expansion = Expansion()
+
+    found = expansion.existing([f"{place}/docs/*/*.txt", f"{place}/top/*.txt"])
+
+    assert list(found) == [f"{place}/docs/x/key.txt", f"{place}/top/key.txt"]
+    assert not expansion.closed
+    assert (place / "top").stat().st_mode & 0o777 == 0o311
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o444, 0o600], ids=oct)
+@pytest.mark.parametrize("pattern", ["docs/*/key.txt", "docs/x/key.txt", "docs/x/*"])
+def test_a_directory_that_may_not_be_entered_is_closed(place: Path, mode: int, pattern: str) -> None:
+    (place / "docs").chmod(mode)
+    expansion = Expansion()
+
+    assert list(expansion.existing([f"{place}/{pattern}", f"{place}/missing/x/*", f"{place}/top/key.txt/x"])) == []
+    assert list(expansion.closed) == [f"{place}/docs"]
+
+
+def test_what_may_be_hidden_in_a_closed_directory_hides_it(place: Path) -> None:
+    (place / "docs").chmod(0o600)
+    policy = Policy("bwrap", "workspace-write", (str(place),), hidden=(f"{place}/docs/*/key.txt", f"{place}/top/*"))
+
+    assert concealment(policy)[0] == (f"{place}/top/key.txt", f"{place}/docs")
+
+
+def test_a_place_to_work_in_whose_secrets_are_not_known_is_refused(place: Path) -> None:
+    policy = Policy("bwrap", "workspace-write", (f"{place}/docs",), hidden=(f"{place}/docs/*/key.txt",))
+    (place / "docs").chmod(0o600)
+
+    with pytest.raises(ConfinementError, match=r"cannot find out what is hidden in .*/docs"):
+        concealment(policy)
+
+
+def test_a_directory_of_another_user_that_may_not_be_listed_is_closed_unless_it_may_not_be_entered(place: Path) -> None:
+    if os.getuid() != 0:
+        pytest.skip("a directory of another user takes root")
+    os.seteuid(0)
+    for name, mode in (("theirs", 0o711), ("private", 0o700)):
+        (place / name).mkdir()
+        (place / name).chmod(mode)
+    with as_ordinary_user():
+        expansion = Expansion()
+
+        assert list(expansion.existing([f"{place}/theirs/*", f"{place}/private/*", f"{place}/private/x"])) == []
+        assert list(expansion.closed) == [f"{place}/theirs"]

@@ -7,6 +7,7 @@ import pytest
 from kaa.hands.confinement.contract import ConfinementError
 from kaa.hands.confinement.layout import Layout, ancestors_within, resolve
 from kaa.hands.policy import Policy
+from tests.support.ordinary import as_ordinary_user, open_directory
 
 
 @pytest.fixture
@@ -216,3 +217,13 @@ def test_a_link_of_the_home_does_not_show_a_secret(home: Path) -> None:
     policy = Policy("full", "workspace-write", hidden=(f"{home}/.ssh",), unlisted=(f"{home}/.*",))
 
     assert str(home / ".ssh") not in resolve(policy, str(home)).readable
+
+
+def test_names_at_the_top_of_a_project_that_may_not_be_listed_are_protected() -> None:
+    with open_directory() as place, as_ordinary_user():
+        (place / "x.code-workspace").touch()
+        place.chmod(0o311)
+
+        layout = resolve(Policy("full", "workspace-write", (str(place),)))
+
+        assert f"{place}/x.code-workspace" in layout.protected

@@ -8,6 +8,7 @@ import pytest
 from kaa.hands.confinement import repositories
 from kaa.hands.confinement.layout import resolve
 from kaa.hands.policy import REPOSITORY_DEPTH, Policy
+from tests.support.ordinary import as_ordinary_user, open_directory
 
 
 @pytest.fixture
@@ -32,6 +33,16 @@ def repository(path: Path) -> Path:
 
 def layout(project: Path, **changes: Any) -> Any:
     return resolve(Policy("full", "workspace-write", (str(project),), git_writable=True)._replace(**changes))
+
+
+@pytest.mark.parametrize("mode", [0o300, 0o311], ids=oct)
+def test_repositories_are_found_in_a_directory_that_may_not_be_listed(mode: int) -> None:
+    with open_directory() as place, as_ordinary_user():
+        (place / "libs" / "tool" / ".git").mkdir(parents=True)
+        (place / "libs").chmod(mode)
+
+        assert [found.entry for found in repositories.find(str(place))] == [f"{place}/libs/tool/.git"]
+        assert (place / "libs").stat().st_mode & 0o777 == mode
 
 
 def test_repositories_are_found_to_a_depth(place: Path) -> None:

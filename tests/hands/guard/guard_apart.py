@@ -9,8 +9,8 @@ from kaa.hands.guard import serve
 from kaa.hands.policy import Policy
 from kaa.hands.settings import HandsSettings
 from kaa.hands.wire import WireConnection
+from tests.support.ordinary import ORDINARY_UID
 
-ORDINARY_UID = 54321  # owns nothing on any machine
 OPEN_FILES = 256
 
 

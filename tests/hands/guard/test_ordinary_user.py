@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from kaa.hands.wire import WireConnection
-from tests.hands.guard.guard_apart import OPEN_FILES, ORDINARY_UID
+from tests.hands.guard.guard_apart import OPEN_FILES
+from tests.support.ordinary import open_directory, own
 from tests.support.patience import HANG_SECONDS
 
 _CLOSED_MODES = (0o000, 0o300, 0o311, 0o444)
@@ -52,16 +53,12 @@ class Brain:
 
 @pytest.fixture
 def project() -> Iterator[Path]:
-    """An empty project of an ordinary user; the directories of pytest are closed to others."""
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        path = Path(folder) / "project"
+    """An empty project of an ordinary user."""
+    with open_directory() as place:
+        path = place / "project"
         path.mkdir()
-        _own(path)
+        own(path)
         yield path
-        for directory, names, _ in os.walk(folder):
-            for name in names:
-                os.chmod(os.path.join(directory, name), 0o755, follow_symlinks=True)
 
 
 @pytest.fixture(params=["told by inotify", "on its own"])
@@ -78,19 +75,14 @@ def start(request: pytest.FixtureRequest, project: Path) -> Iterator[Callable[[]
         brain.close()
 
 
-def _own(*paths: Path) -> None:
-    for path in paths if os.geteuid() == 0 else ():
-        os.lchown(path, ORDINARY_UID, ORDINARY_UID)
-
-
 def _write(path: Path, content: str = "x") -> None:
     """Write a file with the directories above it, as the guard's user would, before the guard can see it."""
     missing = [one for one in reversed(path.parents) if not one.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
-    _own(*missing)
+    own(*missing)
     with tempfile.NamedTemporaryFile("w", dir=tempfile.gettempdir(), delete=False) as file:
         file.write(content)
-    _own(Path(file.name))
+    own(Path(file.name))
     os.rename(file.name, path)
 
 
@@ -254,7 +246,7 @@ def test_a_link_is_found_in_a_git_directory_with_more_directories_than_may_be_op
     names = [f"d{number}" for number in range(2 * OPEN_FILES)]
     for name in names:
         (heads / name).mkdir()
-        _own(heads / name)
+        own(heads / name)
     assert brain.check() == {}
     for name in names:
         (heads / name / "x").symlink_to("/nowhere")
@@ -275,7 +267,7 @@ def test_a_deep_git_directory_is_moved_away_where_it_gets_too_deep(project: Path
     deep = stage.joinpath(*["d"] * OPEN_FILES)
     deep.mkdir(parents=True)
     (deep / "x").symlink_to("/nowhere")
-    _own(stage, *stage.rglob("*"))
+    own(stage, *stage.rglob("*"))
     stage.rename(git / "logs")
 
     (found,) = brain.check()

@@ -1,11 +1,14 @@
 """Finds what patterns mean, before each command again: most of them mean nothing, and one system call says so."""
 
+import contextlib
 import functools
 import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import translate
+
+from kaa.hands.below import reach
 
 _MAGIC = re.compile("[*?[]")
 _EFFECTIVE = os.access in os.supports_effective_ids  # rights of a user namespace count only so
@@ -15,17 +18,26 @@ class Expansion:
     """What patterns mean now, as `glob` has it, with hidden names and without `**`.
 
     Each directory is read once, and the links that lead to it are followed once: what changed, another one sees.
+
+    Attributes:
+        closed: real paths of directories in which nobody knows what a pattern means: they cannot be read or entered,
+            but a command that runs as the same user can change that, or need not list what it knows the name of.
     """
 
     def __init__(self) -> None:
+        self.closed: dict[str, None] = {}
         self._names: dict[str, tuple[str, ...]] = {}
         self._real: dict[str, str] = {}
+        self._ways: dict[str, str | None] = {}
 
     def existing(self, patterns: Iterable[str]) -> Iterator[str]:
         """Real paths of what exists, in the order of the patterns. What several mean comes several times."""
         for pattern in patterns:
             for path in (pattern,) if _parts(pattern) is None else self._candidates(pattern):
-                if exists(path) and (real := self._real_path(path)):
+                if not exists(path):
+                    if closed := self._way_to(os.path.dirname(path)):
+                        self.closed[os.path.realpath(closed)] = None
+                elif real := self._real_path(path):
                     yield real
 
     def directories(self, pattern: str) -> Iterator[str]:
@@ -49,10 +61,33 @@ class Expansion:
         if (names := self._names.get(directory)) is None:
             try:
                 names = tuple(os.listdir(directory))
+            except PermissionError:
+                names = self._names_in_closed(directory)
             except (OSError, ValueError):
                 names = ()
             self._names[directory] = names
         return names
+
+    def _names_in_closed(self, directory: str) -> tuple[str, ...]:
+        with contextlib.suppress(OSError), reach(directory) as descriptor:
+            if descriptor is not None:
+                return tuple(os.listdir(descriptor))
+        if closed := self._way_to(directory) or (directory if _may_enter(directory) else ""):
+            self.closed[os.path.realpath(closed)] = None
+        return ()
+
+    def _way_to(self, directory: str) -> str | None:
+        """The directory of this user that is closed on the way to one; "" if none is, None if it does not exist."""
+        unknown = []
+        while directory.strip("/") and directory not in self._ways:
+            unknown.append(directory)
+            directory = os.path.dirname(directory)
+        way = self._ways.get(directory, "")
+        for below in reversed(unknown):
+            if way == "" and not _may_enter(below):
+                way = below if _is_own_directory(below) else None
+            self._ways[below] = way
+        return way
 
     def _real_path(self, path: str) -> str | None:
         try:
@@ -79,6 +114,20 @@ def _parts(pattern: str) -> tuple[str, str, Callable[[str], object] | None] | No
 def fits(name: str, pattern: str) -> bool:
     """Whether a name fits a pattern, as `fnmatchcase` has it. Most patterns are tried a few times in a process."""
     return name == pattern if _MAGIC.search(pattern) is None else bool(_test(pattern)(name))
+
+
+def _may_enter(directory: str) -> bool:
+    try:
+        return os.access(directory, os.X_OK, effective_ids=_EFFECTIVE)
+    except ValueError:  # there is a NUL in it
+        return False
+
+
+def _is_own_directory(path: str) -> bool:
+    if not exists(path):
+        return False
+    status = os.stat(path)
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
 
 
 def exists(path: str) -> bool:

@@ -3,6 +3,7 @@
 The same for every tier. Paths in a layout exist and are real: no part of them is a symlink.
 """
 
+import contextlib
 import glob
 import os
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from kaa.hands.below import reach
 from kaa.hands.confinement import repositories
 from kaa.hands.confinement.contract import ConfinementError
 from kaa.hands.confinement.expansion import Expansion
@@ -131,14 +133,25 @@ def _shared(
 def concealment(policy: Policy, expansion: Expansion | None = None) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What is hidden, and what is shown all the same.
 
+    A directory in which nobody knows what a pattern means is hidden as a whole: a command may have closed it for that.
+
     Args:
         policy: says it in patterns.
         expansion: finds what they mean; one of its own unless given.
+
+    Raises:
+        ConfinementError: such a directory is to be worked in.
     """
     expansion = expansion or Expansion()
     found = tuple(expansion.existing(policy.hidden))  # first: an exception that comes meanwhile must not be hidden
+    closed = tuple(expansion.closed)
     shown, private = _unique(expansion.existing(policy.shown)), real_directories(policy.private)
     excepted = {"/", *real_directories(policy.writes)}  # a directory to work in cannot be hidden
+    if unknown := next((path for path in closed if path in excepted), ""):
+        raise ConfinementError(
+            f"cannot find out what is hidden in {unknown}: permit yourself to enter it (chmod u+rwx)"
+        )
+    found += tuple(path for path in closed if not any(is_below_any(one, [path]) for one in excepted))
     hidden = (path for path in found if path not in excepted and (path in private or not is_below_any(path, shown)))
     return _unique(hidden), tuple(path for path in shown if path not in private)
 
@@ -223,13 +236,24 @@ def _entries(directory: str) -> tuple[str, ...]:
     """Paths of files, directories and links: what else there may be, sockets and FIFOs, leads to other programs."""
     try:
         with os.scandir(directory) as entries:
-            return tuple(
-                entry.path
-                for entry in entries
-                if entry.is_symlink() or entry.is_dir(follow_symlinks=False) or entry.is_file(follow_symlinks=False)
-            )
-    except OSError:  # not for us to read, then neither for slots
+            return tuple(entry.path for entry in entries if _is_seen(entry))
+    except PermissionError:
+        return _entries_of_closed(directory)
+    except OSError:  # not there
         return ()
+
+
+def _entries_of_closed(directory: str) -> tuple[str, ...]:
+    """Those of a directory that a command may have closed; none of another user's, which slots do not read either."""
+    with contextlib.suppress(OSError), reach(directory) as descriptor:
+        if descriptor is not None:
+            with os.scandir(descriptor) as entries:
+                return tuple(os.path.join(directory, entry.name) for entry in entries if _is_seen(entry))
+    return ()
+
+
+def _is_seen(entry: os.DirEntry[str]) -> bool:
+    return entry.is_symlink() or entry.is_dir(follow_symlinks=False) or entry.is_file(follow_symlinks=False)
 
 
 def _opened(gits: Iterable[repositories.Repository], untrusted: tuple[str, ...]) -> list[str]:

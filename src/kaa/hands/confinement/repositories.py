@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from kaa.hands.below import reach
 from kaa.hands.git_config import ConfigSyntaxError, parse
 from kaa.hands.policy import PROTECTED_GIT_NAMES, REPOSITORY_DEPTH
 
@@ -121,11 +122,21 @@ def _git_directories(directory: str, depth: int) -> list[str]:
 def _subdirectories(directory: str) -> list[str]:
     try:
         with os.scandir(directory) as entries:
-            return [
-                entry.path for entry in entries if entry.name not in _PRUNED and entry.is_dir(follow_symlinks=False)
-            ]
-    except OSError:  # not there, or not ours to read: nothing in it can be worked on either
+            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except PermissionError:
+        names = _directories_in_closed(directory)
+    except OSError:  # not there
         return []
+    return [os.path.join(directory, name) for name in names if name not in _PRUNED]
+
+
+def _directories_in_closed(directory: str) -> list[str]:
+    """Those in a directory that a command may have closed; nothing of another user's."""
+    with contextlib.suppress(OSError), reach(directory) as descriptor:  # the guard reports it
+        if descriptor is not None:
+            with os.scandir(descriptor) as entries:
+                return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    return []
 
 
 def _read(path: str) -> bytes:
