@@ -196,8 +196,10 @@ INTERPRETERS: Final = {
     "jupyter_notebook_config.py": "Jupyter: config file and directory",
     "jupyter_server_config.py": "Jupyter: config file and directory",
 }
-# Tools of git that read settings in the working tree, beside git's own hooks.
+# Tools of git that read settings in the working tree, beside git's own hooks; and a database of another one.
 OF_GIT: Final = {
+    ".fslckout": "Fossil: checkout database; the repository that it names sets editor and diff-command",
+    "_FOSSIL_": "Fossil: the same",
     ".gitmodules": "gitmodules(5)",
     ".husky": "husky",
     ".lazygit.yml": "lazygit: configuration, overriding by repository",
@@ -212,6 +214,7 @@ ENDINGS: Final = {
 # Protected only if what is in them executes something. Those in `CHOICES` choose a version of a tool, and the others
 # are made by package managers and version control; commands may change a choice that exists, and make others.
 MADE_BY_TOOLS: Final = {
+    ".bzr/branch/branch.conf": "Bazaar, Breezy: configuration of a branch, post_commit and gpg_signing_command",
     ".cargo/config": "Cargo: configuration",
     ".cargo/config.toml": "Cargo: configuration",
     ".config/mise": "mise: configuration",

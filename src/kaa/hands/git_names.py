@@ -13,7 +13,8 @@ _FILES = (
     r"description|packed-refs|shallow|gc\.log|gc\.pid|locked|gitdir|rebased-patches|AUTO_MERGE|MERGE_AUTOSTASH"
     r"|NOTES_MERGE_\w+|ADD_EDIT\.patch|addp-hunk-edit\.diff|fsmonitor--daemon\.ipc"
 )
-_INDEX = r"index(?:[._-][\w.-]+)?|next-index-\d+|sharedindex[._][\w-]+"
+# Any name with which a script calls a second index (GIT_INDEX_FILE): git asks for it only then, and nothing else does.
+_INDEX = r"index[\w.-]*|[\w-]+[._-]index|next-index-\d+|sharedindex[._][\w-]+"
 _DIRECTORIES = (
     r"objects|refs|reftable|logs|info|modules|worktrees|lost-found|rebase-merge|rebase-apply|sequencer|hooks|branches"
     r"|remotes|lfs|annex|fsmonitor--daemon|subtree-cache|filter-repo"

@@ -89,6 +89,8 @@ _FURTHER = (
     ".autoenv.zsh",
     ".octaverc",
     ".lazygit.yml",
+    ".fslckout",
+    "_FOSSIL_",
     ".config/mise.toml",
     ".config/mise/config.toml",
     "sub/.copilot/mcp-config.json",

@@ -351,6 +351,8 @@ def test_a_change_further_down_is_undone(project: Path, start: Callable[..., Bra
         ("hie.yaml", 'cradle: {"b\\x69os": {"pr\\x6fgram": "evil"}}'),
         (".sl/config", "[hooks]\nupdate = evil\n"),
         (".pijul/config", "[hooks]"),
+        (".bzr/branch/branch.conf", "push_location = ../x\npost_commit = evil\n"),
+        (".bzr/branch/branch.conf", "gpg_signing_command=evil\n"),
         ("_darcs/prefs/defaults", "apply posthook evil\n"),
     ],
 )
@@ -369,6 +371,7 @@ def test_what_a_file_would_make_others_execute_is_moved_away(
     ("path", "content"),
     [
         (".yarnrc.yml", "nodeLinker: node-modules\n"),
+        (".bzr/branch/branch.conf", "parent_location = http://example.org/x/\npush_location = ../x\n"),
         (".yarnrc", 'registry "https://registry.example"\n'),
         (
             ".cargo/config.toml",
@@ -652,6 +655,9 @@ def test_what_git_does_all_the_time_is_let_alone(project: Path, start: Callable[
     (project / "file").write_text("y")
     _git("stash", cwd=project)
     _git("stash", "pop", cwd=project)
+    for name in ("index2", "tmp-index", "indexbak"):
+        (project / ".git" / name).write_bytes((project / ".git" / "index").read_bytes())
+    (project / ".git" / "index2").rename(project / ".git" / "index")
     _git("commit", "-am", "y", cwd=project)
     _git("tag", "-a", "-m", "one", "one", cwd=project)
     _git("notes", "add", "-m", "note", cwd=project)
@@ -738,6 +744,8 @@ def test_an_index_that_leads_out_of_the_working_tree_is_moved_away(
         ("sequencer/opts", "[options]\n\tgpg-sign = /home/me/.ssh/id_rsa\n"),
         ("sequencer/something", "new"),
         ("worktrees/w/gitdir", "/home/me/.git\n"),
+        ("worktrees/w/gitdir", "/home/me/kaa/worktrees/project-0123abcd/w/x/.git\n"),
+        ("worktrees/w/gitdir", "/home/me/kaa/worktrees/.git\n"),
         ("BISECT_START", "--pathspec-from-file=/home/me/file\n"),
         ("MERGE_AUTOSTASH", "-x\n"),
         ("MERGE_RR", f"{'1' * 40}\t../.bashrc\0"),
@@ -768,7 +776,7 @@ def test_a_worktree_of_kaas_that_git_is_about_to_make_is_left_alone(
 ) -> None:
     _git("init", cwd=project)
     brain = start(git_writable=True)
-    link = tmp_path / "kaa" / "worktrees" / "project" / "w" / ".git"
+    link = tmp_path / "kaa" / "worktrees" / "project-0123abcd" / "w" / ".git"
     link.parent.mkdir(parents=True)
 
     (project / ".git/worktrees/w").mkdir(parents=True)

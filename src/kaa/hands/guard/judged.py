@@ -45,6 +45,9 @@ _HARMLESS_IN_RUST_TOOLCHAIN = re.compile(
     | (?:channel|profile)\s*=\s*["'][\w.-]*["']\s*(?:\#.*)?
     | (?:components|targets)\s*=\s*\[[\s\w"',.-]*\]?\s*(?:\#.*)? | ["'][\w.-]*["']\s*,?\s*(?:\#.*)? | \]\s*(?:\#.*)?"""
 )
+_HARMLESS_IN_BRANCH = re.compile(
+    rb"(?:\w+_location|nickname|bound|append_revisions_only|stored_\w+)\s*=[^\"'\\{}]*|#.*|"
+)
 _PROGRAMS_OF_VERSIONS = re.compile(rb"\b(?:path|ref|prefix|sub-\S*):|\{[{%#]")
 # A version, the name of one, or a range of them; `lts/iron` of nvm, and a virtual environment below a version of pyenv.
 _VERSION = re.compile(rb"(?:(?!.*\.\.)[\w.+@<>=^~*|,!-]+|lts/[\w*-]+|\d[\w.]*/envs/[\w-]+)")
@@ -91,6 +94,11 @@ def _mercurial(content: bytes) -> frozenset[str]:
         elif line.startswith(b"%") or (section != b"[paths]" and line.strip() and not line.startswith((b"#", b";"))):
             harmful.add(line)
     return frozenset(line.decode("utf-8", "backslashreplace") for line in harmful)
+
+
+def _bazaar(content: bytes) -> frozenset[str]:
+    """Lines that say more than where other branches are, which `brz branch` and `brz push` write."""
+    return _lines(content, lambda line: not _HARMLESS_IN_BRANCH.fullmatch(line))
 
 
 def _yarn(content: bytes) -> frozenset[str]:
@@ -175,6 +183,7 @@ def _is_harmless_in_cargo(key: str, value: object) -> bool:
 JUDGES: _Judges = MappingProxyType(
     {
         ".bun-version": _version,
+        ".bzr/branch/branch.conf": _bazaar,
         ".cargo/config": _cargo,
         ".cargo/config.toml": _cargo,
         ".config/mise": whatever,

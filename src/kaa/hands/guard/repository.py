@@ -7,6 +7,7 @@ So is every symlink: git writes logs, messages and much else wherever one leads.
 import contextlib
 import errno
 import os
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
@@ -37,9 +38,9 @@ UNWANTED_REPOSITORY = frozenset({"a repository"})  # what is wrong with one that
 MAX_MODULE_DEPTH = 4  # names of submodules may have slashes
 _CONFIGURATIONS = ("config", "config.worktree")
 _INDEX = "index"
-# In the path of kaa's worktrees, which commands of a project cannot write. Git writes the `gitdir` of a new worktree
-# before the `.git` that leads back, and leaves it behind when the worktree is removed.
-_COPIES = "/kaa/worktrees/"
+# Where the `.git` of a worktree of kaa's is (`kaa.shell.worktrees.registry`), which commands of a project cannot write.
+# Git writes the `gitdir` of a new one before the `.git` that leads back, and leaves it behind when that is removed.
+_COPY = re.compile(r".*/kaa/worktrees/[^/]+-[0-9a-f]{8}/[^/]+/\.git", re.DOTALL)
 # Addresses of remotes, as git kept them before there was a configuration (gitrepository-layout(5)).
 _ADDRESSES = ("remotes", "branches")
 _RERERE = ("MERGE_RR", "rr-cache")
@@ -291,7 +292,7 @@ class _Collection:
         except FileNotFoundError:
             # In the private /tmp of commands; there is nothing outside that git would write to.
             is_private = any(is_below(path, top) for top in TEMPORARY) and not os.path.exists(os.path.dirname(path))
-            return frozenset() if is_private or _COPIES in os.path.realpath(path) else frozenset({path})
+            return frozenset() if is_private or _is_copy(path) else frozenset({path})
         except (OSError, ValueError):
             return frozenset({path})
         try:
@@ -300,7 +301,7 @@ class _Collection:
             return frozenset({path})
         finally:
             os.close(descriptor)
-        if not back and _COPIES in os.path.realpath(path):
+        if not back and _is_copy(path):
             return frozenset()
         target = os.path.join(os.path.dirname(path), back.removeprefix("gitdir: "))
         same = os.path.realpath(target) == os.path.realpath(place.absolute)
@@ -423,6 +424,10 @@ def _matters(name: str) -> bool:
 
 def _matters_in_state(name: str) -> bool:
     return name in _JUDGED_STATE or not is_state(name)
+
+
+def _is_copy(path: str) -> bool:
+    return _COPY.fullmatch(os.path.realpath(path)) is not None
 
 
 def _foreign_to_worktree(content: bytes) -> frozenset[str]:
