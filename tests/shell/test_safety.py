@@ -2,12 +2,14 @@ import json
 import os
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from kaa.shell.home import Home
-from kaa.shell.safety import SandboxFlags, sandbox_options
+from kaa.shell.safety import SandboxFlags, UnopenedWorkspace, open_workspace, sandbox_options
 from kaa.shell.settings import SettingsError
+from kaa.workspace.launch import launch
 from kaa.workspace.sandbox.options import SandboxOptions
 
 
@@ -114,3 +116,58 @@ def test_files_that_are_obeyed_for_one_run_are_protected(tmp_path: Path) -> None
     flags = SandboxFlags(files=("ci/mcp.json", str(tmp_path / "mcp.json")))
 
     assert sandbox_options(home, flags, str(tmp_path / "project")).loaded == (str(tmp_path / "project/ci/mcp.json"),)
+
+
+def _known_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project in which commands of another conversation could write: they made a link to a folder of the user's."""
+    user, project = tmp_path / "user", tmp_path / "other"
+    for folder in (user, project / "own", tmp_path / "private"):
+        folder.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(user))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    (user / ".cache/kaa/caches" / quote(str(project), safe="")).mkdir(parents=True)
+    (project / "planted").symlink_to(tmp_path / "private")
+    (project / "inside").symlink_to("own")
+    return project
+
+
+@pytest.mark.parametrize("by", ["settings", "flag"])
+def test_a_link_that_another_project_could_make_leads_to_no_writable_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    project = _known_project(tmp_path, monkeypatch)
+
+    def writable(path: Path) -> tuple[str, ...]:
+        if by == "flag":
+            return _options(tmp_path, SandboxFlags(writable=(str(path),))).writable
+        return _options(tmp_path, writable=[str(path)]).writable
+
+    with pytest.raises(SettingsError, match=f"name it without the link: {tmp_path / 'private'}"):
+        writable(project / "planted")
+    assert writable(project / "inside") == (str(project / "own"),)
+    (tmp_path / "mine").symlink_to(tmp_path / "private")
+    assert writable(tmp_path / "mine") == (str(tmp_path / "private"),)
+
+
+def test_a_link_in_a_writable_directory_leads_to_no_other_one(tmp_path: Path) -> None:
+    for name in ("added", "private"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "added" / "planted").symlink_to(tmp_path / "private")
+
+    with pytest.raises(SettingsError, match="planted leads to"):
+        _options(tmp_path, SandboxFlags(writable=(str(tmp_path / "added"), str(tmp_path / "added" / "planted"))))
+
+
+def test_kaa_does_not_start_where_a_planted_link_leads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = _known_project(tmp_path, monkeypatch)
+    monkeypatch.setenv("KAA_DIR", str(tmp_path / "kaa"))
+    monkeypatch.setenv("PWD", str(project / "planted"))
+
+    hands = launch()
+    opened = open_workspace(hands, str(tmp_path / "private"), SandboxFlags())
+    hands.control.close()
+    hands.process.wait()
+
+    assert isinstance(opened, UnopenedWorkspace)
+    assert opened.usage
+    assert "commands of the model could make it" in opened.reason

@@ -23,6 +23,7 @@ from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkRuleError, NetworkState
 from kaa.workspace.sandbox.options import SandboxOptions
+from kaa.workspace.sandbox.roots import holding, identity, planted_link
 from kaa.workspace.sandbox.sandbox import Sandbox
 
 
@@ -71,10 +72,11 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
             "the current directory is /, and all of it cannot be writable: change to a project, or choose"
             " --sandbox read-only or full-access"
         )
-    writable = (
+    named = (
         *(_directory(path, f"{home.settings}: sandbox.writable", directory) for path in settings.writable),
         *(_directory(path, "--add-dir", directory) for path in flags.writable),
     )
+    writable = tuple(checked_root(path, tuple(map(os.path.realpath, (directory, *named)))) for path in named)
     extensions = (*discover(home.extensions), *map(expanded, (*user.extensions, *flags.extensions)))
     changeable = tuple(map(os.path.realpath, (directory, *writable)))
     places = user_places(home.path, user.use_files_of, user.skills, user.prompts)
@@ -145,8 +147,9 @@ def start_workspace(
         SettingsError: the user's settings, or the flags, have a mistake.
         OSError: the directories for temporary files and caches cannot be created.
     """
-    options = sandbox_options(home, flags, directory)
-    return LocalWorkspace.start(directory, env=without_keys(environ, home), launched=hands, sandbox=options)
+    root, options = checked_root(directory), sandbox_options(home, flags, directory)
+    with holding({path: identity(path) for path in (root, *options.writable)}):
+        return LocalWorkspace.start(root, env=without_keys(environ, home), launched=hands, sandbox=options)
 
 
 def open_workspace(
@@ -162,11 +165,36 @@ def open_workspace(
     if directory is None:
         return UnopenedWorkspace("the current directory does not exist any more; change to another one", usage=True)
     try:
+        named = os.environ.get("PWD", "")  # as the shell reached it, which may be through links
+        if named != directory and os.path.isabs(named) and os.path.realpath(named) == directory:
+            checked_root(named)
         return start_workspace(directory, flags, Home.of(os.environ), os.environ, hands)
     except SettingsError as error:
         return UnopenedWorkspace(str(error), usage=True)
     except OSError as error:
         return UnopenedWorkspace(str(error), usage=False)
+
+
+def checked_root(directory: str, writable: Iterable[str] = ()) -> str:
+    """Return the real path of a directory to work in, if no link that a command may have made leads there.
+
+    Args:
+        directory: absolute, as the user named it.
+        writable: what commands will be able to write, as real paths.
+
+    Raises:
+        SettingsError: one does.
+    """
+    *links, target = trail(directory)
+    planted = planted_link(links, target, writable, os.environ)
+    if planted is not None:
+        link, place = planted
+        raise SettingsError(
+            f"{directory}: the link {link} leads to {target}, and commands of the model could make it, since they can"
+            f" write {place}, or could in another conversation. If you mean that directory, name it without the link:"
+            f" {target}"
+        )
+    return target
 
 
 def _network(settings: SandboxSettings, flag: str | None, file: str) -> NetworkState:

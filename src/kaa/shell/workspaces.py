@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from kaa.shell.home import Home
-from kaa.shell.safety import SandboxFlags, is_protected, sandbox_options, start_workspace
+from kaa.shell.safety import SandboxFlags, checked_root, is_protected, sandbox_options, start_workspace
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.sandbox.options import SandboxOptions
 
@@ -47,7 +47,7 @@ class Workspaces:
             SettingsError: the user's settings, or the flags, have a mistake.
             OSError: it cannot be opened.
         """
-        key = str(Path(directory).resolve()), self._complete(flags)
+        key = checked_root(str(Path(directory).absolute())), self._complete(flags)
         if key not in self._open:
             self._open[key] = start_workspace(*key, self._home, self._environ)
         return self._open[key]

@@ -52,6 +52,7 @@ from kaa.workspace.protocol import (
 from kaa.workspace.sandbox.environment import CACHES, installation_environment
 from kaa.workspace.sandbox.findings import AskAboutFound, Carrier
 from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
+from kaa.workspace.sandbox.roots import real_root
 from kaa.workspace.sandbox.sandbox import Sandbox
 from kaa.workspace.slot_requests import SlotRequests
 
@@ -164,10 +165,11 @@ class LocalWorkspace:
             sandbox: what the user chose; None takes the defaults: the project may be written, no network.
 
         Raises:
-            OSError: the directories for temporary files and caches cannot be created.
+            OSError: the directories for temporary files and caches cannot be created, or something else is now where
+                another workspace of this process has its project.
         """
         own = os.environ if env is None else env
-        root = os.path.realpath(root)  # behind a link in /tmp there would be nothing inside the sandbox
+        root = real_root(root)  # behind a link in /tmp there would be nothing inside the sandbox
         home = own.get("HOME") or os.path.expanduser("~")
         places = Places.of(own, home, root)
         confines = Sandbox(root, home, sandbox or SandboxOptions(), places, own)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kaa.hands.confinement.contract import ConfinementError
+from kaa.hands.confinement.contract import ConfinementError, ViewChangedError
 from kaa.hands.confinement.layout import Layout, ancestors_within, resolve
 from kaa.hands.policy import Policy
 from tests.support.ordinary import as_ordinary_user, open_directory
@@ -30,16 +30,23 @@ def test_patterns_find_dotfiles_too(project: Path) -> None:
     assert set(found.hidden) == {str(project / "key.pem"), str(project / ".env"), str(project / "env")}
 
 
-def test_symlinks_are_followed(project: Path, tmp_path: Path) -> None:
+def test_links_are_followed_to_what_is_hidden(project: Path, tmp_path: Path) -> None:
     real = tmp_path / "real"
     real.mkdir()
-    (tmp_path / "linked").symlink_to(project)
     (tmp_path / ".ssh").symlink_to(real)
 
-    found = layout(tmp_path / "linked", hidden=(str(tmp_path / ".ssh"),))
+    found = layout(project, hidden=(str(tmp_path / ".ssh"),))
 
-    assert found.writable == (str(project),)
     assert found.hidden == (str(real),)
+
+
+@pytest.mark.parametrize("below", ["", "inner"])
+def test_a_link_in_the_place_of_a_writable_directory_is_not_followed(project: Path, tmp_path: Path, below: str) -> None:
+    (project / "inner").mkdir()
+    (tmp_path / "linked").symlink_to(project)
+
+    with pytest.raises(ViewChangedError, match="replaced by a symlink"):
+        layout(tmp_path / "linked" / below)
 
 
 def test_what_does_not_exist_is_left_out(project: Path, tmp_path: Path) -> None:

@@ -123,6 +123,21 @@ def test_a_link_that_a_command_left_there_leads_no_agent_out_of_the_worktree(wor
     world.play(scene, SandboxOptions(), below="part")
 
 
+@pytest.mark.parametrize("below", [".", "part"])
+def test_a_project_that_was_replaced_by_a_link_is_not_copied(world: World, below: str) -> None:
+    place = world.project / below
+
+    async def scene(conversation: LocalWorkspace, at: Callable[[], AbstractAsyncContextManager[Isolated]]) -> None:
+        (world.beside / "secret").write_text("CANARY")
+        place.rename(world.beside / "aside")
+        place.symlink_to(world.beside)
+        with pytest.raises(AgentError, match="is not the directory any more that kaa was given"):
+            async with at() as agent:
+                await output(agent.workspace, "cat secret")
+
+    world.play(scene, SandboxOptions(), below)
+
+
 def test_what_is_hidden_in_the_project_is_hidden_in_the_worktree_and_in_its_states(world: World) -> None:
     (world.project / "secret.txt").write_text("first\n")
     world.git("add", "secret.txt")

@@ -8,6 +8,7 @@ import stat
 import struct
 
 from kaa.hands.confinement import kernel
+from kaa.hands.confinement.contract import ViewChangedError
 
 EXECUTE = 1 << 0
 WRITE_FILE = 1 << 1
@@ -102,10 +103,16 @@ class Ruleset:
         self._descriptor = kernel.call("landlock_create_ruleset", structure, len(structure), 0)
         os.set_inheritable(self._descriptor, False)
 
-    def allow(self, path: str, rights: int) -> None:
+    def allow(self, path: str, rights: int, *, real: bool = False) -> None:
         """Allow something on a file, or on everything below a directory. A path that does not exist is left out.
 
+        Args:
+            path: absolute.
+            rights: to be allowed.
+            real: no link leads to the path.
+
         Raises:
+            ViewChangedError: one does by now.
             OSError: the kernel refused.
         """
         try:
@@ -113,6 +120,8 @@ class Ruleset:
         except OSError:  # nothing is there, or nothing that we could reach either
             return
         try:
+            if real and (place := os.readlink(f"/proc/self/fd/{descriptor}")) != path:
+                raise ViewChangedError(f"{path} leads to {place} meanwhile")
             rights &= handled_access(self._version)
             if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
                 rights &= _ON_FILES

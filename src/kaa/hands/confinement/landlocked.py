@@ -37,7 +37,7 @@ def establish(policy: Policy, home: str) -> ForkTier:
         ruleset.allow(path, rights)
     temporary = (os.path.realpath(policy.temporary),) if policy.temporary else ()
     for path in (*layout.writable, *temporary):
-        ruleset.allow(path, landlock.WRITE)
+        ruleset.allow(path, landlock.WRITE, real=True)
     allow_devices(ruleset)
     families = () if isolated else tuple(family for family in ALL_FAMILIES if family != socket.AF_UNIX)
     if version >= _UNIX_SOCKETS_ABI:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kaa.hands.below import reach
 from kaa.hands.confinement import repositories
-from kaa.hands.confinement.contract import ConfinementError
+from kaa.hands.confinement.contract import ConfinementError, ViewChangedError
 from kaa.hands.confinement.expansion import Expansion
 from kaa.hands.confinement.listing import HomeList, is_below_any
 from kaa.hands.confinement.named import named_paths, needed_paths
@@ -66,7 +66,11 @@ def resolve(policy: Policy, home: str = "") -> Layout:
 
     Raises:
         ConfinementError: it would leave nothing to confine.
+        ViewChangedError: a link is now where a writable directory was.
     """
+    for path in policy.writable:
+        if os.path.isdir(path) and os.path.realpath(path) != path:
+            raise ViewChangedError(f"{path} was replaced by a symlink, or a directory above it was")
     writable = real_directories(policy.writes)
     if "/" in writable:
         raise ConfinementError("the whole file system cannot be made writable; start in the directory of a project")

@@ -70,7 +70,8 @@ class SlotView(NamedTuple):
 
     Attributes:
         steps: parents before their children.
-        pins: directories in writable ones that must stay where they are, since something protected or hidden is below.
+        pins: directories in writable ones that must stay where they are, since something is below that is protected,
+            hidden or writable by itself.
     """
 
     steps: tuple[ViewStep, ...]
@@ -106,7 +107,8 @@ def plan(policy: Policy, layout: Layout, sockets: list[str]) -> SlotView:
     wanted["/dev"] = ViewStep("/dev", "devices")
     wanted["/dev/shm"] = ViewStep("/dev/shm", "shared memory")  # noqa: S108
     steps = _necessary(sorted(wanted.values(), key=lambda step: step.target.count("/")))
-    pinned = [step.target for step in steps if step.kind in _PINNED]
+    # A project in an added directory, too: commands must not put another one into its place.
+    pinned = [step.target for step in steps if step.kind in _PINNED or step.kind == "writable"]
     pins = dict.fromkeys(pin for path in pinned for pin in ancestors_within(path, layout.writable))
     return SlotView(steps, tuple(pins))
 

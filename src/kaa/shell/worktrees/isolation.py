@@ -46,8 +46,9 @@ async def isolated(
     if not isinstance(workspace, LocalWorkspace) or workspace.is_narrowed or workspace.sandbox.mode == "read-only":
         raise AgentError("The agent was not run: it would work in a worktree, and nothing can be written here.")
     sandbox = workspace.sandbox
-    worktrees = Worktrees(workspace.root, home, environ, sandbox.options.hidden, sandbox.inspect)
     try:
+        sandbox.check_roots()
+        worktrees = Worktrees(workspace.root, home, environ, sandbox.options.hidden, sandbox.inspect)
         worktree, _, left_out = await worktrees.enter(name)
         own = workspace.relocated(worktrees.place, worktree.directory, worktrees.directory_in(worktree))
         check_place(own.root)

@@ -86,8 +86,8 @@ class ConversationWorktrees:
 
     @asynccontextmanager
     async def _named(self, name: str) -> AsyncIterator[tuple[Worktrees, Worktree]]:
-        worktrees = self._all
         try:
+            worktrees = self._all
             yield worktrees, worktrees.registry.find(name)
         except (WorktreeError, SettingsError, OSError) as error:
             raise CommandError(str(error)) from error

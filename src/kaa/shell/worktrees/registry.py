@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from kaa.host import regular_files
+from kaa.workspace.sandbox.roots import real_root
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 _NOT_IN_FOLDERS = re.compile(r"[^A-Za-z0-9._-]+")
@@ -358,8 +359,11 @@ def project_of(directory: str, environ: Mapping[str, str]) -> str:
     Args:
         directory: absolute.
         environ: may name directories above which no repository counts, as git's GIT_CEILING_DIRECTORIES.
+
+    Raises:
+        RootReplacedError: a conversation of this process works in this directory, and something else is there now.
     """
-    real = os.path.realpath(directory)
+    real = real_root(directory)
     ceilings = environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep)
     above = real
     while above not in ("/", *ceilings):

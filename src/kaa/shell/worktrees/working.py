@@ -33,6 +33,7 @@ from kaa.shell.worktrees.states import States
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.removal import remove_tree
 from kaa.workspace.sandbox.relocation import hidden_by_all, relocated_hidden
+from kaa.workspace.sandbox.roots import holding, identity, real_root
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_PATHS = 20
@@ -137,6 +138,9 @@ class Worktrees:
         registry: knows them.
         project: the directory of which they are made.
         place: the same, or the worktree that the directory is in.
+
+    Raises:
+        RootReplacedError: a conversation of this process works in this directory, and something else is there now.
     """
 
     def __init__(
@@ -147,11 +151,12 @@ class Worktrees:
         hidden: Sequence[str] | None = None,
         inspect: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        self.place = inside = project_of(directory, environ)
+        self._directory = real_root(directory)
+        self.place = inside = project_of(self._directory, environ)
+        self._known = {self.place: identity(self.place)}
         worktree = copied_to(inside, environ)
         self.project = inside if worktree is None else worktree.project
         self.registry = WorktreeRegistry(environ, self.project)
-        self._directory = os.path.realpath(directory)
         self._hidden = hidden
         self._inspect = inspect
         self._home = home
@@ -385,7 +390,8 @@ class Worktrees:
             hidden = relocated_hidden(hidden_by_all(options.hidden, hidden), self.place, worktree.directory)
             options = msgspec.structs.replace(options, hidden=hidden)
             env = without_keys(self._environ, self._home)
-            workspace = LocalWorkspace.start(self.place, env=env, sandbox=options)
+            with holding(self._known):
+                workspace = LocalWorkspace.start(self.place, env=env, sandbox=options)
         except OSError as error:
             raise WorktreeError(error.strerror or str(error)) from error
         try:

@@ -6,7 +6,7 @@ directory that holds the whole home.
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -15,6 +15,7 @@ from kaa.hands.policy import Policy
 from kaa.host.code import executed
 from kaa.host.paths import is_below, trail
 from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
+from kaa.workspace.sandbox.roots import planted_link
 
 # Of the system: devices, the kernel's files, sockets of other programs; its programs and configuration.
 _OF_THE_SYSTEM = ("/dev", "/proc", "/run", "/sys", "/var/run", "/boot", "/etc", "/usr")
@@ -33,6 +34,7 @@ def check_change(
     *,
     home: str,
     kept: tuple[str, ...],
+    environ: Mapping[str, str],
 ) -> None:
     """Refuse what would undo the sandbox.
 
@@ -43,6 +45,7 @@ def check_change(
         policy: in force.
         home: the user's home directory.
         kept: directories of kaa's for temporary files and caches.
+        environ: the user's variables.
 
     Raises:
         SandboxChangeError: with the reason.
@@ -54,8 +57,8 @@ def check_change(
     changeable = tuple(map(os.path.realpath, (*policy.writable, *policy.writes)))
     named = zip((*change.writable, *change.shown), (*real.writable, *real.shown), strict=True)
     for path, place in named:
-        *links, _ = trail(os.path.abspath(path))
-        if any(is_below(link, changeable) for link in links):
+        *links, target = trail(os.path.abspath(path))
+        if any(is_below(link, changeable) for link in links) or planted_link(links, target, (), environ):
             raise SandboxChangeError(
                 f"cannot add {path}: a link in a directory that commands can write leads to it. Give the path it"
                 f" leads to, {place}."

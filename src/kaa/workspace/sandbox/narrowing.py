@@ -52,7 +52,9 @@ def narrowed_sandbox(
 
     Raises:
         WiderError: something was chosen that the wider sandbox does not allow.
+        RootReplacedError: a directory of the wider sandbox is not what it was.
     """
+    sandbox.check_roots()
     options = narrowed_options(sandbox.options, beside.root, sandbox.network.state, writable, hosts)
     narrower = Sandbox(beside.root, beside.home, options, beside.places, beside.environment)
     narrower.findings = Findings(listener)
@@ -135,8 +137,7 @@ def _writing(options: SandboxOptions, root: str, chosen: tuple[str, ...]) -> San
 
 def _outermost(paths: Sequence[str]) -> tuple[str, ...]:
     """The directories that do not lie in another one."""
-    real = [os.path.realpath(path) for path in paths]
-    return tuple(path for path in real if not any(path.startswith(f"{other.rstrip('/')}/") for other in real))
+    return tuple(path for path in paths if not any(path.startswith(f"{other.rstrip('/')}/") for other in paths))
 
 
 def _reaching(network: NetworkState, hosts: Sequence[str], *, is_open: bool) -> NetworkState:

@@ -88,7 +88,7 @@ class SandboxChange(msgspec.Struct, frozen=True, kw_only=True):
 
         What lies in a writable directory adds nothing, and commands could exchange it for a link to somewhere else.
         """
-        known = tuple(map(os.path.realpath, (*options.writable, *([root] if options.root_writable else []))))
+        known = (*options.writable, *([root] if options.root_writable else []))
         added = tuple(path for path in self.writable if not is_below(path, known))
         shown = tuple(f"!{glob.escape(path)}" for path in self.shown)
         return msgspec.structs.replace(
@@ -108,8 +108,8 @@ def policy_for(
 
     Args:
         tier: the mechanism that is to hold it.
-        options: the user's choices.
-        root: the project.
+        options: the user's choices; its writable directories are real paths.
+        root: the project, a real path.
         home: the user's home directory.
         places: directories for temporary files and caches, created here.
         environment: the user's own.
@@ -130,7 +130,7 @@ def policy_for(
     return Policy(
         tier=tier,
         mode=options.mode,
-        writable=tuple(dict.fromkeys(map(os.path.realpath, (*roots, *options.writable)))),
+        writable=tuple(dict.fromkeys((*roots, *options.writable))),  # not resolved again: one may be a link by now
         temporary=places.temporary,
         cache=places.caches if options.root_writable else "",
         shared=shared_caches(home, environment) if options.root_writable and tier == "full" else (),

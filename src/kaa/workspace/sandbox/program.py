@@ -22,6 +22,7 @@ from kaa.workspace.commands import CommandRunner, Ending, OwnStreams
 from kaa.workspace.network.allow_list import NetworkRule, NetworkState
 from kaa.workspace.places import Places
 from kaa.workspace.sandbox.options import SandboxOptions
+from kaa.workspace.sandbox.roots import real_root
 from kaa.workspace.sandbox.sandbox import Sandbox
 
 ProjectAccess: TypeAlias = Literal["none", "read", "write"]
@@ -87,7 +88,7 @@ class ProgramRights(msgspec.Struct, frozen=True):
         """
         if not self.confined:
             return SandboxOptions(mode="full-access")
-        project, writes = os.path.realpath(self.project), self.access == "write"
+        project, writes = real_root(self.project), self.access == "write"
         sees = (project,) if self.access != "none" else ()
         code = (self.code,) if self.code else ()
         seen = (*code, *self.readable)
@@ -227,7 +228,7 @@ class ConfinedProgram:
 
 
 def _sandbox(rights: ProgramRights, environment: Mapping[str, str]) -> Sandbox:
-    home, root = environment.get("HOME") or os.path.expanduser("~"), os.path.realpath(rights.project)
+    home, root = environment.get("HOME") or os.path.expanduser("~"), real_root(rights.project)
     places = Places.of(environment, home, root, "extensions", rights.name)
     return Sandbox(root, home, rights.options(home), places, environment)
 

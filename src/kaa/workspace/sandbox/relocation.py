@@ -28,7 +28,11 @@ def relocated_sandbox(sandbox: Sandbox, beside: Beside, listener: Listener, proj
         listener: hears what its guard finds.
         project: the directory that was copied, absolute.
         copy: the directory that it was copied to, absolute.
+
+    Raises:
+        RootReplacedError: a directory of the other sandbox is not what it was.
     """
+    sandbox.check_roots()
     options = relocated_options(sandbox.options, project, copy)
     options = msgspec.structs.replace(options, network=sandbox.network.state)
     relocated = Sandbox(beside.root, beside.home, options, beside.places, beside.environment)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from kaa.hands.confinement.contract import ConfinementError
+from kaa.hands.confinement.contract import ConfinementError, ViewChangedError
 from kaa.hands.policy import Mode, Policy, Tier
 from kaa.host.code import leave_out
 from kaa.host.paths import is_below
 from kaa.host.programs import note_writable
 from kaa.workspace.blocked import Blocked, BlockedError
 from kaa.workspace.fork_server import PolicyRefusedError, PolicyReport
-from kaa.workspace.hands import Hands
+from kaa.workspace.hands import Hands, Wrapper
 from kaa.workspace.launch import LaunchedHands
 from kaa.workspace.places import Places
 from kaa.workspace.protocol import WorkspaceUnavailableError
@@ -25,6 +25,7 @@ from kaa.workspace.sandbox.environment import sandbox_environment
 from kaa.workspace.sandbox.findings import Carrier, Findings
 from kaa.workspace.sandbox.network import Network
 from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions, policy_for
+from kaa.workspace.sandbox.roots import Roots, real_root
 from kaa.workspace.sandbox.tiers import tiers_to_try, wrapper
 from kaa.workspace.slots import GuardLostError, Slot, SlotKind
 
@@ -77,6 +78,9 @@ class Sandbox:
     Attributes:
         network: what commands may reach; changing it acts on running ones too.
         findings: what the guard found; says to whom it belongs.
+
+    Raises:
+        RootReplacedError: the root or a writable directory is not what it was for another sandbox of this process.
     """
 
     def __init__(
@@ -88,6 +92,9 @@ class Sandbox:
         environment: Mapping[str, str],
         beside: "Sandbox | None" = None,
     ) -> None:
+        options = msgspec.structs.replace(options, writable=tuple(map(real_root, options.writable)))
+        self._roots = Roots()
+        self._roots.add((root, *options.writable))
         note_writable((root, *options.writable, *places.written))
         leave_out((root, *options.writable))
         self._root = root
@@ -120,6 +127,7 @@ class Sandbox:
             launched: a process that was started before, without arguments.
 
         Raises:
+            RootReplacedError: a directory to work in is not what it was.
             WorkspaceUnavailableError: no process can be started.
         """
         while True:
@@ -174,8 +182,8 @@ class Sandbox:
         report = await self._report()
         if not self._current.network_process or report.features.get("unix sockets") != "only of the sandbox":
             raise ServiceError(f"tier {self.policy.tier} cannot let commands reach single services of this machine")
-        writable = map(os.path.realpath, (*self._guarded.writable, self._root, *self._places.written))
-        return await self.ports.services.admit(service, tuple(writable))
+        written = map(os.path.realpath, self._places.written)
+        return await self.ports.services.admit(service, (*self._guarded.writable, self._root, *written))
 
     @property
     def open_ports(self) -> tuple[int, ...]:
@@ -210,8 +218,7 @@ class Sandbox:
     @property
     def written(self) -> tuple[str, ...]:
         """Directories that commands can write, or could: the project and what was added. Real paths."""
-        directories = (self._root, *self._options.writable, *self._guarded.writable)
-        return tuple(dict.fromkeys(map(os.path.realpath, directories)))
+        return tuple(dict.fromkeys((self._root, *self._options.writable, *self._guarded.writable)))
 
     @property
     def loaded(self) -> tuple[str, ...]:
@@ -380,16 +387,18 @@ class Sandbox:
 
         Raises:
             SandboxChangeError: the sandbox cannot be changed so.
+            RootReplacedError: a directory to work in is not what it was; nothing has changed.
             WorkspaceUnavailableError: the hands cannot be started; nothing has changed.
         """
-        from kaa.workspace.sandbox.changes import check_change, widest  # lazy: most sandboxes stay as they are
+        from kaa.workspace.sandbox.changes import widest  # lazy: most sandboxes stay as they are
 
         await self._report()
         async with self._watching, self._switching:
-            base = os.path.dirname(self._places.written[0])
             real = change.resolved()
-            check_change(change, real, self._options, self.policy, home=self._home, kept=(base,))
+            self._check_change(change, real)
             options = real.of(self._options, self._root)
+            self._roots.check()
+            self._roots.add(options.writable)
             note_writable(options.writable)
             leave_out(options.writable)
             former, guarded = self._current, widest(self._guarded if self._watch else options, options)
@@ -410,18 +419,31 @@ class Sandbox:
             if self._watch is not None:
                 self._watch.expect_replacements()
 
+    def check_roots(self) -> None:
+        """Check that the root and the added directories are still those that the user named.
+
+        Raises:
+            RootReplacedError: one is not.
+        """
+        self._roots.check()
+
     def objection(self, change: SandboxChange) -> str | None:
         """Why a change that somebody else than the user proposes is not even worth a question; None if it is."""
-        from kaa.workspace.sandbox.changes import SandboxChangeError, check_change, check_proposal  # lazy, as above
+        from kaa.workspace.sandbox.changes import SandboxChangeError, check_proposal  # lazy, as above
 
-        base = os.path.dirname(self._places.written[0])
         real = change.resolved()
         try:
-            check_change(change, real, self._options, self.policy, home=self._home, kept=(base,))
+            self._check_change(change, real)
             check_proposal(real, self.policy, self._environment.get("PATH", ""), self._home)
         except SandboxChangeError as error:
             return str(error)
         return None
+
+    def _check_change(self, change: SandboxChange, real: SandboxChange) -> None:
+        from kaa.workspace.sandbox.changes import check_change  # lazy, as above
+
+        kept = (os.path.dirname(self._places.written[0]),)
+        check_change(change, real, self._options, self.policy, home=self._home, kept=kept, environ=self._environment)
 
     async def close(self) -> None:
         """End all hands and what runs in them."""
@@ -434,6 +456,7 @@ class Sandbox:
             self._watch.close()
         await asyncio.gather(*(hands.close() for hands in self._all_hands()))
         await self.network.close()
+        self._roots.close()
         await asyncio.to_thread(self._places.close)
 
     @property
@@ -451,7 +474,20 @@ class Sandbox:
             places=self._places,
             environment=self._environment,
         )
-        return Hands(self._root, self._home, policy, wrap=partial(wrapper, policy, self._home), join=join)
+        return Hands(self._root, self._home, policy, wrap=partial(self._wrapper, policy), join=join)
+
+    def _wrapper(self, policy: Policy) -> Wrapper:
+        """Return through what hands are started, whenever they are.
+
+        Raises:
+            RootReplacedError: a directory to work in is not what it was.
+            ConfinementError: the policy makes no sense on this machine.
+        """
+        self._roots.check()
+        try:
+            return wrapper(policy, self._home)
+        except ViewChangedError as error:
+            raise WorkspaceUnavailableError(f"The sandbox cannot be made: {error}.") from error
 
     async def _report(self) -> PolicyReport:
         while True:
