@@ -1,5 +1,7 @@
 """Which scripts of the user run with the user's rights, although they start in the project."""
 
+import os
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -40,6 +42,8 @@ EXECUTING = [
     "node -e \"require('left-pad')\"\n",
     'P=./check; "$P"\n',
     "eval echo x\n",
+    'x=$(jq -r .x); jq "$x"\n',
+    'x=$(jq -r .x); jq -r ".rules[\\"$x\\"]" ~/.claude/rules.json\n',
     "x=$(jq -r .x); $x\n",
     "x=$(jq -r .x); if [[ $x -gt 3 ]]; then exit 2; fi\n",
     "x=$(jq -r .x); echo $((x + 1))\n",
@@ -98,6 +102,15 @@ EXECUTING = [
     ". {here}/loop.sh\n",
     "{here}/npx prettier\n",
     "if then\n",
+]
+FROM_STDIN = [
+    'source /dev/stdin <<< "$(jq -r .tool_input.command)"\n',
+    "jq -r .tool_input.command | bash /dev/stdin\n",
+    "jq -r .tool_input.command | python3 /dev/stdin\n",
+    ". /dev/fd/0\n",
+    ". /dev/tty\n",
+    "/dev/stdin\n",
+    "bash /proc/self/fd/0\n",
 ]
 PYTHON = [
     "import json, sys, os, re\nfrom pathlib import Path\n"
@@ -163,6 +176,25 @@ def test_a_shell_script_of_known_programs_has_the_users_rights(tmp_path: Path, f
 @pytest.mark.parametrize("content", EXECUTING)
 def test_a_shell_script_that_may_execute_files_of_the_project_runs_in_the_sandbox(tmp_path: Path, content: str) -> None:
     assert is_sandboxed(tmp_path, "#!/bin/bash\n", content)
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a file", "nothing"])
+@pytest.mark.parametrize("content", FROM_STDIN)
+def test_a_script_that_executes_what_it_is_given_runs_in_the_sandbox(tmp_path: Path, content: str, kind: str) -> None:
+    (tmp_path / "file").write_text("echo\n")
+    with ExitStack() as opened:
+        if kind == "a pipe":
+            descriptor, other = os.pipe()
+            opened.callback(os.close, other)
+        else:
+            descriptor = os.open(tmp_path / "file" if kind == "a file" else os.devnull, os.O_RDONLY)
+        before = os.dup(0)
+        opened.callback(os.close, before)
+        opened.callback(os.dup2, before, 0)
+        os.dup2(descriptor, 0)
+        os.close(descriptor)
+
+        assert is_sandboxed(tmp_path, "#!/bin/bash\n", content)
 
 
 @pytest.mark.parametrize("content", PYTHON)

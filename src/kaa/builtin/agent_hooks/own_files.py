@@ -26,6 +26,7 @@ def is_outside(word: str, root: str) -> bool:
         return True
     return not is_shim(path) and not any(
         _SHIM.search(one)
+        or one.startswith("/proc/")  # an open file, such as behind /dev/fd/0, has whatever somebody writes to it
         or commands_can_write(one)
         or is_below(one, (root,))
         or in_known_project(one, os.environ, root) is not None

@@ -7,16 +7,19 @@ what it opens may be a link of the model's. Such scripts run in the sandbox, and
 import functools
 import os
 import re
+import stat
 import time
 
 from kaa.builtin.agent_hooks.own_files import expanded, is_outside
 from kaa.builtin.agent_hooks.python_scripts import is_harmless_python
 from kaa.builtin.agent_hooks.shell_scripts import is_harmless_shell
+from kaa.host.paths import is_below, trail
 from kaa.host.programs import written
 from kaa.host.regular_files import regular
 
 _MOST_BYTES = 64 * 1024
 _MOST_DEPTH = 4
+_OF_KERNEL = ("/dev", "/proc", "/sys")
 _INTERPRETER = re.compile(
     r"#![ \t]*(?P<env>/usr/bin/env(?:[ \t]+-S)?[ \t]+)?(?P<program>\S+)(?:[ \t]+-[A-Za-z]+)*[ \t]*\n"
 )
@@ -29,7 +32,10 @@ _STARTS_MODULE = re.compile(r"\bpython[\d.]*(?:\s+-[A-Za-z]+)*?\s+-[A-Za-z]*m\b"
 
 
 def is_harmless_script(path: str, interpreter: str, root: str, depth: int = 0) -> bool:
-    """Whether a script executes and uses only what commands of the model cannot write. A missing one does.
+    """Whether a script executes and uses only what commands of the model cannot write.
+
+    One that is missing does: the model cannot make it. What is no file may have any text when it is executed, such as
+    `/dev/stdin`, which is another one then.
 
     Args:
         path: absolute, or one in the home.
@@ -39,12 +45,16 @@ def is_harmless_script(path: str, interpreter: str, root: str, depth: int = 0) -
     """
     if depth > _MOST_DEPTH:
         return False
-    real = os.path.realpath(expanded(path))
+    *links, real = trail(os.path.abspath(expanded(path)))
+    if any(is_below(place, _OF_KERNEL) for place in (*links, real)):
+        return False
     try:
         state = os.stat(real)
     except FileNotFoundError:
         return True
     except OSError:
+        return False
+    if not stat.S_ISREG(state.st_mode):
         return False
     version = (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
     # What it calls can change as well: a hook is judged several times for each call, but not for longer than that.

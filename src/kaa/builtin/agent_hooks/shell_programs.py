@@ -91,7 +91,8 @@ def _jq(words: Sequence[Word], is_own: IsOwn) -> bool:
         elif word.value is not None and _OF_JQ.fullmatch(word.value):
             continue
         elif not has_filter and not (word.value or word.head).startswith("-"):
-            if _LOADS_IN_JQ.search(word.value or word.head):
+            # One that is computed could be the model's: it names files to load, and reads the hook's environment.
+            if word.value is None or _LOADS_IN_JQ.search(word.value):
                 return False
             has_filter = True
         elif word.value is None or not is_own(word.value):
