@@ -1,8 +1,10 @@
 """Protected files and checkouts: git stops half way where it may not write one, and brings others for a moment."""
 
+import difflib
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -13,9 +15,20 @@ from kaa.workspace.protocol import CommandRequest, Workspace
 _TIMEOUT_SECONDS = 5.0
 _MAX_OUTPUT_BYTES = 1024 * 1024
 _MAX_HELD = 100  # files in a question
+_MAX_LINES = 5_000  # of a file, to be compared in a moment
 _SHA1_LENGTH = 40
 _MOST_CHECKOUTS = 5  # in one command
 _UNWRITABLE = 'cd "$1" || exit; shift; for path; do [ -e "$path" ] && ! [ -w "$path" ] && printf "%s\\0" "$path"; done'
+
+
+class _Change(NamedTuple):
+    """What `git diff-tree --raw` says of a file: modes, names of contents and a letter."""
+
+    old_mode: str
+    new_mode: str
+    old: str
+    new: str
+    letter: str
 
 
 class HeldFiles(msgspec.Struct, frozen=True):
@@ -46,12 +59,16 @@ class HeldFilesOfGit:
             revision: as the user writes it, also a branch that only the remote `origin` has.
         """
         for name in (revision, f"refs/remotes/origin/{revision}"):
-            listing = ("--name-status", "-z", "--no-renames", "--end-of-options", "HEAD", name)
+            listing = ("--raw", "-z", "--no-abbrev", "--no-renames", "--end-of-options", "HEAD", name)
             if (answer := await self._git.ask("diff-tree", "-r", *listing)) is not None:
                 words = os.fsdecode(answer.tail).split("\0")
                 changed = dict(zip(words[1::2], words[::2], strict=False))
-                protected = {path: how for path, how in changed.items() if is_protected(path.split("/"))}
-                return await self._held(name, protected) if protected else None
+                protected = {
+                    path: _Change(*how.removeprefix(":").split(" "))
+                    for path, how in changed.items()
+                    if is_protected(path.split("/"))
+                }
+                return await self._held(protected) if protected else None
         return None
 
     async def left_behind(self, contents: Mapping[str, bytes]) -> frozenset[str]:
@@ -80,20 +97,31 @@ class HeldFilesOfGit:
                     found.add(paths[name])
         return frozenset(found)
 
-    async def _held(self, revision: str, protected: Mapping[str, str]) -> HeldFiles | None:
-        """What of some files, of which the letters of `git diff` are given, is held."""
+    async def _held(self, protected: Mapping[str, "_Change"]) -> HeldFiles | None:
+        """What of some files is held."""
         top = await self._git.ask("rev-parse", "--show-toplevel")
-        existing = [path for path, how in protected.items() if how != "A"][:_MAX_HELD]
+        existing = [path for path, change in protected.items() if change.letter != "A"][:_MAX_HELD]
         held = await self._unwritable(line_of(top), existing) if top is not None and existing else ()
         if top is None or not held:
             return None
-        form = ("diff-tree", "-r", "-p", "--no-renames", "--end-of-options", "HEAD", revision, "--")
-        shown = await self._git.ask(*form, *protected) if len(protected) <= _MAX_HELD else None
-        contents = {}
-        for path in (path for path, how in protected.items() if shown is not None and how != "D"):
-            if (blob := await self._git.ask("cat-file", "blob", f"{revision}:{path}")) is not None:
-                contents[os.path.join(line_of(top), path)] = blob.tail
-        return HeldFiles(held, "" if shown is None else shown.tail.decode("utf-8", "replace"), contents)
+        if len(protected) > _MAX_HELD:
+            return HeldFiles(held, "")
+        # Not git's diff: commands can write attributes, with which it shows no content, and replace objects meanwhile.
+        diff: list[str] = []
+        contents: dict[str, bytes] = {}
+        for path, change in protected.items():
+            before, after = await self._content(change.old), await self._content(change.new)
+            diff += _diff(path, change, before, after)
+            if after is not None and change.letter != "D" and _as_text(after) is not None:
+                contents[os.path.join(line_of(top), path)] = after
+        return HeldFiles(held, "\n".join(diff), contents)
+
+    async def _content(self, blob: str) -> bytes | None:
+        """The content that a name means, empty for no file; None if it is too long, or not in the repository."""
+        if not blob.strip("0"):
+            return b""
+        answer = await self._git.ask("cat-file", "blob", blob)
+        return None if answer is None or _blob_digest(answer.tail, len(blob)) != blob else answer.tail
 
     async def _unwritable(self, top: str, paths: Sequence[str]) -> tuple[str, ...]:
         """Those of some files, from the root of the repository, that exist and cannot be written."""
@@ -110,6 +138,41 @@ class HeldFilesOfGit:
         except OSError:
             return ()
         return tuple(os.fsdecode(path) for path in result.tail.split(b"\0") if path)
+
+
+def _diff(path: str, change: _Change, before: bytes | None, after: bytes | None) -> Iterator[str]:
+    """Show what changes in a file, as git does."""
+    name = path if path.isprintable() else ascii(path)
+    yield f"diff --git a/{name} b/{name}"
+    if change.letter == "A":
+        yield f"new file mode {change.new_mode}"
+    elif change.letter == "D":
+        yield f"deleted file mode {change.old_mode}"
+    elif change.old_mode != change.new_mode:
+        yield from (f"old mode {change.old_mode}", f"new mode {change.new_mode}")
+    old, new = (None if content is None else _as_text(content) for content in (before, after))
+    if old is None or new is None:
+        yield "The content cannot be shown: it is no text, too long, or not in the repository."
+        return
+    names = ("/dev/null" if change.letter == "A" else f"a/{name}", "/dev/null" if change.letter == "D" else f"b/{name}")
+    for line in difflib.unified_diff(_lines(old), _lines(new), *names):
+        yield line.removesuffix("\n")
+        if not line.endswith("\n") and line[:3] not in ("---", "+++"):
+            yield "\\ No newline at end of file"
+
+
+def _as_text(content: bytes) -> str | None:
+    """A content as text; None if it is none, so that what is shown is exactly what it is."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text or text.count("\n") > _MAX_LINES else text
+
+
+def _lines(text: str) -> list[str]:
+    *lines, last = text.split("\n")
+    return [*(f"{line}\n" for line in lines), *([last] if last else [])]
 
 
 def _blob_digest(content: bytes, length: int) -> str:

@@ -1,0 +1,83 @@
+"""What the question about a checkout shows of protected files is what the guard accepts afterwards."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kaa.workspace.git_held import HeldFiles, HeldFilesOfGit
+from kaa.workspace.sandbox.options import SandboxOptions
+from tests.support.hostile_git import git
+from tests.workspace.conftest import RunLocal
+
+pytestmark = [pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")]
+
+
+@pytest.fixture
+def repository(project: Path) -> Path:
+    git(project, "init", "-q", "-b", "main")
+    (project / ".envrc").write_bytes(b"export A=1\n")
+    (project / "a").write_bytes(b"a\n")
+    git(project, "add", ".")
+    git(project, "commit", "-qm", "first")
+    return project
+
+
+def _branch(repository: Path, content: bytes) -> None:
+    """A branch with another `.envrc`, and one that is not in the first commit."""
+    git(repository, "checkout", "-q", "-b", "other")
+    (repository / ".envrc").write_bytes(content)
+    (repository / ".vscode").mkdir()
+    (repository / ".vscode" / "tasks.json").write_bytes(b"{}")
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "second")
+    git(repository, "checkout", "-q", "main")
+
+
+def _held(local: RunLocal) -> HeldFiles | None:
+    return local(lambda workspace: HeldFilesOfGit(workspace).differing_in("other"), sandbox=SandboxOptions())
+
+
+@pytest.mark.usefixtures("mounts")
+@pytest.mark.parametrize("attributes", ["", ".git/info/attributes", ".gitattributes"])
+def test_attributes_hide_nothing_of_what_is_accepted(local: RunLocal, repository: Path, attributes: str) -> None:
+    _branch(repository, b"export A=1\ntouch CANARY\n")
+    if attributes:
+        (repository / attributes).parent.mkdir(exist_ok=True)
+        (repository / attributes).write_text(".envrc -diff\n")
+
+    held = _held(local)
+
+    assert held is not None
+    assert held.paths == (".envrc",)
+    assert held.diff.splitlines() == [
+        "diff --git a/.envrc b/.envrc",
+        "--- a/.envrc",
+        "+++ b/.envrc",
+        "@@ -1 +1,2 @@",
+        " export A=1",
+        "+touch CANARY",
+        "diff --git a/.vscode/tasks.json b/.vscode/tasks.json",
+        "new file mode 100644",
+        "--- /dev/null",
+        "+++ b/.vscode/tasks.json",
+        "@@ -0,0 +1 @@",
+        "+{}",
+        "\\ No newline at end of file",
+    ]
+    assert held.contents == {
+        str(repository / ".envrc"): b"export A=1\ntouch CANARY\n",
+        str(repository / ".vscode/tasks.json"): b"{}",
+    }
+
+
+@pytest.mark.usefixtures("mounts")
+@pytest.mark.parametrize("content", [b"export A=\xff\n", b"export A=1\0\n"])
+def test_what_cannot_be_shown_is_not_accepted(local: RunLocal, repository: Path, content: bytes) -> None:
+    _branch(repository, content)
+
+    held = _held(local)
+
+    assert held is not None
+    assert "The content cannot be shown" in held.diff
+    assert held.contents == {str(repository / ".vscode/tasks.json"): b"{}"}
