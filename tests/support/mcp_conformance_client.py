@@ -19,12 +19,12 @@ from kaa.core.errors import ProviderError
 from kaa.core.forms import ChoicesField, NumberField, YesNoField, defaults
 from kaa.core.messages import Json
 from kaa.llm.auth.errors import LoginError
-from kaa.llm.http.authorized import AuthorizedTransport, Authorizer
 from kaa.llm.http.live import LiveTransport
 from kaa.llm.http.transport import HttpRequest
 from kaa.mcp.client import McpClient
 from kaa.mcp.errors import LoginNeededError, McpError
 from kaa.mcp.http.streamable import HttpConnection
+from kaa.mcp.oauth.bound import McpServerAuthorizer, let_in
 from kaa.mcp.oauth.login import log_in
 from kaa.mcp.oauth.machine import MachineAuthorizer
 from kaa.mcp.oauth.settings import OAuthEntry
@@ -125,7 +125,7 @@ class _Client:
         await self._transport.close()
 
     async def _connected(self) -> McpClient:
-        authorizer: Authorizer = McpAuthorizer(self._url, self._store, LiveTransport)
+        authorizer: McpServerAuthorizer = McpAuthorizer(self._url, self._store, LiveTransport)
         if self._entry.grant_type != "authorization_code":
             authorizer = MachineAuthorizer(self._url, self._entry, self._store, LiveTransport)
 
@@ -133,7 +133,7 @@ class _Client:
             return ()
 
         return await McpClient.connect(
-            lambda: HttpConnection(self._url, AuthorizedTransport(self._transport, authorizer), no_headers),
+            lambda: HttpConnection(self._url, let_in(self._transport, authorizer), no_headers),
             _Defaults(),
             Observed(),
             eras=("modern", "legacy"),

@@ -8,6 +8,7 @@ import threading
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from email.message import Message
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -101,11 +102,17 @@ class OAuthServer:
     @property
     def authorization(self) -> str:
         """The header `Authorization` of the request that this thread answers."""
-        return str(self._handled.authorization)
+        return str(self.headers.get("authorization", ""))
 
-    def handle(self, path: str, fields: Fields, authorization: str) -> Reply:
+    @property
+    def headers(self) -> Message:
+        """The headers of the request that this thread answers."""
+        headers: Message = self._handled.headers
+        return headers
+
+    def handle(self, path: str, fields: Fields, headers: Message) -> Reply:
         """Answer a request."""
-        self._handled.authorization = authorization
+        self._handled.headers = headers
         return self.answer(path, fields)
 
     def answer(self, path: str, fields: Fields) -> Reply:
@@ -189,10 +196,10 @@ def _handler(server: OAuthServer) -> type[BaseHTTPRequestHandler]:
             body = self.rfile.read(int(self.headers.get("content-length", "0"))).decode()
             is_json = self.headers.get("content-type", "").startswith("application/json")
             fields = json.loads(body) if is_json else {name: values[0] for name, values in parse_qs(body).items()}
-            self._reply(server.handle(self.path, fields, self.headers.get("authorization", "")))
+            self._reply(server.handle(self.path, fields, self.headers))
 
         def do_GET(self) -> None:
-            self._reply(server.handle(self.path, {}, self.headers.get("authorization", "")))
+            self._reply(server.handle(self.path, {}, self.headers))
 
         def _reply(self, reply: Reply) -> None:
             self.send_response(reply.status)

@@ -23,7 +23,10 @@ SECRET_FILES = ("auth.json", "models.json", "mcp-auth.json", "mcp.json")
 
 # Fields of mcp-auth.json and mcp.json with secrets in them, however deep.
 _SECRET_FIELDS = frozenset(
-    ("access", "refresh", "secret", "clientSecret", "privateKey", "assertion", "idpClientSecret", "idToken", "headers")
+    (
+        *("access", "refresh", "dpopKey", "secret", "clientSecret", "privateKey", "assertion", "idpClientSecret"),
+        *("idToken", "headers"),
+    )
 )
 _HEADERS_NAME = re.compile(r"OTEL_EXPORTER_OTLP_(?:[A-Z]+_)?HEADERS")  # `name=value,…`, percent-encoded
 _VARIABLE = re.compile(r"(?<!\$)(?:\$\$)*\$[A-Za-z_{]")

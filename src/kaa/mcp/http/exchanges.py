@@ -12,7 +12,7 @@ from kaa.mcp import messages
 from kaa.mcp.connection import Message
 from kaa.mcp.errors import LoginNeededError, McpError, ServerGoneError
 from kaa.mcp.messages import MAX_MESSAGE_BYTES, MalformedMessageError
-from kaa.mcp.oauth.challenge import parse_challenge
+from kaa.mcp.oauth.challenge import challenge_header, parse_challenge
 from kaa.mcp.parsing import cleaned, one_line
 
 Headers: TypeAlias = tuple[tuple[str, str], ...]
@@ -63,7 +63,7 @@ def check_login(response: HttpResponse) -> None:
     Raises:
         LoginNeededError: it does.
     """
-    challenge = response.headers.get("www-authenticate") or ""
+    challenge = challenge_header(response.headers)
     if response.status == _UNAUTHORIZED:
         raise LoginNeededError("it wants a login", challenge=challenge)
     if response.status == _FORBIDDEN and parse_challenge(challenge).wants_more:

@@ -37,6 +37,8 @@ class AuthorizationServer(msgspec.Struct, frozen=True):
         scopes: those it knows; empty if it does not say.
         revocation_url: where tokens are revoked (RFC 7009); empty if they cannot be.
         signatures: the algorithms of the signatures by which clients can prove who they are; empty if it does not say.
+        proof_algorithms: the algorithms of the proofs to whose keys it binds tokens (RFC 9449 5.1); empty if it does
+            not say.
     """
 
     issuer: str
@@ -49,6 +51,7 @@ class AuthorizationServer(msgspec.Struct, frozen=True):
     scopes: tuple[str, ...] = ()
     revocation_url: str = ""
     signatures: tuple[str, ...] = ()
+    proof_algorithms: tuple[str, ...] = ()
 
 
 class Discovered(msgspec.Struct, frozen=True):
@@ -58,11 +61,27 @@ class Discovered(msgspec.Struct, frozen=True):
         resource: names the server in requests for tokens (RFC 8707), so that they are good for it alone.
         server: who gives them.
         scopes: what the server suggests to ask for.
+        binds_tokens: it takes no tokens but those that are bound to a key (RFC 9728 2).
+        takes_bound_tokens: it says that it takes such tokens.
     """
 
     resource: str
     server: AuthorizationServer
     scopes: tuple[str, ...]
+    binds_tokens: bool = False
+    takes_bound_tokens: bool = False
+
+    def may_bind(self, settings: OAuthEntry, asked: Challenge | None) -> bool:
+        """Whether a login should get tokens that are bound to a key: both servers can do that, or it has to be."""
+        takes = self.binds_tokens or self.takes_bound_tokens or (asked is not None and "dpop" in asked.schemes)
+        needs = self.binds_tokens or (asked is not None and asked.schemes == ("dpop",))
+        match settings.dpop:
+            case "off":
+                return False
+            case "required":
+                return True
+            case "auto":
+                return takes and (needs or bool(self.server.proof_algorithms))
 
 
 async def discover(
@@ -92,7 +111,9 @@ async def discover(
         server = await _configured_server(settings.auth_server_metadata_url, issuer, transport, users_own=users_own)
     else:
         server = await _named_server(issuer, described is not None, transport)
-    return Discovered(resource, server, texts_in(told, "scopes_supported"))
+    binds = told.get("dpop_bound_access_tokens_required") is True
+    takes = binds or bool(texts_in(told, "dpop_signing_alg_values_supported"))
+    return Discovered(resource, server, texts_in(told, "scopes_supported"), binds, takes)
 
 
 def texts_in(told: Mapping[str, Json], field: str) -> tuple[str, ...]:
@@ -185,6 +206,7 @@ def _server(told: Mapping[str, Json], issuer: str) -> AuthorizationServer:
         texts_in(told, "scopes_supported"),
         _revocation_url(told, token),
         texts_in(told, "token_endpoint_auth_signing_alg_values_supported"),
+        texts_in(told, "dpop_signing_alg_values_supported"),
     )
 
 

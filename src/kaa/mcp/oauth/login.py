@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from kaa.host.private_file import PrivateFileError
 from kaa.llm.auth.errors import LoginError
 from kaa.llm.auth.oauth.browser import get_grant, new_state
-from kaa.llm.auth.oauth.exchange import ask, tokens_of
 from kaa.llm.auth.oauth.loopback import Issuer, Loopback
 from kaa.llm.http.transport import Transport, host_of
+from kaa.mcp.oauth.bound import ask_for_tokens, key_of_login
 from kaa.mcp.oauth.challenge import challenge_of, parse_challenge
 from kaa.mcp.oauth.discovery import AuthorizationServer, discover
 from kaa.mcp.oauth.guarded import GuardedTransport
@@ -87,15 +87,18 @@ async def log_in(
             if server.issuer:
                 raise
             raise UndescribedLoginError(f"{host_of(url)} publishes no metadata of a login, and {error}") from error
+        key = await key_of_login(settings, asked, found)
         fields = {"client_id": client.id, "resource": found.resource}
+        if key is not None:
+            fields["dpop_jkt"] = key.thumbprint  # RFC 9449 10: the code is good with this key only
         if scope:
             fields["scope"] = scope
         if OFFLINE in scope.split():
             fields["prompt"] = "consent"  # OpenID Connect Core 11
         screen.show_token_host(host_of(server.token_url))
         grant = await get_grant(loopback, server.authorization_url, fields, screen, limit_seconds=limit_seconds)
-        form = {**grant, **client.fields, "resource": found.resource}
-        answer = await ask(guarded, server.token_url, form, client.login)
+        form = {**grant, "resource": found.resource}
+        tokens, answer = await ask_for_tokens(guarded, server.token_url, form, client, key)
     given = answer.get("scope")
     login = McpLogin(
         server.issuer,
@@ -106,7 +109,7 @@ async def log_in(
         server.revocation_url,
     )
     try:
-        await asyncio.to_thread(store.keep, url, login, tokens_of(answer, host_of(server.token_url)))
+        await asyncio.to_thread(store.keep, url, login, tokens)
     except PrivateFileError as error:
         raise LoginError(f"the login cannot be kept: {error}") from error
 

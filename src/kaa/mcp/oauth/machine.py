@@ -10,10 +10,11 @@ from kaa.core.errors import AuthError
 from kaa.host.private_file import PrivateFileError
 from kaa.host.regular_files import read_regular
 from kaa.llm.auth.errors import LoginError, LoginRefusedError
-from kaa.llm.auth.oauth.exchange import LoginTokens, ask, tokens_of
+from kaa.llm.auth.oauth.exchange import LoginTokens
 from kaa.llm.auth.oauth.renewal import NewTransport, is_fresh
 from kaa.llm.http.transport import HttpRequest, Transport, host_of, origin_of
 from kaa.mcp.errors import McpError
+from kaa.mcp.oauth.bound import ask_for_tokens, key_of_login
 from kaa.mcp.oauth.challenge import challenge_of, parse_challenge
 from kaa.mcp.oauth.discovery import AuthorizationServer, Discovered, discover
 from kaa.mcp.oauth.guarded import GuardedTransport
@@ -81,10 +82,11 @@ async def log_in_alone(
     if settings.grant_type == "jwt-bearer":
         assertion = await _assertion(settings, found, scope, transport, users_own=users_own)
         proof |= {"grant_type": _JWT_BEARER, "assertion": assertion}
-    form = {**proof, **client.fields, "resource": found.resource, "scope": scope}
+    form = {**proof, "resource": found.resource, "scope": scope}
     sent = {name: value for name, value in form.items() if value}
-    answer = await ask(guarded, server.token_url, sent, client.login)
-    tokens = msgspec.structs.replace(tokens_of(answer, host_of(server.token_url)), refresh="")
+    key = await key_of_login(settings, asked, found)
+    tokens, answer = await ask_for_tokens(guarded, server.token_url, sent, client, key)
+    tokens = msgspec.structs.replace(tokens, refresh="")
     is_others = before is not None and before.client.id != client.id
     if not users_own or (is_others and not replaces):  # who names a server must not decide whose data go there
         return tokens
@@ -176,6 +178,11 @@ class MachineAuthorizer:
         self._refusal, self._asks_again = "", 0.0
         self._logging_in = asyncio.Lock()
 
+    @property
+    def key(self) -> str:
+        """See `McpServerAuthorizer`."""
+        return self._tokens.key if self._tokens is not None else ""
+
     async def authorize(self, request: HttpRequest) -> HttpRequest:
         """See `Authorizer`. The server says in its refusal what a login needs."""
         if not may_have_token(request, self._url):
@@ -186,7 +193,8 @@ class MachineAuthorizer:
         if tokens is None:
             return request
         self._tokens = tokens
-        headers = (*request.headers, ("authorization", f"Bearer {tokens.access}"))
+        scheme = "DPoP" if tokens.key else "Bearer"
+        headers = (*request.headers, ("authorization", f"{scheme} {tokens.access}"))
         return msgspec.structs.replace(request, headers=headers)
 
     async def renew(self, refused: HttpRequest) -> bool:

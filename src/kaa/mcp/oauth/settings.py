@@ -23,6 +23,8 @@ class OAuthEntry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"
         id_token_file: where it is, read at each login; of the user's own files only.
         registration: how kaa becomes known to the authorization server: `cimd` (client id metadata document), `dcr`
             (dynamic client registration, RFC 7591); `auto` takes what the server supports, `client_id` first.
+        dpop: whether tokens are bound to a key of kaa's (RFC 9449): `auto` where the server takes such tokens and the
+            authorization server binds them, `required` always, `off` never.
         callback_port: port of the address on this machine to which the browser returns; 0 for any free one.
         auth_server_metadata_url: where the authorization server's metadata are, if not where they belong.
     """
@@ -46,3 +48,4 @@ class OAuthEntry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"
     callback_url: str = ""
     auth_server_metadata_url: str = ""
     registration: Literal["auto", "cimd", "dcr"] = "auto"
+    dpop: Literal["auto", "required", "off"] = "auto"

@@ -1,8 +1,8 @@
-"""Signed proofs of who a client is (`private_key_jwt`, RFC 7523 2.2). It comes with the extra `kaa[jwt]`."""
+"""Signed tokens: proofs of who a client is (`private_key_jwt`, RFC 7523 2.2). They come with the extra `kaa[jwt]`."""
 
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
@@ -55,8 +55,19 @@ def client_assertion(private_key: str, key_id: str, client_id: str, audience: st
         "exp": now + _LIFETIME_SECONDS,
         "jti": str(uuid4()),
     }
-    signed = b".".join((_encoded(msgspec.json.encode(header)), _encoded(msgspec.json.encode(claims))))
-    return b".".join((signed, _encoded(_signature(key, algorithm, signed)))).decode()
+    return signed(key, header, claims)
+
+
+def signed(key: "PrivateKeyTypes", header: Mapping[str, Json], claims: Mapping[str, Json]) -> str:
+    """Return a signed JSON Web Token (RFC 7515 3.1).
+
+    Args:
+        key: signs it; it fits to the algorithm.
+        header: with the algorithm in `alg`.
+        claims: what it says.
+    """
+    content = b".".join((_encoded(msgspec.json.encode(header)), _encoded(msgspec.json.encode(claims))))
+    return b".".join((content, _encoded(_signature(key, str(header["alg"]), content)))).decode()
 
 
 def _algorithm(key: "PrivateKeyTypes", known: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from kaa.llm.auth.auth_file import AuthFile
 from kaa.llm.auth.errors import LoginError, UnkeptLoginError
 from kaa.llm.auth.oauth.authorizer import OAuthAuthorizer
 from kaa.llm.auth.oauth.exchange import LoginTokens
-from kaa.llm.auth.oauth.renewal import KeptLogin, NewTransport, refreshed
+from kaa.llm.auth.oauth.renewal import KeptLogin, NewTransport, key_in, refreshed
 from kaa.llm.http.transport import HttpRequest, origin_of
 from kaa.mcp.errors import McpError
 from kaa.mcp.oauth.guarded import GuardedTransport
@@ -148,6 +148,11 @@ class McpAuthorizer:
         self._authorizer = OAuthAuthorizer(self._login, self._renewer)
         self._ended: LoginTokens | None = None  # cannot be renewed: the authorization server is not asked again
 
+    @property
+    def key(self) -> str:
+        """See `McpServerAuthorizer`."""
+        return self._authorizer.key
+
     async def authorize(self, request: HttpRequest) -> HttpRequest:
         """See `Authorizer`."""
         if not may_have_token(request, self._url):
@@ -202,6 +207,11 @@ class _Renewer:
         try:
             fields = {"grant_type": "refresh_token", "refresh_token": refresh, "resource": login.resource}
             guarded = GuardedTransport(transport, self._url)
+            if key := key_in(entry):
+                from kaa.mcp.oauth.dpop import refreshed_with_proof  # lazy: few servers bind their tokens
+
+                bound = fields | login.client.fields
+                return await refreshed_with_proof(guarded, key, login.token_url, bound, login.client.login)
             return await refreshed(guarded, login.token_url, fields | login.client.fields, login.client.login)
         finally:
             await transport.close()

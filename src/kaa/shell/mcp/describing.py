@@ -39,6 +39,7 @@ def login_details(entry: ServerEntry) -> list[str]:
         ("kaa logs in without asking you, by {}", "" if by_person else oauth.grant_type),
         ("kaa asks for the scopes {}", oauth.scope),
         ("the login returns to {}", oauth.callback_url),
+        ("its tokens are good without a key of kaa's (`dpop` is {})", oauth.dpop if oauth.dpop == "off" else ""),
     ]
     return [_in_one_line(sentence.format(_shortened(value))) for sentence, value in details if value]
 

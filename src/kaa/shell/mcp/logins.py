@@ -9,8 +9,8 @@ import msgspec
 from kaa.host.log import LOG
 from kaa.host.private_file import PrivateFileError
 from kaa.llm.auth.errors import LoginError
-from kaa.llm.http.authorized import Authorizer
 from kaa.llm.http.live import LiveTransport
+from kaa.mcp.oauth.bound import McpServerAuthorizer
 from kaa.mcp.oauth.screen import McpLoginScreen
 from kaa.mcp.oauth.settings import OAuthEntry
 from kaa.mcp.oauth.tokens import McpAuthorizer, TokenStore, canonical
@@ -52,7 +52,7 @@ class McpLogins:
         """
         return cls(home, environ, project, load_user_settings(home.settings).http_proxy)
 
-    def authorizer(self, server: ConfiguredServer) -> Authorizer:
+    def authorizer(self, server: ConfiguredServer) -> McpServerAuthorizer:
         """What lets kaa's requests in at a server with a URL.
 
         Raises:

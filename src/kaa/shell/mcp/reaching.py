@@ -9,13 +9,13 @@ from kaa.host.hiding import hidden_from_program
 from kaa.llm.auth.config_values import ConfigValues
 from kaa.llm.auth.errors import CredentialError, LoginError
 from kaa.llm.auth.oauth.config import is_confidential
-from kaa.llm.http.authorized import AuthorizedTransport
 from kaa.llm.http.transport import Transport, host_of
 from kaa.mcp.connection import Connection
 from kaa.mcp.errors import McpError, ServerGoneError
 from kaa.mcp.http.discreet import DiscreetTransport
 from kaa.mcp.http.sse import SseConnection
 from kaa.mcp.http.streamable import HttpConnection
+from kaa.mcp.oauth.bound import let_in
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError, filler
 from kaa.shell.mcp.logins import McpLogins
@@ -39,7 +39,7 @@ def connection_to(server: ConfiguredServer, place: Place, transport: Transport, 
     try:
         url = fill(entry.url)
         headers = {name: fill(value) for name, value in entry.headers.items()}
-        authorized = AuthorizedTransport(DiscreetTransport(transport), logins.authorizer(server))
+        authorized = let_in(DiscreetTransport(transport), logins.authorizer(server))
     except (VariableError, LoginError) as error:
         raise ServerGoneError(f"it cannot be reached: {error}") from error
     if not is_confidential(url):

@@ -29,6 +29,11 @@ class OAuthAuthorizer:
     def __repr__(self) -> str:
         return f"OAuthAuthorizer({self._login.name!r})"
 
+    @property
+    def key(self) -> str:
+        """The private key that the present tokens are bound to (DPoP); empty if they are good without one."""
+        return self._tokens.key if self._tokens is not None else ""
+
     async def authorize(self, request: HttpRequest) -> HttpRequest:
         """See `Authorizer`."""
         tokens = self._tokens
@@ -38,7 +43,8 @@ class OAuthAuthorizer:
             tokens = await self._ahead_of_time(tokens)
         self._tokens = tokens
         others = tuple((name, value) for name, value in request.headers if name.lower() != "authorization")
-        headers = (*others, ("authorization", f"Bearer {tokens.access}"))
+        scheme = "DPoP" if tokens.key else "Bearer"
+        headers = (*others, ("authorization", f"{scheme} {tokens.access}"))
         return msgspec.structs.replace(request, headers=headers)
 
     async def renew(self, refused: HttpRequest) -> bool:

@@ -31,11 +31,13 @@ class LoginTokens(msgspec.Struct, frozen=True):
         access: is sent with each request.
         refresh: becomes new tokens; empty if there is none.
         expires: when `access` ends, in milliseconds of Unix time; 0 if nobody said so.
+        key: the private key that they are bound to (DPoP); empty if they are good without one.
     """
 
     access: str
     refresh: str = ""
     expires: float = 0
+    key: str = ""
 
     def __repr__(self) -> str:
         return f"LoginTokens(expires={self.expires!r})"
@@ -80,26 +82,32 @@ async def read(transport: Transport, url: str) -> dict[str, Json]:
     return await _answer(transport, HttpRequest("GET", url, (_JSON,)), ())
 
 
-def tokens_of(answer: Mapping[str, Json], host: str, *, before: str = "") -> LoginTokens:
+def tokens_of(answer: Mapping[str, Json], host: str, *, before: str = "", key: str = "") -> LoginTokens:
     """The tokens in an answer of a token endpoint (RFC 6749 5.1).
 
     Args:
         answer: its fields.
         host: who gave it.
         before: the refresh token that stays where none comes.
+        key: the private key of the proof that was sent (DPoP); empty for none.
 
     Raises:
         LoginError: there are none, or they cannot be used.
     """
     kind = answer.get("token_type", "bearer")
-    if not isinstance(kind, str) or kind.lower() != "bearer":
+    if key and isinstance(kind, str) and kind.lower() == "bearer":
+        raise LoginError(
+            f"{host} gave a token that is good for everybody, although kaa asked for one that is bound to its key"
+            ' (DPoP): kaa does not use it. If that is right, set `"dpop": "off"` in the `oauth` entry'
+        )
+    if not isinstance(kind, str) or kind.lower() != ("dpop" if key else "bearer"):
         raise LoginError(f"{host} sent a token of a type that kaa does not support: use an API key")
     refresh = answer.get("refresh_token") or before
     if not isinstance(refresh, str):
         raise LoginError(f"{host} sent a refresh token that is not text: use an API key")
     lifetime = _seconds(answer.get("expires_in"))
     expires = int((time.time() + lifetime) * 1000) if lifetime is not None else 0
-    return LoginTokens(secret_of(answer, "access_token", host), refresh, expires)
+    return LoginTokens(secret_of(answer, "access_token", host), refresh, expires, key)
 
 
 def secret_of(answer: Mapping[str, Json], field: str, host: str) -> str:

@@ -171,17 +171,24 @@ class KeptLogin:
         )
 
 
+def key_in(entry: msgspec.Raw) -> str:
+    """The private key that the tokens of an entry are bound to; empty for none."""
+    return msgspec.json.decode(entry, type=_Kept).dpop_key
+
+
 def _entry(rest: Mapping[str, object], tokens: LoginTokens) -> msgspec.Raw:
     """The entry in pi's format: what else stands in the entry stays."""
     fields = {"type": "oauth", "access": tokens.access, "refresh": tokens.refresh, "expires": tokens.expires}
-    return msgspec.Raw(msgspec.json.encode({**rest, **fields}))
+    bound = {"dpopKey": tokens.key} if tokens.key else {}
+    return msgspec.Raw(msgspec.json.encode({**rest, **fields, **bound}))
 
 
-class _Kept(msgspec.Struct, tag_field="type", tag="oauth", frozen=True):
+class _Kept(msgspec.Struct, tag_field="type", tag="oauth", frozen=True, rename="camel"):
     access: str
     refresh: str = ""
     expires: float = 0
+    dpop_key: str = ""
 
     @property
     def tokens(self) -> LoginTokens:
-        return LoginTokens(self.access, self.refresh, self.expires)
+        return LoginTokens(self.access, self.refresh, self.expires, self.dpop_key)
