@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import chdir
@@ -16,7 +17,7 @@ import msgspec
 import pytest
 
 from kaa.shell.home import Home
-from kaa.shell.worktrees.registry import Change, Worktree, WorktreeError, WorktreeRegistry, checked
+from kaa.shell.worktrees.registry import Change, Worktree, WorktreeError, WorktreeRegistry, checked, this_machine
 from kaa.shell.worktrees.working import Worktrees
 from tests.support import without_locks
 from tests.support.elsewhere import folder_elsewhere
@@ -378,6 +379,47 @@ def test_a_name_that_a_killed_kaa_locked_keeps_nobody_from_a_merge(with_or_witho
     world.merge()
 
     assert contents(world.project) == {"same": "same\nmore\n"}
+
+
+def lock_of_branch(repository: World, *, age: float) -> Path:
+    """What a git leaves that is killed while it creates or removes the branch."""
+    lock = repository.project / ".git/refs/heads/kaa/try.lock"
+    lock.touch()
+    os.utime(lock, (time.time() - age,) * 2)
+    return lock
+
+
+def test_the_lock_of_a_git_that_was_killed_long_ago_goes_with_the_branch(repository: World) -> None:
+    repository.enter()
+    lock = lock_of_branch(repository, age=360)
+
+    assert repository.drop() == ""
+
+    assert not lock.exists()
+    assert "kaa/try" not in repository.git("branch", "--all")
+    repository.enter()  # the name is free
+
+
+def test_a_new_lock_of_the_branch_is_named_and_nothing_is_removed(repository: World) -> None:
+    directory = repository.enter()
+    lock = lock_of_branch(repository, age=30)
+
+    with pytest.raises(WorktreeError, match=rf"git locked the branch kaa/try 3\d seconds ago \({lock}\)"):
+        repository.drop(force=True)
+
+    assert contents(directory) == {"same": "same\n"}
+    lock.unlink()
+    repository.drop()
+    assert not directory.exists()
+
+
+def test_what_a_kill_left_and_cannot_be_removed_is_told_apart_from_work(repository: World) -> None:
+    repository.enter()
+    change_record(repository, base="", machine=this_machine())
+    lock_of_branch(repository, age=30)
+
+    with pytest.raises(WorktreeError, match="kaa was killed while creating or removing the worktree try"):
+        asyncio.run(repository.worktrees().enter("try"))
 
 
 _ENTER = """

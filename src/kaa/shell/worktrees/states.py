@@ -11,6 +11,8 @@ from kaa.workspace.protocol import CommandRequest, CommandResult
 _SECONDS = 600.0
 _MOST_BYTES = 16 * 1024 * 1024
 _MOST_CHECK_OUTS = 8
+ABANDONED_MINUTES = 5
+"""How old the lock of a branch has to be to be one that a killed git left."""
 _GIT = (
     "git() { command git --literal-pathspecs -c core.hooksPath=/dev/null -c core.fsmonitor=false -c gc.auto=0"
     ' -c advice.addEmbeddedRepo=false -c core.autocrlf=false -c core.safecrlf=false "$@"; }\n'
@@ -194,7 +196,11 @@ export GIT_ALTERNATE_OBJECT_DIRECTORIES="$stored"
 look "$@" "$after" "$before"; trap 'rm -rf "$held" "$index" "$index.lock"' 0
 git read-tree -m --aggressive -u "$after" "$(git write-tree)" "$before"
 """
+# A killed git leaves the lock of the branch; a git that works has it for less than a second.
 _DROP = """\
+rm -f "$GIT_DIR/refs/kaa/worktrees/$1.lock"
+lock=$(git rev-parse --git-path "refs/heads/$2.lock")
+if test -e "$lock"; then find "$lock" -prune -mmin +"$4" -exec rm -f {} +; fi
 git update-ref -d "refs/kaa/worktrees/$1" || :
 tip=$(git rev-parse --verify --quiet "refs/heads/$2") || exit 0
 if test "$tip" = "$3"; then git update-ref -d "refs/heads/$2"; else echo "$tip"; fi
@@ -408,8 +414,11 @@ class States:
             name: of the worktree.
             branch: its branch; it goes if nothing was committed on it.
             start: the commit on which it began; empty if there is no branch.
+
+        Raises:
+            WorktreeError: besides other reasons, git locked the branch less than `ABANDONED_MINUTES` ago.
         """
-        return await self._run(_DROP, name, branch, start)
+        return await self._run(_DROP, name, branch, start, str(ABANDONED_MINUTES - 1))
 
     async def _run(self, script: str, *arguments: str) -> str:
         """Run a script, and return what it prints, as text without the line breaks around it.

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
@@ -29,7 +30,7 @@ from kaa.shell.worktrees.registry import (
     this_machine,
 )
 from kaa.shell.worktrees.results import results
-from kaa.shell.worktrees.states import States
+from kaa.shell.worktrees.states import ABANDONED_MINUTES, States
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.removal import remove_tree
 from kaa.workspace.sandbox.relocation import hidden_by_all, relocated_hidden
@@ -174,6 +175,11 @@ class Worktrees:
         if known is None:
             return await self._create(name)
         if not known.is_whole:
+            if self.registry.is_interrupted(known):
+                raise WorktreeError(
+                    f"kaa was killed while creating or removing the worktree {name}, and what is left cannot be removed"
+                    f" now: `kaa worktrees drop {name}` says why"
+                )
             raise held_by_another(name)
         if not known.exists:
             raise WorktreeError(
@@ -320,6 +326,7 @@ class Worktrees:
                 raise WorktreeError(f"the worktree {worktree.name} is in use by process {', '.join(map(str, users))}")
             if not force and worktree.is_whole:
                 _check_clean(worktree, await self.standing(worktree))
+        _check_unlocked(worktree)
         _remove_at_once(worktree.directory, str(self.registry.dropped(worktree.name)))
         stays = ""
         if worktree.store:
@@ -576,6 +583,23 @@ def _beginning(path: str, folder: int, size: int) -> bytes:
         return os.read(file, size)
     finally:
         os.close(file)
+
+
+def _check_unlocked(worktree: Worktree) -> None:
+    """Check that no git changes the branch. What a killed one left long ago is removed with the branch.
+
+    Raises:
+        WorktreeError: its lock is new.
+    """
+    lock = os.path.join(worktree.git_directory, "refs", "heads", f"{worktree.branch}.lock")
+    with suppress(OSError):
+        age = time.time() - os.lstat(lock).st_mtime
+        if worktree.start and age < ABANDONED_MINUTES * 60:
+            raise WorktreeError(
+                f"git locked the branch {worktree.branch} {max(age, 0):.0f} seconds ago ({lock}): it works on it, or"
+                f" was killed. Nothing was removed. {ABANDONED_MINUTES} minutes after that, `kaa worktrees drop"
+                f" {worktree.name}` removes the lock; if no git works here, remove it yourself"
+            )
 
 
 def _is_repository(directory: str) -> bool:
