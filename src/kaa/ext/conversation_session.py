@@ -42,6 +42,15 @@ class ConversationSession(Protocol):
         """
         ...
 
+    def note_work(self, kind: str, about: str) -> None:
+        """Note work that is under way: if kaa is killed meanwhile, the next opening of the session or project tells it.
+
+        Args:
+            kind: of the work: a session has one of each kind.
+            about: what it is, where it is and how to go on with it, for people; empty when it has ended.
+        """
+        ...
+
     def add_message(
         self, text: str, kind: str = "", *, display: "bool | DisplayContent" = True, details: Json = None
     ) -> None:

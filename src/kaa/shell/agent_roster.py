@@ -27,6 +27,7 @@ from kaa.session.file.file_store import FileStore
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import MemoryStore, SessionStore, new_header, read_entry
 from kaa.session.transcript import Transcript
+from kaa.session.unfinished import note_work
 from kaa.tui.sanitize import squeezed
 
 _MOST_IN_MEMORY = 50  # sessions without a file that can be continued
@@ -127,11 +128,13 @@ class AgentRoster:
         self._note(BEGUN, live.begun)
         unsubscribe = agent.subscribe(live.observe)
         self._live[agent_id], self._open[agent_id] = live, store
+        self._note_work(live.begun)
         try:
             yield
         finally:
             unsubscribe()
             del self._live[agent_id], self._open[agent_id]
+            self._note_work(live.begun)
             if isinstance(store, MemoryStore):
                 self._keep(agent_id, store)
             self._note(ENDED, AgentEnded(agent_id, live.reason, round(live.seconds, 1), ledger.used))
@@ -215,6 +218,21 @@ class AgentRoster:
         self._in_memory[agent_id] = store
         if len(self._in_memory) > _MOST_IN_MEMORY:
             del self._in_memory[next(iter(self._in_memory))]
+
+    def _note_work(self, changed: AgentBegun) -> None:
+        """Note which agents work that no call waits for, now that one began or ended: nobody else tells of them."""
+        if changed.call or changed.parent is not None:
+            return
+        begun = [one.begun for one in self._live.values() if not one.begun.call and one.begun.parent is None]
+        named = ", ".join(f"{one.agent} ({one.task})" for one in begun)
+        note_work(
+            self._store.path,
+            self._cwd,
+            "agents",
+            f"Agents: {named}. `/agents` shows what they did; the model can have one go on by its name."
+            if named
+            else "",
+        )
 
     def _note(self, kind: str, data: AgentBegun | AgentEnded) -> None:
         self._recorder.custom(kind, msgspec.to_builtins(data))

@@ -3,7 +3,6 @@
 An agent has a fresh context, a narrowed workspace, and the conversation's budget and models.
 """
 
-import re
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -54,8 +53,6 @@ from kaa.workspace.protocol import WiderError, Workspace
 _USAGE_KIND = "agent"
 _MAX_NAME_CHARACTERS = 64
 _MOST_NESTED = 5
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
-_MOST_WORKTREE_CHARACTERS = 50
 _OWN_RIGHTS = ("granted", "outside")
 _UNASKED: Final = "the user is not asked for this agent. Do without it, and say so in your report"
 
@@ -202,12 +199,12 @@ class AgentRuns:
 
     async def _run_isolated(self, task: AgentTask, agent_id: str) -> AgentResult:
         from kaa.shell.worktrees.isolation import isolated  # lazy: few agents work in worktrees
+        from kaa.shell.worktrees.registry import name_for_agent
 
         if task.writable is not None or task.hosts is not None:
             raise AgentError("The agent was not run: one with limits of its own cannot work in a worktree.")
-        name = _NOT_IN_NAMES.sub("-", agent_id)[-_MOST_WORKTREE_CHARACTERS:].lstrip("-._")
         origin = self._origin
-        place = isolated(name, self._workspace, origin.home, origin.environ, origin.notify)
+        place = isolated(name_for_agent(agent_id), self._workspace, origin.home, origin.environ, origin.notify)
         failure: AgentError | None = None
         async with place as at:
             try:

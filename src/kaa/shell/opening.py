@@ -24,7 +24,7 @@ from kaa.ext.registry import Registry
 from kaa.host.log import LOG
 from kaa.session.context import SessionContext, build_context
 from kaa.session.entries import SessionHeader
-from kaa.session.file.file_store import FileStore, agents_folder
+from kaa.session.file.file_store import FileStore, agents_folder, unfinished_folder
 from kaa.session.naming import unix_milliseconds
 from kaa.session.recorder import SessionRecorder
 from kaa.session.store import SessionStore
@@ -370,6 +370,10 @@ def _open_session(options: ConversationOptions, settings: Settings, at: Surround
     store = open_session(options.session, at.workspace.root, at.home, folder, at.environ)
     undo.callback(discard_copy, options.session, store)
     undo.push_async_callback(store.close)
+    if isinstance(store, FileStore) and unfinished_folder(store.path).is_dir():
+        from kaa.shell.killed_work import tell_of_killed_work  # lazy: few are killed at work that is noted
+
+        tell_of_killed_work(store, at.environ, at.notify, somebody_looks=at.asker.can_ask)
     if isinstance(store, FileStore) and len(store.tree) and agents_folder(store.path).is_dir():
         from kaa.shell.lost_agents import tell_of_lost_agents  # lazy: few conversations run agents
 

@@ -17,6 +17,7 @@ _MERGE, _DIFF, _BACK = "Merge", "Show the diff", "Back"
 _NONE = "None of them"
 _KEEP, _DROP = "Keep them", "Drop them"
 _MOST_LINES = 40
+_MOST_TASK_CHARACTERS = 100
 _MOST_LEFT_OUT = 20
 _MOST_DIFF_CHARACTERS = 60_000
 
@@ -45,10 +46,19 @@ async def try_command(arguments: str, context: CommandContext) -> Reply:
         raise CommandError(f"nothing can be attempted here: {obstacle}")
     for model in wanted.models:
         await context.models.find(model)
+    context.session.note_work(_KIND, f"/try with {counted(wanted.count, 'attempt')}: {_shortened(wanted.task)}")
+    try:
+        return await _taken(await _attempted(wanted, trying, context), wanted, context)
+    finally:
+        context.session.note_work(_KIND, "")
+
+
+async def _attempted(wanted: Wanted, trying: _Trying, context: CommandContext) -> Sequence[Attempt]:
+    """Run the attempts. If they are stopped, say what stays."""
     trying.is_under_way = True
     before = context.worktrees.names
     try:
-        attempts = await run_attempts(wanted, context)
+        return await run_attempts(wanted, context)
     except BaseException:
         left = [one for one in context.worktrees.names if one not in before and one.startswith(f"{NAME}-")]
         if left:
@@ -58,7 +68,6 @@ async def try_command(arguments: str, context: CommandContext) -> Reply:
         raise
     finally:
         trying.is_under_way = False
-    return await _taken(attempts, wanted, context)
 
 
 async def _taken(attempts: Sequence[Attempt], wanted: Wanted, context: CommandContext) -> Reply:
@@ -184,6 +193,11 @@ async def _without_others(attempts: Sequence[Attempt], taken: Attempt | None, co
         except CommandError as error:
             kept.append(f"{one.worktree} was not dropped: {error}")
     return "\n".join([f"Dropped {counted(len(others) - len(kept), 'worktree')}.", *kept])
+
+
+def _shortened(task: str) -> str:
+    line = " ".join(task.split())
+    return line if len(line) <= _MOST_TASK_CHARACTERS else f"{line[:_MOST_TASK_CHARACTERS]}…"
 
 
 def _by_hand(attempts: Sequence[Attempt], taken: Attempt | None = None) -> str:

@@ -20,6 +20,8 @@ MODE: Final = "plan"
 CHANGING_NOTHING: Final = (MODE, "read-only")
 """The modes in which no plan can be executed."""
 NOTE_KIND: Final = "plan-mode"
+WORK_KIND: Final = "plan"
+"""The kind of work that is noted while a step is executed."""
 _WORDS = ("run", "edit", "save", "revise", "off")
 
 
@@ -36,6 +38,7 @@ class PlanState(msgspec.Struct):
         before: a digest of each file that had changed before the present step, by path; None: that is not known.
         began: the same before the first step that this conversation executed.
         lock: keeps others from executing the plan of the same file.
+        noted: the session notes that a step is under way.
     """
 
     told: bool | None = None
@@ -47,6 +50,7 @@ class PlanState(msgspec.Struct):
     before: dict[str, int] | None = None
     began: dict[str, int] | None = None
     lock: "ExecutionLock | None" = None
+    noted: bool = False
 
 
 def extend(api: ExtensionAPI) -> None:
@@ -137,6 +141,9 @@ def _release(_event: object, context: ConversationContext) -> None:
     if state.lock is not None:
         state.lock.release()
         state.lock = None
+    if state.noted:
+        context.session.note_work(WORK_KIND, "")
+        state.noted = False
 
 
 async def _end(_end: SessionEnd, context: ConversationContext) -> None:

@@ -1,12 +1,13 @@
 """Executes plans: gives the model one step after the other, and runs the checks of each when the model stops."""
 
 from functools import partial
+from shlex import quote
 
 import msgspec
 
 from kaa.builtin.acceptance import run_checks
 from kaa.builtin.amounts import counted
-from kaa.builtin.plan import PlanState
+from kaa.builtin.plan import WORK_KIND, PlanState
 from kaa.builtin.plan.document import Plan, Step, parse
 from kaa.builtin.plan.kept import KeptPlan, keep, last_plan
 from kaa.builtin.plan.other_files import after_step, digests, in_project, named
@@ -53,7 +54,7 @@ async def begin(kept: KeptPlan, context: CommandContext) -> str:
     state.before, state.allowed = state.began, set()
     keep(kept, context)
     state.executing = True
-    _show(plan, number, context)
+    _show(plan, number, kept.file, context)
     return _EXECUTE.format(plan=plan.text, number=number + 1, title=plan.steps[number].title)
 
 
@@ -96,7 +97,7 @@ async def _next(kept: KeptPlan, plan: Plan, number: int, context: ConversationCo
     kept = msgspec.structs.replace(kept.with_plan(plan), phase=phase, tries=0, still=0, seen="")
     keep(await _written(kept, context), context)
     if following is not None:
-        _show(plan, following, context)
+        _show(plan, following, kept.file, context)
         return Continue(_go_on(number, following, plan.steps[following]), progress=True)
     context.show.notice(f"Plan executed: {counted(len(plan.steps), 'step')} done. {plan.goal}{_unchecked(plan)}")
     _end(plan, kept, context)
@@ -147,9 +148,17 @@ async def _written(kept: KeptPlan, context: ConversationContext) -> KeptPlan:
     return msgspec.structs.replace(kept, file="", digest="")
 
 
-def _show(plan: Plan, number: int, context: CommandContext | ConversationContext) -> None:
-    text = f"executing step {number + 1}/{len(plan.steps)}: {plan.steps[number].title}"
-    context.show.status(_STATUS, text, "success")
+def _show(plan: Plan, number: int, file: str, context: CommandContext | ConversationContext) -> None:
+    """Show which step is executed, and note it for the case that kaa is killed meanwhile."""
+    step = f"step {number + 1}/{len(plan.steps)}: {plan.steps[number].title}"
+    context.show.status(_STATUS, f"executing {step}", "success")
+    command = f"/plan run {quote(in_project(file, context) or file)}" if file else "/plan run"
+    context.session.note_work(
+        WORK_KIND,
+        f"`{command}`, {step}. The same command goes on with this step; `/diff` shows what was changed, `/undo` takes"
+        " it back.",
+    )
+    context.state(PlanState, PlanState).noted = True
 
 
 def _go_on(done: int, number: int, step: Step) -> str:

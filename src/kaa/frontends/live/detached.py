@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -23,6 +24,7 @@ from kaa.frontends.live.starting import HandedOver, Started
 from kaa.host.log import LOG
 from kaa.host.prints import prints_in_log
 from kaa.host.private_sockets import PrivateSocketError
+from kaa.session.unfinished import note_work
 from kaa.shell.attachments import compose
 from kaa.shell.conversation import CommandNotRun, CommandReply, SessionToOpen
 from kaa.shell.home import Home
@@ -34,6 +36,8 @@ from kaa.workspace.local import LocalWorkspace
 _BEGIN_SECONDS = 3.0
 # Between two looks at whether all is done.
 _PAUSE_SECONDS = 0.2
+# The work that is noted in case this process is killed.
+_KIND = "detached"
 
 
 def main(
@@ -119,15 +123,23 @@ async def _work_until_end(
         # With the first message the session's file is there, by which others find this process.
         await asyncio.wait([working, beginning], return_when=asyncio.FIRST_COMPLETED, timeout=_BEGIN_SECONDS)
         path = hosted.conversation.session_path or ""
+        _note(hosted, "A conversation without a terminal (`kaa agents start`) that was not done.")
         _leave_terminal(Started(hosted.conversation.session_id, os.getpid(), path))
         await asyncio.wait([working, ending], return_when=asyncio.FIRST_COMPLETED)
         server.close()
         await host.end(hosted)  # also ends what waits for the run
         await working
     finally:
+        _note(hosted, "")
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
+
+
+def _note(hosted: HostedConversation, about: str) -> None:
+    """Note that the conversation works, for the case that this process is killed; an empty text: no longer."""
+    if path := hosted.conversation.session_path:
+        note_work(Path(path), hosted.conversation.workspace.root, _KIND, about)
 
 
 def _leave_terminal(started: Started) -> None:

@@ -189,6 +189,11 @@ def agents_folder(session: Path) -> Path:
     return session.with_name(f"{session.name}.agents")
 
 
+def unfinished_folder(session: Path) -> Path:
+    """Where `kaa.session.unfinished` notes what is under way in sessions beside this one; else there is no folder."""
+    return session.with_name(".unfinished")
+
+
 def find_header(beginning: bytes) -> SessionHeader | None:
     """The header in the first `HEADER_BYTES` of a file, None if the file is no session."""
     first_line, _, _ = beginning.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")

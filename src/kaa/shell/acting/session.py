@@ -72,6 +72,12 @@ class ExtensionSession:
             self._agent.emit(ExtensionEntry(entry_id, self._extension, kind, values))
         return entry_id
 
+    def note_work(self, kind: str, about: str) -> None:
+        """See `ConversationSession.note_work`."""
+        from kaa.session.unfinished import note_work  # lazy: few conversations have such work
+
+        note_work(self._store.path, self._store.header.cwd, type_of(self._extension, _checked(kind)), about)
+
     def add_message(
         self, text: str, kind: str = "", *, display: "bool | DisplayContent" = True, details: Json = None
     ) -> None:

@@ -21,6 +21,7 @@ from kaa.workspace.sandbox.roots import real_root
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 _NOT_IN_FOLDERS = re.compile(r"[^A-Za-z0-9._-]+")
 _MOST_NAMES = 1000
+_MOST_CHARACTERS_OF_AGENTS = 50
 _LOCK_SECONDS = 0.05
 _LONGEST_CREATION_SECONDS = 3600.0  # git may take ten minutes for each of its steps
 _ABANDONED_SECONDS = 60.0  # nobody writes a record for so long
@@ -310,6 +311,11 @@ def checked(name: str) -> str:
             f"invalid name {name!r} of a worktree: use letters, digits, '.', '_' and '-', at most 60 characters"
         )
     return name
+
+
+def name_for_agent(agent_id: str) -> str:
+    """The name of the worktree that an agent works in."""
+    return _NOT_IN_FOLDERS.sub("-", agent_id)[-_MOST_CHARACTERS_OF_AGENTS:].lstrip("-._")
 
 
 def held_by_another(name: str) -> WorktreeError:

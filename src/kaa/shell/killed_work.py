@@ -1,0 +1,84 @@
+"""Says at the opening of a session what a killed kaa left unfinished, where that is, and how to go on with it."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from kaa.session.file.file_store import FileStore, agents_folder
+from kaa.session.file.lock import holders
+from kaa.session.naming import session_id_in
+from kaa.session.unfinished import UnfinishedWork, forget_work, told_of, unfinished_work
+from kaa.shell.worktrees.registry import WorktreeRegistry, name_for_agent, project_of
+from kaa.tui.sanitize import squeezed
+
+_MOST_NAMED = 10
+
+
+def tell_of_killed_work(
+    store: FileStore, environ: Mapping[str, str], notify: Callable[[str], None], *, somebody_looks: bool
+) -> None:
+    """Tell what was under way in a session when its kaa was killed. Each is told once.
+
+    Args:
+        store: the session that was opened. What is its own is told in any case.
+        environ: the user's environment variables.
+        notify: told, in one notice for each session.
+        somebody_looks: a person sees the notice: then other sessions of the project are told of, too.
+    """
+    pids = holders()
+    for work in unfinished_work(store.path):
+        session = store.path.with_name(work.session)
+        if session == store.path:
+            notify(_notice(work, session, environ, ""))
+            forget_work(session)
+        elif not session.exists() and not _is_alive(work.pid):
+            forget_work(session)
+        elif somebody_looks and not work.is_told and work.cwd == store.header.cwd and not _is_open(session, work, pids):
+            notify(_notice(work, session, environ, f" in the session {_id_of(session)}"))
+            told_of(session, work)
+
+
+def _notice(work: UnfinishedWork, session: Path, environ: Mapping[str, str], where: str) -> str:
+    lines = [f"kaa was killed{where}, and this was under way:", *(f"- {about}" for about in work.works.values())]
+    if worktrees := list(_worktrees(session, work.cwd, environ)):
+        more = f" and {len(worktrees) - _MOST_NAMED} more" if len(worktrees) > _MOST_NAMED else ""
+        lines.append(
+            f"- Worktrees of its agents: {', '.join(worktrees[:_MOST_NAMED])}{more}. `kaa worktrees list` shows what"
+            " changed in them, `kaa worktrees merge NAME` takes that over, `kaa worktrees drop NAME` removes it."
+        )
+    if where:
+        lines.append(f"`kaa --session {_id_of(session)}` or `/resume {_id_of(session)}` goes on with that session.")
+    return "\n".join(lines)
+
+
+def _worktrees(session: Path, cwd: str, environ: Mapping[str, str]) -> Iterator[str]:
+    """The worktrees that the agents of a session work in, as far as they are there."""
+    agents = {name_for_agent(path.stem) for path in agents_folder(session).glob("*.jsonl")}
+    for worktree in WorktreeRegistry(environ, project_of(cwd, environ)).all() if agents else ():
+        if worktree.name in agents and worktree.is_whole and worktree.exists:
+            yield worktree.name
+
+
+def _is_open(session: Path, work: UnfinishedWork, pids: Mapping[int, int]) -> bool:
+    """Whether a kaa has a session open, as far as the system tells."""
+    if not pids:
+        return _is_alive(work.pid)
+    try:
+        return session.stat().st_ino in pids
+    except OSError:
+        return False
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _id_of(session: Path) -> str:
+    """The id of a session, which the name of its file has."""
+    return squeezed(session_id_in(session.name) or session.stem)

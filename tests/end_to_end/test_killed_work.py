@@ -1,0 +1,171 @@
+"""After kaa was killed at work: the next opening says what was under way, where it is, and how to go on."""
+
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.detached import started
+from tests.end_to_end.kaa_process import Kaa
+from tests.end_to_end.seat import Seat, enter, is_idle, pausing
+from tests.support.elsewhere import folder_elsewhere
+from tests.support.model_script import Fault
+from tests.support.model_server import Answer, ModelServer, call, say
+from tests.support.patience import HANG_SECONDS
+
+pytestmark = pytest.mark.usefixtures("mounts")
+
+PLAN = """\
+# Plan: Greet the world
+
+Two files.
+
+## 1. Write the greeting
+
+- Files: `hello.txt`
+- Check: `grep -q hello hello.txt`
+
+## 2. Write the name
+
+- Files: `name.txt`
+- Check: `grep -q world name.txt`
+"""
+
+
+@pytest.fixture
+def kaa() -> Iterator[Kaa]:
+    """Elsewhere: the sandbox shows nothing of temporary directories."""
+    with folder_elsewhere() as folder:
+        kaa = Kaa(folder)
+        kaa.setenv(GIT_CEILING_DIRECTORIES=str(folder))
+        yield kaa
+
+
+@pytest.fixture
+def server(kaa: Kaa) -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        kaa.use(server, "openai-completions")
+        yield server
+
+
+def killed(kaa: Kaa, server: ModelServer, requests: int, *arguments: str) -> None:
+    """Run kaa until the model got that many requests, and kill it."""
+    with kaa.running(*arguments) as process:
+        server.wait_for_requests(requests)
+        process.send_signal(signal.SIGKILL)
+        process.wait(HANG_SECONDS)
+
+
+def notes(kaa: Kaa) -> list[Path]:
+    return list(kaa.home.glob("sessions/*/.unfinished"))
+
+
+def test_attempts_are_told_with_their_worktrees(kaa: Kaa, server: ModelServer) -> None:
+    changing = call("bash", command="echo x > good")
+    server.begin([changing, changing, *[Answer(("Done",), fault=Fault("stall"))] * 2])
+    killed(kaa, server, 4, "-p", "/try 2 Change it --check test -f good")
+    worktrees = [path.stem for path in Path(kaa.environ["HOME"]).glob(".local/share/kaa/worktrees/*/*.json")]
+    assert len(worktrees) == 2
+
+    told = kaa.run("-c", "-p", "/todos").err
+
+    assert "kaa was killed, and this was under way:\n" in told
+    assert "- /try with 2 attempts: Change it\n" in told
+    assert all(told.count(name) == 2 for name in worktrees)
+    assert "`kaa worktrees list`" in told
+    assert "`kaa worktrees merge NAME`" in told
+    assert "`kaa worktrees drop NAME`" in told
+    assert "was killed" not in kaa.run("-c", "-p", "/todos").err
+    assert notes(kaa) == []
+
+
+def test_a_plan_is_told_with_its_file_and_step_and_goes_on(kaa: Kaa, server: ModelServer) -> None:
+    (kaa.project / "my plan.md").write_text(PLAN)
+    server.begin([call("write", path="hello.txt", content="hello"), say("Done."), pausing("Writing")])
+    killed(kaa, server, 3, "-p", "/plan run 'my plan.md'")
+
+    told = kaa.run("-c", "-p", "/todos").err
+
+    assert "- `/plan run 'my plan.md'`, step 2/2: Write the name. The same command goes on with this step" in told
+    server.begin([call("write", path="name.txt", content="world"), say("Done.")])
+    finished = kaa.run("-p", "/plan run 'my plan.md'")
+    assert finished.code == 0, finished.err
+    assert "Plan executed: 2 steps done." in finished.err
+
+
+def test_a_plan_without_a_file_goes_on_in_its_session(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([say(PLAN)])
+    assert kaa.run("-p", "/plan Greet the world").code == 0
+    server.begin([pausing("Writing")])
+    killed(kaa, server, 1, "-c", "-p", "/plan run")
+
+    assert "- `/plan run`, step 1/2: Write the greeting." in kaa.run("-c", "-p", "/todos").err
+
+    done = [call("write", path="hello.txt", content="hello"), say("Done.")]
+    server.begin([*done, call("write", path="name.txt", content="world"), say("Done.")])
+    assert "Plan executed: 2 steps done." in kaa.run("-c", "-p", "/plan run").err
+
+
+def test_what_ended_in_order_is_not_told(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([say(PLAN)])
+    assert kaa.run("-p", "/plan Greet the world").code == 0
+    server.begin([say("No."), *[say("No.")] * 5])
+
+    assert kaa.run("-c", "-p", "/plan run").code == 1
+
+    assert notes(kaa) == []
+    assert "was killed" not in kaa.run("-c", "-p", "/todos").err
+
+
+@pytest.mark.usefixtures("full_access")
+def test_agents_in_the_background_are_told(kaa: Kaa, server: ModelServer) -> None:
+    look = call("agent", agent="explore", task="Find the door.", background=True)
+    server.begin([look, pausing("Looking"), pausing("Waiting")])
+    killed(kaa, server, 3, "-p", "hi")
+
+    told = kaa.run("-c", "-p", "/todos").err
+
+    assert re.search(r"- Agents: explore-\w{6} \(Find the door\.\)\. `/agents` shows what they did", told)
+    assert "Worktrees" not in told
+
+
+@pytest.mark.usefixtures("full_access")
+def test_another_session_of_the_project_is_told_of_once_where_a_person_looks(tmp_path: Path) -> None:
+    with ModelServer() as model:
+        seat = Seat(tmp_path, model)
+        with seat.open(script=[pausing("Looking")]) as program:
+            enter(program, "/bg @explore Find the door.")
+            program.wait_for("works in the background")
+            program.wait_for(lambda _: len(model.requests) == 1)
+            with seat.open() as other:  # the first one lives
+                other.wait_for(is_idle)
+                assert "was killed" not in other.screen.text()
+            program.signal(signal.SIGKILL)
+            program.wait_for_end()
+
+        with seat.open() as program:
+            program.wait_for("kaa was killed in the session")
+            program.wait_for(re.compile(r"Agents: explore-\w{6} \(Find the door\.\)"))
+            program.wait_for("goes on with that session")
+            enter(program, "/quit")
+            program.wait_for_end()
+        with seat.open() as program:
+            program.wait_for(is_idle)
+            assert "was killed" not in program.screen.text()
+        with seat.open("-c") as program:
+            program.wait_for("kaa was killed, and this was under way")
+
+
+@pytest.mark.usefixtures("full_access")
+def test_a_conversation_without_a_terminal_is_told(kaa: Kaa, server: ModelServer) -> None:
+    server.begin([pausing("Working")])
+    with started(kaa, "work") as one:
+        server.wait_until_stalled()
+        one.kill()
+
+        told = kaa.run("--session", one.id, "-p", "/todos").err
+
+    assert "- A conversation without a terminal (`kaa agents start`) that was not done." in told
+    assert notes(kaa) == []
