@@ -13,7 +13,7 @@ from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.memory import MemoryWorkspace
 from kaa.workspace.network.allow_list import NetworkState
 from kaa.workspace.protocol import CommandRequest, WiderError, Workspace
-from kaa.workspace.sandbox.options import SandboxOptions
+from kaa.workspace.sandbox.options import SandboxChange, SandboxOptions
 from tests.support.elsewhere import folder_elsewhere
 
 
@@ -225,3 +225,27 @@ def test_hooks_of_the_user_have_the_users_rights_also_for_a_narrowed_workspace(f
         assert narrower.of_user() is workspace.unattended()
 
     play(folder, scene)
+
+
+def test_only_programs_of_a_plugin_write_what_it_keeps_and_they_follow_the_sandbox(folder: Path) -> None:
+    kept = folder / "kaa" / "plugin-data" / "tools"
+    kept.mkdir(parents=True)
+    options = SandboxOptions(private=(str(folder / "kaa"),))
+    write = CommandRequest(["sh", "-c", f"echo x > {kept}/x && cat {kept}/x; echo y > of-project"])
+
+    async def scene(workspace: LocalWorkspace) -> None:
+        await workspace.run(write)
+        assert not (kept / "x").exists()
+
+        keeping = workspace.with_kept(str(kept))
+        assert (await keeping.run(write)).tail == b"x\n"
+        assert workspace.with_kept(str(kept)) is keeping
+
+        await workspace.change(SandboxChange(mode="read-only"))
+        (kept / "x").unlink()
+        (folder / "project" / "of-project").unlink()
+        await keeping.run(write)
+        assert not (kept / "x").exists()
+        assert not (folder / "project" / "of-project").exists()
+
+    play(folder, scene, options)

@@ -104,13 +104,13 @@ def sandbox_options(home: Home, flags: SandboxFlags, directory: str) -> SandboxO
     return SandboxOptions(
         mode=mode,
         network=_network(settings, flags.network, str(home.settings)),
-        writable=(*writable, *(str(one.data) for one in plugins)),
+        writable=writable,
         hidden=(
             # The scripts of skills, in folders that are hidden otherwise.
             *(f"!{glob.escape(os.path.realpath(one.folder))}" for one in existing(places) if one.kind == "skill"),
             *(path for path in chosen if not _uncovers(path, home.path)),
         ),
-        plugins=tuple(str(folder) for one in plugins for folder in one),
+        plugins=tuple(str(one.root) for one in plugins),
         listed=copy,
         private=(str(home.path),),
         git_writable=flags.git and settings.git,

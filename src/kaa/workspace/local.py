@@ -134,6 +134,7 @@ class LocalWorkspace:
         self._outside = self._users = _Outside(self)
         self._narrowed: list[LocalWorkspace] = []
         self._narrowed_beside: list[LocalWorkspace] = []
+        self._with_kept: dict[str, LocalWorkspace] = {}  # by the folder of the plugin
         self.is_narrowed = False
         self._chosen = sandbox.options
         self._listener = sandbox.findings.last
@@ -194,6 +195,26 @@ class LocalWorkspace:
         narrower = self._made_beside(own, sandbox, is_narrowed=True)
         narrower._users = self._users
         return narrower
+
+    def with_kept(self, folder: str) -> "LocalWorkspace":
+        """Return the same project with a folder besides that programs of a plugin write and commands never see.
+
+        It has hands of its own and follows what is allowed here. No command of the model may have this.
+
+        Args:
+            folder: what the plugin keeps, absolute; it exists.
+        """
+        if self.sandbox.mode == "full-access":
+            return self
+        if (made := self._with_kept.get(folder)) is None:
+            from kaa.workspace.sandbox.keeping import keeping_sandbox  # lazy, both: few users have such plugins
+            from kaa.workspace.sandbox.narrowing import Beside
+
+            places = Places.of(self._own_environment, self._home, self._root)
+            own = Beside(self._root, self._home, places, self._own_environment)
+            sandbox = keeping_sandbox(self.sandbox, own, self._listener, folder)
+            made = self._with_kept[folder] = self._made_beside(own, sandbox, is_narrowed=self.is_narrowed)
+        return made
 
     def relocated(self, project: str, copy: str, root: str) -> "LocalWorkspace":
         """A workspace over a copy of the project, with the rights that this one has in the project.

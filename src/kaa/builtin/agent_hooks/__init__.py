@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kaa.builtin.agent_hooks.around_calls import CallHooks
 from kaa.builtin.agent_hooks.around_runs import RunHooks
-from kaa.builtin.agent_hooks.handlers import Handlers, UsersRights
+from kaa.builtin.agent_hooks.handlers import Handlers, KeptByPlugin, UsersRights
 from kaa.builtin.agent_hooks.listing import listing
 from kaa.components.hooks import TOOL_EVENTS, HookDefinition
 from kaa.ext.api import CommandContext, Extension, ExtensionAPI, Reply
@@ -22,6 +22,7 @@ def agent_hooks_extension(
     problems: Sequence[str],
     users_rights: UsersRights,
     models: "Mapping[ModelRole, str] | None" = None,
+    kept_by_plugin: KeptByPlugin = lambda workspace, _folder: workspace,
 ) -> Extension:
     """The extension for the hooks of a conversation.
 
@@ -30,11 +31,12 @@ def agent_hooks_extension(
         problems: what is not used and why, in sentences.
         users_rights: gives the project with the user's rights, for the user's own hooks.
         models: the user's, by what they are for; prompts of hooks name them.
+        kept_by_plugin: gives the project with what a plugin keeps, for hooks of plugins.
     """
     events = {hook.event for hook in hooks}
 
     def extend(api: ExtensionAPI) -> None:
-        handlers = Handlers(users_rights, models or {})
+        handlers = Handlers(users_rights, models or {}, kept_by_plugin)
         runs = RunHooks(hooks, handlers)
         api.on_session_start(runs.start)
         api.on_session_end(runs.end)

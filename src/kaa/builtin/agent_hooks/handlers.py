@@ -35,6 +35,9 @@ _VARIABLE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?")
 UsersRights = Callable[[Workspace], Workspace]
 """Gives the project with the user's rights."""
 
+KeptByPlugin = Callable[[Workspace, str], Workspace]
+"""Gives the project with a folder besides, of what a plugin keeps."""
+
 # Hooks that call a tool or a model cause no hooks themselves.
 _CAUSE: ContextVar[HookDefinition | None] = ContextVar("cause", default=None)
 
@@ -65,10 +68,14 @@ class Handlers:
     Args:
         users_rights: for the user's own hooks.
         models: the user's, by what they are for.
+        kept_by_plugin: for hooks of plugins.
     """
 
-    def __init__(self, users_rights: UsersRights, models: "Mapping[ModelRole, str]") -> None:
+    def __init__(
+        self, users_rights: UsersRights, models: "Mapping[ModelRole, str]", kept_by_plugin: KeptByPlugin
+    ) -> None:
         self._users_rights = users_rights
+        self._kept_by_plugin = kept_by_plugin
         self._roles = models
         self._unawaited: set[asyncio.Task[Outcome]] = set()
 
@@ -180,8 +187,14 @@ class Handlers:
             except OSError as error:
                 return Ended.unstarted(str(error))
             changes = {SAFE_PATH: "1" if needs_safe_path(hook, context.workspace.root) else None}
-        elif hook.event == "PreToolUse":  # else a program or a module that commands wrote could answer for it
+        elif hook.event == "PreToolUse" or hook.data or hook.has_secrets:
+            # Else a program or a module that commands wrote could answer for it, or get what only the plugin may have.
             changes = {**host_programs().changes(), SAFE_PATH: "1" if needs_safe_path(hook, workspace.root) else None}
+        if hook.data:
+            try:
+                workspace = self._kept_by_plugin(workspace, hook.data)
+            except OSError as error:
+                return Ended.unstarted(str(error))
         variables = {**changes, **_variables(hook, workspace.root, text), **dict(hook.variables)}
         return await run_command(hook, text, workspace, variables, seconds)
 

@@ -63,6 +63,8 @@ class HookDefinition(msgspec.Struct, frozen=True):
         model: likewise; empty for the model in force.
         variables: added to the environment of a command.
         plugin: the name of the plugin that it is from; empty for others.
+        has_secrets: whether `variables` or `args` have secrets that the user gave to the plugin.
+        data: the folder of what that plugin keeps, if the command may write it; empty if not.
         scope: `skill NAME`: it runs from the first use of that skill on; `agent NAME`: while that agent works; empty:
             always.
         notes: what kaa does not use of it, in sentences.
@@ -95,6 +97,8 @@ class HookDefinition(msgspec.Struct, frozen=True):
     model: str = ""
     variables: tuple[tuple[str, str], ...] = ()
     plugin: str = ""
+    has_secrets: bool = False
+    data: str = ""
     scope: str = ""
     notes: tuple[str, ...] = ()
 

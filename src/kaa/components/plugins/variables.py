@@ -78,6 +78,11 @@ def values_for(
     return values
 
 
+def keeps_data(dialect: PluginDialect) -> bool:
+    """Whether plugins of a dialect learn of a folder for what they keep."""
+    return bool(_DATA[dialect])
+
+
 def environment_for(
     dialect: PluginDialect, folders: PluginFolders, options: Sequence[UserOption] = (), given: Mapping[str, Json] = {}
 ) -> dict[str, str]:

@@ -83,6 +83,8 @@ def part_lines(plugin: Plugin) -> Iterator[str]:
     if hooks:
         yield f"  {counted(len(hooks), 'hook')}, run in the sandbox:"
         yield from (f"    {line}" for line in hooks)
+        if any(option.secret for option in plugin.options):
+            yield "    programs of the project that the plugin's own scripts start see its secret options, too"
     for name, line in _servers(plugin):
         yield f"  MCP server {name}: {line}"
     for server in plugin.lsp_servers:
@@ -145,7 +147,12 @@ def _files(kind: str, files: Sequence[PluginFile], rights: str) -> Iterator[str]
 
 def _hooks(plugin: Plugin) -> tuple[list[str], list[str]]:
     hooks, notes = plugin_hooks(plugin, _FOLDERS)
-    lines = [f"{hook.named_event} {hook.matcher}".rstrip() + f": {hook.handler} {hook.title}" for hook in hooks]
+    has_secrets = any(option.secret for option in plugin.options)
+    lines = []
+    for hook in hooks:
+        without = has_secrets and hook.handler == "command" and not hook.has_secrets
+        told = " (without the secret options: it starts programs that are not of the plugin)" if without else ""
+        lines.append(f"{hook.named_event} {hook.matcher}".rstrip() + f": {hook.handler} {hook.title}{told}")
     return lines, [*notes, *dict.fromkeys(note for hook in hooks for note in hook.notes)]
 
 

@@ -165,7 +165,7 @@ class _Parts(NamedTuple):
         if self.hooks:
             from kaa.builtin.agent_hooks import agent_hooks_extension  # lazy: many users have no hooks
 
-            agent_hooks_extension(self.hooks, self.hook_problems, _users_rights, models)(api)
+            agent_hooks_extension(self.hooks, self.hook_problems, _users_rights, models, _kept_by_plugin)(api)
         if self.commands:
             from kaa.builtin.command_files import commands_extension  # lazy: many users have no commands
 
@@ -239,6 +239,14 @@ def _hooks_of_components(
 def _users_rights(workspace: Workspace) -> Workspace:
     """The project with the user's rights, and without programs that commands can write."""
     return workspace.of_user() if isinstance(workspace, LocalWorkspace) else workspace
+
+
+def _kept_by_plugin(workspace: Workspace, folder: str) -> Workspace:
+    """The project with what a plugin keeps, for the plugin's own hooks."""
+    if not isinstance(workspace, LocalWorkspace):
+        return workspace
+    os.makedirs(folder, 0o700, exist_ok=True)
+    return workspace.with_kept(folder)
 
 
 def _command(component: Component) -> "UsableCommand | None":

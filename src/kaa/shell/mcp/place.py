@@ -1,5 +1,6 @@
 """Where servers run, and the command line of one as it starts there."""
 
+import functools
 import os
 from collections.abc import Callable, Mapping
 
@@ -38,9 +39,14 @@ class Place(msgspec.Struct, frozen=True):
         """The user's home directory."""
         return self.environ.get("HOME") or os.path.expanduser("~")
 
+    @property
+    def _kept(self) -> str:
+        """What plugins keep."""
+        return _real(str(self.home.plugin_data))
+
     def can_write_now(self, path: str) -> bool:
-        """Whether commands of this run can write to `path`, a real path."""
-        return is_below(path, (self.project, *self.sandbox().writable)) or commands_can_write(path)
+        """Whether commands of this run, or hooks of plugins, can write to `path`, a real path."""
+        return is_below(path, (self.project, *self.sandbox().writable, self._kept)) or commands_can_write(path)
 
     def commands_can_write(self, path: str) -> bool:
         """Whether commands of the model can write to `path`, a real path, or could when kaa ran in another project."""
@@ -56,8 +62,14 @@ class Place(msgspec.Struct, frozen=True):
 
     def writable(self) -> tuple[str, ...]:
         """The directories that commands of the model can write, or could in other projects: real paths."""
-        now = map(os.path.realpath, (self.project, *self.sandbox().writable, *written()))
+        now = map(os.path.realpath, (self.project, *self.sandbox().writable, self._kept, *written()))
         return tuple(dict.fromkeys((*now, *known_projects(self.environ, self.project))))
+
+
+@functools.lru_cache(maxsize=4)
+def _real(path: str) -> str:
+    """The real path of a folder in kaa's home, which no command can exchange."""
+    return os.path.realpath(path)
 
 
 class CommandLine(msgspec.Struct, frozen=True):

@@ -15,13 +15,14 @@ from kaa.components.hooks.reading import hooks_in
 from kaa.components.plugins.folder import Directory
 from kaa.components.plugins.lsp import LanguageServer
 from kaa.components.plugins.manifest import Plugin, PluginDialect, PluginFile
-from kaa.components.plugins.variables import PluginFolders, environment_for, expanded, values_for
+from kaa.components.plugins.variables import PluginFolders, environment_for, expanded, keeps_data, values_for
 from kaa.core.messages import Json
 from kaa.shell.components import Agent, FoundFile, Kind, Place
 from kaa.shell.components.finding import MAX_FILE_BYTES
 from kaa.shell.home import Home
 from kaa.shell.mcp.config.dialects import Dialect
 from kaa.shell.plugins.dependencies import unmet
+from kaa.shell.plugins.own_programs import starts_own_programs
 from kaa.shell.plugins.records import PluginRecords
 
 _AGENTS: Final[Mapping[PluginDialect, Agent]] = {
@@ -164,25 +165,48 @@ def plugin_hooks(
         values: what the user gave for its options.
     """
     dialect = _HOOKS.get(plugin.dialect, "claude")
-    named = values_for(plugin.dialect, folders, plugin.options, values)
-    # A shell finds them as variables, so that what the user gave never becomes a part of a command line.
-    variables = tuple(
-        {**_shell_names(named), **environment_for(plugin.dialect, folders, plugin.options, values)}.items()
-    )
     hooks: list[HookDefinition] = []
     notes: list[str] = []
     for one in plugin.hooks:
         read = hooks_in(one.content.get("hooks"), dialect, f"plugin {plugin.name}", of_project=True)
         notes += [f"plugin {plugin.name}: {note}" for note in read.notes]
         for hook in read.hooks:
-            command = hook.command.replace("${/}", "/")
-            arguments = hook.args
-            if arguments is not None:
-                command, *rest = expanded([command, *arguments], named).value
-                arguments = tuple(rest)
-            changes = {"command": command, "args": arguments, "variables": variables, "plugin": plugin.name}
-            hooks.append(msgspec.structs.replace(hook, matcher=_with_own_names(hook.matcher, plugin), **changes))
+            named = msgspec.structs.replace(
+                hook,
+                command=hook.command.replace("${/}", "/"),
+                matcher=_with_own_names(hook.matcher, plugin),
+                plugin=plugin.name,
+            )
+            hooks.append(_prepared(named, plugin, folders, values))
     return hooks, notes
+
+
+def _prepared(
+    hook: HookDefinition, plugin: Plugin, folders: PluginFolders, values: Mapping[str, Json]
+) -> HookDefinition:
+    """Add variables to a hook, and if it starts only the plugin's programs, secrets and the plugin's folder."""
+    folders_only = values_for(plugin.dialect, folders)
+    own_command, arguments = hook.command, hook.args
+    if arguments is not None:
+        own_command, *rest = expanded([own_command, *arguments], folders_only).value
+        arguments = tuple(rest)
+    is_own = hook.handler == "command" and starts_own_programs(own_command, arguments, folders)
+    options = [option for option in plugin.options if is_own or not option.secret]
+    named = values_for(plugin.dialect, folders, options, values)
+    # A shell finds them as variables, so that what the user gave never becomes a part of a command line.
+    variables = {**_shell_names(named), **environment_for(plugin.dialect, folders, options, values)}
+    command = hook.command
+    if arguments is not None:
+        command, *rest = expanded([command, *(hook.args or ())], named).value
+        arguments = tuple(rest)
+    return msgspec.structs.replace(
+        hook,
+        command=command,
+        args=arguments,
+        variables=tuple(variables.items()),
+        has_secrets=any(option.secret for option in options),
+        data=folders.data if is_own and keeps_data(plugin.dialect) else "",
+    )
 
 
 def servers_of(plugin: Plugin, folders: PluginFolders, values: Mapping[str, Json] = {}) -> PluginServers:

@@ -29,8 +29,7 @@ class SandboxOptions(msgspec.Struct, frozen=True):
         writable: directories besides the project that may be written, absolute.
         root_writable: whether the project may be written at all.
         hidden: paths that may not be read besides the usual ones; with a leading `!`, exceptions from those.
-        plugins: folders of plugins and of what they keep, absolute: commands read them, but no program with rights of
-            its own does.
+        plugins: folders of plugins, absolute: commands read them, but no program with rights of its own does.
         git_writable: whether `.git` may be written, but for what executes.
         closed: directories besides the usual ones whose entries may not be read unless they are listed, absolute.
         listed: paths below those that may be read, absolute.
