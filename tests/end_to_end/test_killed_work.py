@@ -71,7 +71,7 @@ def test_attempts_are_told_with_their_worktrees(kaa: Kaa, server: ModelServer) -
 
     told = kaa.run("-c", "-p", "/todos").err
 
-    assert "kaa was killed, and this was under way:\n" in told
+    assert "kaa was killed while this was running:\n" in told
     assert "- /try with 2 attempts: Change it\n" in told
     assert all(told.count(name) == 2 for name in worktrees)
     assert "`kaa worktrees list`" in told
@@ -88,7 +88,7 @@ def test_a_plan_is_told_with_its_file_and_step_and_goes_on(kaa: Kaa, server: Mod
 
     told = kaa.run("-c", "-p", "/todos").err
 
-    assert "- `/plan run 'my plan.md'`, step 2/2: Write the name. The same command goes on with this step" in told
+    assert "- `/plan run 'my plan.md'`, step 2/2: Write the name. The same command continues with this step" in told
     server.begin([call("write", path="name.txt", content="world"), say("Done.")])
     finished = kaa.run("-p", "/plan run 'my plan.md'")
     assert finished.code == 0, finished.err
@@ -148,14 +148,14 @@ def test_another_session_of_the_project_is_told_of_once_where_a_person_looks(tmp
         with seat.open() as program:
             program.wait_for("kaa was killed in the session")
             program.wait_for(re.compile(r"Agents: explore-\w{6} \(Find the door\.\)"))
-            program.wait_for("goes on with that session")
+            program.wait_for("continues that session")
             enter(program, "/quit")
             program.wait_for_end()
         with seat.open() as program:
             program.wait_for(is_idle)
             assert "was killed" not in program.screen.text()
         with seat.open("-c") as program:
-            program.wait_for("kaa was killed, and this was under way")
+            program.wait_for("kaa was killed while this was running")
 
 
 @pytest.mark.usefixtures("full_access")

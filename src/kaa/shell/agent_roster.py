@@ -229,9 +229,7 @@ class AgentRoster:
             self._store.path,
             self._cwd,
             "agents",
-            f"Agents: {named}. `/agents` shows what they did; the model can have one go on by its name."
-            if named
-            else "",
+            f"Agents: {named}. `/agents` shows what they did; the model can continue one by its name." if named else "",
         )
 
     def _note(self, kind: str, data: AgentBegun | AgentEnded) -> None:

@@ -39,7 +39,7 @@ def tell_of_killed_work(
 
 
 def _notice(work: UnfinishedWork, session: Path, environ: Mapping[str, str], where: str) -> str:
-    lines = [f"kaa was killed{where}, and this was under way:", *(f"- {about}" for about in work.works.values())]
+    lines = [f"kaa was killed{where} while this was running:", *(f"- {about}" for about in work.works.values())]
     if worktrees := list(_worktrees(session, work.cwd, environ)):
         more = f" and {len(worktrees) - _MOST_NAMED} more" if len(worktrees) > _MOST_NAMED else ""
         lines.append(
@@ -47,7 +47,7 @@ def _notice(work: UnfinishedWork, session: Path, environ: Mapping[str, str], whe
             " changed in them, `kaa worktrees merge NAME` takes that over, `kaa worktrees drop NAME` removes it."
         )
     if where:
-        lines.append(f"`kaa --session {_id_of(session)}` or `/resume {_id_of(session)}` goes on with that session.")
+        lines.append(f"`kaa --session {_id_of(session)}` or `/resume {_id_of(session)}` continues that session.")
     return "\n".join(lines)
 
 

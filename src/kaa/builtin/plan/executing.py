@@ -155,7 +155,7 @@ def _show(plan: Plan, number: int, file: str, context: CommandContext | Conversa
     command = f"/plan run {quote(in_project(file, context) or file)}" if file else "/plan run"
     context.session.note_work(
         WORK_KIND,
-        f"`{command}`, {step}. The same command goes on with this step; `/diff` shows what was changed, `/undo` takes"
+        f"`{command}`, {step}. The same command continues with this step; `/diff` shows what was changed, `/undo` takes"
         " it back.",
     )
     context.state(PlanState, PlanState).noted = True
