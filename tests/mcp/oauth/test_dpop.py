@@ -24,6 +24,7 @@ from tests.support.agents import run
 from tests.support.dpop_server import DpopServer
 from tests.support.login_screen import Person
 from tests.support.mcp_browsing import visit
+from tests.test_import_budget import modules_after
 
 
 @pytest.fixture
@@ -222,6 +223,12 @@ def test_without_the_library_a_login_is_bound_only_where_it_need_not_be(
     else:
         with pytest.raises(LoginError, match=r"kaa\[jwt\]"):
             logging_in()
+
+
+def test_what_signs_is_not_loaded_before_a_server_wants_it() -> None:
+    loaded = modules_after("import kaa.mcp.oauth.login, kaa.mcp.oauth.machine, kaa.shell.mcp.reaching")
+
+    assert not loaded & {"kaa.mcp.oauth.dpop", "kaa.mcp.oauth.signing", "cryptography"}
 
 
 def test_a_proof_names_the_address_without_query_and_the_token_by_its_digest() -> None:
