@@ -72,7 +72,7 @@ def test_attempts_are_told_with_their_worktrees(kaa: Kaa, server: ModelServer) -
     told = kaa.run("-c", "-p", "/todos").err
 
     assert "kaa was killed while this was running:\n" in told
-    assert "- /try with 2 attempts: Change it\n" in told
+    assert "- /try with 2 attempts: Change it. The same command starts anew.\n" in told
     assert all(told.count(name) == 2 for name in worktrees)
     assert "`kaa worktrees list`" in told
     assert "`kaa worktrees merge NAME`" in told

@@ -46,7 +46,9 @@ async def try_command(arguments: str, context: CommandContext) -> Reply:
         raise CommandError(f"nothing can be attempted here: {obstacle}")
     for model in wanted.models:
         await context.models.find(model)
-    context.session.note_work(_KIND, f"/try with {counted(wanted.count, 'attempt')}: {_shortened(wanted.task)}")
+    context.session.note_work(
+        _KIND, f"/try with {counted(wanted.count, 'attempt')}: {_shortened(wanted.task)}. The same command starts anew."
+    )
     try:
         return await _taken(await _attempted(wanted, trying, context), wanted, context)
     finally:
