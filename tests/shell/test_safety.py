@@ -75,6 +75,28 @@ def test_a_linked_extension_is_protected_with_all_of_its_folder(tmp_path: Path) 
     assert _options(tmp_path).loaded == (str(link), str(source))
 
 
+def test_what_links_in_a_linked_extension_lead_to_is_protected(tmp_path: Path) -> None:
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    home, extension = Home(tmp_path / "home"), project / "tools" / "hello"
+    for folder in (home.extensions, extension / "inner", extension / "node_modules" / "pkg" / "deep", elsewhere):
+        folder.mkdir(parents=True)
+    for name in ("shared", "further", "package", "unused"):
+        (project / name).mkdir()
+    (extension / "__init__.py").touch()
+    (extension / "inner" / "shared").symlink_to("../../../shared")
+    (project / "shared" / "further").symlink_to("../further")
+    (extension / "node_modules" / "package").symlink_to("../../../package")
+    (extension / "node_modules" / "pkg" / "deep" / "unused").symlink_to(project / "unused")
+    (extension / "elsewhere").symlink_to(elsewhere)  # no command writes there
+    (extension / "project").symlink_to("../..")  # would protect all of it
+    (home.extensions / "hello").symlink_to(extension)
+
+    loaded = set(sandbox_options(home, SandboxFlags(), str(project)).loaded)
+
+    below = {path.removeprefix(f"{project}/") for path in loaded if path.startswith(str(project))}
+    assert below == {"tools/hello", "shared", "further", "package"}
+
+
 def test_hooks_of_the_users_are_protected_where_commands_can_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from kaa.ext.errors import ExtensionError
 from kaa.ext.extension_api import Extension
-from kaa.ext.places import ONE_ENTRY, ExtensionId, kind_of
+from kaa.ext.places import ONE_ENTRY, ExtensionId, code_paths, kind_of
+from kaa.host.programs import commands_can_write
 
 if TYPE_CHECKING:
     from kaa.ext.process.host import ProcessHost
@@ -28,7 +29,9 @@ def extension_at(extension: ExtensionId, process_host: "Callable[[], ProcessHost
     match kind_of(path):
         case "python":
             from kaa.ext.loader import load_extension
+            from kaa.host.module_guard import refuse_writable_modules
 
+            refuse_writable_modules(code_paths(path, commands_can_write))
             return load_extension(path)
         case "process":
             from kaa.ext.process.extension import process_extension

@@ -6,12 +6,14 @@ Light: the sandbox needs it before the rest is loaded.
 import os
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import msgspec
+
+from kaa.host.paths import is_below, trail
 
 Kind: TypeAlias = Literal["python", "process", "component"]
 """A Python module, a program that speaks the protocol of extension processes, or a WebAssembly component."""
@@ -31,6 +33,9 @@ _CODE: dict[Kind, frozenset[str]] = {
 }
 _LIBRARY = ".library"  # with the wheels of an installed extension: see `kaa.ext.distributions`
 _LEFT_OUT = frozenset({"node_modules", "target", "__pycache__"})
+
+_NOT_LOOKED_AT = frozenset({".git", "target", "__pycache__"})
+_MOST_FOLDERS = 2_000  # in which links are looked for
 
 # Names folders, modules, settings and session entries. No dot: the types of kaa's own entries begin with `kaa.`.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -166,6 +171,47 @@ def entry_file(path: Path) -> Path:
 def package(file: Path) -> Path | None:
     """The folder from which an extension with this first file loads more; None if it is of one file."""
     return file.parent if file.name in ENTRIES else None
+
+
+def code_paths(path: Path, is_written: Callable[[str], bool]) -> Iterator[str]:
+    """The paths from which an extension loads code: its file or folder, also behind links, and where links in it lead.
+
+    Args:
+        path: its file or folder, absolute.
+        is_written: whether commands of the model can write a real path. Of where links lead, only such paths count.
+    """
+    file = entry_file(path)
+    yield str(package(file) or file)
+    real = Path(os.path.realpath(file))
+    whole = package(real)
+    yield str(whole or real)
+    if whole is not None:
+        yield from _behind_links(str(whole), is_written)
+
+
+def _behind_links(folder: str, is_written: Callable[[str], bool]) -> Iterator[str]:
+    known, pending, left = [folder], [folder], _MOST_FOLDERS
+    while pending and left:
+        left -= 1
+        with suppress(OSError), os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                if not entry.is_symlink():
+                    # Of modules for Node, only links to those beside the extension matter.
+                    is_looked_at = entry.name not in _NOT_LOOKED_AT and _has_links(entry.path)
+                    pending += [entry.path] if is_looked_at and entry.is_dir(follow_symlinks=False) else []
+                    continue
+                for place in [*trail(entry.path)][1:]:
+                    # A link to what the folder lies in would protect the whole project.
+                    if is_below(place, known) or is_below(folder, (place,)) or not is_written(place):
+                        continue
+                    known.append(place)
+                    pending += [place] if os.path.isdir(place) and not os.path.islink(place) else []
+                    yield place
+
+
+def _has_links(path: str) -> bool:
+    inside = path.rpartition("/node_modules/")[2]
+    return inside == path or (inside.startswith("@") and "/" not in inside)
 
 
 def fingerprint(path: Path) -> Fingerprint:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from kaa.ext.places import discover, entry_file, package
+from kaa.ext.places import code_paths, discover, entry_file
 from kaa.hands.policy import Mode
 from kaa.host.paths import is_below, trail
 from kaa.host.programs import commands_can_write
@@ -223,17 +223,17 @@ def is_protected(extension: Path, sandboxes: Iterable[Sandbox]) -> bool:
         sandboxes: all of this process.
     """
     file = entry_file(extension.absolute())
-    *links, real = trail(str(file))
+    *links, _ = trail(str(file))
     if any(map(commands_can_write, links)):
         return False
-    code = {str(package(file) or file), _whole(real)}
+    code = set(code_paths(extension.absolute(), commands_can_write))
     if not any(commands_can_write(os.path.realpath(path)) for path in code):
         return True
     return all(code.issubset(sandbox.loaded) for sandbox in sandboxes)
 
 
 def _code_of(extension: Path, directory: str, writable: Sequence[str]) -> Iterator[str]:
-    """What commands must not change of an extension: its file, or its folder.
+    """What commands must not change of an extension: its file, or its folder and where links in it lead.
 
     Raises:
         SettingsError: a link that commands can exchange leads to it.
@@ -245,13 +245,7 @@ def _code_of(extension: Path, directory: str, writable: Sequence[str]) -> Iterat
             f"extension {extension}: a symlink in a directory that commands can write leads to it: give the path it"
             f" leads to, {real}"
         )
-    yield str(package(file) or file)
-    yield _whole(real)
-
-
-def _whole(file: str) -> str:
-    """The folder of an extension, or its only file: also where a link leads to the folder."""
-    return str(package(Path(file)) or file)
+    yield from code_paths(Path(directory, extension), lambda path: is_below(path, writable))
 
 
 def _behind_links(folder: str) -> Iterator[str]:
