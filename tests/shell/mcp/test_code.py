@@ -3,8 +3,9 @@
 import json
 import mmap
 import os
+import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 from zipfile import ZipFile
@@ -41,7 +42,11 @@ class Land:
 
     def code(self, command: str, **fields: object) -> dict[str, str]:
         """Of a command line whose words are separated by ` ; `, or else by blanks."""
-        name, *arguments = command.split(" ; ") if " ; " in command else command.split()
+        return self.code_of(command.split(" ; ") if " ; " in command else command.split(), **fields)
+
+    def code_of(self, words: Sequence[str], **fields: object) -> dict[str, str]:
+        """Of the words of a command line."""
+        name, *arguments = words
         entry = ServerEntry(command=name, args=tuple(arguments), **fields)  # type: ignore[arg-type] # fields of the entry
         place = Place(Home(self.elsewhere), {"HOME": str(self.elsewhere)}, str(self.project), SandboxOptions)
         return code_of(ConfiguredServer("one", entry, Source("/file", "project"), "digest"), place)
@@ -478,6 +483,108 @@ def test_a_server_from_elsewhere_executes_nothing_of_the_project(land: Land, com
     land.write("data.db", "")
 
     assert land.code(command) == {}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "/usr/bin/env node ./mcp",
+        "env X=1 python3 mcp",
+        "timeout 600 python3 ./mcp",
+        "nice -n 5 node mcp",
+        "python3 -X utf8 mcp",
+        "python3 -W ignore ./mcp",
+        "node --import tsx ./mcp",
+        "node -r dotenv/config ./mcp",
+        "node --env-file .env ./mcp",
+        "node --inspect ./mcp",
+        "uv run python mcp",
+        "poetry run python mcp",
+        "bun run ./mcp",
+        "npx -y tsx ./mcp",
+        "npx -y tsx@4 ./mcp",
+        "npx -y dotenv-cli -- node ./mcp",
+        "npx -y supergateway --stdio 'node ./mcp'",
+        "doppler run -- node ./mcp",
+        "op run --env-file=.env -- node ./mcp",
+        "direnv exec . node ./mcp",
+        "volta run node ./mcp",
+        "HOME/bin/with-token python3 ./mcp",
+        "HOME/bin/run-server ./mcp",
+        "HOME/bin/run-server --plugin=./mcp",
+        "uvx acme-runner --server mcp",
+        "julia --project=mcp -e 'using Acme'",
+    ],
+)
+def test_a_folder_counts_that_any_word_gives_to_a_program(land: Land, command: str) -> None:
+    for name in ("package.json", "__main__.py", "Project.toml", "lib/deep/server.js"):
+        land.write(f"mcp/{name}", "")
+    land.write(".env", "")
+    words = shlex.split(command.replace("HOME", str(land.elsewhere)))
+    before = land.code_of(words)
+
+    land.write("mcp/lib/deep/server.js", "changed")
+
+    assert f"changed: {land.project}/mcp/lib/deep/server.js" in differences(before, land.code_of(words))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "npx -y @modelcontextprotocol/server-filesystem ./mcp mcp",
+        "uvx mcp-server-git --repository ./mcp",
+        "HOME/bin/filesystem-server ./mcp",
+        "node HOME/filesystem/index.js --workspace ./mcp",
+        "uvx acme-server --workspace ./mcp --docs-dir=mcp",
+        "docker run -i -v ./mcp:/work image ./mcp",
+        "HOME/bin/run-server .",
+        "npx -y nx-mcp .",
+        "npx -y @eslint/mcp@latest ./mcp",
+        "uvx --from git+https://example.org/serena serena start-mcp-server --project .",
+    ],
+)
+def test_a_folder_is_data_of_servers_that_work_on_folders(land: Land, command: str) -> None:
+    for name in ("package.json", "mcp/package.json", "mcp/__main__.py"):
+        land.write(name, "")
+
+    assert land.code(command.replace("HOME", str(land.elsewhere))) == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'cd "FOLDER" && exec python3 server.py',
+        "cd 'FOLDER' && exec python3 server.py",
+        'cd -P "FOLDER"; exec python3 server.py',
+        'cd -- "$PWD/FOLDER"; exec python3 server.py',
+        'pushd "FOLDER" >/dev/null; exec python3 server.py',
+        "pushd >/dev/null 'FOLDER'; exec python3 server.py",
+        'D="FOLDER"; cd "$D"; exec python3 server.py',
+        'for d in "FOLDER" other; do cd "$d" && exec python3 server.py; done',
+        'cd "${MCP_TOOLS:-FOLDER}" && exec python3 server.py',
+        "(cd 'FOLDER';exec\tpython3 server.py)",
+        "cd $'FOLDER'\texec python3 server.py",
+        'PYTHONPATH="FOLDER" exec python3 -c "import server"',
+        'exec env -C "FOLDER" python3 server.py',
+        'exec node "$PWD/FOLDER/server.py"',
+        "import os; os.chdir('FOLDER'); exec(open('server.py').read())",
+        "import os, sys; sys.path.insert(0, 'FOLDER'); import server",
+    ],
+)
+@pytest.mark.parametrize(
+    ("program", "folder"), [("sh -c", "plain"), ("bash -lc", "C#, (new) [1]"), ("python3 -c", "my tools")]
+)
+def test_a_folder_counts_that_a_text_enters_however_it_is_quoted(
+    land: Land, program: str, text: str, folder: str
+) -> None:
+    land.write(f"{folder}/server.py", "")
+    (land.project / "other").mkdir()
+    words = [*program.split(), text.replace("FOLDER", folder)]
+    before = land.code_of(words)
+
+    land.write(f"{folder}/server.py", "changed")
+
+    assert f"changed: {land.project}/{folder}/server.py" in differences(before, land.code_of(words))
 
 
 def test_code_of_another_project_in_which_commands_could_write_is_known(land: Land) -> None:

@@ -12,9 +12,10 @@ from kaa.host.paths import is_below, trail
 from kaa.host.programs import host_programs, is_program
 from kaa.host.shims import is_shim, leads_to_shim
 from kaa.shell.mcp.deciding_files import chosen_versions
+from kaa.shell.mcp.executed_words import executed, is_container
 from kaa.shell.mcp.imported import folders_of_environment, is_environment, text_of
 from kaa.shell.mcp.named_by_texts import named_by_texts
-from kaa.shell.mcp.named_code import MANIFESTS, executed, is_container, is_data, named_code
+from kaa.shell.mcp.named_code import MANIFESTS, is_data, named_code
 from kaa.shell.mcp.outside_texts import Text, code_in, with_values, without_data
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.references import Manifests
@@ -86,7 +87,7 @@ class _Programs:
         is_named = "/" not in first or leads_to_shim(path, tuple(trail(path)))
         started = self._programs.find(path if "/" in first else first) if is_named else None
         yield from self._of_word(first) if started is None else self._leading(started)
-        numbers = executed(words)
+        numbers = executed(words, lambda word: os.path.exists(os.path.join(self._base, self._expanded(word))))
         for number, word in enumerate(() if is_container(words) else others, 1):
             for part in dict.fromkeys(filter(None, (word, *_SEPARATORS.split(word)))):
                 yield from self._of_word(part, is_executed=number in numbers)
