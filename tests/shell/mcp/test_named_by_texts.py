@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -313,10 +314,135 @@ def test_of_a_project_that_a_script_names_the_code_is_known_that_its_manifests_n
     assert not [path for path in desk.code("python3 ~/servers/start.py") if "earlier" in path]
 
 
+@pytest.mark.parametrize("folder", ["my tools", "[id], (new)", "C#", "tools/über uns; a & b/x"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("start.sh", 'exec python3 "$HOME/dev/app/FOLDER/server.py"'),
+        ("start.sh", 'exec python3 "HOME/dev/app/FOLDER/server.py"'),
+        ("start.sh", "cd ~/dev/app; cd 'FOLDER' && exec python3 server.py"),
+        ("start.sh", 'ROOT=$HOME/dev/app\nexec python3 "$ROOT/FOLDER/server.py"'),
+        ("start.py", 'run(Path.home() / "dev" / "app" / "FOLDER" / "server.py")'),
+        ("start.py", 'run("HOME/dev/earlier/FOLDER/server.py".replace("earlier", "app"))'),
+        ("start.py", 'ROOT = Path.home() / "dev/app"\nrun(ROOT / "FOLDER/server.py")'),
+        ("start.js", "await import(`file://${homedir()}/dev/app/ENCODED/server.py`)"),
+        ("start.toml", 'main = "~/dev/app/FOLDER/server.py"'),
+    ],
+)
+def test_no_character_of_a_name_hides_it(desk: Desk, name: str, text: str, folder: str) -> None:
+    desk.write(f"dev/app/{folder}/server.py", "")
+    text = text.replace("FOLDER", folder).replace("ENCODED", quote(folder))
+    desk.write(f"servers/{name}", f"#!/bin/sh\n{text}\n" if name.endswith(".sh") else f"{text}\n")
+
+    assert desk.notices(f"run-it ~/servers/{name}", f"dev/app/{folder}/server.py")
+
+
+def test_a_name_with_a_blank_is_read_as_shells_escape_it(desk: Desk) -> None:
+    desk.write("dev/app/my tools (new)/server.py", "")
+    desk.write("dev/app/my/other.py", "")
+    desk.write("servers/start.sh", "#!/bin/sh\nexec python3 ~/dev/app/my\\ tools\\ \\(new\\)/server.py\n")
+
+    assert desk.notices("~/servers/start.sh", "dev/app/my tools (new)/server.py")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("start.js", 'class S {\n  #main = path.join(os.homedir(), "dev/app/x.js");\n}'),
+        ("start.mts", '#main = join(homedir(), "dev", "app", "x.js")'),
+        ("start.php", '#[Loads(DEV . "/dev/app/x.js")]'),
+        ("start.c", '#include "dev/app/x.js"'),
+        ("start", '#!/usr/bin/env node\nclass S {\n  #main = "HOME/dev/app/x.js";\n}'),
+        ("start.sh", "#!/bin/sh\nexec node - <<'X'\nclass S {\n  #main = \"HOME/dev/app/x.js\";\n}\nX"),
+    ],
+)
+def test_a_line_that_begins_with_a_hash_is_code_in_languages_without_such_comments(
+    desk: Desk, name: str, text: str
+) -> None:
+    desk.write(f"servers/{name}", f"{text}\n")
+
+    assert desk.notices(f"run-it ~/servers/{name}", "dev/app/x.js")
+
+
+@pytest.mark.parametrize(
+    "name", ["start.sh", "start.py", "start.rb", "start.pl", "s.toml", "s.yaml", "s.ini", ".env", "Makefile"]
+)
+def test_a_line_that_begins_with_a_hash_is_a_comment_in_others(desk: Desk, name: str) -> None:
+    desk.write(f"servers/{name}", "# was: ~/dev/app/x.js\nserve\n  # and $HOME/dev/app/server.py\n")
+
+    assert desk.code(f"run-it ~/servers/{name}") == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'ROOT="$HOME/dev/app"; exec npx tsx "$ROOT/inner/deep/x.ts"',
+        'cd "$HOME/dev/app"\nexec npx -y tsx inner/deep/x.ts',
+        'cd "$HOME/dev/app"\nexec npx -y acme-runner --quiet inner/deep/x.ts',
+        'cd "$HOME/dev/app"\nexec uvx fastmcp run inner/deep/x.ts',
+        'cd "$(git rev-parse --show-toplevel)" && exec npx -y tsx@4 "inner/deep/x.ts"',
+        'exec npx -y tsx "$HOME/dev/app/inner/deep"',
+        'exec npx -y dotenv-cli -- node "$HOME/dev/app/inner/deep"',
+        'exec uvx --from "git+file://$HOME/dev/app/inner/deep" serve',
+        "exec uvx --from git+file:HOME/dev/app/inner/deep@main serve",
+    ],
+)
+def test_code_that_a_script_gives_to_a_package_runner_is_known(desk: Desk, text: str) -> None:
+    desk.write("dev/app/inner/deep/x.ts", "")
+    desk.write("dev/app/inner/deep/package.json", '{"main": "x.ts"}')
+    desk.write("servers/start.sh", f"#!/bin/sh\n{text}\n")
+
+    assert desk.notices("~/servers/start.sh", "dev/app/inner/deep/x.ts")
+
+
+@pytest.mark.parametrize(
+    ("text", "manifest", "source"),
+    [
+        ("exec cargo run -q", "Cargo.toml", "src/main.rs"),
+        ('cd "$HOME/dev/app" && exec cargo run -q', "Cargo.toml", "src/tools/a.rs"),
+        ('exec cargo run --manifest-path "$HOME/dev/app/Cargo.toml"', "Cargo.toml", "src/tools/a.rs"),
+        ('cd "$HOME/dev/app" && exec go run .', "go.mod", "internal/a.go"),
+        ('exec mvn -q -f "$HOME/dev/app/pom.xml" exec:java', "pom.xml", "src/main/java/A.java"),
+        ('exec gradle -q -p "$HOME/dev/app" run', "build.gradle", "core/src/main/java/A.java"),
+        ('cd "$HOME/dev/app" && ./gradlew -q run', "settings.gradle.kts", "core/src/main/java/A.java"),
+        ('exec dotnet run --project "$HOME/dev/app"', "Acme.csproj", "Tools/A.cs"),
+        ('exec dotnet run --project "$HOME/dev/app/Acme"', "Acme/Acme.csproj", "Acme/Tools/A.cs"),
+        ('cd "$HOME/dev/app" && exec mix run --no-halt', "mix.exs", "lib/a.ex"),
+        ('exec julia --project="$HOME/dev/app" -e "using Acme"', "Project.toml", "core/a.jl"),
+    ],
+)
+def test_a_folder_that_a_script_builds_counts_as_a_whole(desk: Desk, text: str, manifest: str, source: str) -> None:
+    desk.write(f"dev/app/{manifest}", "")
+    desk.write(f"dev/app/{source}", "")
+    desk.write("servers/start.sh", f"#!/bin/sh\n{text}\n")
+
+    assert desk.notices("~/servers/start.sh", f"dev/app/{source}")
+
+
+def test_a_folder_that_another_program_builds_does_not_count_as_a_whole(desk: Desk) -> None:
+    desk.write("dev/app/Cargo.toml", "")
+    desk.write("dev/app/core/a.rs", "")
+    desk.write("servers/start.sh", '#!/bin/sh\nexec python3 "$HOME/dev/app/server.py"\n')
+
+    assert not desk.notices("~/servers/start.sh", "dev/app/core/a.rs")
+
+
+@pytest.mark.parametrize("text", ['load(join(homedir(), "dev", "app", "x.js"))', "load(`${HOME}/dev/app/x.js`)"])
+def test_the_name_of_a_project_is_found_anywhere_in_a_bundle(desk: Desk, text: str) -> None:
+    filling = 'call("some/app/of/others", "app", deep);\n' * 10_000
+    desk.write("servers/bundle.js", f"{filling}{text};\n{filling}")
+
+    assert desk.notices("node ~/servers/bundle.js", "dev/app/x.js")
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
         ("serve.sh", '#!/bin/sh\nexec npx -y @modelcontextprotocol/server-filesystem "$HOME/dev/app"\n'),
+        (
+            "serve.sh",
+            '#!/bin/sh\ncd "$HOME/servers" && exec uvx mcp-server-git --repository "$HOME/dev/app" tools deep\n',
+        ),
         ("serve.sh", '#!/bin/sh\nTOKEN=x exec docker run -v "$HOME"/dev/app:/work image\n'),
         ("serve.sh", '#!/bin/sh\nexec serve --log "$HOME"/dev/app/server.log\n'),
         ("serve.sh", "#!/bin/sh\n# see https://example.org/dev/app and ~/dev/app/x.js\nexec app --port 1\n"),

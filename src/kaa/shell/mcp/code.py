@@ -76,11 +76,11 @@ def code_of(server: ConfiguredServer, place: Place) -> dict[str, str]:
         OSError: a file cannot be read.
     """
     line = CommandLine.of(server, place)
-    named, loaded = list(named_code(line, place)), list(loaded_by_programs(line, place))
+    named, (loaded, built) = list(named_code(line, place)), loaded_by_programs(line, place)
     if not named and not loaded:
         return {}
     code = _Code(place, deciding_files(line.words))
-    for path in named:
+    for path in (*named, *built):
         code.add(path)
     for path in loaded:
         code.add_loaded(path)

@@ -7,18 +7,18 @@ each word of a text counts that is the name of such a folder, or begins a path b
 import os
 import re
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from kaa.host.paths import is_below, trail
 from kaa.shell.mcp.code_files import entries, has_code, has_name_of_program, is_program
 from kaa.shell.mcp.imported import text_of
 from kaa.shell.mcp.named_code import MANIFESTS, is_data
-from kaa.shell.mcp.outside_texts import MAX_DEEP, PART, Text, walked, without_data
+from kaa.shell.mcp.outside_texts import MAX_DEEP, Text, walked, without_data
 from kaa.shell.mcp.place import Place
+from kaa.shell.mcp.unusual_names import Names
 
-_URL = re.compile(r"\b(?!file:)[a-z][a-z+.-]*://[^\s'\"]+")
-_ABSOLUTE = re.compile(r"(?<![\w.}$)/])(?:~|\$HOME|\$\{HOME\})?/[\w./@+-]+")
+_URL = re.compile(r"\b(?![a-z+.-]*\bfile:)[a-z][a-z+.-]*://[^\s'\"]+")
 # What stands before a name that is no part of a path and no literal, in a shell or in settings: `cd app`, `root: app`.
 _INTRODUCES = re.compile(r"""(?:(?:^|[\s;&|({])(?:cd|pushd|in|-(?!y\s|-yes\s)[\w-]+)\s+|[=:]\s*)["']?$""")
 _JOINED = re.compile(r"""[\w})]["']?/$""")  # behind a variable or a call
@@ -33,14 +33,14 @@ _MAX_PARTS = 60_000  # of all texts
 
 
 class _Part(NamedTuple):
-    """A name in a text: all between characters that no usual name has."""
+    """A name in a text: all between characters that no usual name has, or an unusual one."""
 
     name: str
     start: int
     end: int
 
 
-class _Names(NamedTuple):
+class _Read(NamedTuple):
     """The names in a text.
 
     Attributes:
@@ -79,7 +79,7 @@ def named_by_texts(texts: Sequence[Text], given: Sequence[str], place: Place, ba
         place: where it runs.
         base: the directory that it starts in.
     """
-    yield from _Naming(place, base).found(texts, given)
+    yield from _Naming(place, base, texts).found(given)
 
 
 class _Naming:
@@ -88,31 +88,34 @@ class _Naming:
     Args:
         place: says which.
         base: the directory that the server starts in.
+        texts: those with the names.
     """
 
-    def __init__(self, place: Place, base: str) -> None:
+    def __init__(self, place: Place, base: str, texts: Sequence[Text]) -> None:
         self._place = place
+        self._texts = texts
         # Of `/tmp` and the like, every path on the machine has the name.
         self._roots = [one for one in place.writable() if one.count("/") > 1]
         self._near = [one for one in self._roots if place.can_write_now(one) or is_below(base, (one,))]
         self._folders: dict[str, None] = {}  # that texts or words name
         self._by_name: dict[str, list[tuple[list[str], str]]] = {}
+        self._names = Names([one.content for one in texts], self._roots[:_MAX_SEARCHED])
         for root in self._roots:
-            parts = PART.findall(root)
+            parts = self._parts_of(root)
             self._by_name.setdefault(parts[-1] if parts else "", []).append((parts, root))
         self._in_folder: dict[str, frozenset[str]] = {}
         self._known: set[str] = set()
 
-    def found(self, texts: Sequence[Text], given: Sequence[str]) -> Iterator[str]:
+    def found(self, given: Sequence[str]) -> Iterator[str]:
         for word in given:
             for part in re.split(r"[\s=,:;'\"]+", word):
                 path = os.path.realpath(os.path.join(self._place.project, self._expanded(part)))
                 if "/" in part and is_below(path, self._roots):
                     self._folders[path if os.path.isdir(path) else os.path.dirname(path)] = None
-        read: list[_Names] = []
-        for text in texts:
+        read: list[_Read] = []
+        for text in self._texts:
             if (left := _MAX_PARTS - sum(len(one.parts) for one in read)) > 0:
-                read.append(self._names(text, left))
+                read.append(self._read(text, left))
         paths = dict.fromkeys(path for one in read for path in (*one.led, *self._mentioned(one)))
         whole = dict.fromkeys(filter(os.path.isdir, paths))
         self._folders.update(whole)
@@ -123,35 +126,35 @@ class _Naming:
         for folder in whole:
             for path in filter(os.path.isfile, (os.path.join(folder, name) for name in MANIFESTS)):
                 text = Text(path, os.fsdecode(text_of(path, _MAX_MANIFEST_BYTES)))
-                yield from self._below(self._names(text, _MAX_PARTS), [folder])
+                yield from self._below(self._read(text, _MAX_PARTS), [folder])
 
     def _others(self) -> list[str]:
         """Folders that no text names."""
         return [one for one in self._roots if one not in self._folders and one not in self._near][:_MAX_SEARCHED]
 
-    def _names(self, text: Text, most: int) -> _Names:
+    def _read(self, text: Text, most: int) -> _Read:
         content = text.content if text.is_code else without_data(text.content)
         content = _URL.sub(lambda found: " " * len(found[0]), content)
         led: list[str] = []
 
         def blanked(found: re.Match[str]) -> str:
-            path = self._expanded(found[0])
+            path = self._expanded(self._names.plain(found[0]))
             if not os.path.lexists(path):
                 return found[0]
             if is_below(real := os.path.realpath(path), self._roots):
                 led.append(real)
             return " " * len(found[0])
 
-        content = _ABSOLUTE.sub(blanked, content)
-        parts = [_Part(one[0], *one.span()) for _, one in zip(range(most), PART.finditer(content), strict=False)]
-        return _Names(text, content, parts, led)
+        content = self._names.absolute.sub(blanked, content)
+        parts = [_Part(*one) for one in islice(self._names.parts(content), most)]
+        return _Read(text, content, parts, led)
 
-    def _mentioned(self, names: _Names) -> Iterator[str]:
+    def _mentioned(self, names: _Read) -> Iterator[str]:
         """The deepest paths that names of roots, and those behind them, lead to."""
         parts = names.parts
         for number, part in enumerate(parts):
             for of_root, root in self._by_name.get(part.name, ()):
-                own = len(PART.findall(os.path.basename(root)))
+                own = len(self._parts_of(os.path.basename(root)))
                 before = [one.name for one in parts[max(0, number - len(of_root) + 1) : number + 1]]
                 pairs = zip(reversed(before), reversed(of_root), strict=False)
                 same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
@@ -163,7 +166,7 @@ class _Naming:
                 if not (is_joined and is_data(behind[0].name)):  # one that is not there yet
                     yield path
 
-    def _below(self, names: _Names, folders: Sequence[str]) -> Iterator[str]:
+    def _below(self, names: _Read, folders: Sequence[str]) -> Iterator[str]:
         """What names lead to below folders, of which no name stands before them."""
         for folder in dict.fromkeys(folders):
             begins = self._begins(folder)
@@ -175,7 +178,7 @@ class _Naming:
                     yield from self._file(path)
                     yield from self._code_in(path)
 
-    def _meant(self, names: _Names, folder: str, number: int) -> str:
+    def _meant(self, names: _Read, folder: str, number: int) -> str:
         """What a name and those behind it mean below a folder; the folder itself if nothing."""
         is_named, parts = folder in self._folders, names.parts
         path, count = names.walked(folder, number)
@@ -234,6 +237,9 @@ class _Naming:
                 names = []
             self._in_folder[folder] = frozenset((*names, *(os.path.splitext(one)[0] for one in names)))
         return self._in_folder[folder]
+
+    def _parts_of(self, path: str) -> list[str]:
+        return [name for name, _, _ in self._names.parts(path)]
 
     def _expanded(self, path: str) -> str:
         return re.sub(r"^(?:~|\$HOME|\$\{HOME\})(?=/)", lambda _: self._place.user_home, path)

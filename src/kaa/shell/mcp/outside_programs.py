@@ -7,16 +7,19 @@ import os
 import re
 from collections.abc import Iterator
 from glob import escape, glob
+from typing import NamedTuple
 
 from kaa.host.paths import is_below, trail
 from kaa.host.programs import host_programs, is_program
 from kaa.host.shims import is_shim, leads_to_shim
+from kaa.shell.mcp.builds import folder_that_is_built
 from kaa.shell.mcp.deciding_files import chosen_versions
 from kaa.shell.mcp.executed_words import executed, is_container
 from kaa.shell.mcp.imported import folders_of_environment, is_environment, text_of
+from kaa.shell.mcp.long_texts import around_names
 from kaa.shell.mcp.named_by_texts import named_by_texts
 from kaa.shell.mcp.named_code import MANIFESTS, is_data, named_code
-from kaa.shell.mcp.outside_texts import Text, code_in, with_values, without_data
+from kaa.shell.mcp.outside_texts import PART, Text, code_in, with_values, without_comments, without_data
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.references import Manifests
 from kaa.shell.mcp.runners import is_path
@@ -24,12 +27,11 @@ from kaa.shell.mcp.runners import is_path
 # A script that activates an environment has the next program be one of it.
 _PYTHON_OR_ENVIRONMENT = re.compile(r"(?:python|pypy)[\d.]*|activate(?:\.\w+)?")
 _SHELL = re.compile(r"(?:ba|da|z|k|fi)?sh")
+_OF_SHELL = (".sh", ".bash", ".zsh", ".ksh")
 _CONDA = re.compile(r"conda|mamba|micromamba")
 _SEPARATORS = re.compile(r"[\s'\"`();,=|&<>{}]+")
 # pip's first lines where the path of the interpreter is too long, or has blanks, for one of the kernel's.
 _LONG_INTERPRETER = re.compile(r"""^'''exec' ["']?(/[^"'\n]+?)["']? ["']?\$0""", re.MULTILINE)
-_COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
-_HAS_METADATA = re.compile(r"^# /// script$", re.MULTILINE)  # in comments (PEP 723)
 _ABSOLUTE = re.compile(r"(?:~|\$HOME|\$\{HOME\}|(?<![\w.})]))/[\w./@+-]+")
 # Behind a variable or a call that says where the script lies, as in the scripts of pnpm.
 _BESIDE_SCRIPT = re.compile(r"""\$(?:\w+|\{\w+[^}\n]*\}|\(dirname[^)\n]*\))["']?/([\w./@+-]+)""")
@@ -49,14 +51,30 @@ _MAX_NAMES = 300  # that a script is searched for programs of the PATH
 _MAX_CHARACTERS = 1024 * 1024  # of texts that are searched for names in pieces
 
 
-def loaded_by_programs(line: CommandLine, place: Place) -> Iterator[str]:
-    """Links, and real paths of folders and files, that commands can write and programs outside load.
+class Loaded(NamedTuple):
+    """What programs outside load.
+
+    Attributes:
+        paths: links, and real paths of folders and files, that commands can write.
+        built: folders among them that are built as a whole.
+    """
+
+    paths: list[str]
+    built: list[str]
+
+
+def loaded_by_programs(line: CommandLine, place: Place) -> Loaded:
+    """What commands can write and programs outside load.
 
     Args:
         line: the command line.
         place: where it runs.
     """
-    return _Programs(line, place).loaded()
+    programs = _Programs(line, place)
+    paths = list(programs.loaded())
+    said = programs.said
+    built = (folder_that_is_built(path, said) for path in paths)
+    return Loaded(paths, list(filter(None, dict.fromkeys(built))))
 
 
 class _Programs:
@@ -76,6 +94,7 @@ class _Programs:
         entries = dict.fromkeys((*line.variables.get("PATH", "").split(os.pathsep), *self._programs.entries))
         # No server has an entry that commands can write, unless its own variables name it.
         self._entries = [one for one in entries if os.path.isabs(one) and not self._is_written(os.path.realpath(one))]
+        self._projects = [one for one in place.writable() if one.count("/") > 1]
         self._seen: set[str] = set()
         self._texts: list[Text] = []
         self._given = [*line.words[1:], *line.variables.values()]  # what programs get, or find by links
@@ -107,6 +126,11 @@ class _Programs:
         if not is_container(words):
             lines = (Text(self._base, f"#!/usr/bin/env {first}\n{word}") for word in others if " " in word)
             yield from named_by_texts([*self._texts, *lines], self._given, self._place, self._base)
+
+    @property
+    def said(self) -> frozenset[str]:
+        """The names in the scripts that were read."""
+        return frozenset(name for text in self._texts for name in PART.findall(text.content))
 
     def _of_word(self, word: str, *, is_executed: bool = True) -> Iterator[str]:
         word = _ATTACHED.sub("", word)
@@ -162,6 +186,8 @@ class _Programs:
             yield from self._mentioned(places[-1], text)
             yield from self._around(os.path.dirname(places[-1]))
             if _INSTALLED.isdisjoint(places[-1].split("/")):
+                if len(text) >= _MAX_SCRIPT_BYTES // 4:  # of characters with up to four bytes
+                    text += "\n" + around_names(places[-1], len(os.fsencode(text)), self._projects)
                 yield from self._named_in_pieces(places[-1], text)
 
     def _chosen_versions(self) -> Iterator[str]:
@@ -196,9 +222,10 @@ class _Programs:
     def _mentioned(self, script: str, text: str) -> Iterator[str]:
         """What the text of a script names."""
         folder, words = os.path.dirname(script), text[2:].partition("\n")[0].split()
-        is_of_shell = text.startswith("#!") and any(_SHELL.fullmatch(os.path.basename(word)) for word in words)
-        if not _HAS_METADATA.search(text):
-            text = _COMMENT.sub("", text)
+        is_of_shell = script.endswith(_OF_SHELL) or (
+            text.startswith("#!") and any(_SHELL.fullmatch(os.path.basename(word)) for word in words)
+        )
+        text = without_comments(script, text)
         if is_of_shell:
             for one in dict.fromkeys(map(without_data, (text, with_values(text)))):
                 line = CommandLine(("env", "sh", "-c", f"{one} "), self._line.variables, self._line.cwd)
@@ -220,9 +247,7 @@ class _Programs:
         """What files outside load that a text names in pieces, or that lie beside it. The text itself is kept."""
         if sum(len(one.content) for one in self._texts) > _MAX_CHARACTERS:
             return
-        if not _HAS_METADATA.search(text):
-            text = _COMMENT.sub("", text)
-        self._texts.append(Text(path, text))
+        self._texts.append(Text(path, without_comments(path, text)))
         for one, is_beside in self._texts[-1].named_outside(self._home):
             real = os.path.realpath(one)
             if os.path.isfile(real):

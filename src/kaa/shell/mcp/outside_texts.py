@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kaa.shell.mcp.code_files import entries, has_name_of_program
+from kaa.shell.mcp.executed_words import is_interpreter
 from kaa.shell.mcp.named_code import MANIFESTS
 from kaa.shell.mcp.runners import package_of_runner
+from kaa.shell.mcp.shell_text import without_shell_comments
 
 PART = re.compile(r"\.?[\w@+-]+(?:\.+[\w@+-]+)*")
 """A name in a text: all between characters that few names have. Paths consist of them."""
@@ -16,7 +18,16 @@ MAX_DEEP = 12
 
 _LANGUAGES = re.compile(r".+\.(?:py|[cm]?[jt]sx?|rb|pl|php|lua)")
 _INTERPRETER = re.compile(r"#!.*(?:python|node|deno|bun|ruby|perl|php|lua)")
-_STATEMENTS = re.compile(r"[\n;|&]+")
+# Languages in which `#` begins a comment; in JavaScript, PHP and C it begins private fields, attributes and directives.
+_OF_SHELL = re.compile(r".+\.(?:ba|da|z|k|fi)?sh|\.(?:ba|z|k)shrc|\.(?:bash_|z)?profile|\.zshenv|\.envrc")
+_SHELL = re.compile(r"#!.*\b(?:ba|da|z|k|fi)?sh\b")
+_HAS_COMMENTS = re.compile(
+    r".+\.(?:pyw?|rb|p[lm]|toml|ya?ml|ini|cfg|conf|env|properties|mk)|\.env(?:\.\w+)*|\.npmrc|[mM]akefile|[jJ]ustfile"
+)
+_COMMENTING = re.compile(r"#!.*\b(?:python|pypy|ruby|perl)")
+_COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
+_METADATA = re.compile(r"^# /// script$", re.MULTILINE)  # in comments (PEP 723)
+_STATEMENTS = re.compile(r"([\n;|&]+)")
 _QUOTES = re.compile(r"['\"]")
 _ASSIGNED = re.compile(
     r"(?:^|[;&|])\s*(?:(?:export|local|readonly)\s+)?([A-Za-z_]\w*)=([^\s;&|`()]+)(?=[\s;&|]|$)", re.MULTILINE
@@ -70,17 +81,34 @@ def walked(folder: str, names: Sequence[str]) -> tuple[str, int]:
 
 
 def without_data(content: str) -> str:
-    """The text of a script without the arguments of package runners and containers."""
+    """The text of a script without the arguments of package runners and containers: most are names and data.
+
+    What a runner executes that is an interpreter, and paths that end as those of programs do, stay.
+    """
     kept: list[str] = []
-    for statement in _STATEMENTS.split(content):
+    for statement in _STATEMENTS.split(content):  # and what separates them
         words = statement.split()
         while words and (words[0] == "exec" or "=" in words[0]):
             del words[0]
         if words and (package := package_of_runner(words)) is not None:
-            kept.append(" ".join(words[: package + 1]))
+            if any(is_interpreter(_QUOTES.sub("", word)) for word in words[package:]):
+                kept.append(statement)
+            else:
+                paths = (word for word in words[package + 1 :] if has_name_of_program(_QUOTES.sub("", word)))
+                kept.append(" ".join((*words[: package + 1], *paths)))
         elif not (words and os.path.basename(words[0]) in ("docker", "podman") and "compose" not in words):
             kept.append(statement)
-    return "\n".join(kept)
+    return "".join(kept)
+
+
+def without_comments(path: str, content: str) -> str:
+    """A text without the lines that are comments: those that begin with `#` if it is of a language that has these."""
+    first = content.partition("\n")[0]
+    if _OF_SHELL.fullmatch(os.path.basename(path)) or _SHELL.match(first):
+        return without_shell_comments(content)
+    if not (_HAS_COMMENTS.fullmatch(os.path.basename(path)) or _COMMENTING.match(first)) or _METADATA.search(content):
+        return content
+    return _COMMENT.sub("", content)
 
 
 def with_values(text: str) -> str:

@@ -70,12 +70,13 @@ def read_shell(text: str, variables: Mapping[str, str]) -> ShellText:
     return _Reading(text.encode(errors="replace")[:_MAX_BYTES], dict(variables)).read()
 
 
-def without_comments(text: str) -> str:
-    """A text of a shell without its comments. What begins with `#` in a here-document or a string stays."""
+def without_shell_comments(text: str) -> str:
+    """A text of a shell without the lines that are comments. Such lines of a here-document or a string stay."""
     source = text.encode(errors="surrogateescape")
     begun, kept = 0, list[bytes]()
     for node in _nodes(source):
-        if node.type == "comment":
+        line = source[source.rfind(b"\n", 0, node.start_byte) + 1 : node.start_byte]
+        if node.type == "comment" and not line.strip():
             kept.append(source[begun : node.start_byte])
             begun = max(begun, node.end_byte)
     return b"".join((*kept, source[begun:])).decode(errors="surrogateescape")
