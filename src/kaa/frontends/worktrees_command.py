@@ -14,8 +14,9 @@ from kaa.shell.home import Home
 from kaa.shell.settings import SettingsError
 from kaa.shell.trust.configuration import TrustError
 from kaa.shell.worktrees.registry import Worktree, WorktreeError
-from kaa.shell.worktrees.working import Worktrees, shortened, users_of
+from kaa.shell.worktrees.working import STAT, Worktrees, shortened, users_of
 from kaa.tui.sanitize import sanitize
+from kaa.workspace.blocked import visible
 
 ResultT = TypeVar("ResultT")
 
@@ -73,6 +74,8 @@ def _state(worktrees: Worktrees, worktree: Worktree) -> str:
             facts.append("merged")
         if standing.left_out:
             facts.append(f"git ignores or cannot add {shortened(standing.left_out)}")
+        if standing.only_in_commits:
+            facts.append(f"only in commits of its branch: {shortened(standing.only_in_commits)}")
     except WorktreeError as error:
         facts.append(f"cannot be compared: {' '.join(str(error).split())}")
     if users := users_of(worktree.directory):
@@ -82,7 +85,8 @@ def _state(worktrees: Worktrees, worktree: Worktree) -> str:
 
 def _diff(parsed: argparse.Namespace, home: Home) -> int:
     worktrees, worktree = _named(parsed, home)
-    _print(_run(worktrees.difference(worktree, *(["--stat=100"] if parsed.stat else []))))
+    _print(_run(worktrees.difference(worktree, *([STAT] if parsed.stat else []))))
+    _name_committed(worktree, _run(worktrees.only_in_commits(worktree)))
     return ExitCode.DONE
 
 
@@ -91,13 +95,15 @@ def _merge(parsed: argparse.Namespace, home: Home) -> int:
     merge = _run(worktrees.foresee(worktree, undo=parsed.undo))
     if merge.left_out:
         _print(f"not merged, git ignores or cannot add it: {shortened(merge.left_out)}")
+    if not parsed.undo:
+        _name_committed(worktree, _run(worktrees.only_in_commits(worktree)))
     if merge.is_done and not merge.conflicts:
         _print("there is nothing to merge" if not parsed.undo else "there is nothing to take back")
         return ExitCode.DONE
     _print(merge.summary)
     if parsed.dry_run:
         if merge.conflicts:
-            _print(f"both changed: {', '.join(merge.conflicts)}")
+            _print(f"both changed: {', '.join(map(visible, merge.conflicts))}")
         if merge.obstacles:
             _print(f"git ignores or cannot read what this would replace: {shortened(merge.obstacles)}")
         return ExitCode.FAILED if merge.conflicts or merge.obstacles else ExitCode.DONE
@@ -107,6 +113,14 @@ def _merge(parsed: argparse.Namespace, home: Home) -> int:
     again = "" if parsed.undo else f"; `kaa worktrees merge --undo {worktree.name}` takes that back"
     _print(f"{'taken back' if parsed.undo else 'merged'}: nothing is committed{again}")
     return ExitCode.DONE
+
+
+def _name_committed(worktree: Worktree, paths: Sequence[str]) -> None:
+    if paths:
+        _print(
+            f"only in commits, `git merge {worktree.branch}` would bring it and `kaa worktrees merge` does not:"
+            f" {shortened(paths)}. `git diff {worktree.start[:12]} {worktree.branch}` shows it"
+        )
 
 
 def _drop(parsed: argparse.Namespace, home: Home) -> int:

@@ -13,6 +13,7 @@ import pytest
 from kaa.ext.agents import AgentError
 from kaa.shell.home import Home
 from kaa.shell.worktrees.isolation import Isolated, isolated
+from kaa.shell.worktrees.working import Worktrees
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.network.allow_list import NetworkState
 from kaa.workspace.protocol import CommandRequest
@@ -158,6 +159,18 @@ def test_what_is_hidden_in_the_project_is_hidden_in_the_worktree_and_in_its_stat
             assert "canary" not in found
 
     world.play(scene, SandboxOptions(hidden=hidden))
+
+
+def test_a_worktree_of_the_users_own_stays_when_an_agent_ends_in_it(world: World) -> None:
+    async def scene(conversation: LocalWorkspace, at: Callable[[], AbstractAsyncContextManager[Isolated]]) -> None:
+        worktrees = Worktrees(str(world.project), Home.of(world.environ), world.environ)
+        own = (await worktrees.enter("try")).worktree
+        async with at():
+            pass
+        assert own.exists
+        assert worktrees.registry.find("try") == own
+
+    world.play(scene, SandboxOptions())
 
 
 def test_what_is_in_the_project_is_no_program_of_the_user_there(world: World) -> None:

@@ -115,6 +115,65 @@ def test_more_can_be_merged_later(repository: World) -> None:
     assert (repository.project / "same").read_text() == "same\none\ntwo\n"
 
 
+@pytest.mark.parametrize("attributes", ["own", "info"])
+def test_attributes_hide_no_content(repository: World, attributes: str) -> None:
+    directory = repository.enter()
+    (directory / "a.py").write_text("touch CANARY\n")
+    if attributes == "own":
+        (directory / ".gitattributes").write_text("*.py -diff\n")
+        (repository.project / ".gitattributes").write_text("*.py -diff\n")
+    else:
+        (repository.project / ".git" / "info" / "attributes").write_text("*.py -diff\n")
+
+    async def shown() -> tuple[str, str]:
+        worktrees = repository.worktrees()
+        merge = await worktrees.foresee(repository.find())
+        return merge.summary, await worktrees.merge_diff(repository.find(), merge)
+
+    assert "+touch CANARY" in repository.diff()
+    summary, diff = asyncio.run(shown())
+    assert "a.py" in summary
+    assert "Bin" not in summary
+    assert "+touch CANARY" in diff
+
+
+def test_of_a_diff_that_is_too_long_all_files_are_listed(repository: World) -> None:
+    directory = repository.enter()
+    (directory / "aaa_evil.py").write_text("touch CANARY\n")
+    (directory / "zzz.txt").write_text("z" * 79 + "\n" * 1)
+    with (directory / "zzz.txt").open("a") as file:
+        file.writelines(f"{number:079}\n" for number in range(17 * 1024 * 1024 // 80))
+
+    diff = repository.diff()
+
+    assert "aaa_evil.py" in diff
+    assert f"too long to be shown. Compare the files in {directory}" in diff
+
+
+def test_what_is_only_in_commits_of_its_branch_is_named(repository: World) -> None:
+    directory = repository.enter()
+    (directory / "b").write_text("b\n")
+    repository.git("add", "b", at=directory)
+    repository.git("commit", "-q", "-m", "b", at=directory)
+
+    def named() -> tuple[tuple[str, ...], tuple[str, ...]]:
+        worktrees = repository.worktrees()
+        standing = asyncio.run(worktrees.standing(repository.find()))
+        return asyncio.run(worktrees.only_in_commits(repository.find())), standing.only_in_commits
+
+    assert named() == ((), ())
+
+    for name, content in ((".envrc", "touch CANARY\n"), ("hidden.py", "touch CANARY\n"), ("b", "committed\n")):
+        (directory / name).write_text(content)
+    repository.git("add", "-f", ".", at=directory)
+    repository.git("commit", "-q", "-m", "more", at=directory)
+    for name in (".envrc", "hidden.py"):
+        (directory / name).unlink()
+    (directory / "b").write_text("later\n")
+
+    assert named() == ((".envrc", "hidden.py"), (".envrc", "hidden.py"))
+
+
 def test_conflicts_are_named_and_nothing_is_merged(repository: World) -> None:
     directory = repository.enter()
     append("theirs\n", directory / "same")

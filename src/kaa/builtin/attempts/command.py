@@ -8,9 +8,11 @@ from kaa.builtin.amounts import counted
 from kaa.builtin.attempts.comparing import as_text, best, shown
 from kaa.builtin.attempts.running import NAME, Attempt, in_short, run_attempts
 from kaa.builtin.attempts.wanted import Wanted, wanted_in
+from kaa.core.display_values import DisplayValue, Text
 from kaa.ext.api import Choice, Chosen, CommandContext, Diff, Reply
 from kaa.ext.errors import CommandError
 from kaa.ext.session_services import WorktreeMerge
+from kaa.workspace.blocked import visible
 
 _KIND = "attempts"
 _MERGE, _DIFF, _BACK = "Merge", "Show the diff", "Back"
@@ -123,22 +125,26 @@ async def _agreed(attempt: Attempt, context: CommandContext) -> WorktreeMerge | 
     """Show what merging an attempt would do, and ask whether to do it. Returns what was shown; None for no."""
     preview = await context.worktrees.preview(attempt.worktree)
     if preview.conflicts:
+        named = ", ".join(map(visible, preview.conflicts))
         context.show.notice(
-            f"Attempt {attempt.number} cannot be merged: you changed {', '.join(preview.conflicts)} meanwhile.",
+            f"Attempt {attempt.number} cannot be merged: you changed {named} meanwhile.",
             "warning",
         )
         return None
     if preview.obstacles:
+        named = ", ".join(map(visible, preview.obstacles))
         context.show.notice(
-            f"Attempt {attempt.number} cannot be merged: it would replace {', '.join(preview.obstacles)}, which git"
-            " ignores or cannot read.",
+            f"Attempt {attempt.number} cannot be merged: it would replace {named}, which git ignores or cannot read.",
             "warning",
         )
         return None
     lines = preview.summary.splitlines() or ["The project has all of it already."]
-    more = [f"and {len(lines) - _MOST_LINES} more lines"] if len(lines) > _MOST_LINES else []
-    named = preview.left_out[:_MOST_LEFT_OUT]
-    left_out = [f"Not merged, git ignores or cannot add it: {', '.join(named)}"] if named else []
+    command = f"`kaa worktrees diff --stat {attempt.worktree}` in another terminal lists all"
+    more = [f"and {len(lines) - _MOST_LINES} more lines: {command}"] if len(lines) > _MOST_LINES else []
+    named = ", ".join(map(visible, preview.left_out[:_MOST_LEFT_OUT]))
+    others = len(preview.left_out) - _MOST_LEFT_OUT
+    besides = f" and {others} more" if others > 0 else ""
+    left_out = [f"Not merged, git ignores or cannot add it: {named}{besides}"] if named else []
     question = Choice(
         f"Merge attempt {attempt.number} into the project?",
         options=(_MERGE, _DIFF, _BACK),
@@ -150,10 +156,20 @@ async def _agreed(attempt: Attempt, context: CommandContext) -> WorktreeMerge | 
                 return preview
             case Chosen(option=option) if option == _DIFF:
                 diff = await context.worktrees.diff(attempt.worktree, preview)
-                cut = diff[:_MOST_DIFF_CHARACTERS]
-                context.session.append({"worktree": attempt.worktree}, f"{_KIND}-diff", display=Diff(cut))
+                _show_diff(diff, attempt, context)
             case _:
                 return None
+
+
+def _show_diff(diff: str, attempt: Attempt, context: CommandContext) -> None:
+    display: list[DisplayValue] = [Diff(diff[:_MOST_DIFF_CHARACTERS])]
+    if (missing := len(diff) - _MOST_DIFF_CHARACTERS) > 0:
+        text = (
+            f"The diff is cut: {missing:,} more characters. `kaa worktrees diff {attempt.worktree}` in another terminal"
+            " shows all of it."
+        )
+        display.append(Text(text, "warning"))
+    context.session.append({"worktree": attempt.worktree}, f"{_KIND}-diff", display=display)
 
 
 async def _merged(attempt: Attempt, agreed: WorktreeMerge | None, wanted: Wanted, context: CommandContext) -> str:

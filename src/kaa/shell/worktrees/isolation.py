@@ -31,7 +31,7 @@ class Isolated:
 async def isolated(
     name: str, workspace: Workspace, home: Home, environ: Mapping[str, str], notify: Callable[[str], None]
 ) -> AsyncIterator[Isolated]:
-    """A worktree of this name, which is removed at the end if no work is in it.
+    """A worktree of this name, which is removed at the end if it was made for an agent and no work is in it.
 
     Args:
         name: of the worktree; one that exists is used.
@@ -49,7 +49,7 @@ async def isolated(
     try:
         sandbox.check_roots()
         worktrees = Worktrees(workspace.root, home, environ, sandbox.options.hidden, sandbox.inspect)
-        worktree, _, left_out = await worktrees.enter(name)
+        worktree, _, left_out = await worktrees.enter(name, of_agent=True)
         own = workspace.relocated(worktrees.place, worktree.directory, worktrees.directory_in(worktree))
         check_place(own.root)
     except (WorktreeError, SettingsError, OSError) as error:
@@ -62,7 +62,7 @@ async def isolated(
     finally:
         await own.close()
         place.worktree = name
-        if worktree.exists:
+        if worktree.exists and worktree.of_agent:
             try:
                 await worktrees.drop(worktree, force=False)
                 place.worktree = ""

@@ -62,6 +62,7 @@ class Worktree(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
         merging: a merge that is perhaps half there, because it or its undo began; None once that has ended.
         undoing: the change that takes `merging` back, if that began.
         machine: where kaa creates it; empty once it is whole.
+        of_agent: whether it was made for an agent, which drops it again if no work is in it.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Worktree(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
     merging: Merged | None = None
     undoing: Change | None = None
     machine: str = ""
+    of_agent: bool = False
 
     @property
     def is_whole(self) -> bool:

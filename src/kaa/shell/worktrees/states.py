@@ -2,9 +2,12 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
+from kaa.hands.protected import is_protected
 from kaa.shell.worktrees.registry import WorktreeError
+from kaa.workspace.blocked import visible
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.protocol import CommandRequest, CommandResult
 
@@ -83,6 +86,20 @@ hold() {
         echo "objects of the repository are not what their names say: run git fsck" >&2
         return 1
     fi
+}
+"""
+# Attributes, which commands can write, would keep git from showing a content (`*.py -diff`). A bare repository with the
+# same objects has none.
+_GIT += """\
+compare() {
+    bare=$(mktemp -d); objects=$(git rev-parse --git-path objects); form=$(git rev-parse --show-object-format)
+    env -u GIT_DIR -u GIT_OBJECT_DIRECTORY -u GIT_INDEX_FILE -u GIT_WORK_TREE \
+        git init -q --bare --template= --object-format="$form" "$bare"
+    status=0
+    (unset GIT_INDEX_FILE GIT_WORK_TREE; export GIT_DIR="$bare" GIT_OBJECT_DIRECTORY="$objects"
+    git --no-pager diff --no-ext-diff --no-textconv --no-renames "$@") || status=$?
+    rm -rf "$bare"
+    return $status
 }
 """
 # Only what goes wrong is told of what is written to stderr; the answer must not mix with it.
@@ -174,7 +191,7 @@ for path; do
 done
 git write-tree
 """
-_DIFF = 'git --no-pager diff --no-ext-diff --no-textconv --no-renames "$@"'
+_DIFF = 'compare "$@"'
 _CHANGES = 'hold "$1" "$2"; git diff-tree -r -z --no-renames --name-status "$1" "$2"'
 # Unlike `git read-tree -u`, `git checkout` leaves files alone that git ignores. It gets a HEAD of its own, as in a
 # worktree of git's. It does not fail if it cannot write a file, so the answer is what is not as in its index.
@@ -195,6 +212,13 @@ cd "$1"; before=$2; after=$3; shift 3; hold "$before" "$after"
 export GIT_ALTERNATE_OBJECT_DIRECTORIES="$stored"
 look "$@" "$after" "$before"; trap 'rm -rf "$held" "$index" "$index.lock"' 0
 git read-tree -m --aggressive -u "$after" "$(git write-tree)" "$before"
+"""
+# What the branch of a worktree changes, and how it differs from a tree; an empty name is between both.
+_COMMITTED = """\
+tip=$(git rev-parse --verify --quiet "refs/heads/$1^{commit}") || exit 0
+git diff-tree -r -z --no-renames --name-only "$2" "$tip"; printf '\\0'
+git diff-tree -r -z --no-renames --name-only "$3" "$tip"; printf '\\0'
+git diff-tree -r -z --no-renames --name-only "$4" "$3"
 """
 # A killed git leaves the lock of the branch; a git that works has it for less than a second.
 _DROP = """\
@@ -227,6 +251,10 @@ class Found(NamedTuple):
     tree: str
     left_out: tuple[str, ...]
     ignored: tuple[str, ...]
+
+
+class TooMuchError(WorktreeError):
+    """An answer of git is longer than kaa takes in."""
 
 
 class _FailedError(WorktreeError):
@@ -363,16 +391,36 @@ class States:
         return await self._run(_COMPLETED, mine, before, after, removed, *different)
 
     async def diff(self, one: str, other: str, *options: str) -> str:
-        """The difference between two trees or commits."""
+        """The difference between two trees or commits.
+
+        Raises:
+            TooMuchError: it is longer than kaa takes in.
+            WorktreeError: git fails.
+        """
         return await self._run(_DIFF, *options, one, other, "--")
 
     async def merge_diff(self, before: str, after: str, *options: str) -> str:
         """The difference that `apply` makes.
 
         Raises:
+            TooMuchError: it is longer than kaa takes in.
             WorktreeError: besides other reasons, somebody replaced objects of the repository.
         """
         return await self._run(f'hold "$1" "$2"; shift 2; {_DIFF}', before, after, *options, before, after, "--")
+
+    async def only_in_commits(self, branch: str, start: str, base: str, tree: str) -> tuple[str, ...]:
+        """Return the paths that a branch changes otherwise than a worktree does, and of which no difference tells.
+
+        Args:
+            branch: of the worktree.
+            start: the commit on which it began.
+            base: the state of the project then.
+            tree: of the worktree.
+        """
+        names = iter((await self._run(_COMMITTED, branch, start, tree, base)).split("\0"))
+        committed, different, told = (list(iter(partial(next, names, ""), "")) for _ in range(3))
+        found = set(different) - {path for path in told if not is_protected(path.split("/"))}
+        return tuple(path for path in committed if path in found)
 
     async def changes(self, before: str, after: str) -> list[tuple[str, str]]:
         """Return the files that differ between two trees, each with git's letter for what happens to it (`A`, `D`)."""
@@ -405,7 +453,7 @@ class States:
         ]
         if failed:
             await self._run(_PUT_BACK, directory, before, after, *known)
-            raise WorktreeError(f"{', '.join(failed)} cannot be written: nothing was merged")
+            raise WorktreeError(f"{', '.join(map(visible, failed))} cannot be written: nothing was merged")
 
     async def drop(self, name: str, branch: str, start: str) -> str:
         """Forget the states of a worktree. Returns the commit of its branch if the branch stays.
@@ -440,6 +488,8 @@ class States:
         text = result.tail.decode("utf-8", "surrogateescape").strip("\n")
         if result.exit_code != 0:
             raise _FailedError(text, result)
+        if result.output_bytes > len(result.tail):
+            raise TooMuchError(f"git says more than {_MOST_BYTES // 1024 // 1024} MiB")
         return text
 
 

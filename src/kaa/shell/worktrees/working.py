@@ -30,7 +30,8 @@ from kaa.shell.worktrees.registry import (
     this_machine,
 )
 from kaa.shell.worktrees.results import results
-from kaa.shell.worktrees.states import ABANDONED_MINUTES, States
+from kaa.shell.worktrees.states import ABANDONED_MINUTES, States, TooMuchError
+from kaa.workspace.blocked import visible
 from kaa.workspace.local import LocalWorkspace
 from kaa.workspace.removal import remove_tree
 from kaa.workspace.sandbox.relocation import hidden_by_all, relocated_hidden
@@ -38,6 +39,8 @@ from kaa.workspace.sandbox.roots import holding, identity, real_root
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_PATHS = 20
+STAT = "--stat=1000,900,100000"
+"""The option of git for a line for each file: names of up to 900 characters, all files."""
 
 
 class Merge(NamedTuple):
@@ -80,12 +83,14 @@ class Standing(NamedTuple):
         is_merged: whether all of it was merged.
         left_out: what no merge takes over, because git ignores or cannot add it; a path that ends with a slash is a
             directory.
+        only_in_commits: what `git merge` of its branch brings and neither a difference nor a merge of kaa's has.
     """
 
     summary: str
     files: tuple[str, ...]
     is_merged: bool
     left_out: tuple[str, ...]
+    only_in_commits: tuple[str, ...] = ()
 
     @property
     def is_clean(self) -> bool:
@@ -163,8 +168,12 @@ class Worktrees:
         self._home = home
         self._environ = environ
 
-    async def enter(self, name: str) -> Entered:
+    async def enter(self, name: str, *, of_agent: bool = False) -> Entered:
         """Return the worktree of a name, created if there is none; an empty name means a new one.
+
+        Args:
+            name: of the worktree.
+            of_agent: a new one is for an agent.
 
         Raises:
             WorktreeError: it cannot be created, or its directory is gone.
@@ -173,7 +182,7 @@ class Worktrees:
         name = checked(name) if name else self.registry.free_name()
         known = next((one for one in self.registry.all() if one.name == name), None)
         if known is None:
-            return await self._create(name)
+            return await self._create(name, of_agent=of_agent)
         if not known.is_whole:
             if self.registry.is_interrupted(known):
                 raise WorktreeError(
@@ -213,7 +222,11 @@ class Worktrees:
             WorktreeError: it cannot be compared.
         """
         async with self._states(worktree) as states:
-            return await states.diff(worktree.base, await states.snapshot(worktree.directory, worktree.base), *options)
+            tree = await states.snapshot(worktree.directory, worktree.base)
+            try:
+                return await states.diff(worktree.base, tree, *options)
+            except TooMuchError:
+                return await _too_long(states.diff(worktree.base, tree, STAT), worktree)
 
     async def standing(self, worktree: Worktree) -> Standing:
         """How a worktree compares with what it began as.
@@ -224,9 +237,11 @@ class Worktrees:
         async with self._states(worktree) as states:
             tree, left_out = await _work_in(worktree, states)
             found = await states.diff(worktree.base, tree, "--numstat", "--shortstat")
+            start, base = worktree.start, worktree.base
+            committed = await states.only_in_commits(worktree.branch, start, base, tree) if start else ()
         *files, summary = found.splitlines() or [""]
         is_merged = worktree.merged is not None and worktree.merged.theirs == tree
-        return Standing(summary.strip(), tuple(files), is_merged, left_out)
+        return Standing(summary.strip(), tuple(files), is_merged, left_out, committed)
 
     async def foresee(self, worktree: Worktree, *, undo: bool = False) -> Merge:
         """What merging a worktree into the place would do. Nothing is changed.
@@ -252,7 +267,22 @@ class Worktrees:
             WorktreeError: it cannot be compared.
         """
         async with self._states(worktree) as states:
-            return await states.merge_diff(shown.before, shown.after)
+            try:
+                return await states.merge_diff(shown.before, shown.after)
+            except TooMuchError:
+                return await _too_long(states.merge_diff(shown.before, shown.after, STAT), worktree)
+
+    async def only_in_commits(self, worktree: Worktree) -> tuple[str, ...]:
+        """Return what `git merge` of its branch brings and neither a difference nor a merge of kaa's has.
+
+        Raises:
+            WorktreeError: git fails.
+        """
+        if not worktree.start:
+            return ()
+        async with self._states(worktree) as states:
+            tree = await states.snapshot(worktree.directory, worktree.base)
+            return await states.only_in_commits(worktree.branch, worktree.start, worktree.base, tree)
 
     async def merge(self, worktree: Worktree, shown: Merge | None = None, *, undo: bool = False) -> Merge:
         """Merge a worktree into the files of the place; nothing is committed or staged.
@@ -276,9 +306,9 @@ class Worktrees:
         async with self._states(worktree) as states:
             merge = shown or await _foreseen(states, worktree, self.place, undo=undo)
             if merge.conflicts:
+                named = ", ".join(map(visible, merge.conflicts))
                 raise WorktreeError(
-                    f"both changed {', '.join(merge.conflicts)}. Nothing was merged: make these files alike in one of"
-                    " both, and repeat it"
+                    f"both changed {named}. Nothing was merged: make these files alike in one of both, and repeat it"
                 )
             if merge.is_done:
                 return merge
@@ -340,7 +370,7 @@ class Worktrees:
         self.registry.forget(worktree.name)
         return stays
 
-    async def _create(self, name: str) -> Entered:
+    async def _create(self, name: str, *, of_agent: bool) -> Entered:
         is_repository = _is_repository(self.project)
         directory, store = self.registry.directory(name), self.registry.store(name)
         begun = Worktree(
@@ -351,6 +381,7 @@ class Worktrees:
             created=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             store="" if is_repository else str(store),
             machine=this_machine(),
+            of_agent=of_agent,
         )
         for folder in (directory, *([] if is_repository else [store])):
             _make(folder)
@@ -410,7 +441,15 @@ class Worktrees:
 def shortened(paths: Sequence[str]) -> str:
     """Return paths as a list for people, not longer than a screen."""
     more = len(paths) - _MOST_PATHS
-    return ", ".join(paths[:_MOST_PATHS]) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(map(visible, paths[:_MOST_PATHS])) + (f" and {more} more" if more > 0 else "")
+
+
+async def _too_long(statistics: Awaitable[str], worktree: Worktree) -> str:
+    """Return what is shown instead of a difference that is too long: all files, and where they are."""
+    return (
+        f"{await statistics}\n\nThe diff is too long to be shown. Compare the files in {worktree.directory} with those"
+        f" in {worktree.project}."
+    )
 
 
 def users_of(directory: str) -> list[int]:
@@ -484,7 +523,7 @@ async def _foreseen(states: States, worktree: Worktree, place: str, *, undo: boo
         if merged is not None:  # what was merged already is in both
             base = await states.commit(merged.theirs, "", "merged")
         tree, conflicts = await states.merge(base, whole if conflicts else unmerged or mine, theirs)
-    summary = await states.merge_diff(mine if undo else unmerged or mine, tree, "--stat=100")
+    summary = await states.merge_diff(mine if undo else unmerged or mine, tree, STAT)
     in_the_way = await _obstacles(states, place, mine, tree)
     return Merge(summary, conflicts, mine, tree, theirs, in_the_way, left_out, unmerged)
 
