@@ -143,11 +143,11 @@ class UsersFiles:
         """Return those of all entries; nothing if they are not known."""
         parent, _, name = path.rpartition("/")
         found: list[_Birth] = []
-        with reach_below(RootDirectory("", directory), parent) as descriptor:
-            try:
+        try:
+            with reach_below(RootDirectory("", directory), parent) as descriptor:
                 return found if descriptor is not None and _collect(descriptor, name, found) else []
-            except (OSError, ConfinementError):
-                return []
+        except (OSError, ConfinementError):
+            return []
 
 
 @contextlib.contextmanager

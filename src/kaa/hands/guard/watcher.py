@@ -370,7 +370,8 @@ class Guard:
             return
         if all(self._users_files.is_noted_closed(subject, path, calm) for path in accepted):
             return
-        with reach_below(subject.directory.root, subject.directory.path) as directory:
+        root, above = subject.directory
+        with contextlib.suppress(OSError), reach_below(root, above) as directory:  # what is not known is not noted
             if directory is None:
                 return
             paths = {path: os.path.join(subject.name, path).rstrip("/") for path in accepted}
