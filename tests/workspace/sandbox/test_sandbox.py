@@ -543,6 +543,9 @@ def test_a_killed_guard_is_replaced_and_keeps_nobody_from_working(folder: Path) 
         assert guard is not None
         os.kill(guard._slot.pid, signal.SIGKILL)
         Processes().wait_until_gone(guard._slot.pid)
+        async with asyncio.timeout(HANG_SECONDS):
+            while guard.is_alive:  # a process that is being forked has its end of the socket for a moment
+                await asyncio.sleep(0.01)
 
         assert (await sh(workspace, "true")).exit_code == 0
         planted = await sh(workspace, "echo evil > .envrc; sleep 0.2")
