@@ -1,6 +1,7 @@
 """Projects in which commands could write are known, however long or odd their paths are."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -23,3 +24,47 @@ def test_a_project_in_which_kaa_ran_is_known(tmp_path: Path, name: str) -> None:
     assert known_projects(environ, "/elsewhere") == (project,)
     assert in_known_project(f"{project}/tools/server.py", environ, "/elsewhere") == project
     assert in_known_project(str(tmp_path / "work"), environ, "/elsewhere") is None
+
+
+@pytest.mark.parametrize("change", ["remove the cache", "another cache", "rename the project", "rename a folder above"])
+def test_a_project_stays_known_without_the_cache_and_under_another_name(tmp_path: Path, change: str) -> None:
+    project, home = tmp_path / "work" / "app", tmp_path / "home"
+    project.mkdir(parents=True)
+    (tmp_path / "work" / "other").mkdir()
+    environ = {"HOME": str(home), "KAA_DIR": str(tmp_path / "kaa")}
+    for _ in range(2):
+        assert Places.of(environ, str(home), str(project)).caches
+    assert in_known_project(str(project / "x"), environ, "/elsewhere") == str(project)
+
+    match change:
+        case "remove the cache":
+            shutil.rmtree(home / ".cache")
+        case "another cache":
+            environ["XDG_CACHE_HOME"] = str(tmp_path / "cache")
+        case "rename the project":
+            project = project.rename(tmp_path / "work" / "renamed")
+            os.utime(tmp_path / "kaa" / "projects")  # as the next start with a new project
+        case "rename a folder above":
+            (tmp_path / "work").rename(tmp_path / "moved")
+            project = tmp_path / "moved" / "app"
+            os.utime(tmp_path / "kaa" / "projects")
+
+    assert in_known_project(str(project / "tools" / "x.py"), environ, "/elsewhere") == str(project)
+    assert in_known_project(str(project.parent / "other" / "x.py"), environ, "/elsewhere") is None
+    assert (tmp_path / "kaa" / "projects").read_bytes().count(b"\n") == 1
+
+
+def test_the_list_is_bounded_and_survives_half_a_line(tmp_path: Path) -> None:
+    project, listed = tmp_path / "app", tmp_path / "kaa" / "projects"
+    project.mkdir()
+    listed.parent.mkdir()
+    listed.write_bytes(b"".join(b"1 %d /gone/project-%d\n" % (one, one) for one in range(30_000)) + b"12")
+    environ = {"HOME": str(tmp_path / "home"), "KAA_DIR": str(listed.parent)}
+
+    assert Places.of(environ, environ["HOME"], str(project)).caches
+
+    assert listed.stat().st_size < 512 * 1024
+    assert in_known_project(f"{project}/x", environ, "/elsewhere") == str(project)
+    assert in_known_project("/gone/project-29999/x", environ, "/elsewhere") is not None
+    assert in_known_project("/gone/project-1/x", environ, "/elsewhere") is None
+    assert listed.read_bytes().endswith(f"{project}\n".encode())

@@ -13,8 +13,6 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from kaa.host.paths import is_below, trail
-
 Kind: TypeAlias = Literal["python", "process", "component"]
 """A Python module, a program that speaks the protocol of extension processes, or a WebAssembly component."""
 
@@ -33,9 +31,6 @@ _CODE: dict[Kind, frozenset[str]] = {
 }
 _LIBRARY = ".library"  # with the wheels of an installed extension: see `kaa.ext.distributions`
 _LEFT_OUT = frozenset({"node_modules", "target", "__pycache__"})
-
-_NOT_LOOKED_AT = frozenset({".git", "target", "__pycache__"})
-_MOST_FOLDERS = 2_000  # in which links are looked for
 
 # Names folders, modules, settings and session entries. No dot: the types of kaa's own entries begin with `kaa.`.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -186,32 +181,9 @@ def code_paths(path: Path, is_written: Callable[[str], bool]) -> Iterator[str]:
     whole = package(real)
     yield str(whole or real)
     if whole is not None:
-        yield from _behind_links(str(whole), is_written)
+        from kaa.ext.linked_code import behind_links  # lazy: most extensions are no folders
 
-
-def _behind_links(folder: str, is_written: Callable[[str], bool]) -> Iterator[str]:
-    known, pending, left = [folder], [folder], _MOST_FOLDERS
-    while pending and left:
-        left -= 1
-        with suppress(OSError), os.scandir(pending.pop()) as entries:
-            for entry in entries:
-                if not entry.is_symlink():
-                    # Of modules for Node, only links to those beside the extension matter.
-                    is_looked_at = entry.name not in _NOT_LOOKED_AT and _has_links(entry.path)
-                    pending += [entry.path] if is_looked_at and entry.is_dir(follow_symlinks=False) else []
-                    continue
-                for place in [*trail(entry.path)][1:]:
-                    # A link to what the folder lies in would protect the whole project.
-                    if is_below(place, known) or is_below(folder, (place,)) or not is_written(place):
-                        continue
-                    known.append(place)
-                    pending += [place] if os.path.isdir(place) and not os.path.islink(place) else []
-                    yield place
-
-
-def _has_links(path: str) -> bool:
-    inside = path.rpartition("/node_modules/")[2]
-    return inside == path or (inside.startswith("@") and "/" not in inside)
+        yield from behind_links(str(whole), is_written)
 
 
 def fingerprint(path: Path) -> Fingerprint:

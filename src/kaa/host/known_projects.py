@@ -1,52 +1,89 @@
-"""Projects in which commands of the model could write in any run of kaa: each has a folder in kaa's cache.
+"""Projects in which commands of the model could write in any run of kaa.
 
-What lies in one may be the work of a command, also while kaa runs in another one.
+Each is noted in kaa's home, with its device and inode, by which kaa knows it after it was renamed. Each also has a
+folder in kaa's cache, which the user may delete. What lies in a project may be the work of a command, also while kaa
+runs in another project.
 """
 
 import functools
 import os
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote_to_bytes
 
-from kaa.host.paths import cache_directory, caches_of_projects, is_below, long_paths_of_projects
+from kaa.host.paths import cache_directory, caches_of_projects, is_below, list_of_projects, long_paths_of_projects
+
+_Identity: TypeAlias = tuple[int, int]  # device and inode
+
+
+class _Known(NamedTuple):
+    """Paths of projects, and identities of those that are no longer at their paths: renamed or removed."""
+
+    paths: frozenset[str]
+    moved: frozenset[_Identity]
 
 
 def known_projects(environ: Mapping[str, str], project: str) -> tuple[str, ...]:
-    """The projects, but for those that have the whole home in them: kaa warns of these when it starts there.
+    """The projects where they were, but for those that have the whole home in them: kaa warns when it starts there.
 
     Args:
         environ: the user's variables.
         project: where kaa runs now.
     """
-    return tuple(_known(environ, project))
+    return tuple(_known(environ, project).paths)
 
 
 def in_known_project(path: str, environ: Mapping[str, str], project: str) -> str | None:
-    """The innermost of the projects that an absolute path is in; None if it is in none."""
+    """The innermost of the projects that an absolute path is in, also of those that were renamed; None for none."""
     known = _known(environ, project)
-    while path not in known:
+    now = int(time.monotonic())
+    while path not in known.paths:
         if path == (above := os.path.dirname(path)):
             return None
+        if known.moved and _identity(path, now) in known.moved:
+            home = os.path.realpath(environ.get("HOME") or os.path.expanduser("~"))
+            return None if is_below(home, (path,)) else path
         path = above
     return path
 
 
-def _known(environ: Mapping[str, str], project: str) -> frozenset[str]:
+def _known(environ: Mapping[str, str], project: str) -> _Known:
     home = environ.get("HOME") or os.path.expanduser("~")
-    cache = cache_directory(environ, home, project)
-    try:
-        changed = os.stat(caches_of_projects(cache)).st_mtime_ns
-    except OSError:  # none yet
-        return frozenset()
-    return _listed(cache, changed, os.path.realpath(home))
+    cache, noted = cache_directory(environ, home, project), list_of_projects(environ, home)
+    changed = tuple(map(_last_change, (caches_of_projects(cache), noted)))
+    return _listed(cache, noted, changed, os.path.realpath(home))
+
+
+def _last_change(path: str) -> int:
+    with suppress(OSError):  # none yet
+        return os.stat(path).st_mtime_ns
+    return 0
 
 
 @functools.lru_cache(maxsize=8)
-def _listed(cache: str, _changed: int, home: str) -> frozenset[str]:
-    names = (unquote_to_bytes(name) for name in os.listdir(caches_of_projects(cache)))
-    roots = map(os.fsdecode, (*names, *_long_paths(long_paths_of_projects(cache))))
-    return frozenset(root for root in roots if os.path.isabs(root) and not is_below(home, (root,)))
+def _listed(cache: str, noted: str, _changed: tuple[int, ...], home: str) -> _Known:
+    paths: list[bytes] = []
+    with suppress(OSError):  # removed
+        paths += [unquote_to_bytes(name) for name in os.listdir(caches_of_projects(cache))]
+    paths += _long_paths(long_paths_of_projects(cache))
+    moved: set[_Identity] = set()
+    for path, identity in _noted(noted):
+        paths.append(path)
+        if _identity_of(path) != identity:
+            moved.add(identity)
+    roots = map(os.fsdecode, paths)
+    known = frozenset(root for root in roots if os.path.isabs(root) and not is_below(home, (root,)))
+    return _Known(known, frozenset(moved))
+
+
+def _noted(file: str) -> Iterator[tuple[bytes, _Identity]]:
+    with suppress(OSError), open(file, "rb") as lines:  # none yet
+        for line in lines:
+            with suppress(ValueError):  # half a line
+                device, inode, name = line.split()
+                yield unquote_to_bytes(name), (int(device), int(inode))
 
 
 def _long_paths(folder: str) -> Iterator[bytes]:
@@ -54,3 +91,16 @@ def _long_paths(folder: str) -> Iterator[bytes]:
         for name in os.listdir(folder):
             with open(os.path.join(folder, name), "rb") as file:
                 yield file.read()
+
+
+@functools.lru_cache(maxsize=4096)
+def _identity(path: str, _second: int) -> _Identity | None:
+    """What a path leads to now; hundreds of paths have the same directories above them."""
+    return _identity_of(path)
+
+
+def _identity_of(path: str | bytes) -> _Identity | None:
+    with suppress(OSError, ValueError):
+        status = os.stat(path)
+        return status.st_dev, status.st_ino
+    return None

@@ -64,6 +64,18 @@ def long_paths_of_projects(cache: str) -> str:
     return os.path.join(cache, "long-paths")
 
 
+def list_of_projects(environ: Mapping[str, str], home: str) -> str:
+    """The file in kaa's home with a line for each project in which commands could write: device, inode and path.
+
+    Args:
+        environ: has KAA_DIR.
+        home: the user's home directory.
+    """
+    chosen = environ.get("KAA_DIR") or "~/.kaa/agent"
+    chosen = os.path.join(home, chosen[2:]) if chosen.startswith("~/") else os.path.expanduser(chosen)
+    return os.path.join(os.path.abspath(chosen), "projects")
+
+
 def _parts(path: str) -> list[str]:
     """The parts of a path, the first one last."""
     return [part for part in path.split("/") if part not in ("", ".")][::-1]

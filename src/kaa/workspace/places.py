@@ -17,12 +17,13 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
 from kaa.host import regular_files
-from kaa.host.paths import cache_directory, caches_of_projects, long_paths_of_projects
+from kaa.host.paths import cache_directory, caches_of_projects, list_of_projects, long_paths_of_projects
 
 _MODE = 0o700
 _COMMANDS, _KERNEL = "commands", "kernel"  # who uses a temporary directory
 _MAX_NAME_CHARACTERS = 200  # file systems allow 255 bytes
 _KEPT_CHARACTERS = 100
+_MAX_LIST_BYTES = 512 * 1024  # of the list of projects: some thousands
 _KEPT_SECONDS = 7 * 24 * 3600.0
 _HAS_KEPT = stat.S_ISVTX  # marks a directory with files that the user was told of
 _SELF_TEST = ".kaa-canary-"  # of hands that start (`kaa.hands.confinement.canaries`), which remove it themselves
@@ -40,12 +41,14 @@ class Places:
         base: absolute path of kaa's cache directory; created when needed.
         root: the workspace's root.
         whole: kaa's cache directory as a whole, if the one above is in it.
+        projects: the file that the root is noted in, because commands can write there; empty for none.
 
     Attributes:
         whole: kaa's cache directory.
     """
 
-    def __init__(self, base: str, root: str, whole: str = "") -> None:
+    def __init__(self, base: str, root: str, whole: str = "", projects: str = "") -> None:
+        self._projects = projects
         self.whole = whole or base
         self._base = base
         self._root = root
@@ -63,7 +66,7 @@ class Places:
             below: names of directories in kaa's cache directory, for what shares nothing with the commands.
         """
         whole = cache_directory(environment, home, root)
-        return cls(os.path.join(whole, *below), root, whole)
+        return cls(os.path.join(whole, *below), root, whole, "" if below else list_of_projects(environment, home))
 
     @property
     def written(self) -> tuple[str, ...]:
@@ -86,6 +89,9 @@ class Places:
         Raises:
             OSError: as above.
         """
+        if self._projects:
+            with contextlib.suppress(OSError):  # a home of kaa's that cannot be written: the name below tells it, too
+                self._note_project()
         name = quote(os.fsencode(self._root), safe=" ")
         if len(name) > _MAX_NAME_CHARACTERS:
             import hashlib  # lazily: few paths are that long
@@ -158,6 +164,24 @@ class Places:
                 sweep(parent)
             finally:
                 os.close(parent)
+
+    def _note_project(self) -> None:
+        """Note the root where it stays known when the cache is removed, and when the directory is renamed.
+
+        Raises:
+            OSError: the file cannot be read or written.
+        """
+        status = os.stat(self._root)
+        line = b"%d %d %s\n" % (status.st_dev, status.st_ino, quote(os.fsencode(self._root)).encode())
+        os.makedirs(os.path.dirname(self._projects), _MODE, exist_ok=True)
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        with open(os.open(self._projects, flags, 0o600), "r+b") as file:
+            known = file.read()
+            if len(known) > _MAX_LIST_BYTES:
+                file.truncate(0)
+                file.write(known[-_MAX_LIST_BYTES // 2 :].partition(b"\n")[2])
+            if line not in known:
+                file.write(line if known.endswith(b"\n") or not known else b"\n" + line)
 
     def _note_path(self, digest: str) -> None:
         """Write down the root, which the name of its directory does not tell: what commands wrote there is minded."""
