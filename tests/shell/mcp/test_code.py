@@ -861,3 +861,55 @@ def test_members_of_a_workspace_that_a_server_does_not_use_are_no_code_of_it(lan
 
     assert str(land.project / "pyproject.toml") in code
     assert not [path for path in code if "libs" in path]
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("sh -c 'exec .venv/bin/python -I tools/server.py'", ""),
+        ("sh -c 'exec .venv/bin/python -sE tools/server.py'", ""),
+        ("env -i .venv/bin/python tools/server.py", ""),
+        ("tools/run", "#!/bin/sh\nexec .venv/bin/python -I tools/server.py\n"),
+        ("tools/run", "#!/usr/bin/env -S .venv/bin/python -I\n"),
+        (".venv/bin/python tools/run", "#!/usr/bin/python3\nrun([sys.executable, '-I', 'x.py'])\n"),
+        (".venv/bin/python tools/run", "#!/usr/bin/python3\nrun([sys.executable, 'x.py'], env={})\n"),
+        ("ELSEWHERE/start.sh", "#!/bin/sh\ncd PROJECT; exec .venv/bin/python -I tools/server.py\n"),
+    ],
+)
+def test_compiled_modules_count_where_a_python_ignores_its_variables(land: Land, command: str, text: str) -> None:
+    land.write(".venv/pyvenv.cfg", "")
+    land.write(".venv/bin/python", "")
+    land.write(".venv/lib/python3/site-packages/acme.py", "")
+    for file in (land.project / "tools/run", land.elsewhere / "start.sh"):
+        file.write_text(text.replace("PROJECT", str(land.project)))
+        file.chmod(0o755)
+    words = shlex.split(command.replace("ELSEWHERE", str(land.elsewhere)))
+    before = land.code_of(words)
+
+    land.write(".venv/lib/python3/site-packages/__pycache__/acme.cpython-311.pyc", "")
+
+    assert f"changed: {land.project}/.venv" in differences(before, land.code_of(words))
+
+
+def test_compiled_modules_of_a_folder_that_code_mentions_count_too(land: Land) -> None:
+    land.write("server/run", "#!/bin/sh\nexec /usr/bin/python3 -I shared/lib/main.py\n")
+    land.write("server/package.json", "")
+    land.write("shared/lib/main.py", "")
+    before = land.code("server/run")
+
+    land.write("shared/lib/__pycache__/main.cpython-311.pyc", "")
+
+    assert differences(before, land.code("server/run")) == [f"new: {land.project}/shared/lib/__pycache__"]
+
+
+@pytest.mark.parametrize("command", [".venv/bin/python -I tools/server.py", ".venv/bin/python -u -m tools.server"])
+def test_compiled_modules_that_no_server_loads_do_not_count(land: Land, command: str) -> None:
+    land.write(".venv/pyvenv.cfg", "")
+    land.write(".venv/bin/python", "")
+    land.write(".venv/lib/python3/site-packages/acme.py", "")
+    before = land.code(command)
+
+    land.write(".venv/lib/python3/site-packages/__pycache__/acme.cpython-311.pyc", "")
+
+    assert f"{land.project}/.venv" in before
+    assert land.code(command) == before

@@ -3,6 +3,7 @@
 As far as it can be judged: a program can find further code in ways that no command line shows.
 """
 
+import glob
 import hashlib
 import os
 import re
@@ -19,6 +20,7 @@ from kaa.shell.mcp.code_files import (
     is_data_file,
     is_program,
 )
+from kaa.shell.mcp.compiled import line_loads_compiled, loads_compiled
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.deciding_files import CHOOSE_VERSIONS, deciding_files
 from kaa.shell.mcp.imported import can_be_imported, folders_of_environment, is_environment, is_installed
@@ -76,13 +78,14 @@ def code_of(server: ConfiguredServer, place: Place) -> dict[str, str]:
         OSError: a file cannot be read.
     """
     line = CommandLine.of(server, place)
-    named, (loaded, built) = list(named_code(line, place)), loaded_by_programs(line, place)
-    if not named and not loaded:
+    named, loaded = list(named_code(line, place)), loaded_by_programs(line, place)
+    if not named and not loaded.paths:
         return {}
-    code = _Code(place, deciding_files(line.words))
-    for path in (*named, *built):
+    compiled = loaded.loads_compiled or line_loads_compiled(line.words, line.variables)
+    code = _Code(place, deciding_files(line.words), loads_compiled=compiled)
+    for path in (*named, *loaded.built):
         code.add(path)
-    for path in loaded:
+    for path in loaded.paths:
         code.add_loaded(path)
     base = os.path.realpath(line.base(place.project))
     if named and imports_from_directory(line.words) and place.commands_can_write(base):
@@ -130,11 +133,13 @@ class _Code:
     Args:
         place: where the server runs.
         deciding: names of files above a package that decide what is executed of it.
+        loads_compiled: whether Python may load compiled modules from beside their sources.
     """
 
-    def __init__(self, place: Place, deciding: re.Pattern[str]) -> None:
+    def __init__(self, place: Place, deciding: re.Pattern[str], *, loads_compiled: bool) -> None:
         self._place = place
         self._deciding = deciding
+        self._loads_compiled = loads_compiled
         self._found: dict[str, str] = {}
         self._bytes = 0
         self._searched = 0
@@ -158,6 +163,8 @@ class _Code:
             for folder, paths in by_folder.items():
                 self._add_mentioned(folder, paths)
             self._add_referenced()
+        if self._loads_compiled:
+            self._add_compiled()
         for path in self._found:
             if any(map(_NOT_UTF_8.search, (path, self._found[path]))):
                 raise UnknownCodeError(
@@ -299,6 +306,7 @@ class _Code:
             self._found[path] = "no file" if content is None else digest_of(content)
         if self._searched < _MAX_TEXT_BYTES and content and (has_name_of_program(path) or _is_text(content, status)):
             self._searched += status.st_size
+            self._loads_compiled = self._loads_compiled or loads_compiled(content)
             self._unread.append(path)
         self._manifests.add(path)
 
@@ -313,6 +321,15 @@ class _Code:
         for real in sorted({*led_to, *(folders_of_environment(folder) if is_environment(folder) else ())}):
             if not self._is_installed(real):
                 self._add_folder(real)
+
+    def _add_compiled(self) -> None:
+        """Add the compiled modules in folders that the server sees as they are."""
+        for path, digest in list(self._found.items()):
+            if digest.startswith(INSTALLED):
+                self._found[path], _ = fingerprint(path, compiled=True)
+            elif digest == MENTIONED:
+                for folder in glob.iglob(f"{glob.escape(path)}/**/__pycache__", recursive=True):
+                    self._found[folder], _ = fingerprint(folder, compiled=True)
 
     def _add_environment(self, path: str) -> None:
         """Add the virtual environment that a program is in, and folders of the project that it imports from."""

@@ -34,8 +34,8 @@ def _save(folder: str) -> None:
         os.close(descriptor)
 
 
-def fingerprint(top: str) -> tuple[str, list[str]]:
-    """A digest of the names, sizes, times and inodes of all in a folder; and its links.
+def fingerprint(top: str, *, compiled: bool = False) -> tuple[str, list[str]]:
+    """A digest of the names, sizes, times and inodes of all in a folder, with compiled modules or not; and its links.
 
     Commands cannot set the ctime. A page of a mapping that was written and not yet saved can be written again without
     a new one, so files that changed lately are saved first.
@@ -52,7 +52,7 @@ def fingerprint(top: str) -> tuple[str, list[str]]:
             continue
         if stat.S_ISLNK(status.st_mode):
             links.append(path)
-        if not stat.S_ISDIR(status.st_mode) and "/__pycache__/" not in path:
+        if not stat.S_ISDIR(status.st_mode) and (compiled or "/__pycache__/" not in path):
             facts = (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
             found.update(os.fsencode(path) + repr(facts).encode())
     return INSTALLED + found.hexdigest(), links

@@ -13,6 +13,7 @@ from kaa.host.paths import is_below, trail
 from kaa.host.programs import host_programs, is_program
 from kaa.host.shims import is_shim, leads_to_shim
 from kaa.shell.mcp.builds import folder_that_is_built
+from kaa.shell.mcp.compiled import loads_compiled
 from kaa.shell.mcp.deciding_files import chosen_versions
 from kaa.shell.mcp.executed_words import executed, is_container
 from kaa.shell.mcp.imported import folders_of_environment, is_environment, text_of
@@ -57,10 +58,12 @@ class Loaded(NamedTuple):
     Attributes:
         paths: links, and real paths of folders and files, that commands can write.
         built: folders among them that are built as a whole.
+        loads_compiled: whether one may start a Python that loads compiled modules from beside their sources.
     """
 
     paths: list[str]
     built: list[str]
+    loads_compiled: bool
 
 
 def loaded_by_programs(line: CommandLine, place: Place) -> Loaded:
@@ -72,9 +75,10 @@ def loaded_by_programs(line: CommandLine, place: Place) -> Loaded:
     """
     programs = _Programs(line, place)
     paths = list(programs.loaded())
-    said = programs.said
+    said = {name for text in programs.texts for name in PART.findall(text.content)}
     built = (folder_that_is_built(path, said) for path in paths)
-    return Loaded(paths, list(filter(None, dict.fromkeys(built))))
+    compiled = any(loads_compiled(os.fsencode(text.content)) for text in programs.texts)
+    return Loaded(paths, list(filter(None, dict.fromkeys(built))), compiled)
 
 
 class _Programs:
@@ -83,6 +87,9 @@ class _Programs:
     Args:
         line: the command line.
         place: where it runs.
+
+    Attributes:
+        texts: the scripts and settings that were read.
     """
 
     def __init__(self, line: CommandLine, place: Place) -> None:
@@ -96,7 +103,7 @@ class _Programs:
         self._entries = [one for one in entries if os.path.isabs(one) and not self._is_written(os.path.realpath(one))]
         self._projects = [one for one in place.writable() if one.count("/") > 1]
         self._seen: set[str] = set()
-        self._texts: list[Text] = []
+        self.texts: list[Text] = []
         self._given = [*line.words[1:], *line.variables.values()]  # what programs get, or find by links
         self._folders: dict[str, None] = {}  # that are executed, such as that of `npm --prefix`
 
@@ -125,12 +132,7 @@ class _Programs:
                 yield from self._of_program(path)
         if not is_container(words):
             lines = (Text(self._base, f"#!/usr/bin/env {first}\n{word}") for word in others if " " in word)
-            yield from named_by_texts([*self._texts, *lines], self._given, self._place, self._base)
-
-    @property
-    def said(self) -> frozenset[str]:
-        """The names in the scripts that were read."""
-        return frozenset(name for text in self._texts for name in PART.findall(text.content))
+            yield from named_by_texts([*self.texts, *lines], self._given, self._place, self._base)
 
     def _of_word(self, word: str, *, is_executed: bool = True) -> Iterator[str]:
         word = _ATTACHED.sub("", word)
@@ -195,7 +197,7 @@ class _Programs:
         folder = os.path.realpath(self._base)
         while self._is_written(folder):
             for path in chosen_versions(folder):
-                self._texts.append(Text(path, os.fsdecode(text_of(path, _MAX_SCRIPT_BYTES))))
+                self.texts.append(Text(path, os.fsdecode(text_of(path, _MAX_SCRIPT_BYTES))))
                 yield path
             folder = os.path.dirname(folder)
 
@@ -245,10 +247,10 @@ class _Programs:
 
     def _named_in_pieces(self, path: str, text: str) -> Iterator[str]:
         """What files outside load that a text names in pieces, or that lie beside it. The text itself is kept."""
-        if sum(len(one.content) for one in self._texts) > _MAX_CHARACTERS:
+        if sum(len(one.content) for one in self.texts) > _MAX_CHARACTERS:
             return
-        self._texts.append(Text(path, without_comments(path, text)))
-        for one, is_beside in self._texts[-1].named_outside(self._home):
+        self.texts.append(Text(path, without_comments(path, text)))
+        for one, is_beside in self.texts[-1].named_outside(self._home):
             real = os.path.realpath(one)
             if os.path.isfile(real):
                 yield from self._leading(one) if self._may_be_read(one) else ()
