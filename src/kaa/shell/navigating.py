@@ -2,7 +2,8 @@
 
 import asyncio
 import errno
-from collections.abc import Awaitable, Callable, Iterator
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -24,7 +25,7 @@ from kaa.session.trail import trail
 from kaa.session.tree import Node
 from kaa.shell.checkpoints.travel import FileTravel
 from kaa.shell.compaction.summarizing import Summarizer, SummaryError
-from kaa.workspace.checkpoints.plans import RestorePlan, RestoreResult
+from kaa.workspace.checkpoints.plans import FileStep, RestorePlan, RestoreResult, by_reason
 
 Restore: TypeAlias = Literal["conversation", "files", "both"]
 """What goes to the destination: what the model knows, the project's files, or both."""
@@ -46,6 +47,7 @@ _ARRIVED = {
     "redo": "went forward",
 }
 _MOST_REMINDERS = 8
+_MOST_STEPS = 20  # with a line of their own
 _AGAIN = "Repeat the command after you have removed the cause: it restores the rest"
 
 
@@ -396,10 +398,7 @@ class Navigation:
         if restore == "conversation":
             lines.append("files stay as they are")
         if arrival.files is not None:
-            lines += [
-                f"{step.action}d {_in_a_line(step.path)}{_AS_LEFT if step.is_partial else ''}"
-                for step in arrival.files.done
-            ]
+            lines += _done(arrival.files.done)
             if changed := sum(step.by == "command" for step in arrival.files.done):
                 lines.append(
                     f"note: {counted(changed, 'file')} changed while a command ran; "
@@ -521,14 +520,24 @@ class Navigation:
         return None
 
 
+def _done(steps: Sequence[FileStep]) -> Iterator[str]:
+    """A line for each of the first files, and one that counts the others."""
+    for step in steps[:_MOST_STEPS]:
+        yield f"{step.action}d {_in_a_line(step.path)}{_AS_LEFT if step.is_partial else ''}"
+    others = Counter(step.action for step in steps[_MOST_STEPS:])
+    for action in ("restore", "create", "delete"):
+        if others[action]:
+            yield f"{action}d {counted(others[action], 'more file')}"
+
+
 def _not_restored(plan: RestorePlan, result: RestoreResult) -> Iterator[str]:
     """What is not as it was there, and why."""
-    for kept in result.kept:
-        yield f"kept {_in_a_line(kept.path)}: {kept.reason}"
-    for failed in result.failed:
-        yield f"failed {_in_a_line(failed.path)}: {failed.reason}"
-    for reduced in result.reduced:
-        yield f"{_in_a_line(reduced.path)}: {reduced.reason}"
+    for paths, reason in by_reason(result.kept, _in_a_line):
+        yield f"kept {paths}: {reason}"
+    for paths, reason in by_reason(result.failed, _in_a_line):
+        yield f"failed {paths}: {reason}"
+    for paths, reason in by_reason(result.reduced, _in_a_line):
+        yield f"{paths}: {reason}"
     for gap in plan.gaps:
         yield f"not restored: {gap}"
 

@@ -65,9 +65,26 @@ def verdict(
     kept: Sequence[str] = (),
     generated: Sequence[str] = (),
     ignored: Sequence[str] = (),
+    unread: int = 0,
     leads_to: str | None = None,
 ) -> Allowed | Denied | Doubtful:
-    """The verdict on a call. `kept`: by checkpoints. `ignored`: by git. `leads_to`: where the path really leads."""
+    """The verdict on a call.
+
+    Args:
+        tool: its name.
+        arguments: of the call.
+        policy: when to ask.
+        allow: rules.
+        deny: rules.
+        confinement: of calls.
+        changed: what git says; None: nothing.
+        mixed: whether something of it is staged.
+        kept: by checkpoints.
+        generated: by programs.
+        ignored: by git.
+        unread: by checkpoints, how many.
+        leads_to: where the path really leads.
+    """
     target = Target(str(arguments["path"]), leads_to) if leads_to is not None else None
     call = examine(ToolCall("1", tool, arguments), RISKS.get(tool, "outside"), confinement, target)
 
@@ -80,7 +97,7 @@ def verdict(
     async def keeps(patterns: Sequence[str], *, name: str = "", kind: str = "") -> Kept:
         paths = set(map(posixpath.normpath, patterns))
         left = paths.difference(kept)
-        return Kept(left.issubset(generated), tuple(sorted(left)))
+        return Kept(left.issubset(generated), tuple(sorted(left)), 0 if left.issubset(generated) else unread)
 
     call = asyncio.run(Sparing(ask_git, ignores, keeps).spare(call))
     return judge(

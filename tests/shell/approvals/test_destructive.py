@@ -292,6 +292,15 @@ def test_the_question_says_what_undo_restores() -> None:
     assert verdict.warning is None
 
 
+def test_the_question_says_that_undo_restores_only_a_part_of_what_kaa_did_not_read() -> None:
+    verdict = bash("rm -rf data", unread=18_556)
+
+    assert isinstance(verdict, Doubtful)
+    assert verdict.warning == (
+        "deletes data, and /undo may restore only a part: kaa has not read 18,556 files of the project yet"
+    )
+
+
 @pytest.mark.parametrize(
     ("command", "asks"),
     [

@@ -220,7 +220,7 @@ def test_what_changed_while_only_a_background_process_ran_is_restored_only_when_
 
     reason = "changed while only a background process ran, maybe by someone else (/undo --all would restore it)"
     if uncertain == "keep":
-        assert said == [f"kept {path}: {reason}" for path in ("a.txt", "go", "late")]
+        assert said == [f"kept a.txt, go, late: {reason}"]
         assert (scene.project / "a.txt").read_text() == "mine"
     else:
         assert said == ["restored a.txt", "deleted go", "deleted late"]
@@ -314,7 +314,7 @@ def test_protected_files_that_a_yes_allowed_go_back_to_what_i_had_and_forth_only
 
     assert back == ["restored .envrc", "deleted .vscode/settings.json", "deleted b.txt"]
     again = "kaa wrote it with your permission, and does not write it again without a question: ask the model"
-    assert forth == ["created b.txt", f"kept .envrc: {again}", f"kept .vscode/settings.json: {again}"]
+    assert forth == ["created b.txt", f"kept .envrc, .vscode/settings.json: {again}"]
     assert (scene.project / ".envrc").read_text() == "mine\n"
 
 
@@ -442,9 +442,7 @@ def test_files_in_a_directory_that_is_not_added_any_more_are_kept_and_named(
     scene.play(script, note, sandbox=SandboxOptions(writable=(str(notes),)))
     said = scene.play([], undone, session=ContinueSession())
 
-    assert sorted(said) == [
-        f"kept {notes}/{name}: its folder may not be written by this kaa: add it with --add-dir" for name in "mn"
-    ]
+    assert said == [f"kept {notes}/m, {notes}/n: its folder may not be written by this kaa: add it with --add-dir"]
     assert (notes / "n").read_text() == "two\n"
 
 

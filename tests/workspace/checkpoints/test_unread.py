@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from kaa.hands.checkpoints.states import FRESH_NS
-from kaa.workspace.checkpoints.contract import ChangeSet, CheckpointLimits
+from kaa.workspace.checkpoints.contract import ChangeSet, CheckpointLimits, Kept
 from kaa.workspace.protocol import CommandRequest
 from tests.support.patience import HANG_SECONDS
 from tests.workspace.checkpoints.conftest import Play, Turns
@@ -53,6 +53,19 @@ def test_a_file_that_was_not_read_is_a_conflict_that_names_the_setting(play: Pla
         assert [contents[path] for path in _FILES].count("new\n") == 30
 
     play(scene, _FILES, limits=_FEW)
+
+
+def test_what_is_not_read_yet_is_counted_where_a_command_would_destroy_it(play: Play) -> None:
+    async def scene(turns: Turns) -> None:
+        _age(turns)
+        await turns.changed("touch created")
+
+        kept = await turns.checkpoints.keeps(["d"])  # which reads some hundred of them, and leaves the rest
+        assert not kept.kept
+        assert 0 < kept.unread < 700
+        assert await turns.checkpoints.keeps(["created"]) == Kept(True)
+
+    play(scene, {f"d/{number}": f"{number}" for number in range(700)}, limits=_FEW)
 
 
 def test_what_is_not_read_yet_is_counted_in_a_preview(play: Play) -> None:

@@ -29,7 +29,8 @@ Requests, each with an `id` that its answers repeat. Answers may come in between
     {"id", "announce": {"files", "bytes"}}          to begin, where that is at least announce_bytes, unless it is 0
     {"id", "noted": what the path is called here, or ""}
     {"id", "states": [...], "outside": [path, ...]}  the paths in no directory that may be written: they may be there
-    {"id", "kept", "generated": [directory, ...]}    to keeps: would be, but for directories that programs make again
+    {"id", "kept", "generated": [directory, ...],    to keeps: would be, but for directories that programs make again;
+     "unread": count}                                how many files were not read yet, if they would not be
     {"id"}                                          to hold
     {"id", "results": [null, "" or a text, ...], "remarks": [text, ...]}
                                 done; something else is there; why the system refused. For each, too, what was done

@@ -149,7 +149,8 @@ class _Service:
                 name, kind = text(frame.header, "name"), text(frame.header, "kind")
                 meant = expanded(map(self._settings.absolute, patterns), name, kind)
                 generated = unkept(self._tracker, meant, unsaid=flag(frame.header, "unsaid"))
-                self._send({"kept": generated is not None, "generated": sorted(generated or ())})
+                unread = self._tracker.uncovered.get("unread", 0) if generated is None else 0
+                self._send({"kept": generated is not None, "generated": sorted(generated or ()), "unread": unread})
             case unknown:
                 raise WireError(f"the slot for checkpoints knows no {unknown!r}")
 

@@ -7,6 +7,7 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
+from kaa.builtin.amounts import counted
 from kaa.shell.approvals.calls import JudgedCall
 from kaa.shell.approvals.losses import Loss
 from kaa.workspace.checkpoints.contract import Kept
@@ -52,7 +53,7 @@ class Sparing:
                 possible = [posixpath.join(glob.escape(start), path) for start in call.directories for path in lost]
                 kept = await self._keeps(possible, name=loss.name, kind=loss.entry_type) if possible else Kept(False)
                 if not kept.kept or (kept.generated and not await self._ignores(kept.generated)):
-                    losses.append(loss)
+                    losses.append(_restored_in_part(loss, kept.unread))
                 elif not kept.generated:  # else /undo does not restore all of it
                     restorable.append(loss)
         return msgspec.structs.replace(call, losses=tuple(losses), restorable=tuple(restorable))
@@ -72,3 +73,12 @@ class Sparing:
                 )  # what is staged is in no checkpoint
             case _:
                 return None
+
+
+def _restored_in_part(loss: Loss, unread: int) -> Loss:
+    """Say in a loss that `/undo` may restore only a part of it, if files of the project were not read yet."""
+    if not unread:
+        return loss
+    files = counted(unread, "file")
+    said = f"{loss.sentence}, and /undo may restore only a part: kaa has not read {files} of the project yet"
+    return msgspec.structs.replace(loss, sentence=said)

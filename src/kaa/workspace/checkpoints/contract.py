@@ -153,10 +153,12 @@ class Kept(msgspec.Struct, frozen=True):
         kept: checkpoints would restore all, but for `generated`.
         generated: directories, relative to the project, that checkpoints leave out. By their names, programs make
             them again, if git ignores them.
+        unread: how many files of the project were not read yet, if not all is kept.
     """
 
     kept: bool
     generated: tuple[str, ...] = ()
+    unread: int = 0
 
 
 class Checkpoints(Protocol):

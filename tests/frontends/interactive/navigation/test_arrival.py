@@ -38,7 +38,7 @@ def test_of_many_files_the_first_are_named() -> None:
 
     ((text, _),) = restored_files(arrived(result))
 
-    assert text == "Deleted: f0, f1, f2, f3, f4, f5, f6, f7 and 32 more files"
+    assert text == "Deleted: f0, f1, f2, f3, f4, f5, f6, f7, f8, f9 and 30 more files"
 
 
 def test_files_that_were_left_alone_are_not_spoken_of() -> None:
@@ -52,3 +52,16 @@ def test_turns_without_a_checkpoint_are_named_at_the_end() -> None:
     there = arrived(RestoreResult())._replace(gaps=("2 turns have no checkpoint: disk full",))
 
     assert list(restored_files(there)) == [("Not restored:\n2 turns have no checkpoint: disk full", "warning")]
+
+
+def test_of_many_files_that_were_kept_the_first_are_named_and_each_reason_once() -> None:
+    kept = [FileConflict(f"f{number}", "not read") for number in range(30_000)]
+    result = RestoreResult(kept=(*kept, FileConflict("g", "changed")))
+
+    ((text, _),) = restored_files(arrived(result))
+
+    assert text.splitlines() == [
+        "Left unchanged:",
+        "f0, f1, f2, f3, f4, f5, f6, f7, f8, f9 and 29,990 more files: not read",
+        "g: changed",
+    ]

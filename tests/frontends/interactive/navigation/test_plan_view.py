@@ -51,3 +51,18 @@ def test_files_that_somebody_else_may_have_changed_are_marked_and_explained() ->
         "? changed while only a background process of kaa's ran: maybe you or another program changed it",
         "~ changed while a command ran: what you or another program wrote there meanwhile goes too; kaa keeps a copy",
     ]
+
+
+def test_many_files_are_counted() -> None:
+    steps = tuple(FileStep(f"s{number}", "create" if number % 2 else "delete", by="call") for number in range(30_000))
+    lost = tuple(FileConflict(f"f{number}", "not read") for number in range(30_000))
+
+    lines = visible(PlanView(make_context(), RestorePlan(steps, lost), "kaa would change these files:").lines(200))
+
+    assert lines[:3] == [
+        "Left unchanged:",
+        " • f0, f1, f2, f3, f4, f5, f6, f7, f8, f9 and 29,990 more files: not read",
+        "kaa would change these files:",
+    ]
+    assert lines[-1] == " and 29,800 more files: 14,900 recreated, 14,900 deleted"
+    assert len(lines) == 204

@@ -1,14 +1,16 @@
 """What restoring files would do, as lines to read before it is done."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
+from kaa.builtin.amounts import counted
 from kaa.tui.components.text import truncated
 from kaa.tui.context import Context
 from kaa.tui.layout import wrap
 from kaa.tui.sanitize import one_line, squeezed
 from kaa.tui.style import Span, paint_spans
 from kaa.tui.width import cells, fit
-from kaa.workspace.checkpoints.plans import FileStep, RestorePlan
+from kaa.workspace.checkpoints.plans import FileStep, RestorePlan, by_reason, named
 
 # What each step is called, and in which colour.
 _ACTIONS = {
@@ -18,6 +20,7 @@ _ACTIONS = {
 }
 # Of files that somebody else may have changed too, by what ran then.
 _MARKS = {"background": "?", "command": "~"}
+_MOST_STEPS = 200  # with a line of their own
 _ACTION_WIDTH = max(len(name) for name, _ in _ACTIONS.values())
 
 
@@ -43,20 +46,22 @@ class PlanView:
         palette, glyphs = self._context.palette, self._context.glyphs
         if self._plan.conflicts:
             yield wrap([("Left unchanged:", palette["warning"])], width)
-            for conflict in self._plan.conflicts:
-                text = f"{one_line(conflict.path)}: {squeezed(conflict.reason)}"
+            for paths, reason in by_reason(self._plan.conflicts, one_line):
+                text = f"{paths}: {squeezed(reason)}"
                 yield wrap(
                     [(text, palette["muted"])], width, [(f" {glyphs.bullet} ", palette["warning"])], [("   ", "")]
                 )
         for gap in self._plan.gaps:
             yield wrap([(f"Not restored: {squeezed(gap)}", palette["warning"])], width)
         yield wrap([(squeezed(self._lead), palette["text"])], width)
-        yield [self._step(step, width) for step in self._plan.steps]
+        yield [self._step(step, width) for step in self._plan.steps[:_MOST_STEPS]]
+        if len(self._plan.steps) > _MOST_STEPS:
+            yield wrap([(self._others(self._plan.steps[_MOST_STEPS:]), palette["muted"])], width)
         if self._plan.uncertain:
             said = "? changed while only a background process of kaa's ran: maybe you or another program changed it"
             yield wrap([(said, palette["warning"])], width)
         if partial := [one_line(step.path) for step in self._plan.steps if step.is_partial]:
-            said = f"As someone else left them between two changes of kaa's: {', '.join(partial)}"
+            said = f"As someone else left them between two changes of kaa's: {named(partial)}"
             yield wrap([(said, palette["warning"])], width)
         if self._plan.of_commands:
             said = (
@@ -66,6 +71,12 @@ class PlanView:
             yield wrap([(said, palette["muted"])], width)
         for rule in self._plan.uncovered:
             yield wrap([(f"Not covered: {squeezed(rule)}", palette["dim"])], width)
+
+    def _others(self, steps: Sequence[FileStep]) -> str:
+        """Sum up the files that have no line of their own."""
+        counts = Counter[str](step.action for step in steps)
+        parts = [f"{counts[action]:,} {name}" for action, (name, _) in _ACTIONS.items() if counts[action]]
+        return f" and {counted(len(steps), 'more file')}: {', '.join(parts)}"
 
     def _step(self, step: FileStep, width: int) -> str:
         palette = self._context.palette

@@ -3,14 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from kaa.builtin.amounts import counted
 from kaa.core.messages import UserMessage
 from kaa.frontends.interactive.transcript.notices import NoticeKind
 from kaa.session.transcript import Transcript
 from kaa.shell.navigating import Restore
-from kaa.workspace.checkpoints.plans import FileConflict, RestoreResult
-
-_MOST_NAMED = 8
+from kaa.workspace.checkpoints.plans import FileConflict, RestoreResult, by_reason, named
 
 
 class NavigationResult(NamedTuple):
@@ -40,14 +37,14 @@ def restored_files(there: NavigationResult) -> Iterator[tuple[str, NoticeKind]]:
             yield f"Files are unchanged: {there.files_problem}", "info"
         return
     done = [
-        f"{verb}: {_listed(paths)}"
+        f"{verb}: {named(paths)}"
         for action, verb in (("restore", "Restored"), ("create", "Recreated"), ("delete", "Deleted"))
         if (paths := [step.path for step in there.files.done if step.action == action])
     ]
     if done:
         yield "\n".join(done), "info"
     if partial := [step.path for step in there.files.done if step.is_partial]:
-        yield f"As someone else left them between two changes of kaa's: {_listed(partial)}", "warning"
+        yield f"As someone else left them between two changes of kaa's: {named(partial)}", "warning"
     if there.files.kept:
         yield f"Left unchanged:\n{_reasons(there.files.kept)}", "warning"
     if there.files.reduced:
@@ -63,12 +60,5 @@ def restored_files(there: NavigationResult) -> Iterator[tuple[str, NoticeKind]]:
         yield "Not restored:\n" + "\n".join(there.gaps), "warning"
 
 
-def _listed(paths: Sequence[str]) -> str:
-    """The first of many: the question before named them all."""
-    if len(paths) <= _MOST_NAMED:
-        return ", ".join(paths)
-    return f"{', '.join(paths[:_MOST_NAMED])} and {counted(len(paths) - _MOST_NAMED, 'more file')}"
-
-
 def _reasons(conflicts: Iterable[FileConflict]) -> str:
-    return "\n".join(f"{conflict.path}: {conflict.reason}" for conflict in conflicts)
+    return "\n".join(f"{paths}: {reason}" for paths, reason in by_reason(conflicts))

@@ -16,6 +16,9 @@ from kaa.frontends.interactive.navigation.result import NavigationResult
 from kaa.frontends.interactive.ui_context import UIContext
 from kaa.shell.navigating import Along, Arrival, BranchSummaryRequest, Navigation, NavigationTarget, Restore
 
+_LOOKING = "Comparing files with what they were"
+_QUIET_SECONDS = 0.3  # a spinner that comes and goes at once only distracts
+
 
 class MoveRequest(NamedTuple):
     """Where somebody wants to go, and how.
@@ -61,8 +64,19 @@ class NavigationSteps:
 
     def go(self, request: MoveRequest) -> None:
         """Look where that leads, ask what is to be asked, and go."""
+        # Where many files changed, it takes a while to compare them with what they were.
+        late = self._ui.main_view.app.reactor.call_later(_QUIET_SECONDS, lambda: self._activity.begin_work(_LOOKING))
+
+        def looked() -> None:
+            late.cancel()
+            self._activity.end_work(_LOOKING)
+
+        def failed(error: BaseException) -> None:
+            looked()
+            self._ui.show_failure(error)
 
         def found(destination: NavigationTarget | None) -> None:
+            looked()
             if destination is None:
                 self._ui.say(request.nothing)
             elif request.restore == "conversation" or destination.leaves_files_alone:
@@ -72,13 +86,13 @@ class NavigationSteps:
             else:
                 self._ask_for_files(destination, request)
 
-        self._ui.call(lambda engine: request.find(engine.conversation.navigation), found)
+        self._ui.call(lambda engine: request.find(engine.conversation.navigation), found, failed)
 
     def _ask_for_files(self, destination: NavigationTarget, request: MoveRequest) -> None:
         plan = destination.files
         if plan.steps:
             title = f"Restore {counted(len(plan.steps), 'file')} too?"
-            lead = "To restore the project to that point, these files are:"
+            lead = "kaa would change these files:"
         else:
             title, lead = "Files are unchanged", "No file is restored."
             if destination.files_problem is not None:
