@@ -1,6 +1,7 @@
 """Worktrees: how they begin, what differs, what a merge does, and what is left when they are removed."""
 
 import asyncio
+import fcntl
 import hashlib
 import json
 import os
@@ -17,8 +18,11 @@ import msgspec
 import pytest
 
 from kaa.shell.home import Home
+from kaa.shell.safety import SandboxFlags, sandbox_options
 from kaa.shell.worktrees.registry import Change, Worktree, WorktreeError, WorktreeRegistry, checked, this_machine
 from kaa.shell.worktrees.working import Worktrees
+from kaa.workspace.local import LocalWorkspace
+from kaa.workspace.protocol import CommandRequest
 from tests.support import without_locks
 from tests.support.elsewhere import folder_elsewhere
 
@@ -228,7 +232,7 @@ def test_a_creation_that_was_killed_is_removed_by_the_next_one(repository: World
 
     directory = repository.enter("other")
 
-    assert {path.name for path in directory.parent.iterdir()} == {"other", "other.json", "w1"}
+    assert {path.name for path in directory.parent.iterdir()} == {".other.lock", "other", "other.json", "w1"}
     assert repository.git("branch", "--list", "kaa/*").split() == ["+", "kaa/other"]
     assert contents(repository.enter()) == {"same": "same\n"}
     assert repository.enter("w1").is_dir()
@@ -246,6 +250,31 @@ def test_what_another_kaa_creates_is_left_alone(repository: World) -> None:
             repository.drop(force=True)
 
     assert contents(directory) == {"same": "same\n"}
+
+
+def test_a_command_that_locks_its_worktree_keeps_nobody_from_merging_it(repository: World) -> None:
+    directory = repository.enter()
+    (directory / "new").write_text("new\n")
+    locked = os.open(directory, os.O_RDONLY)
+
+    async def locks(path: Path) -> bool:
+        options = sandbox_options(Home.of(repository.environ), SandboxFlags(), str(directory))
+        workspace = LocalWorkspace.start(str(directory), env=repository.environ, sandbox=options)
+        try:
+            done = await workspace.run(CommandRequest(["flock", "-n", str(path), "true"]))
+            return done.exit_code == 0
+        finally:
+            await workspace.close()
+
+    try:
+        fcntl.flock(locked, fcntl.LOCK_EX)
+        repository.merge()
+    finally:
+        os.close(locked)
+
+    assert (repository.project / "new").read_text() == "new\n"
+    assert asyncio.run(locks(directory))
+    assert not asyncio.run(locks(directory.parent / ".try.lock"))
 
 
 def test_a_record_that_leads_elsewhere_has_nothing_removed(repository: World) -> None:
@@ -275,7 +304,7 @@ def test_a_removal_that_was_killed_leaves_no_half_and_is_finished_by_the_next_wo
 
     repository.enter("other")
 
-    assert {path.name for path in registry.folder.iterdir()} == {"other", "other.json"}
+    assert {path.name for path in registry.folder.iterdir()} == {".other.lock", "other", "other.json"}
     assert repository.git("branch", "--list", "kaa/*").split() == ["+", "kaa/other"]
 
 

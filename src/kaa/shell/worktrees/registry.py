@@ -167,15 +167,21 @@ class WorktreeRegistry:
             WorktreeError: another kaa creates or merges it.
             OSError: its directory cannot be opened.
         """
-        descriptor = os.open(self.directory(name), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        os.stat(self.directory(name))
+        # Not the directory itself: commands in it can lock that.
+        path = self.folder / f".{name}.lock"
         with ExitStack() as held:
-            held.callback(os.close, descriptor)
-            try:
-                substitute = _lock(descriptor)
-            except BlockingIOError:
-                raise held_by_another(name) from None
-            if substitute is not None:
-                held.enter_context(substitute)
+            while True:
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+                held.callback(os.close, descriptor)
+                try:
+                    substitute = _lock(descriptor)
+                except BlockingIOError:
+                    raise held_by_another(name) from None
+                if substitute is not None:
+                    held.enter_context(substitute)
+                if _is_at(path, descriptor):  # not removed meanwhile
+                    break
             yield substitute is None
 
     def is_interrupted(self, worktree: Worktree) -> bool:
@@ -223,6 +229,7 @@ class WorktreeRegistry:
             OSError: its record cannot be removed.
         """
         self._record(name).unlink(missing_ok=True)
+        (self.folder / f".{name}.lock").unlink(missing_ok=True)
 
     @asynccontextmanager
     async def changing_git(self) -> AsyncIterator[None]:
@@ -264,7 +271,7 @@ def _enter(held: ExitStack, descriptor: int) -> bool:
 
 
 def _lock(descriptor: int) -> socket.socket | None:
-    """Lock an open folder until it is closed.
+    """Lock an open file or folder until it is closed.
 
     Returns:
         What has to stay open where the file system has no locks: a name that the kernel gives to one process of this
@@ -276,16 +283,24 @@ def _lock(descriptor: int) -> socket.socket | None:
     """
     if regular_files.lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB):
         return None
-    folder = os.fstat(descriptor)
+    opened = os.fstat(descriptor)
     substitute = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
-        substitute.bind(f"\0kaa-folder-{folder.st_dev}-{folder.st_ino}")
+        substitute.bind(f"\0kaa-folder-{opened.st_dev}-{opened.st_ino}")
     except OSError as error:
         substitute.close()
         if error.errno == errno.EADDRINUSE:
             raise BlockingIOError(error.errno, error.strerror) from error
         raise
     return substitute
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    """Whether an open file is the one that a path names."""
+    try:
+        return os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 def this_machine() -> str:
