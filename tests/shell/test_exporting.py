@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kaa.host.programs import note_writable
 from kaa.llm.redaction import Redactor
 from kaa.session.export.request import ExportError, ExportRequest
 from kaa.session.export.source import SnapshotFile
@@ -87,6 +88,18 @@ def test_no_link_in_the_project_leads_an_export_out_of_it(tmp_path: Path, target
 
     assert f"{project / 'docs'} is a link" in exported(project, target, force=force)
     assert [path.name for path in elsewhere.rglob("*")] == ["deeper"]
+
+
+def test_no_link_in_an_added_directory_leads_an_export_out_of_it(tmp_path: Path) -> None:
+    project, added, elsewhere = tmp_path / "project", tmp_path / "added", tmp_path / "elsewhere"
+    for folder in (project, added / "own", elsewhere):
+        folder.mkdir(parents=True)
+    (added / "out").symlink_to(elsewhere)
+    note_writable([str(added)])
+
+    assert f"{added / 'out'} is a link" in exported(project, str(added / "out" / "a.md"))
+    assert exported(project, str(added / "own" / "a.md")) == ""
+    assert list(elsewhere.iterdir()) == []
 
 
 def test_a_link_in_the_place_of_the_file_is_not_followed(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from kaa.host.paths import is_below, trail
+from kaa.host.programs import written
 from kaa.session.file.append_file import create_private_folders
 from kaa.session.file.file_store import agents_folder
 from kaa.session.naming import folder_name
@@ -306,7 +308,7 @@ def _is_path(target: Path) -> bool:
 
 @contextlib.contextmanager
 def _folder_of(target: Path, cwd: Path) -> Iterator[int]:
-    """An open descriptor of a target's folder. In the project no link leads there: commands can make links.
+    """An open descriptor of a target's folder. No link leads there from where commands can write: they can make links.
 
     Raises:
         ExportError: one does.
@@ -314,9 +316,16 @@ def _folder_of(target: Path, cwd: Path) -> Iterator[int]:
     """
     from kaa.session.export.request import ExportError
 
-    folder, project = (Path(os.path.abspath(path)) for path in (target.parent, cwd))
-    below = folder.relative_to(project).parts if folder.is_relative_to(project) else ()
-    here = project if below else folder
+    *links, real = trail(os.path.abspath(target.parent))
+    writable = (os.path.realpath(cwd), *written())
+    for link in links:
+        if is_below(os.path.dirname(link), writable):
+            raise ExportError(
+                f"{link} is a link, which a command of the model may have made: name the place it leads to"
+            )
+    top = min((path for path in writable if is_below(real, (path,))), key=len, default=real)
+    below = Path(real).relative_to(top).parts
+    here = Path(top)
     descriptor = os.open(here, _FOLDER)
     try:
         for name in below:
