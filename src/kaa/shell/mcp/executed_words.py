@@ -55,6 +55,7 @@ _OF_BUILDS, _OF_CONDA = frozenset({"-p", "--project-dir"}), frozenset({"-p", "--
 _OF_JAVA = frozenset({"-p", "--upgrade-module-path", "--patch-module", "-Djava.library.path", "-Dloader.path"})
 _JAVA = re.compile(r"java|kotlin|scala|groovy")
 _BUILDS, _CONDA = re.compile(r"gradlew?|pdm|hatch"), re.compile(r"conda|mamba|micromamba")
+_MAX_CHARACTERS = 1024
 ATTACHED = re.compile(r"^-(?:(?:[CILr]|[Mm](?:local::)?lib=)(?=[\w./~])|f(?=[\w-]*[./~]))")
 """Options to which a path can be attached."""
 
@@ -78,7 +79,7 @@ def executed(words: Sequence[str], exists: Callable[[str], bool]) -> frozenset[i
     """
     found = {number for number, word in enumerate(words) if is_shell_text(word) and not exists(word)}
     found |= scripts(words, exists)
-    if (package := package_of_runner(words)) is not None:
+    if (package := _package(words)) is not None:
         return frozenset({*range(package + 1), *found})
     if not runs_interpreter(words):
         return frozenset(found)
@@ -96,6 +97,11 @@ def scripts(words: Sequence[str], exists: Callable[[str], bool]) -> frozenset[in
         return frozenset()
     begins = (number for number, word in enumerate(words) if is_interpreter(word))
     return frozenset(one for begin in begins for one in _script(words, begin, exists))
+
+
+def _package(words: Sequence[str]) -> int | None:
+    """The number of the word with the package of a runner. Of a long text only the beginning can be one's line."""
+    return package_of_runner([word[:_MAX_CHARACTERS] for word in words])
 
 
 def _script(words: Sequence[str], begin: int, exists: Callable[[str], bool]) -> Iterator[int]:
@@ -133,7 +139,7 @@ def may_be_executed(words: Sequence[str], exists: Callable[[str], bool]) -> froz
 def _servers(words: Sequence[str], exists: Callable[[str], bool]) -> Iterator[int]:
     """The numbers of the words that may name a server: a program, the package of a runner, a script or a module."""
     yield 0
-    if (package := package_of_runner(words)) is not None:
+    if (package := _package(words)) is not None:
         yield package
     yield from scripts(words, exists)
     yield from (number for number in range(1, len(words)) if words[number - 1] == "-m")
@@ -149,7 +155,7 @@ def executes_directory(words: Sequence[str]) -> bool:
     options = _options_of_folders(words)
     names_folder = any(word.partition("=")[0] in options for word in words)
     by_manifest = _runs(_BY_MANIFEST, words) and not is_container(words)
-    return by_manifest and package_of_runner(words) is None and not names_folder
+    return by_manifest and _package(words) is None and not names_folder
 
 
 def is_of_code(words: Sequence[str], number: int) -> bool:

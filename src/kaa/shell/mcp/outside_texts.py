@@ -34,6 +34,7 @@ _ASSIGNED = re.compile(
 )
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 _MAX_FILES = 60  # that are read of a folder
+_MAX_WORDS = 200  # of a statement
 _MAX_BESIDE = 2_000  # files beside a script
 
 
@@ -87,7 +88,7 @@ def without_data(content: str) -> str:
     """
     kept: list[str] = []
     for statement in _STATEMENTS.split(content):  # and what separates them
-        words = statement.split()
+        words = statement.split(maxsplit=_MAX_WORDS)
         while words and (words[0] == "exec" or "=" in words[0]):
             del words[0]
         if words and (package := package_of_runner(words)) is not None:
