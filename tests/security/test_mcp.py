@@ -437,6 +437,30 @@ os.execv({sys.executable!r}, [{sys.executable!r}, *{own["args"]!r}])
         assert self.planted(kaa) == []
         assert "node_modules" in said  # it sees the project
 
+    @pytest.mark.parametrize("starts", ["npx -y acme", "{python} -m acme", "{python} -c 'import acme'"])
+    def test_a_script_of_the_user_finds_nothing_of_the_project_where_it_starts(
+        self, kaa: Kaa, model: ModelServer, starts: str
+    ) -> None:
+        """What a command of the model wrote must not run in the user's server, with the user's token, unasked."""
+        programs = kaa.home.parent / "programs"
+        programs.mkdir()
+        words = [sys.executable, *entry(kaa)["args"]]
+        prefers = 'p="node_${0:+modules}/.bin/$2"; [ -x "$p" ] && exec "$p"'
+        (programs / "npx").write_text("\n".join(("#!/bin/sh", prefers, f"exec {' '.join(words)}\n")))
+        (programs / "acme.py").write_text(f"import acme_helper, os\nos.execv({words[0]!r}, {words!r})\n")
+        (programs / "acme_helper.py").write_text("")
+        line = f'export PATH="{programs}:$PATH" PYTHONPATH="{programs}"\nexec {starts.format(python=sys.executable)}\n'
+        (programs / "start.sh").write_text(f"#!/bin/sh\n{line}")
+        (kaa.project / "node_modules/.bin").mkdir(parents=True)
+        (kaa.project / "node_modules/.bin/acme").write_text(f"#!{sys.executable}\n{self.PLANTED}\n")
+        (kaa.project / "acme_helper.py").write_text(f"{self.PLANTED}\n")
+        for program in (programs / "npx", programs / "start.sh", kaa.project / "node_modules/.bin/acme"):
+            program.chmod(0o755)
+        write(kaa.home / "mcp.json", own={"command": str(programs / "start.sh")})
+
+        assert "hello" in use(kaa, model, "own", text="hello")
+        assert self.planted(kaa) == []
+
 
 class TestServers:
     def test_only_servers_of_a_plugin_see_what_it_keeps(self, kaa: Kaa, model: ModelServer) -> None:

@@ -648,6 +648,11 @@ def test_package_runners_are_known_with_their_package(command: str, package: str
     assert words[number] == package
 
 
+def test_a_long_line_without_a_runner_is_looked_through_once() -> None:
+    """Settings of a server may be one line with many words."""
+    assert package_of_runner(["word"] * 100_000) is None
+
+
 @pytest.mark.parametrize("command", ["npm start", "uv run x.py", "node npx.js", "python3 -m uvx_like", "bun run x"])
 def test_other_programs_are_no_package_runners(command: str) -> None:
     assert package_of_runner(command.split()) is None

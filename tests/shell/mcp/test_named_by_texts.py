@@ -398,7 +398,6 @@ def test_code_that_a_script_gives_to_a_package_runner_is_known(desk: Desk, text:
 @pytest.mark.parametrize(
     ("text", "manifest", "source"),
     [
-        ("exec cargo run -q", "Cargo.toml", "src/main.rs"),
         ('cd "$HOME/dev/app" && exec cargo run -q', "Cargo.toml", "src/tools/a.rs"),
         ('exec cargo run --manifest-path "$HOME/dev/app/Cargo.toml"', "Cargo.toml", "src/tools/a.rs"),
         ('cd "$HOME/dev/app" && exec go run .', "go.mod", "internal/a.go"),

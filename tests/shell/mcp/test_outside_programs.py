@@ -48,7 +48,7 @@ class Machine:
             else:
                 self.write(path, text, 0o755)
 
-    def code(self, command: str) -> dict[str, str]:
+    def code(self, command: str, cwd: str = "") -> dict[str, str]:
         """Of a command line whose words are separated by ` ; `, or else by blanks."""
         line = command.replace("HOME", str(self.home))
         name, *arguments = line.split(" ; ") if " ; " in line else line.split()
@@ -57,14 +57,14 @@ class Machine:
         place = Place(
             Home(self.home / "kaa"), {"HOME": str(self.home), "PATH": path}, str(self.project), SandboxOptions
         )
-        entry = ServerEntry(command=name, args=tuple(arguments))
+        entry = ServerEntry(command=name, args=tuple(arguments), cwd=cwd)
         return code_of(ConfiguredServer("one", entry, Source("/file", "user"), "digest"), place)
 
-    def notices(self, command: str, changed: str) -> bool:
+    def notices(self, command: str, changed: str, cwd: str = "") -> bool:
         """Whether a change of a file of the project changes the code of a server."""
-        before = self.code(command)
+        before = self.code(command, cwd)
         (self.project / changed).write_text("changed")
-        return f"changed: {self.project / changed}" in differences(before, self.code(command))
+        return f"changed: {self.project / changed}" in differences(before, self.code(command, cwd))
 
 
 @pytest.fixture
@@ -278,7 +278,10 @@ def test_the_folder_where_an_installed_module_starts_is_no_code_of_it(machine: M
     "command", ["HOME/bin/linked", "HOME/bin/scripted", "HOME/bin/executed", "HOME/bin/started", "env HOME/bin/linked"]
 )
 def test_files_that_choose_the_version_of_a_shim_are_known(machine: Machine, command: str, chosen: str) -> None:
-    """A script cannot be given the version of the home, as an entry can that names the shim."""
+    """A script cannot be given the version of the home, as an entry can that names the shim.
+
+    They count where the entry says that it starts in the project: else the shim does not find them.
+    """
     machine.install(
         {
             ".local/bin/mise": "\x7fELF\0",
@@ -290,15 +293,16 @@ def test_files_that_choose_the_version_of_a_shim_are_known(machine: Machine, com
             "bin/started": '#!/bin/sh\nexec "$HOME"/.asdf/shims/node own.js\n',
         }
     )
-    before = machine.code(command)
+    before = machine.code(command, cwd=".")
     machine.write(machine.project / chosen, "nodejs path:./acme/bin\n")
     machine.write(machine.project / "acme/bin/node", "", 0o755)
 
-    code = machine.code(command)
+    code = machine.code(command, cwd=".")
 
     assert code.keys() - before.keys() >= {str(machine.project / chosen)}
-    assert machine.notices(command, "acme/bin/node")
+    assert machine.notices(command, "acme/bin/node", cwd=".")
     assert not [path for path in before if path.endswith(chosen)]
+    assert machine.code(command) == {}
 
 
 def test_a_shim_that_an_entry_names_loads_what_the_version_of_the_home_loads(machine: Machine) -> None:

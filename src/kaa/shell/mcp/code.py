@@ -8,7 +8,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from kaa.host.paths import is_below
 from kaa.shell.mcp.code_files import (
@@ -26,8 +26,8 @@ from kaa.shell.mcp.deciding_files import CHOOSE_VERSIONS, deciding_files
 from kaa.shell.mcp.imported import can_be_imported, folders_of_environment, is_environment, is_installed
 from kaa.shell.mcp.installed import INSTALLED, PACKAGES, fingerprint
 from kaa.shell.mcp.mentioned import mentioned
-from kaa.shell.mcp.named_code import MANIFESTS, named_code
-from kaa.shell.mcp.outside_programs import loaded_by_programs
+from kaa.shell.mcp.named_code import MANIFESTS, has_program_outside, named_code
+from kaa.shell.mcp.outside_programs import Loaded, loaded_by_programs
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.references import Manifests
 from kaa.shell.mcp.runners import imports_from_directory
@@ -78,19 +78,17 @@ def code_of(server: ConfiguredServer, place: Place) -> dict[str, str]:
         OSError: a file cannot be read.
     """
     line = CommandLine.of(server, place)
-    named, loaded = list(named_code(line, place)), loaded_by_programs(line, place)
-    if not named and not loaded.paths:
-        return {}
-    compiled = loaded.loads_compiled or line_loads_compiled(line.words, line.variables)
-    code = _Code(place, deciding_files(line.words), loads_compiled=compiled)
-    for path in (*named, *loaded.built):
-        code.add(path)
-    for path in loaded.paths:
-        code.add_loaded(path)
     base = os.path.realpath(line.base(place.project))
-    if named and imports_from_directory(line.words) and place.commands_can_write(base):
-        code.add_files(base)
-    return code.found()
+    if not line.cwd:  # it starts in the directory only if its code lies there
+        named = list(named_code(line, place, starts_there=not has_program_outside(line, place)))
+        loaded = loaded_by_programs(line, place, starts_there=False)
+        if not place.has_some((*named, *loaded.paths), base):
+            code = _code(line, named, loaded, place)
+            if not place.has_some(code, base):
+                return code
+    named, loaded = list(named_code(line, place)), loaded_by_programs(line, place)
+    imports = named and imports_from_directory(line.words) and place.commands_can_write(base)
+    return _code(line, named, loaded, place, files_of=base if imports else "")
 
 
 def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
@@ -116,6 +114,23 @@ def digest_of(content: bytes) -> str:
 def link_text(leads_to: str) -> str:
     """What is said of a link instead of a digest."""
     return f"link to {leads_to}"
+
+
+def _code(
+    line: CommandLine, named: Collection[str], loaded: Loaded, place: Place, files_of: str = ""
+) -> dict[str, str]:
+    """What is named and loaded, with all that belongs to it; and the code directly in a folder."""
+    if not named and not loaded.paths:
+        return {}
+    compiled = loaded.loads_compiled or line_loads_compiled(line.words, line.variables)
+    code = _Code(place, deciding_files(line.words), loads_compiled=compiled)
+    for path in (*named, *loaded.built):
+        code.add(path)
+    for path in loaded.paths:
+        code.add_loaded(path)
+    if files_of:
+        code.add_files(files_of)
+    return code.found()
 
 
 def _is_text(content: bytes, status: os.stat_result) -> bool:

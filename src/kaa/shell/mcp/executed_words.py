@@ -56,6 +56,8 @@ _OF_JAVA = frozenset({"-p", "--upgrade-module-path", "--patch-module", "-Djava.l
 _JAVA = re.compile(r"java|kotlin|scala|groovy")
 _BUILDS, _CONDA = re.compile(r"gradlew?|pdm|hatch"), re.compile(r"conda|mamba|micromamba")
 _MAX_CHARACTERS = 1024
+ORDERS = frozenset({"run", "exec", "x", "--"})
+"""Words before the program that a package manager starts."""
 ATTACHED = re.compile(r"^-(?:(?:[CILr]|[Mm](?:local::)?lib=)(?=[\w./~])|f(?=[\w-]*[./~]))")
 """Options to which a path can be attached."""
 
@@ -63,6 +65,11 @@ ATTACHED = re.compile(r"^-(?:(?:[CILr]|[Mm](?:local::)?lib=)(?=[\w./~])|f(?=[\w-
 def is_interpreter(word: str) -> bool:
     """Whether a word is a program that executes what it gets, also as a package of a runner (`tsx@4`)."""
     return _INTERPRETERS.fullmatch(re.sub(r"(?<=.)@.*", "", os.path.basename(word))) is not None
+
+
+def is_order(words: Sequence[str], number: int) -> bool:
+    """Whether a word is what a package manager shall do: the `x` of `mise x` is no file."""
+    return number == 1 and words[1] in ORDERS and _BY_MANIFEST.fullmatch(os.path.basename(words[0])) is not None
 
 
 def is_container(words: Sequence[str]) -> bool:

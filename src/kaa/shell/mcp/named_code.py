@@ -9,14 +9,18 @@ from typing import Literal, TypeAlias
 from kaa.host.paths import is_below, trail
 from kaa.shell.mcp.code_files import entries
 from kaa.shell.mcp.deciding_files import LISTS_OF_PACKAGES
+from kaa.shell.mcp.directories import directory_of
 from kaa.shell.mcp.executed_words import (
     ATTACHED,
+    ORDERS,
     executed,
     executes_directory,
     first_argument,
     folders_of_options,
     is_container,
+    is_interpreter,
     is_of_code,
+    is_order,
     may_be_executed,
     runs_interpreter,
     scripts,
@@ -54,6 +58,8 @@ _OF_DATA = re.compile(
     r"|DB_PATH|DATABASE|DATABASE_URL|LOGS?|LOG_DIR|LOG_FILE|OUTPUT|OUTPUT_DIR|DOCS|DOCS_DIR|NOTES|VAULT|VAULT_PATH"
     r"|DATA_DIR|ALLOWED_DIRECTORIES|ALLOWED_PATHS|MEMORY_FILE_PATH|DIRECTORY|PWD|TMPDIR)"
 )
+_WITH_VALUES = frozenset({"-p", "--python", "--extra", "--group", "--env-file"})  # of package managers
+_GO_PACKAGE = re.compile(r"\w[\w-]*(?:\.[\w-]+)+/[\w./~-]+@[\w.+-]+")  # of a version that Go fetches
 # What Node and TypeScript look for.
 _ENDINGS = ("", ".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx", "/index.js", "/index.mjs", "/index.ts")
 _DATA = re.compile(
@@ -66,16 +72,17 @@ _MAX_FOLDERS = 12  # that a text names beside those that it enters
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)[^}]*\})")
 
 
-def named_code(line: CommandLine, place: Place) -> Iterator[str]:
+def named_code(line: CommandLine, place: Place, *, starts_there: bool = True) -> Iterator[str]:
     """Links and real paths of what a command line executes, as far as commands can write it.
 
     Args:
         line: the command line.
         place: where it runs.
+        starts_there: whether it starts in the directory that its paths are relative to, so that this can be a package.
     """
     base = line.base(place.project)
     seen: set[str] = set()
-    for word, role in _Line(line, place).candidates():
+    for word, role in _Line(line, place, starts_there=starts_there).candidates():
         path = os.path.join(base, os.path.expanduser(word))
         if not os.path.exists(path) or (role != "script" and is_data(path)):
             continue
@@ -92,6 +99,27 @@ def _is_executed(folder: str, role: _Role, base: str, place: Place) -> bool:
         real = os.path.realpath(folder)
         return real not in (os.path.realpath(base), place.whole(real)) and _has_index(folder)
     return role != "data" and _has_manifest(folder)
+
+
+def has_program_outside(line: CommandLine, place: Place) -> bool:
+    """Whether a command line names a program outside of what commands can write, and not one of a package.
+
+    So do `uv run ~/server.py` and `go run example.com/server@latest`: what they find where they start is not meant.
+
+    Args:
+        line: the command line.
+        place: where it runs.
+    """
+    words = line.words
+    for number, word in enumerate(words[1:], 1):
+        is_before = word in ORDERS or is_interpreter(word)
+        if is_before or word.startswith("-") or words[number - 1] in _WITH_VALUES:
+            continue
+        if os.path.basename(words[0]) == "go" and _GO_PACKAGE.fullmatch(word):
+            return True
+        path = os.path.expanduser(word)
+        return os.path.isabs(path) and os.path.exists(path) and not any(map(place.commands_can_write, trail(path)))
+    return False
 
 
 def is_data(path: str) -> bool:
@@ -115,29 +143,36 @@ class _Line:
     Args:
         line: the command line.
         place: where it runs.
+        starts_there: whether it starts in the directory that its paths are relative to.
     """
 
-    def __init__(self, line: CommandLine, place: Place) -> None:
+    def __init__(self, line: CommandLine, place: Place, *, starts_there: bool) -> None:
         self._line = line
         self._words = line.words
         self._base = line.base(place.project)
+        self._starts_there = starts_there
+        self._directory = directory_of(line.words)
         self._variables = {**place.environ, **line.variables, "PWD": self._base}
         self._scripts = scripts(line.words, self._exists)
         self._executed = executed(line.words, self._exists)
         self._may_be_executed = may_be_executed(line.words, self._exists)
         self._runs_code = runs_interpreter(line.words) and not is_container(line.words)
-        self._folders = ["", *folders_of_options(line.words)]
+        self._folders = ["", *folders_of_options(line.words)] if self._directory is None else [self._directory.path]
 
     def candidates(self) -> Iterator[tuple[str, _Role]]:
         """Words that may be paths, and what a file or folder of this name would be."""
         for number, word in enumerate(self._words):
+            if is_order(self._words, number):
+                continue
             if is_shell_text(word) and not self._exists(word):
                 yield from self._of_text(word)
+            elif self._directory is not None and number == self._directory.number:
+                yield from self._of_word(self._filled(word), self._role(number), [""])
             else:
-                yield from self._of_word(self._filled(word), self._role(number))
+                yield from self._of_word(self._filled(word), self._role(number), self._folders)
         yield from self._of_variables()
         yield from self._of_modules(self._words, self._folders)
-        if executes_directory(self._words):
+        if self._starts_there and executes_directory(self._words):
             yield self._base, "package"
 
     def _role(self, number: int) -> _Role:
@@ -148,11 +183,11 @@ class _Line:
             return "script"
         return "package" if is_executed else "argument" if number in self._may_be_executed else "data"
 
-    def _of_word(self, text: str, role: _Role) -> Iterator[tuple[str, _Role]]:
+    def _of_word(self, text: str, role: _Role, folders: Sequence[str]) -> Iterator[tuple[str, _Role]]:
         if text.startswith("@"):  # a file with options
             yield text[1:], "data"
         for one in _parts(text):
-            for folder in self._folders:
+            for folder in folders:
                 # In a path of classes, `lib/*` is all in `lib`.
                 path = os.path.join(folder, re.sub(r"(?<![^/])\*$", ".", one) if role == "code" else one)
                 yield path, role
@@ -162,12 +197,13 @@ class _Line:
     def _of_text(self, text: str) -> Iterator[tuple[str, _Role]]:
         """What a text of a shell or of another language names, also in the folders that it enters or names."""
         read = read_shell(text, self._variables)
-        yield from ((folder, "code") for folder in read.entered)
+        entered = [os.path.join(folder, one) for folder in self._folders[:1] for one in read.entered]
+        yield from ((folder, "code") for folder in entered)
         names = list(
             dict.fromkeys((*_parts(self._filled(text)), *(one for word in read.words for one in _parts(word))))
         )
         named = [one for one in names if self._is_below(one)][:_MAX_FOLDERS]
-        folders = dict.fromkeys((*self._folders, *read.entered, *named))
+        folders = dict.fromkeys((*self._folders, *entered, *named))
         for one in names:
             for folder in folders:
                 path = os.path.join(folder, one)
@@ -200,7 +236,8 @@ class _Line:
         return _VARIABLE.sub(lambda found: self._variables.get(found[1] or found[2], found[0]), word)
 
     def _exists(self, word: str) -> bool:
-        return os.path.exists(os.path.join(self._base, os.path.expanduser(word)))
+        start = "" if self._directory is None else os.path.expanduser(self._directory.path)
+        return any(os.path.exists(os.path.join(self._base, one, os.path.expanduser(word))) for one in {"", start})
 
 
 def _parts(text: str) -> Iterator[str]:

@@ -66,14 +66,16 @@ class Loaded(NamedTuple):
     loads_compiled: bool
 
 
-def loaded_by_programs(line: CommandLine, place: Place) -> Loaded:
+def loaded_by_programs(line: CommandLine, place: Place, *, starts_there: bool = True) -> Loaded:
     """What commands can write and programs outside load.
 
     Args:
         line: the command line.
         place: where it runs.
+        starts_there: whether the server starts in the directory that its paths are relative to, so that programs obey
+            what lies there.
     """
-    programs = _Programs(line, place)
+    programs = _Programs(line, place, starts_there=starts_there)
     paths = list(programs.loaded())
     said = {name for text in programs.texts for name in PART.findall(text.content)}
     built = (folder_that_is_built(path, said) for path in paths)
@@ -87,14 +89,16 @@ class _Programs:
     Args:
         line: the command line.
         place: where it runs.
+        starts_there: see `loaded_by_programs`.
 
     Attributes:
         texts: the scripts and settings that were read.
     """
 
-    def __init__(self, line: CommandLine, place: Place) -> None:
+    def __init__(self, line: CommandLine, place: Place, *, starts_there: bool) -> None:
         self._line = line
         self._place = place
+        self._starts_there = starts_there
         self._base = line.base(place.project)
         self._home = os.path.realpath(place.user_home)
         self._programs = host_programs(place.environ)
@@ -171,7 +175,7 @@ class _Programs:
         if path in self._seen or len(self._seen) >= _MAX_PROGRAMS or not os.path.isfile(path):
             return
         self._seen.add(path)
-        if is_shim(path):
+        if self._starts_there and is_shim(path):
             yield from self._chosen_versions()
         places = list(trail(path))
         if any(_PYTHON_OR_ENVIRONMENT.fullmatch(os.path.basename(one)) for one in (path, *places)):
@@ -231,7 +235,7 @@ class _Programs:
         if is_of_shell:
             for one in dict.fromkeys(map(without_data, (text, with_values(text)))):
                 line = CommandLine(("env", "sh", "-c", f"{one} "), self._line.variables, self._line.cwd)
-                yield from named_code(line, self._place)
+                yield from named_code(line, self._place, starts_there=self._starts_there)
             for name in dict.fromkeys(_NAME.findall(text)[:_MAX_NAMES]):
                 yield from self._of_word(name)
         for one in text.splitlines():

@@ -2,7 +2,7 @@
 
 import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -59,6 +59,10 @@ class Place(msgspec.Struct, frozen=True):
         while self.can_write_now(parent := os.path.dirname(path)) and parent != path:
             path = parent
         return path
+
+    def has_some(self, paths: Iterable[str], folder: str) -> bool:
+        """Whether some of real paths lie in a folder, or in the directory as a whole that it is in."""
+        return any(is_below(path, (self.whole(folder),)) for path in paths)
 
     def writable(self) -> tuple[str, ...]:
         """The directories that commands of the model can write, or could in other projects: real paths."""

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 # With the name of the module or the code, if it is attached. `uv run -m` is like `python -m`.
@@ -18,6 +19,7 @@ _WITH_WORDS = (
     ("uv", "tool", "run"),
     ("pipx", "run"),
 )
+_FIRST = frozenset(one[0] for one in _WITH_WORDS)
 _ADDRESSES = ("npm:", "jsr:", "https:", "http:")
 
 
@@ -50,7 +52,8 @@ def modules_of(words: Sequence[str]) -> Iterator[str]:
     """Paths without endings of modules that are imported from the current directory, as far as words may name them."""
     if imports_from_directory(words):
         attached = [found[1] for word in words if (found := _IMPORTING.fullmatch(word)) and found[1]]
-        for name in (part for word in (*words, *attached) for part in re.findall(r"[A-Za-z_][\w.]*", word)):
+        names = (word for word in (*words, *attached) if " " in word or not word.startswith(("/", "~")))
+        for name in (part for word in names for part in re.findall(r"[A-Za-z_][\w.]*", word)):
             parts = name.split(".")
             yield from ("/".join(parts[: number + 1]) for number in range(len(parts)))
 
@@ -90,18 +93,19 @@ def _after_runner(words: Sequence[str]) -> int | None:
         names = [os.path.basename(part) for part in word.split()] if number else [os.path.basename(word)]
         if _ALONE.intersection(names):
             return number + 1
-        if len(names) > 1 and any(_begins(names[start:], one) for start in range(len(names)) for one in _WITH_WORDS):
+        if len(names) > 1 and any(
+            _begins(names[start : start + 3], one) for start in range(len(names)) for one in _WITH_WORDS
+        ):
             return number + 1
-        for one in _WITH_WORDS:
-            if os.path.basename(word) == one[0] and _begins(_plain(words[number + 1 :]), one[1:]):
-                return words.index(one[-1], number + 1) + 1
+        if (name := os.path.basename(word)) in _FIRST:
+            behind = (one for one in words[number + 1 :] if not one.startswith("-"))
+            plain = [name, *islice(behind, 2)]
+            for one in _WITH_WORDS:
+                if _begins(plain, one):
+                    return words.index(one[-1], number + 1) + 1
     if os.path.basename(words[0]) == "deno" and any(word.startswith(_ADDRESSES) for word in words):
         return next(number for number, word in enumerate(words) if word.startswith(_ADDRESSES))
     return None
-
-
-def _plain(words: Sequence[str]) -> list[str]:
-    return [word for word in words if not word.startswith("-")]
 
 
 def _begins(words: Sequence[str], beginning: Sequence[str]) -> bool:

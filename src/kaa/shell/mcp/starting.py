@@ -15,14 +15,14 @@ from kaa.host.programs import host_programs
 from kaa.host.shims import leads_to_shim
 from kaa.mcp.errors import ServerGoneError
 from kaa.mcp.parsing import cleaned
-from kaa.shell.mcp.code import FILES, FOLDER, CodeChangedError, code_of
+from kaa.shell.mcp.code import CodeChangedError, code_of
 from kaa.shell.mcp.config.entry import ConfiguredServer
 from kaa.shell.mcp.config.variables import VariableError
+from kaa.shell.mcp.own_folder import line_elsewhere, must_leave, way_back
 from kaa.shell.mcp.own_home import variables_of_home, with_users_home
 from kaa.shell.mcp.place import CommandLine, Place
 from kaa.shell.mcp.readable import certificates, readable_places
 from kaa.shell.mcp.rights import hindrance_of, permissions_of, silence_of
-from kaa.shell.mcp.runners import imports_from_directory, outside, package_of_runner
 from kaa.shell.mcp.server_data import data_folder
 from kaa.shell.mcp.unconfined import HiddenWordError, writable_word
 from kaa.shell.settings import SettingsError
@@ -149,15 +149,18 @@ async def start_program(
         is_free = not entry.sandbox and not place.is_full_access()
         if is_free:
             await asyncio.to_thread(_refuse_writable, line, place, admitted)
-        leaves = _must_leave(line, base, place, admitted, is_free=is_free)
-        words = outside(line.words, base, names=not is_free) if leaves else line.words
+        leaves = must_leave(line, place, admitted, is_free=is_free)
+        words, variables = line.words, line.variables
+        if leaves:
+            there = line_elsewhere(line, base, is_free=is_free)
+            words, variables = there.words, there.variables
         permissions = permissions_of(entry, place.project)
         here = {path: digest for path, digest in admitted.items() if place.can_write_now(path)}
         folder = data_folder(place.home, server, place.project, here)
         data, cache = str(folder), str(folder / "cache")
         own = variables_of_home(words, place.environ, data) if entry.sandbox and not place.is_full_access() else {}
         if own:
-            words = [words[0], *(with_users_home(word, place.user_home) for word in words[1:])]
+            words = (words[0], *(with_users_home(word, place.user_home) for word in words[1:]))
         compiled = place_of_compiled(cache, has_approved_code=bool(admitted), may_write=permissions.project == "write")
         argv = [_program(words[0], base, place, admitted), *_python_options(words, compiled), *words[1:]]
         rights = ProgramRights(
@@ -166,7 +169,6 @@ async def start_program(
             kept=server.source.data,
             code=server.source.root,
             project=place.project,
-            # What lies in the project must not be taken for the package or module that is executed.
             cwd=data if leaves else base if line.cwd or permissions.project != "none" else data,
             readable=(*readable_places(server, line.words, place), *certificates(place)),
             access=permissions.project,
@@ -174,7 +176,7 @@ async def start_program(
             variables={"PYTHONPYCACHEPREFIX": compiled}
             | own
             | {name: f"{data}/{where}" for name, where in _CACHES.items()}
-            | dict(line.variables),
+            | dict(variables),
             private=(str(place.home.path),),
             hidden=(sandbox := place.sandbox()).hidden,
             loaded=sandbox.loaded,
@@ -182,7 +184,7 @@ async def start_program(
         )
         if await asyncio.to_thread(code_of, server, place) != admitted:
             raise CodeChangedError
-        hindrance = partial(hindrance_of, server, place.project, place.user_home, data)
+        hindrance = partial(_hindrance, server, place, data, leaves=leaves)
         copies = ExitStack()
         try:
             shown = admitted if permissions.project != "none" else dict(admitted.items() - here.items())
@@ -205,6 +207,14 @@ async def start_program(
         raise ServerGoneError(f"{error}. With --sandbox full-access it runs without one") from error
     except (VariableError, SettingsError, OSError, ValueError) as error:
         raise ServerGoneError(str(error)) from error
+
+
+def _hindrance(
+    server: ConfiguredServer, place: Place, data: str, blocked: Sequence[Blocked], said: str, *, leaves: bool
+) -> str:
+    """What kept a server from its work, and what to do; empty if nothing is known."""
+    kept = hindrance_of(server, place.project, place.user_home, data, blocked, said)
+    return kept or (way_back(server, said) if leaves else "")
 
 
 def _refuse_writable(line: CommandLine, place: Place, admitted: Mapping[str, str]) -> None:
@@ -305,11 +315,3 @@ def _python_options(words: Sequence[str], compiled: str) -> tuple[str, ...]:
     """What tells a Python that ignores its variables (`-E`, `-I`) where compiled modules are."""
     ignores = _PYTHON.fullmatch(os.path.basename(words[0])) and any(map(_IGNORES_VARIABLES.fullmatch, words[1:]))
     return ("-X", f"pycache_prefix={compiled}") if ignores else ()
-
-
-def _must_leave(line: CommandLine, base: str, place: Place, admitted: Mapping[str, str], *, is_free: bool) -> bool:
-    """Whether a server must not start in its directory: it would execute what commands put there, unseen."""
-    start = os.path.realpath(base)
-    imports = admitted.get(start) not in (FILES, FOLDER) and imports_from_directory(line.words)
-    looks_around = is_free or imports or package_of_runner(line.words) is not None
-    return looks_around and place.commands_can_write(start)

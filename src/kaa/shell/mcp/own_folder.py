@@ -1,0 +1,94 @@
+"""Whether a server starts in a folder of its own, and what its command line is there.
+
+Programs obey what they find in the directory where they start, in more ways than anybody can list: `node_modules`,
+`tsconfig.json`, modules of Python. So a server starts in the project only if its code lies there, which kaa asks about,
+or if its entry names a directory.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+
+from kaa.shell.mcp.code import FILES, FOLDER
+from kaa.shell.mcp.config.entry import ConfiguredServer
+from kaa.shell.mcp.directories import directory_of
+from kaa.shell.mcp.place import CommandLine, Place
+from kaa.shell.mcp.runners import imports_from_directory, outside, package_of_runner
+
+# Usual names of what a program shall do, which a folder of the project may have, too.
+_ORDERS = frozenset(
+    {
+        *("api", "app", "build", "cli", "client", "daemon", "dev", "exec", "launch", "list", "local", "main", "mcp"),
+        *("mcp-server", "proxy", "run", "serve", "server", "src", "start", "stdio", "test", "tools", "x"),
+    }
+)
+_BEFORE_CODE = re.compile(r"-[A-Za-z]*[cem]|--eval|--print")  # what follows is code, or the name of a module
+# What programs say that look in vain for something of the project.
+_MISSES = re.compile(
+    r"no such file|not found|not a (?:valid )?git repository|\bENOENT\b|(?:can ?not|can't|could not|couldn't|unable to)"
+    r" (?:find|open|read|locate|load)|does not exist|doesn't exist|is missing",
+    re.IGNORECASE,
+)
+
+
+def must_leave(line: CommandLine, place: Place, admitted: Mapping[str, str], *, is_free: bool) -> bool:
+    """Whether a server must not start in its directory: it would execute what commands put there, unseen.
+
+    Args:
+        line: its command line.
+        place: where it runs.
+        admitted: its code, as `code_of` gives it.
+        is_free: whether it has no sandbox.
+    """
+    base = os.path.realpath(line.base(place.project))
+    if not place.commands_can_write(base):
+        return False
+    imports = imports_from_directory(line.words) and admitted.get(base) not in (FILES, FOLDER)
+    looks_around = is_free or imports or package_of_runner(line.words) is not None
+    return looks_around or (not line.cwd and not place.has_some(admitted, base))
+
+
+def line_elsewhere(line: CommandLine, base: str, *, is_free: bool) -> CommandLine:
+    """A command line for a start in another directory: what leads to something becomes absolute.
+
+    Args:
+        line: the command line.
+        base: the directory that its paths are relative to.
+        is_free: whether it has no sandbox. Only what begins with `./` or `../` is a path then.
+    """
+    words = list(line.words)
+    if (directory := directory_of(words)) is not None:  # its other paths are relative to that
+        path = os.path.expanduser(directory.path)
+        words[directory.number] = directory.word.format(os.path.normpath(os.path.join(base, path)))
+    else:
+        words = outside(words, base, names=not is_free)
+        if not is_free and package_of_runner(words) is None:
+            words = [words[0], *(_named(words, number, base) for number in range(1, len(words)))]
+    values = outside(("", *line.variables.values()), base, names=False)[1:]
+    return CommandLine(tuple(words), dict(zip(line.variables, values, strict=True)), line.cwd)
+
+
+def way_back(server: ConfiguredServer, said: str) -> str:
+    """How a server starts in the project, if it says that it misses something there; empty if it does not.
+
+    Args:
+        server: one that started in a folder of its own.
+        said: how it described its failure.
+    """
+    if not _MISSES.search(said) or server.entry.cwd or not server.entry.sandbox:
+        return ""
+    return (
+        f"MCP server {server.name} starts in a folder of its own. If it looks for the project where it starts, set"
+        f' "cwd": "${{workspaceFolder}}" for {server.name} in {server.source.file}'
+    )
+
+
+def _named(words: list[str], number: int, base: str) -> str:
+    """A word; its path if it is the name of something in a directory."""
+    word = words[number]
+    option, is_option, value = word.partition("=") if word.startswith("-") else ("", "", word)
+    is_order = value in _ORDERS or _BEFORE_CODE.fullmatch(words[number - 1])
+    if not value or "/" in value or value.startswith(("-", "~")) or is_order:
+        return word
+    path = os.path.join(base, value)
+    return f"{option}{is_option}{path}" if os.path.lexists(path) else word
