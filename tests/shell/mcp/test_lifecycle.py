@@ -134,6 +134,19 @@ class TestStarting:
         await servers.close()
 
     @in_loop
+    async def test_a_server_without_a_sandbox_does_not_start_before_its_call_may_run(self, tmp_path: Path) -> None:
+        life = Life(tmp_path)
+        servers = life.servers(command="docker", sandbox=False)
+
+        servers.prewarm("one")
+        await asyncio.sleep(0)
+
+        assert [view.state for view in servers.servers()] == ["configured"]
+        await servers.session("one", NOBODY)
+        assert len(life.connections) == 1
+        await servers.close()
+
+    @in_loop
     async def test_a_disabled_server_is_not_started(self, tmp_path: Path) -> None:
         life = Life(tmp_path)
         servers = life.servers(enabled=False)

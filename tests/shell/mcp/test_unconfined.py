@@ -87,6 +87,46 @@ def test_what_is_ordinary_names_nothing_of_a_project(land: Land, command: str) -
     assert land.named(command) is None
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "docker run -i --rm -v PROJECT:/app -e TOKEN python:3.12 python3 /app/tools/server.py",
+        "docker run -v PROJECT:/app:ro image sh /app/tools/server.py",
+        "docker run -vPROJECT:/app image /app/tools/new.sh",
+        "podman run --mount type=bind,source=PROJECT,target=/app --entrypoint=/app/tools/server.py image",
+        "docker container run --volume=PROJECT:/app -w /app node:22 npm start",
+        "docker run -v PROJECT:/app --workdir=/app/tools image npx -y server",
+        "docker run -v PROJECT:/app -w /app node server.js",
+        "docker run -v PROJECT:/app node:22 /app/package",
+        "docker run -v PROJECT:/app -w /app image tools/server.py",
+        "docker ; run ; -v ; PROJECT:/app ; image ; sh ; -c ; cd /app/tools && node x.js",
+    ],
+)
+def test_a_container_executes_nothing_of_a_project_that_it_is_lent(land: Land, command: str) -> None:
+    (land.project / "tools/server.py").touch()
+    (land.project / "package").mkdir()
+    (land.project / "package/package.json").touch()
+
+    found = land.named(command)
+
+    assert found is not None
+    assert found.startswith(str(land.project))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "docker run -i --rm -v PROJECT:/work mcp/filesystem /work",
+        "docker run -v PROJECT:/work mcp/filesystem /work/run",
+        "docker run -v PROJECT:/work -w /work mcp/git --repository /work",
+        "docker run -v PROJECT:/work mcp/sqlite --db-path /work/notes.db",
+        "docker run -v PROJECT:/work python:3.12 python3 /opt/server.py /work",
+    ],
+)
+def test_a_container_may_work_on_a_project(land: Land, command: str) -> None:
+    assert land.named(command) is None
+
+
 def test_the_path_that_is_found_is_named(land: Land) -> None:
     assert land.named("docker run -v PROJECT/docs:/docs image") == str(land.project / "docs")
 

@@ -109,7 +109,8 @@ class ProjectServers:
 
     def prewarm(self, name: str) -> None:
         """See `McpHost`."""
-        if (server := self._servers.get(name)) is not None and server.offer.may_start:
+        server = self._servers.get(name)
+        if server is not None and server.offer.may_start and server.is_confined:
             _ = self._tasks.begin(_quietly(server))
 
     def observe(self, changed: Callable[[str], None]) -> Callable[[], None]:

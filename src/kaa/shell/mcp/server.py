@@ -108,6 +108,11 @@ class Server:
         return self.configured.name
 
     @property
+    def is_confined(self) -> bool:
+        """Whether it is no program that runs without a sandbox: such a one starts when the call of its tool may run."""
+        return self.configured.entry.sandbox or not self.configured.entry.command
+
+    @property
     def login_needed(self) -> str:
         """Why it cannot be used without a login, and what to do; empty if it can."""
         return self._reason if self._needs_login else ""

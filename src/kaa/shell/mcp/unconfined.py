@@ -1,7 +1,7 @@
 """What a server without a sandbox must not name: anything that commands of the model can write, in any project.
 
 No list of programs says which words are executed: whatever a word, a variable or the directory leads to may be. Only
-containers may be given a project as a whole, which commands cannot exchange for a link.
+containers may be given a project as a whole, which commands cannot exchange for a link, if they execute nothing of it.
 """
 
 import glob
@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from kaa.host.paths import is_below, trail
+from kaa.shell.mcp.containers import executed_in_container, run_words
 from kaa.shell.mcp.place import CommandLine, Place
 
-_CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)[^}]*\})")
 _QUOTES = re.compile(r"['\"\\]")
 _SEPARATORS = re.compile(r"[\s`();,=:|&<>{}]+")
@@ -52,7 +52,8 @@ def writable_word(line: CommandLine, place: Place) -> str | None:
                 continue
             if (written := next((one for one in trail(path) if is_below(one, roots)), None)) is not None:
                 return written
-    return None
+    executed = executed_in_container(line.words)
+    return executed if executed is not None and is_below(os.path.realpath(executed), roots) else None
 
 
 def _lent_to_container(words: Sequence[str], roots: Sequence[str]) -> Mapping[int, frozenset[str]]:
@@ -60,11 +61,10 @@ def _lent_to_container(words: Sequence[str], roots: Sequence[str]) -> Mapping[in
 
     Only one in which commands can write, and not the one above: else they could put a link in its place.
     """
-    if os.path.basename(words[0]) not in _CONTAINERS or len(words) < 2:
+    if not (numbers := run_words(words)):
         return {}
-    begin = 3 if tuple(words[1:3]) == ("container", "run") else 2 if words[1] == "run" else len(words)
     whole = frozenset(root for root in roots if not is_below(os.path.dirname(root), roots))
-    return dict.fromkeys(range(begin, len(words)), whole)
+    return dict.fromkeys(numbers, whole)
 
 
 def _paths(word: str, base: str, variables: Mapping[str, str], roots: Sequence[str]) -> Iterator[str]:
