@@ -27,14 +27,17 @@ def folder() -> Iterator[Path]:
         yield folder
 
 
-def ended(folder: Path, command: str, given: str = "", *, of_project: bool = True) -> Ended:
+def ended(
+    folder: Path, command: str, given: str = "", *, of_project: bool = True, event: str = "PreToolUse"
+) -> Ended:
     async def whole() -> Ended:
         environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
         workspace = LocalWorkspace.start(str(folder / "project"), env=environment)
         try:
             if not (await workspace.sandbox.status()).confined:
                 pytest.skip("this machine cannot confine anything")
-            return await run_command(guard(command, of_project=of_project), given, workspace, {}, 60)
+            hook = msgspec.structs.replace(guard(command, of_project=of_project), event=event, named_event=event)
+            return await run_command(hook, given, workspace, {}, 60)
         finally:
             await workspace.close()
 
@@ -95,6 +98,30 @@ def test_only_a_hook_that_does_nothing_but_log_refuses_nothing_when_its_log_is_b
     assert (outcome_of(guard(line, of_project=False), done).decision == "deny") is refuses, done
     assert ("refuses nothing: Writing" in done.problem) is not refuses
     assert not refuses or "can log to $TMPDIR" in done.errors
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "jq -r '.tool_input.command' >> ~/.claude/bash-command-log.txt",
+        "mkdir -p ~/.claude/logs; date >> ~/.claude/logs/sessions.txt",
+        "mkdir -p ~/.claude/logs && date >> ~/.claude/logs/sessions.txt",
+        "echo called | tee -a ~/.claude/log.txt",
+        "cat >> ~/.claude/there.txt",
+    ],
+)
+@pytest.mark.parametrize("event", ["PreToolUse", "SessionStart"])
+def test_a_log_in_a_folder_that_the_sandbox_hides_is_blocked_by_the_sandbox(
+    folder: Path, command: str, event: str
+) -> None:
+    (folder / ".claude").mkdir()
+    (folder / ".claude" / "there.txt").touch()
+
+    done = ended(folder, command, "{}", event=event)
+
+    assert done.exit_code != 2
+    assert "was stopped by the sandbox" in done.problem
+    assert f"{folder}/.claude is blocked" in done.problem
 
 
 @pytest.mark.parametrize("of_project", [True, False])

@@ -331,6 +331,7 @@ def test_output_made_to_take_long_does_not(piece: str) -> None:
     "line",
     [
         "cat: {home}/.tool/config: No such file or directory",
+        "sh: 1: cannot create {home}/.tool/log.txt: Directory nonexistent",
         "FileNotFoundError: [Errno 2] No such file or directory: '{home}/.tool/deep/er'",
         "Error: ENOENT: no such file or directory, open '{home}/.tool'",
         "error: ~/.tool/config does not exist",

@@ -16,7 +16,11 @@ _REASONS: tuple[tuple[Reason, tuple[str, ...]], ...] = (
     ("read-only", ("read-only file system", "erofs", "can't open file for writing")),  # the last one is vim's
     ("denied", ("permission denied", "operation not permitted", "eacces", "eperm")),
     ("busy", ("device or resource busy", "resource busy or locked", "ebusy")),
-    ("missing", ("no such file or directory", "enoent", "does not exist", "cannot find", "not found")),
+    # The second one is dash's, where the folder of a file is missing that it would create.
+    (
+        "missing",
+        ("no such file or directory", "directory nonexistent", "enoent", "does not exist", "cannot find", "not found"),
+    ),
 )
 _REASON_OF: dict[str, Reason] = {words: reason for reason, all_words in _REASONS for words in all_words}
 _REASON = re.compile("|".join(sorted(map(re.escape, _REASON_OF), key=len, reverse=True)), re.IGNORECASE)
