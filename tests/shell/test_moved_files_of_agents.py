@@ -55,7 +55,13 @@ class _Played(NamedTuple):
     requests: str
 
 
-def _play(script: Sequence[ScriptItem], asker: Asker, approvals: Any = "auto") -> _Played:  # any: one of the modes
+def _play(
+    script: Sequence[ScriptItem],
+    asker: Asker,
+    approvals: Any = "auto",  # any: one of the modes
+    *,
+    saves: Sequence[str] = ("mine\n",),
+) -> _Played:
     with folder_elsewhere() as folder:
         project, home = folder / "project", folder / "home" / ".kaa"
         (home / "extensions").mkdir(parents=True)
@@ -73,9 +79,10 @@ def _play(script: Sequence[ScriptItem], asker: Asker, approvals: Any = "auto") -
             while (directory := _where_it_waits(folder)) is None:
                 assert not work.done(), (work, notices)
                 await asyncio.sleep(0.02)
-            (directory / ".envrc").write_text("mine\n")
-            while (directory / ".envrc").exists():
-                await asyncio.sleep(0.02)
+            for text in saves:
+                (directory / ".envrc").write_text(text)
+                while (directory / ".envrc").exists():
+                    await asyncio.sleep(0.02)
             (directory / "over").touch()
             return directory
 
@@ -124,6 +131,17 @@ def test_what_the_user_saved_beside_an_agent_is_one_question_and_comes_back(how:
     assert question.agent.startswith("helper-")
     assert (played.content, played.copies) == ("mine\n", [])
     assert "kaa-blocked" not in played.requests
+
+
+def test_what_the_user_saved_twice_is_one_question_about_the_newer_version() -> None:
+    person = Person(PutBack())
+
+    played = _play(_agent(), person, saves=("older\n", "mine\n"))
+
+    assert len(person.questions) == 1
+    assert (played.content, played.copies) == ("mine\n", [".envrc.kaa-blocked"])
+    [_, notice] = [one for one in played.notices if ".envrc" in one]
+    assert "An earlier version of" in notice
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,7 @@ def folder() -> Iterator[Path]:
         yield folder
 
 
-def ended(
-    folder: Path, command: str, given: str = "", *, of_project: bool = True, event: str = "PreToolUse"
-) -> Ended:
+def ended(folder: Path, command: str, given: str = "", *, of_project: bool = True, event: str = "PreToolUse") -> Ended:
     async def whole() -> Ended:
         environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
         workspace = LocalWorkspace.start(str(folder / "project"), env=environment)

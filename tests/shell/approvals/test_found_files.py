@@ -40,7 +40,7 @@ class _Scene:
             await asyncio.sleep(0.01)
 
 
-def test_files_that_are_found_together_are_one_question_and_versions_of_one_follow_each_other() -> None:
+def test_files_that_are_found_together_are_one_question_with_all_versions_of_one() -> None:
     async def play() -> _Scene:
         scene = _Scene()
         for one in (_ENVRC, _OTHER, _AGAIN):
@@ -50,7 +50,7 @@ def test_files_that_are_found_together_are_one_question_and_versions_of_one_foll
 
     scene = run(play())
 
-    assert [set(found) for found in scene.offered] == [{_ENVRC, _OTHER}, {_AGAIN}]
+    assert [set(found) for found in scene.offered] == [{_ENVRC, _OTHER, _AGAIN}]
     assert scene.notices == []
 
 

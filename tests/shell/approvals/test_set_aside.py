@@ -315,7 +315,7 @@ def test_what_cannot_be_shown_is_not_asked_about(files: dict[str, bytes], name: 
     assert scene.questions == []
 
 
-def test_a_file_that_was_moved_away_in_pieces_is_not_asked_about() -> None:
+def test_a_file_that_was_moved_away_in_pieces_is_one_question_about_the_last_that_names_the_others() -> None:
     scene = Scene({f".envrc{_KEPT}": b"a", f".envrc{_KEPT}-2": b"b"})
     path = scene.path(".envrc")
 
@@ -323,8 +323,14 @@ def test_a_file_that_was_moved_away_in_pieces_is_not_asked_about() -> None:
     outcome = run(scene.offers.offer(_CALL, pieces))
 
     assert outcome is not None
-    assert "Write all of it with the write tool" in outcome.told
-    assert scene.questions == []
+    assert outcome.settled == (pieces[1], pieces[0])
+    assert outcome.told.endswith(
+        f"An earlier version of {path} is in {path}{_KEPT}. If a command wrote it in parts, only the last part was"
+        " written again."
+    )
+    [question] = scene.questions
+    assert f"An earlier version of {path} is in {path}{_KEPT}." in question.reasons
+    assert scene.workspace.files == {path: b"b", f"{path}{_KEPT}": b"a"}
 
 
 def test_a_rule_that_forbids_a_file_holds() -> None:

@@ -51,8 +51,7 @@ class FoundFiles:
     async def _ask(self) -> None:
         while self._waiting:
             await asyncio.sleep(_GATHERING_SECONDS)
-            # Of a file that was saved several times, the oldest copy comes first: what is put back last is the newest.
-            first = tuple({one.what: one for one in reversed(list(self._waiting))}.values())
+            first = tuple(self._waiting)
             try:
                 outcome = await self._offer(first)
             except (OSError, ApprovalsError, NobodyToAskError):

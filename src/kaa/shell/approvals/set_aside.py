@@ -174,24 +174,38 @@ class SetAside:
             return Outcome(f"kaa does not ask whether to write it: {error}.")
         except OSError as error:
             return Outcome(f"kaa does not ask whether to write it: it cannot be read ({error.strerror or error}).")
+        earlier = tuple(one for one in kept if not any(is_below(file.copy, one.kept_as) for file in files))
+        said = "".join(f"An earlier version of {visible(one.what)} is in {visible(one.kept_as)}. " for one in earlier)
+        outcome = await self._offer_files(call, files, tuple(one for one in kept if one not in earlier), said.rstrip())
+        if not (earlier and outcome.settled):
+            return outcome
+        self._notify(said.rstrip())
+        told = f"{outcome.told} {said}If a command wrote it in parts, only the last part was written again."
+        return Outcome(told if outcome.told else "", (*outcome.settled, *earlier))
+
+    async def _offer_files(
+        self, call: ToolCall, files: Sequence[ProposedFile], kept: tuple[Blocked, ...], remark: str
+    ) -> Outcome:
         left = await self._left_behind(files)
         rest = tuple(file for file in files if file not in left)
         open_ones = tuple(one for one in kept if any(is_below(file.copy, one.kept_as) for file in rest))
         if not left:
-            return await self._ask_and_write(call, rest, open_ones)
+            return await self._ask_and_write(call, rest, open_ones, remark)
         await self._discard_copies(left, kept)
         told = f"{_listed([file.path for file in left])} came with a checkout and went with the next one."
-        outcome = await self._ask_and_write(call, rest, open_ones) if rest else Outcome()
+        outcome = await self._ask_and_write(call, rest, open_ones, remark) if rest else Outcome()
         settled = (*(one for one in kept if one not in open_ones), *outcome.settled)
         return Outcome(f"{told} {outcome.told}".rstrip(), settled)
 
-    async def _ask_and_write(self, call: ToolCall, files: Sequence[ProposedFile], kept: tuple[Blocked, ...]) -> Outcome:
+    async def _ask_and_write(
+        self, call: ToolCall, files: Sequence[ProposedFile], kept: tuple[Blocked, ...], remark: str
+    ) -> Outcome:
         if self._answers.refused.issuperset(file.key for file in files):
             return Outcome(f"The user refused these files before, and is not asked again. {IF_MOVED}")
         judged = [self._judged(call, file.path) for file in files]
         if reason := next(filter(None, map(self._forbids, judged)), None):
             return Outcome(f"{reason} {IF_MOVED}")
-        verdict = await self._ask(judged[0], _question(call, files, self._ways_back(kept)))
+        verdict = await self._ask(judged[0], _question(call, files, self._ways_back(kept), remark))
         if isinstance(verdict, Denied):
             self._answers.refused.update(file.key for file in files)
             return Outcome(f"{verdict.reason} {IF_MOVED}")
@@ -218,14 +232,14 @@ class SetAside:
         return examine(ToolCall(call.id, "write", {"path": path}), "write", self._sandbox, target)
 
     async def _read(self, kept: Sequence[Blocked]) -> tuple[ProposedFile, ...]:
-        """Read all files once.
+        """Read all files; of one that was moved away several times, what came last.
 
         Raises:
             NotOfferedError: one of them is nothing to ask about, or there are too many.
             OSError: one cannot be read.
         """
         workspace = self._sandbox.unconfined(None)
-        files: list[ProposedFile] = []
+        files: dict[str, ProposedFile] = {}
         size = 0
         for one in kept:
             if not any(is_below(one.what, root) for root in self._sandbox.writable):
@@ -233,15 +247,14 @@ class SetAside:
             async for path, copy in _files(workspace, one.what, one.kept_as):
                 if len(files) == _MAX_FILES:
                     raise NotOfferedError(f"there are more than {_MAX_FILES} files")
-                if any(file.path == path for file in files):
-                    raise NotOfferedError(f"{visible(path)} was moved away more than once. {_BY_TOOL}")
-                files.append(await _proposed(workspace, path, copy))
-                size += len(files[-1].content)
+                files.pop(path, None)
+                files[path] = await _proposed(workspace, path, copy)
+                size += len(files[path].content)
                 if size > _MAX_BYTES:
                     raise NotOfferedError(f"the files have more than {_MAX_BYTES // 1024} KiB")
         if not files:
             raise NotOfferedError(f"there is no file in it. {_BY_TOOL}")
-        return tuple(files)
+        return tuple(files.values())
 
     async def _write(self, files: Sequence[ProposedFile], kept: tuple[Blocked, ...], *, own: bool) -> Outcome:
         """Write the files, and remove the copies. `own`: they are the person's, and no model is told of them."""
@@ -282,7 +295,7 @@ class SetAside:
                 await self._sandbox.moved_files.discard(file.copy, digest, top)
 
 
-def _question(call: ToolCall, files: Sequence[ProposedFile], ways_back: str) -> Approval:
+def _question(call: ToolCall, files: Sequence[ProposedFile], ways_back: str, remark: str) -> Approval:
     executable = [visible(file.path) for file in files if file.executable]
     what = "command" if call.id else "background process"
     later = "" if call.id else " (first stop the background processes: /bg lists them)"
@@ -291,6 +304,8 @@ def _question(call: ToolCall, files: Sequence[ProposedFile], ways_back: str) -> 
         " you or another program did.",
         f"After a no, this puts it back{later}: {ways_back}",
     ]
+    if remark:
+        reasons.append(remark)
     if executable:
         reasons.append(f"The permission to be executed is set for {', '.join(executable)}.")
     return Approval(
