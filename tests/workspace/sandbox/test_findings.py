@@ -387,3 +387,23 @@ class TestSeveralConversations:
         findings.deliver([Blocked("flood")])
 
         assert len(told) == 1
+
+
+@pytest.mark.parametrize("name", [".envrc", "sub/.envrc"])
+def test_what_the_user_saved_is_kept_where_commands_cannot_overwrite_it(folder: Path, name: str) -> None:
+    async def scene(scene: Scene) -> None:
+        overwrites = f"touch runs; while :; do for f in {name}.kaa-blocked*; do [ -e $f ] && echo evil >$f; done; done"
+        await scene.workspace.run_in_background(CommandRequest(["sh", "-c", overwrites]))
+        while not (scene.project / "runs").exists():
+            await asyncio.sleep(0.01)
+
+        (scene.project / "new").write_text("the work of the user")
+        (scene.project / "new").rename(scene.project / name)
+        told = await scene.next_told()
+
+        [copy] = (folder / "kaa" / "moved-files").iterdir()
+        assert copy.read_text() == "the work of the user"
+        assert f"cp {copy} {scene.project}/{name}" in told
+
+    (folder / "kaa").mkdir()
+    play(folder, scene, SandboxOptions(private=(str(folder / "kaa"),)))

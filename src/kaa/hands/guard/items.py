@@ -4,6 +4,7 @@ Everything is opened by way of the directory it is in and without following syml
 exchanged meanwhile leads nowhere else.
 """
 
+import binascii
 import contextlib
 import errno
 import os
@@ -272,6 +273,19 @@ def file_item(
         dangers |= {_OTHER_NAMES}
     kept = content if len(content) <= MAX_CONTENT_BYTES else None
     return GuardedItem(dangers, reason, kept, stat.S_IMODE(found.status.st_mode))
+
+
+def content_at(directory: int, name: str) -> GuardedItem | None:
+    """The file under a name in an open directory; None if there is no file."""
+    with opened(name, directory) as found:
+        return file_item(found, PROTECTED_REASON) if isinstance(found, OpenedItem) and found.is_file else None
+
+
+def encoded(item: GuardedItem | None) -> tuple[str, int]:
+    """The content of a file for a message, in base64, and its permission bits; empty if it is not known."""
+    if item is None or not item.content:
+        return "", 0o600
+    return binascii.b2a_base64(item.content, newline=False).decode(), item.mode
 
 
 def names_in(directory: int | None) -> list[str]:

@@ -35,12 +35,16 @@ class GuardFinding(NamedTuple):
         kept_as: its path now; empty if it could not be moved.
         why: what was wrong with it, as a sentence without its dot.
         kind: as `kaa.workspace.blocked` has it: `git` if git writes would have to be allowed, else `protected`.
+        content: of a file that was moved away, as far as the guard read it before, in base64; empty if it is not known.
+        mode: the permission bits of that file.
     """
 
     path: str
     kept_as: str
     why: str
     kind: str
+    content: str = ""
+    mode: int = 0o600
 
 
 class FindingLog:

@@ -11,7 +11,7 @@ from kaa.hands.guard.baseline import Baseline, harmful_paths
 from kaa.hands.guard.directories import GuardedDirectories
 from kaa.hands.guard.emptying import EmptiedDirectories, files_in
 from kaa.hands.guard.held import TrustedMounts
-from kaa.hands.guard.items import PROTECTED_REASON, Items, WrittenFile, have_content, is_kept_name
+from kaa.hands.guard.items import PROTECTED_REASON, Items, WrittenFile, content_at, encoded, have_content, is_kept_name
 from kaa.hands.guard.judging import Judge
 from kaa.hands.guard.quarantine import FindingLog, GuardFinding, MountedError, move_away, put_back
 from kaa.hands.guard.repository import UNWANTED_REPOSITORY
@@ -252,6 +252,7 @@ class Guard:
     def _move_new(self, subject: Subject, path: str) -> None:
         """Move away something of a new name at the top; all of it without a path."""
         root = subject.directory.root
+        item = None if path else content_at(root.descriptor, subject.name)
         try:
             if path:
                 kept: str | None = self._emptied.take_out(subject, root.descriptor, path)
@@ -262,7 +263,7 @@ class Guard:
         if kept is not None:
             beside = os.path.join(root.path, kept)
             self._kept.add((root.path, _identity(beside)))
-            finding = GuardFinding(subject.path, beside, PROTECTED_REASON, "protected")
+            finding = GuardFinding(subject.path, beside, PROTECTED_REASON, "protected", *encoded(item))
             self.findings.add(finding, appeared=os.path.join(subject.path, path))
 
     def close(self) -> None:
@@ -474,7 +475,9 @@ class Guard:
                     restored = put_back(descriptor, name, restorable)
                     why += "; what was there before " + ("is back" if restored else "could not be put back")
         is_new = former is None if look.is_emptied else not path and not look.before
-        self.findings.add(GuardFinding(moved, kept, why, kind), appeared=absolute if is_new else "")
+        # Commands can write what was moved away: what the user saved meanwhile would be lost with it.
+        content = encoded(item if kept and not look.is_emptied else None)
+        self.findings.add(GuardFinding(moved, kept, why, kind, *content), appeared=absolute if is_new else "")
 
     @contextlib.contextmanager
     def _reached(self, look: "_Look") -> Iterator[int]:

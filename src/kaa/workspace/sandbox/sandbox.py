@@ -574,13 +574,18 @@ class Sandbox:
                         raise
         raise WorkspaceUnavailableError("The guard of the project died twice; nothing runs without it.")
 
+    @property
+    def _saved(self) -> str:
+        """The folder in kaa's home, which commands neither read nor write, for what the guard moved away."""
+        return os.path.join(self._options.private[0], "moved-files") if self._options.private else ""
+
     async def _change_guard(self, slot: Slot) -> "GuardWatch":
         """Have another guard watch, from the moment on until which the former one has."""
         from kaa.workspace.sandbox.watch import GuardWatch  # lazy: a conversation without commands needs none
 
         former, new = (
             self._watch,
-            GuardWatch(slot, self._root, self._all_hands, self._stop_commands, self.findings.deliver),
+            GuardWatch(slot, self._root, self._all_hands, self._stop_commands, self.findings.deliver, self._saved),
         )
         if former is not None:
             try:

@@ -34,11 +34,18 @@ class GuardFinding(msgspec.Struct, frozen=True):
     kept_as: str
     why: str
     kind: BlockedKind = "protected"
+    content: bytes = b""
+    mode: int = 0o600
 
-    @property
-    def blocked(self) -> Blocked:
-        """The same as something that was blocked."""
-        return Blocked(self.kind, self.path, self.kept_as) if self.kept_as else Blocked("unmoved", self.path)
+    def blocked(self, folder: str) -> Blocked:
+        """The same as something that was blocked. `folder`: for its content, where commands cannot write."""
+        if not self.kept_as:
+            return Blocked("unmoved", self.path)
+        if not self.content or not folder:
+            return Blocked(self.kind, self.path, self.kept_as)
+        from kaa.workspace.sandbox.saved_content import save_content  # lazy: the guard rarely moves anything
+
+        return Blocked(self.kind, self.path, self.kept_as, save_content(folder, self.path, self.content, self.mode))
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -97,8 +104,10 @@ class GuardWatch:
         held: "Callable[[], Iterable[Hands]]",
         stop: Callable[[], None],
         deliver: Callable[[Iterable[Blocked]], None],
+        saved: str = "",
     ) -> None:
         self._slot = slot
+        self._saved = saved
         self._root = root
         self._held = held
         self._stop = stop
@@ -437,7 +446,7 @@ class GuardWatch:
         self._stuck = self._stuck or answer.stuck
         self._unheld = self._unheld or answer.unheld
         self.scans, self._discerns, self._is_calm = answer.scans, answer.discerns, answer.calm
-        self._deliver(finding.blocked for finding in answer.findings)
+        self._deliver(finding.blocked(self._saved) for finding in answer.findings)
         if answer.more:
             self._deliver([Blocked("more")])
         if answer.flooded:
