@@ -147,6 +147,25 @@ class TestStarting:
         await servers.close()
 
     @in_loop
+    @pytest.mark.parametrize("sandbox", [True, False])
+    async def test_code_that_appears_later_is_asked_about_if_nothing_holds_the_server(
+        self, tmp_path: Path, sandbox: bool
+    ) -> None:
+        life = Life(tmp_path)
+        servers = life.servers(command="node", sandbox=sandbox)
+        await servers.session("one", NOBODY)
+
+        life.code = {"/project/acme.config.mjs": "digest"}
+
+        if sandbox:
+            await servers.session("one", NOBODY)
+        else:
+            with pytest.raises(ServerUnavailableError, match="code in a project that it executes"):
+                await servers.session("one", NOBODY)
+        assert len(life.connections) == 1
+        await servers.close()
+
+    @in_loop
     async def test_a_disabled_server_is_not_started(self, tmp_path: Path) -> None:
         life = Life(tmp_path)
         servers = life.servers(enabled=False)

@@ -102,6 +102,14 @@ class Offer:
             raise ServerUnavailableError(f"MCP server {name} is not started: {error}") from error
         self.code = code
 
+    async def code_changed(self) -> bool:
+        """Whether the server may execute something else by now than was admitted.
+
+        Raises:
+            ServerUnavailableError: what it may execute cannot be known.
+        """
+        return await self._found_code() != self.code
+
     def learn(self, manifest: Manifest) -> None:
         """The server has listed what it offers."""
         self._manifests.write(self._server, manifest)

@@ -172,7 +172,9 @@ class Server:
         """
         async with self._lock:
             if self._client is not None:
-                return self._client
+                if self.is_confined or not await self.offer.code_changed():
+                    return self._client
+                await self.end()  # nothing holds it: what commands wrote meanwhile it could execute with all rights
             loop = asyncio.get_running_loop()
             if self._reason and loop.time() < self._tried + self._timing.retry:
                 raise ServerUnavailableError(self._reason)
