@@ -151,7 +151,7 @@ class TestAnswers:
     def test_a_no_is_not_asked_again_while_the_call_runs(self) -> None:
         async def scenario(place: Place) -> None:
             user, beside = User("no"), User("no")
-            async with place.call(user), place.call(beside):
+            async with place.call(beside), place.call(user):
                 assert [await place.status("example.com") for _ in range(3)] == [403, 403, 403]
             assert (user.asked, beside.asked) == ([("example.com",)], [])
             assert place.blocked() == [("example.com:80", False)]
@@ -321,14 +321,14 @@ class TestOneQuestion:
 
         play(scenario)
 
-    def test_two_calls_are_not_taken_for_one(self) -> None:
+    def test_of_two_calls_the_one_is_asked_about_that_began_last_and_not_as_the_only_one(self) -> None:
         async def scenario(place: Place) -> None:
-            first, second = User("no"), User("no")
-            async with place.call(first), place.call(second):
+            server, command = User("no"), User("no")
+            async with place.call(server), place.call(command):
                 await place.status("example.com")
-            async with place.call(second):
+            async with place.call(server):
                 await place.status("example.com")
-            assert (first.alone, second.alone) == ([False], [True])
+            assert (command.alone, server.alone) == ([False], [True])
 
         play(scenario)
 
@@ -338,12 +338,12 @@ class TestEnds:
         async def scenario(place: Place) -> None:
             await place.here.serve("example.com", Recorder())
             first, second = User(), User("call")
-            earlier = contextlib.AsyncExitStack()
-            await earlier.enter_async_context(place.call(first))
+            ending = contextlib.AsyncExitStack()
             async with place.call(second):
+                await ending.enter_async_context(place.call(first))
                 asking = asyncio.create_task(place.status("example.com"))
                 await first.is_asked()
-                await earlier.aclose()
+                await ending.aclose()
                 assert await asking == 200
             assert (first.withdrawn, second.asked) == (1, [("example.com",)])
 

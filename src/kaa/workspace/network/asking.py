@@ -84,9 +84,11 @@ class HostQuestions:
 
     def takes(self, rule: NetworkRule) -> bool:
         """Whether the user can be asked about a host."""
-        if covers(self._shown, rule) or rule in self._next:
-            return True
-        return self.takes_more and len(self._next) < _MAX_HOSTS
+        return self.asks_about(rule) or (self.takes_more and len(self._next) < _MAX_HOSTS)
+
+    def asks_about(self, rule: NetworkRule) -> bool:
+        """Whether a question about a host is open, or about to be."""
+        return covers(self._shown, rule) or rule in self._next
 
     @property
     def takes_more(self) -> bool:
@@ -95,11 +97,11 @@ class HostQuestions:
 
     async def wait_for(self, rule: NetworkRule, calls: "RunningCalls") -> None:
         """Wait until the question about a host has ended: answered or withdrawn."""
-        if not covers(self._shown, rule) and rule not in self._next:
+        if not self.asks_about(rule):
             self._next.append(rule)
         if self._asking is None:
             self._asking = asyncio.create_task(self._ask_all(calls))
-        while rule in self._next or covers(self._shown, rule):
+        while self.asks_about(rule):
             await self._turn.wait()
 
     async def ask_private(
@@ -241,7 +243,7 @@ class RunningCalls:
             allows: whether it is permitted now.
         """
         while not allows() and not self.has_refused(rule):
-            call = next((one for one in self._calls if one.takes(rule)), None)
+            call = self._newest(lambda one: one.asks_about(rule)) or self._newest(lambda one: one.takes(rule))
             if call is None:
                 return
             await call.wait_for(rule, self)
@@ -255,9 +257,13 @@ class RunningCalls:
             allows: whether one of them is permitted now.
         """
         if not allows() and not self.has_refused(rule):
-            call = next((one for one in self._calls if one.takes_more), None)
+            call = self._newest(lambda one: one.takes_more)
             if call is not None:
                 await call.ask_private(rule, addresses, self, allows)
+
+    def _newest(self, fits: Callable[[HostQuestions], bool]) -> HostQuestions | None:
+        """The call that began last: a server in the background has connected before, or never will."""
+        return next((one for one in reversed(self._calls) if fits(one)), None)
 
 
 def covers(rules: Iterable[NetworkRule], rule: NetworkRule) -> bool:
