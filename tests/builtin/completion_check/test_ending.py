@@ -164,6 +164,16 @@ class TestReminder:
 
         assert len(played.told) == 1
 
+    @pytest.mark.parametrize(
+        ("command", "background"), [("while sleep 1; do date > state; done", True), ("date >> sub.log", False)]
+    )
+    def test_logs_and_what_a_background_command_writes_do_not_count(
+        self, played: Played, command: str, background: bool
+    ) -> None:
+        played.play([call("bash", command=command, background=background), say("It runs.")])
+
+        assert played.told == []
+
     def test_taking_back_a_part_of_what_was_tested_counts(self, played: Played) -> None:
         commands = [call("bash", command=command) for command in ("pytest", "git checkout -- a.py")]
 

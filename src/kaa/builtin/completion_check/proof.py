@@ -13,9 +13,9 @@ from kaa.ext.api import ConversationContext
 _MOST_FILES = 50
 _MOST_CALLERS = 64  # agents that are under way at a time
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
-# Prose, and what no test of a project covers.
+# Prose, logs, and what no test of a project covers.
 _UNTESTED = re.compile(
-    r"(?i).*\.(?:md|markdown|rst|txt|adoc|org)|(?:.*/)?(?:license|notice|authors|changelog|\.gitignore|\.envrc)"
+    r"(?i).*\.(?:md|markdown|rst|txt|adoc|org|log)|(?:.*/)?(?:license|notice|authors|changelog|\.gitignore|\.envrc)"
     r"|(?:.*/)?\.(?:git|vscode|idea|zed|devcontainer|husky)/.*"
 )
 # Shells say so if there is no such program, or if it cannot be executed.
@@ -42,7 +42,7 @@ def note(call: ToolCall, result: ToolResult, context: ConversationContext) -> No
             if not result.is_error:
                 _change(work, _inside(_paths(call.arguments), context.workspace.root))
         case "bash":
-            _note_command(work, str(call.arguments.get("command", "")), result, context)
+            _note_command(work, call, result, context)
         case "agent":
             _take_over(work, proof, result)
         case _:
@@ -55,7 +55,8 @@ def _author(caller: str) -> str:
     return "" if caller == "kaa" or caller.startswith("extension ") else caller
 
 
-def _note_command(work: Work, command: str, result: ToolResult, context: ConversationContext) -> None:
+def _note_command(work: Work, call: ToolCall, result: ToolResult, context: ConversationContext) -> None:
+    command = str(call.arguments.get("command", ""))
     details = result.details if isinstance(result.details, dict) else {}
     if command in context.verify_commands:
         work.unproven = False
@@ -65,7 +66,7 @@ def _note_command(work: Work, command: str, result: ToolResult, context: Convers
             work.passed.discard(command)
         return
     match kind_of(command, context.read_command):
-        case "writes":
+        case "writes" if call.arguments.get("background") is not True:  # what a server writes is no work to verify
             reading = context.read_command(command)
             if not work.changed and only_discards(reading):
                 return  # what is there now is no work of this run
