@@ -132,6 +132,23 @@ def test_background_jobs_are_counted_and_a_failing_one_is_told_at_once(seat: Sea
         program.wait_for(lambda screen: "1 job" not in screen.text())
 
 
+def test_leaving_asks_first_where_a_background_job_ends_with_it(seat: Seat) -> None:
+    os.mkfifo(seat.project / "go")
+    script = [call("bash", command="read _ < go", background=True), say("It waits.")]
+
+    with seat.open("--approvals", "auto", "start", script=script, screen=Screen(columns=80, rows=24)) as program:
+        program.wait_for("net on • 1 job")
+        program.wait_for(is_idle)
+        program.press("ctrl+d")
+        program.wait_for("1 background process ends with kaa")
+        program.press("s")
+        program.wait_for(is_idle)
+        enter(program, "/exit")
+        program.wait_for("1 background process ends with kaa")
+        program.press("q")
+        program.wait_for_end()
+
+
 def test_a_list_that_is_left_changes_nothing(seat: Seat) -> None:
     with seat.open() as program:
         for command, title in (("/approvals", "Which tool calls"), ("/model", "Which model?"), ("/theme", "Theme")):

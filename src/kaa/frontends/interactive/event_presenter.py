@@ -72,6 +72,11 @@ class EventPresenter:
         return 0 if self._status is None else self._status.beside
 
     @property
+    def jobs(self) -> int:
+        """How many background processes run."""
+        return 0 if self._status is None else self._status.jobs
+
+    @property
     def farewell(self) -> str:
         """How to go on with the session, if there is anything in it; the last word of the program."""
         path = self._session_path

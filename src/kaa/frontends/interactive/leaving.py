@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from kaa.builtin.amounts import counted
 from kaa.frontends.interactive.activity import Activity
 from kaa.frontends.interactive.dialogs.choices import DialogChoice
 from kaa.frontends.interactive.event_presenter import EventPresenter
@@ -38,7 +39,10 @@ class Leaving:
     def leave(self) -> None:
         """Leave kaa; ask first if something is under way."""
         if not self._is_at_work:
-            self._leave(0, self._presenter.farewell)
+            if self._presenter.jobs:
+                self._ask_to_end_processes()
+            else:
+                self._end()
             return
         said = "A run is under way." if self._activity.is_running else "Work in the background is under way."
         self._dialog = self._ui.lists.ask(
@@ -46,10 +50,26 @@ class Leaving:
             f"{said} It can go on without this terminal: kaa agents shows it, and kaa agents attach returns to it.",
             [
                 DialogChoice("l", "Leave it running", self.detach),
-                DialogChoice("q", "Stop it and leave", lambda: self._leave(0, self._presenter.farewell)),
+                DialogChoice("q", "Stop it and leave", self._end),
                 DialogChoice("s", "Stay", self._stay),
             ],
         )
+
+    def _ask_to_end_processes(self) -> None:
+        """Ask whether to leave although background processes end with kaa."""
+        count = self._presenter.jobs
+        verb = "ends" if count == 1 else "end"
+        self._dialog = self._ui.lists.ask(
+            "Leave kaa?",
+            f"{counted(count, 'background process', 'background processes')} {verb} with kaa; /bg lists them.",
+            [
+                DialogChoice("q", "Leave", self._end),
+                DialogChoice("s", "Stay", self._stay),
+            ],
+        )
+
+    def _end(self) -> None:
+        self._leave(0, self._presenter.farewell)
 
     def detach(self) -> None:
         """Have what is under way go on without the terminal, and leave."""
