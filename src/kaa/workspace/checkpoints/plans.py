@@ -1,7 +1,7 @@
 """What restoring files would do and did, and what change sets made of files."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Final, Literal
+from collections.abc import Collection
+from typing import Literal
 
 import msgspec
 
@@ -52,32 +52,6 @@ class FileConflict(msgspec.Struct, frozen=True):
 
     path: str
     reason: str
-
-
-MOST_NAMED: Final = 10
-"""Of files of which the same is to be said. More would push everything else off the screen."""
-
-
-def named(paths: Sequence[str]) -> str:
-    """Return the first of some paths, and how many more there are."""
-    if len(paths) <= MOST_NAMED:
-        return ", ".join(paths)
-    more = len(paths) - MOST_NAMED
-    return f"{', '.join(paths[:MOST_NAMED])} and {more:,} more {'file' if more == 1 else 'files'}"
-
-
-def by_reason(conflicts: Iterable[FileConflict], shown: Callable[[str], str] = str) -> Iterator[tuple[str, str]]:
-    """Yield each reason once, behind the names of its files.
-
-    Args:
-        conflicts: of any number.
-        shown: makes a path fit for the reader.
-    """
-    paths: dict[str, list[str]] = {}
-    for conflict in conflicts:
-        paths.setdefault(conflict.reason, []).append(conflict.path)
-    for reason, those in paths.items():
-        yield named([*map(shown, those[:MOST_NAMED]), *those[MOST_NAMED:]]), reason
 
 
 class RestorePlan(msgspec.Struct, frozen=True):

@@ -10,7 +10,8 @@ from kaa.tui.layout import wrap
 from kaa.tui.sanitize import one_line, squeezed
 from kaa.tui.style import Span, paint_spans
 from kaa.tui.width import cells, fit
-from kaa.workspace.checkpoints.plans import FileStep, RestorePlan, by_reason, named
+from kaa.workspace.checkpoints.many_files import by_reason, named
+from kaa.workspace.checkpoints.plans import FileStep, RestorePlan
 
 # What each step is called, and in which colour.
 _ACTIONS = {
