@@ -35,7 +35,7 @@ class Escalation(msgspec.Struct, rename="camel", frozen=True):
             case "read":
                 return f"allows reading {self.what} for this session"
             case "file":
-                return "has kaa write exactly what is shown below, once"
+                return "writes exactly what is shown below, once"
 
     @property
     def warning(self) -> str | None:

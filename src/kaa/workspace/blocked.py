@@ -229,8 +229,8 @@ def _outside_the_project(path: str) -> str:
     top, git, _ = path.partition("/.git/")
     if git:
         return (
-            f"Writing{where} is blocked: this repository is not in the project. (Start kaa in {top}, or use --add-dir"
-            f" {top}.)"
+            f"Writing{where} is blocked: this repository is not in the project. (/add-dir {top} permits it for this"
+            " session; or start kaa there.)"
         )
     home = os.path.expanduser("~")
     local = os.path.join(home, ".local")  # of `pip install --user`, which names the first directory that is missing

@@ -72,7 +72,7 @@ def test_the_question_shows_the_content_and_a_yes_writes_it() -> None:
 
     [question] = scene.questions
     assert shown(question) == {".envrc": "+1 use flake\n+2 export A=1"}
-    assert question.permits == ("A yes has kaa write exactly what is shown below, once.",)
+    assert question.permits == ("A yes writes exactly what is shown below, once.",)
     assert (question.suggestion, question.leaves_sandbox) == (None, True)
     assert scene.content(".envrc") == b"use flake\nexport A=1\n"
     assert outcome.settled == scene.moved(".envrc")

@@ -83,7 +83,9 @@ def test_in_a_subdirectory_of_a_repository_a_commit_says_what_to_add_and_then_wo
     async def scenario(workspace: LocalWorkspace) -> None:
         refused = await sh(workspace, commit)
         assert [one.text for one in refused.blocked if one.what.endswith("/index.lock") or "--add-dir" in one.text]
-        assert all(f"Start kaa in {top}, or use --add-dir {top}" in one.text for one in refused.blocked)
+        assert all(
+            f"/add-dir {top} permits it for this session; or start kaa there." in one.text for one in refused.blocked
+        )
 
         await workspace.change(SandboxChange(writable=(str(top),)))
 

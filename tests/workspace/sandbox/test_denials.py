@@ -395,6 +395,6 @@ def test_a_repository_above_the_project_is_said_to_be_outside() -> None:
     (blocked,) = _denials(git_writable=True).in_output(text, "/p")
 
     assert blocked.text == (
-        "Writing to /repo/.git/index.lock is blocked: this repository is not in the project. (Start kaa in /repo, or"
-        " use --add-dir /repo.)"
+        "Writing to /repo/.git/index.lock is blocked: this repository is not in the project. (/add-dir /repo"
+        " permits it for this session; or start kaa there.)"
     )

@@ -65,7 +65,7 @@ async def _work(job: Job, models: Mapping[ModelRole, str], context: ToolContext,
         # The conversation ends. Whoever goes on with it should not wait for the report.
         with suppress(CommandError):
             context.session.add_message(
-                f"[agent {begun.name}] It was stopped, because kaa ended; this name has it go on. Task: {begun.task}"
+                f"[agent {begun.name}] It was stopped, because kaa ended. This name continues it. Task: {begun.task}"
             )
         raise
     context.show.notice(f"Agent {begun.name} {how}: {begun.task}. /agents {begun.name} shows its work.")

@@ -333,4 +333,4 @@ def _report(result: AgentResult) -> str:
         unmerged = f", but not {named}: git ignores or cannot add it" if named else ""
         merge = f"\nThe user merges them with `kaa worktrees merge {result.worktree}`{unmerged}."
     facts = f"{used_in_short(result.used)}{changes}{refused}{place}"
-    return f"{result.text.strip() or '(it said nothing)'}\n\n[{result.agent} (this name has it go on): {facts}]{merge}"
+    return f"{result.text.strip() or '(it said nothing)'}\n\n[{result.agent} (this name continues it): {facts}]{merge}"

@@ -22,7 +22,7 @@ def git_loss(rest: Sequence[str | None]) -> Loss | None:
         case "push":
             return _push_loss(operands, options, letters)
         case "branch" if "D" in letters or {"d", "f"} <= letters or {"--delete", "--force"} <= options:
-            return Loss(f"deletes {listed(operands)} even if it is merged nowhere", "repository")
+            return Loss(f"deletes {listed(operands)}, also commits that are on no other branch", "repository")
         case "update-ref" if "d" in letters:
             return Loss(f"deletes {listed(operands[:1])}", "repository")
         case "worktree" if operands[:1] == ["remove"] and ("f" in letters or "--force" in options):

@@ -328,7 +328,7 @@ def _hidden_of_client(command: SimpleCommand, program: str, root: str, *, moves:
     if reason := _works_elsewhere(name, words, moves=moves):
         return reason
     if unknown := _unknown(name, words, root):
-        return f"kaa cannot judge what {program} runs or obeys with {unknown}"
+        return f"kaa cannot judge which programs and files `{program} {unknown}` uses"
     if name in _COPYING and (executed := next((word for word in words if is_executed(word, root)), None)):
         return f"other programs execute {executed}"
     if place := _place_elsewhere(name, words, root):

@@ -104,7 +104,7 @@ def reminding(view: ViewOptions, end: AgentEnd) -> Notice | None:
     if end.denials:  # with the reasons, which the results show
         tools = Counter(denial.partition(":")[0] for denial in end.denials)
         calls = ", ".join(name if number == 1 else f"{name} ({number} times)" for name, number in tools.items())
-        lines.insert(0, f"Not permitted: {calls}. The reason stands above.")
+        lines.insert(0, f"kaa did not run: {calls}. The reasons are above.")
     return Notice(view, "\n".join(lines), "warning") if lines else None
 
 
