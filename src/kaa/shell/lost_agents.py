@@ -28,7 +28,7 @@ def tell_of_lost_agents(store: FileStore) -> None:
         if agent.ended is not None or begun.call:
             continue
         ended = AgentEnded(name, "interrupted")
-        text = f"[agent {name}] It was stopped, because kaa was killed; this name has it go on. Task: {begun.task}"
+        text = f"[agent {name}] It was stopped, because kaa was killed. This name continues it. Task: {begun.task}"
         drafts.append(Custom(custom_type=ENDED, data=msgspec.to_builtins(ended)))
         drafts.append(CustomMessage(custom_type=custom_type_of("extension"), content=text, display=True))
     if drafts:

@@ -70,11 +70,11 @@ def described_code(accepted: Mapping[str, str], code: Mapping[str, str]) -> list
     """What a server executes and commands can write, in lines: how it changed, or all of it."""
     if accepted:
         return [
-            "Of what it executes, commands can change files, and these are not as you approved them:",
+            "It executes files that commands can change, and these are not as you approved them:",
             *map(_in_one_line, differences(accepted, code)),
         ]
     return [
-        "Of what it executes, commands can change files. A later change asks again:",
+        "It executes these files, which commands can change. kaa asks again when they change:",
         *map(_in_one_line, differences({}, code)),
     ]
 
