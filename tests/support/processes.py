@@ -26,7 +26,8 @@ class Processes:
         """The children of a process. Of these are the hands that `warm_hands.py` forked for it."""
         names: dict[int, bytes] = {}
         running: dict[int, int] = {}
-        for path in Path("/proc").glob("[0-9]*/stat"):
+        # Not by `glob`, which fails where a process ends meanwhile.
+        for path in [Path("/proc", name, "stat") for name in os.listdir("/proc") if name.isdecimal()]:
             with suppress(FileNotFoundError, ProcessLookupError):
                 before, _, after = path.read_bytes().rpartition(b")")
                 state, its_parent, *_ = after.split()

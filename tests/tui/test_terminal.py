@@ -70,7 +70,7 @@ import os, pathlib, signal, sys, termios, time
 
 def is_stopping():
     # Whether a process of the job has yet to stop: until then it would take what is typed.
-    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+    for stat in [pathlib.Path("/proc", name, "stat") for name in os.listdir("/proc") if name.isdecimal()]:
         try:
             state, _, group, *_ = stat.read_text().rpartition(")")[2].split()
         except OSError:  # it ended

@@ -20,6 +20,7 @@ from kaa.host.regular_files import regular
 _MOST_BYTES = 64 * 1024
 _MOST_DEPTH = 4
 _OF_KERNEL = ("/dev", "/proc", "/sys")
+_OF_MEMORY = ("/dev/shm",)  # files as elsewhere
 _INTERPRETER = re.compile(
     r"#![ \t]*(?P<env>/usr/bin/env(?:[ \t]+-S)?[ \t]+)?(?P<program>\S+)(?:[ \t]+-[A-Za-z]+)*[ \t]*\n"
 )
@@ -46,7 +47,7 @@ def is_harmless_script(path: str, interpreter: str, root: str, depth: int = 0) -
     if depth > _MOST_DEPTH:
         return False
     *links, real = trail(os.path.abspath(expanded(path)))
-    if any(is_below(place, _OF_KERNEL) for place in (*links, real)):
+    if any(is_below(place, _OF_KERNEL) and not is_below(place, _OF_MEMORY) for place in (*links, real)):
         return False
     try:
         state = os.stat(real)
