@@ -20,7 +20,7 @@ from kaa.host.regular_files import regular
 _MOST_BYTES = 64 * 1024
 _MOST_DEPTH = 4
 _OF_KERNEL = ("/dev", "/proc", "/sys")
-_OF_MEMORY = ("/dev/shm",)  # files as elsewhere
+_OF_MEMORY = ("/dev/shm",)  # noqa: S108 - files as elsewhere
 _INTERPRETER = re.compile(
     r"#![ \t]*(?P<env>/usr/bin/env(?:[ \t]+-S)?[ \t]+)?(?P<program>\S+)(?:[ \t]+-[A-Za-z]+)*[ \t]*\n"
 )
