@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _ENTERS = frozenset({"cd", "pushd", "chdir"})
-_ASSIGNS = frozenset({"export", "local", "declare", "readonly", "typeset"})
 _NO_WORDS = frozenset({"variable_assignment", "comment", "file_redirect", "heredoc_redirect", "herestring_redirect"})
 _QUOTED = re.compile(r"""(["'])((?:(?!\1)[^\\\n]|\\.){1,300})\1""")
 # A substitution stays as it is; variables and escapes are replaced, also in double quotes.

@@ -93,11 +93,6 @@ class Standing(NamedTuple):
     only_in_commits: tuple[str, ...] = ()
 
     @property
-    def is_clean(self) -> bool:
-        """Whether nothing is lost with the worktree."""
-        return not self.is_changed and not self.left_out
-
-    @property
     def is_changed(self) -> bool:
         """Whether there is something to merge."""
         return bool(self.summary) and not self.is_merged
