@@ -471,6 +471,27 @@ def test_the_guards_of_two_kaa_do_not_move_what_the_other_one_keeps_for_ever(
     assert not (project / ".vscode" / "tasks.json").exists()
 
 
+@pytest.mark.parametrize("path", [".vscode/tasks.json", ".envrc"])
+def test_what_another_kaa_moves_on_at_once_is_left_alone(
+    project: Path, start: Callable[..., Brain], monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    def move_twice(directory: int, name: str, ending: str = "") -> str | None:
+        kept = move_away(directory, name, ending)
+        assert kept is not None
+        move_away(directory, kept, ending)
+        return kept
+
+    monkeypatch.setattr(watcher, "move_away", move_twice)
+    (project / ".vscode").mkdir()
+    brain = start()
+
+    (project / path).write_text("evil")
+
+    assert brain.check() == {path: f"{path}.kaa-blocked"}
+    assert brain.check() == {}
+    assert (project / f"{path}.kaa-blocked.kaa-blocked").read_text() == "evil"
+
+
 @pytest.mark.parametrize("swap", ["link", "directory"])
 def test_a_protected_name_that_becomes_something_else_is_moved_away(
     project: Path, start: Callable[..., Brain], swap: str

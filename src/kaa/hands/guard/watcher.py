@@ -252,6 +252,8 @@ class Guard:
     def _move_new(self, subject: Subject, path: str) -> None:
         """Move away something of a new name at the top; all of it without a path."""
         root = subject.directory.root
+        absolute = os.path.join(subject.path, path).rstrip("/")
+        identity = _identity(absolute)
         item = None if path else content_at(root.descriptor, subject.name)
         try:
             if path:
@@ -262,9 +264,9 @@ class Guard:
             return
         if kept is not None:
             beside = os.path.join(root.path, kept)
-            self._kept.add((root.path, _identity(beside)))
+            self._note_kept(beside, identity)
             finding = GuardFinding(subject.path, beside, PROTECTED_REASON, "protected", *encoded(item))
-            self.findings.add(finding, appeared=os.path.join(subject.path, path))
+            self.findings.add(finding, appeared=absolute)
 
     def close(self) -> None:
         """Let go of the directories and of inotify."""
@@ -440,6 +442,7 @@ class Guard:
         parent, _, name = os.path.join(subject.name, path).rstrip("/").rpartition("/")
         why, kind = item.reason, "git" if item.dangers == UNWANTED_REPOSITORY else "protected"
         moved, kept = subject.path if look.is_emptied else absolute, ""
+        identity = _identity(absolute)
         with self._reached(look) as directory, reach_below(RootDirectory("", directory), parent) as descriptor:
             if descriptor is None:
                 return
@@ -470,7 +473,7 @@ class Guard:
                     self._baseline.accept(subject, path, item)
                     return
                 kept = os.path.join(os.path.dirname(moved), beside)
-                self._kept.add((os.path.dirname(kept), _identity(kept)))
+                self._note_kept(kept, identity)
                 if restorable := self._baseline.take_former(subject, path):
                     restored = put_back(descriptor, name, restorable)
                     why += "; what was there before " + ("is back" if restored else "could not be put back")
@@ -488,6 +491,15 @@ class Guard:
             return
         with reach_below(beneath, look.subject.directory.path) as directory:
             yield look.directory if directory is None else directory
+
+    def _note_kept(self, kept: str, identity: tuple[int, int] | None) -> None:
+        """Note what was moved away to a path. It is gone from there if the guard of another kaa was as quick.
+
+        Args:
+            kept: the path, absolute.
+            identity: what it was before.
+        """
+        self._kept.add((os.path.dirname(kept), _identity(kept) or identity))
 
     def _is_kept(self, subject: Subject, path: str) -> bool:
         """Whether this, or what it is in, was moved away by this guard and has been in its directory since."""
