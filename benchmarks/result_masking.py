@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.bench import Bench, Result
-from kaa.builtin.masking.batches import is_due, old_results
+from kaa.builtin.masking.batches import Sizes, is_due, old_results
 from kaa.core.messages import AssistantMessage, Json, Message, TextContent, ToolCall, ToolResultMessage, Usage, now_ms
 from tests.support.coding_session import CodingSession
 from tests.support.model_server import ModelServer
@@ -83,8 +83,9 @@ def _look_ms(rounds: int) -> float:
         messages.append(AssistantMessage((call,), "a", "lab", "m", Usage(), "toolUse", now_ms()))
         messages.append(ToolResultMessage(call.id, "bash", (TextContent("a line\n" * 300),), is_error=False))
     samples = []
+    sizes = Sizes()
     for _ in range(rounds):
         started = time.perf_counter()
-        is_due(messages, old_results(messages, (), 8), None)
+        is_due(messages, old_results(messages, (), 8, sizes), None, sizes)
         samples.append(time.perf_counter() - started)
     return statistics.median(samples) * 1e3

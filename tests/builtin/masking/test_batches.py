@@ -1,7 +1,8 @@
 """Which results are old, when it pays to leave them out, and that this leaves any conversation valid."""
 
 import asyncio
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import msgspec
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaa.builtin.briefing import HEADING
-from kaa.builtin.masking.batches import is_cold, is_due, old_results
+from kaa.builtin.masking import batches
+from kaa.builtin.masking.batches import Sizes, is_cold, is_due, old_results
 from kaa.builtin.masking.masking import mask
 from kaa.core.history import repair
 from kaa.core.messages import (
@@ -80,6 +82,10 @@ class _Context:
         self.features = Features(**features)  # type: ignore[arg-type]  # the test names them
         self.workspace = MemoryWorkspace()
         self.model = Model("m", "lab", "a", cost=rates)
+        self._sizes = Sizes()
+
+    def state(self, _kind: type[Sizes], _make: Callable[[], Sizes]) -> Sizes:
+        return self._sizes
 
 
 def masked(
@@ -195,6 +201,38 @@ def test_small_batches_are_not_worth_it() -> None:
     context = _Context(ModelRates(1, 1, 1, 0), masking_turns=1, masking_tokens=4000)
 
     assert masked(messages, context) == messages
+
+
+def test_a_message_is_measured_once_however_often_is_looked(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[Message] = []
+
+    def measure(message: Message) -> int:
+        measured.append(message)
+        return estimate(message)
+
+    monkeypatch.setattr(batches, "estimate", measure)
+    messages, sizes = turns(30), Sizes()
+    is_due(messages, old_results(messages, (), 3, sizes), _ANTHROPIC, sizes)
+    first = len(measured)
+
+    for number in range(30, 34):
+        messages = [*messages, *turn(number)]
+        is_due(messages, old_results(messages, (), 3, sizes), _ANTHROPIC, sizes)
+
+    assert first >= 30
+    assert len(measured) - first <= 3 * 4  # a turn has two messages, and a result is measured without its instructions
+
+
+def test_the_messages_of_an_earlier_conversation_are_let_go() -> None:
+    sizes, earlier, later = Sizes(), turns(30), turns(2)
+    held = sys.getrefcount(earlier[0])
+    for message in earlier:
+        sizes.tokens(message)
+
+    sizes.forget_others(later)
+    let_go = sys.getrefcount(earlier[0])  # pytest holds what is looked at in an assert
+
+    assert let_go == held
 
 
 # ---- what is left --------------------------------------------------------------------------------------

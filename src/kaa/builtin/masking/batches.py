@@ -7,8 +7,8 @@ at most twice as much as with knowledge of their length (rent or buy). Around th
 batch waits for half the price only: that costs about as much money, and takes less of the window.
 """
 
-from collections.abc import Collection, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Sequence
+from typing import Final, Generic, TypeVar
 
 import msgspec
 
@@ -42,6 +42,8 @@ _INSTRUCTIONS: Final = ("<instructions path=", "<project-file path=", HEADING)
 # Results of these are shown again by the same call.
 REPEATABLE: Final = frozenset({"read", "grep", "find", "ls"})
 
+MessageT = TypeVar("MessageT", bound=Message)
+
 
 class OldResult(msgspec.Struct, frozen=True):
     """A result that may be left out.
@@ -59,14 +61,40 @@ class OldResult(msgspec.Struct, frozen=True):
     carried: int
 
 
-def old_results(messages: Sequence[Message], lasting: Collection[str], turns: int) -> list[OldResult]:
+class Sizes:
+    """Remembers how long the messages of a conversation are: they do not change, and each request asks."""
+
+    def __init__(self) -> None:
+        self._tokens = _Memory(estimate)
+        self._saved = _Memory(_saved)
+
+    def tokens(self, message: Message) -> int:
+        """About how many a message has."""
+        return self._tokens.of(message)
+
+    def saved(self, message: ToolResultMessage) -> int:
+        """About how many tokens less there are without a result; 0 if it stays."""
+        return self._saved.of(message)
+
+    def forget_others(self, messages: Sequence[Message]) -> None:
+        """Let go of messages that are no longer in the conversation, once they are the greater part."""
+        for memory in (self._tokens, self._saved):
+            if len(memory) > 2 * len(messages):
+                memory.clear()
+
+
+def old_results(
+    messages: Sequence[Message], lasting: Collection[str], turns: int, sizes: Sizes | None = None
+) -> list[OldResult]:
     """The results that are old, the oldest first.
 
     Args:
         messages: the conversation.
         lasting: tools whose results stay.
         turns: the results of so many replies, the newest ones, are not old.
+        sizes: of the messages, if they were looked at before.
     """
+    sizes = sizes or Sizes()
     replies = sum(_is_reply(message) for message in messages)
     found: list[OldResult] = []
     seen, calls = 0, dict[str, ToolCall]()
@@ -78,25 +106,29 @@ def old_results(messages: Sequence[Message], lasting: Collection[str], turns: in
                 break
         elif isinstance(message, ToolResultMessage) and message.tool_name not in lasting:
             call = calls.get(message.tool_call_id)
-            if call is not None and (saved := _saved(message)):
+            if call is not None and (saved := sizes.saved(message)):
                 found.append(OldResult(place, call, saved, replies - seen - turns))
     return found
 
 
-def is_due(messages: Sequence[Message], old: Sequence[OldResult], rates: Rates | None) -> bool:
+def is_due(
+    messages: Sequence[Message], old: Sequence[OldResult], rates: Rates | None, sizes: Sizes | None = None
+) -> bool:
     """Whether the old results have cost so much that it pays to leave them out.
 
     Args:
         messages: the conversation.
         old: those of its results that would be left out.
         rates: what the next request costs; None if nobody knows.
+        sizes: of the messages, if they were looked at before.
     """
+    sizes = sizes or Sizes()
     loss = _PATIENCE * _loss(rates)
     paid = sum(one.saved * one.carried for one in old)
     again = -sum(one.saved for one in old)
     last = max(place for place, message in enumerate(messages) if isinstance(message, AssistantMessage))
     for message in messages[_first_changed(messages, old, rates) : last + 1]:
-        again += estimate(message)
+        again += sizes.tokens(message)
         if again * loss > paid:
             return False
     return True
@@ -141,8 +173,27 @@ def parts(message: ToolResultMessage) -> tuple[Sequence[ToolResultContent], Sequ
     return content[:end], content[end:]
 
 
+class _Memory(Generic[MessageT]):
+    """What a function says of messages. Each is held, so that no other one gets its identity."""
+
+    def __init__(self, function: Callable[[MessageT], int]) -> None:
+        self._function = function
+        self._known: dict[int, tuple[MessageT, int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def clear(self) -> None:
+        self._known.clear()
+
+    def of(self, message: MessageT) -> int:
+        known = self._known.get(id(message))
+        if known is None:
+            known = self._known[id(message)] = message, self._function(message)
+        return known[1]
+
+
 def _saved(message: ToolResultMessage) -> int:
-    """About how many tokens less there are without a result; 0 if it stays."""
     own, _ = parts(message)
     if not own or _is_left_out(message):
         return 0

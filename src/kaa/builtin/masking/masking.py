@@ -7,6 +7,7 @@ from kaa.builtin.masking.batches import (
     ERROR_TOKENS,
     MARK,
     REPEATABLE,
+    Sizes,
     is_cold,
     is_due,
     old_results,
@@ -32,14 +33,16 @@ async def mask(request: ResultsRequest, context: ConversationContext) -> Shorten
         context: of it.
     """
     features, messages = context.features, request.messages
-    old = old_results(messages, request.lasting, features.masking_turns)
+    sizes = context.state(Sizes, Sizes)
+    sizes.forget_others(messages)
+    old = old_results(messages, request.lasting, features.masking_turns, sizes)
     if not old or sum(one.saved for one in old) < features.masking_tokens:
         return None
     model = request.model
     if not is_cold(messages, (model.provider, model.id), now_ms()):
         last = next(one for one in reversed(messages) if isinstance(one, AssistantMessage))
         rates = None if model.cost is None else model.cost.for_prompt(prompt_tokens(last.usage))
-        if not is_due(messages, old, rates):
+        if not is_due(messages, old, rates, sizes):
             return None
     shorter: list[ToolResultMessage] = []
     for one in old:
