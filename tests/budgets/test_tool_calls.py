@@ -23,9 +23,9 @@ _BUDGET = Budget.parse(
     """
                  programs  messages  flushes  entries  hooks  contexts  session bytes  checkpoint bytes  other bytes
     read                .         3        .        2     16        28           3900                 .            .
-    write               .        12        2        3     16        28           1050               500            .
-    edit Python         .        15        2        3     16        28           1350              3350            .
-    edit JSON           .        14        2        3     16        28           1400              1400            .
+    write               .        12        1        3     16        28           1050               500            .
+    edit Python         .        15        1        3     16        28           1350              3350            .
+    edit JSON           .        14        1        3     16        28           1400              1400            .
     bash                1         6        .        2     16        28            850                 .            .
     """,
     slack={"session bytes": 100, "checkpoint bytes": 100},

@@ -37,7 +37,8 @@ def write(
     """Replace the content of a file, creating it and its directories if needed.
 
     The content goes to a new file beside the old one, which takes over its mode, owner and extended attributes and
-    then its name. Other names of the same file (hard links) keep the old content.
+    then its name. Other names of the same file (hard links) keep the old content. The content is on the disk before it
+    gets the name, so that there is never an empty file; the name follows when the system writes the directory.
 
     Args:
         path: absolute; no part of it may be a symlink.
@@ -110,7 +111,6 @@ def _replace(place: Place, data: bytes, expected: Expectation | None, new_mode: 
         raise
     finally:
         os.close(descriptor)
-    _sync_directory(place)
 
 
 def _status(place: Place) -> os.stat_result | None:
@@ -208,15 +208,3 @@ def _digest(place: Place) -> str:
         while piece := os.read(descriptor, _READ_BYTES):
             digest.update(piece)
         return digest.hexdigest()
-
-
-def _sync_directory(place: Place) -> None:
-    """Make the new name survive a power failure; where directories cannot be synced, it is the system's business."""
-    descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=place.directory)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.EACCES, errno.EROFS, errno.ENOTSUP):
-            raise
-    finally:
-        os.close(descriptor)
