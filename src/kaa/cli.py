@@ -24,35 +24,39 @@ _USAGE_ERROR = 2
 _INFORMING = frozenset(("-h", "--help", "-v", "--version"))
 
 _EPILOG = """\
-commands (kaa COMMAND --help describes its options):
-  agents              list, start, follow, steer and stop conversations of other terminals and of none
-  auth check          ask the providers whether keys and logins work
-  demo                watch kaa fix a bug, without any key
-  doctor              how commands are confined on this machine
-  ext                 install, list, test and scaffold extensions
-  import              show and use the skills and commands that you have for other agents
-  lab                 run tasks with a model and compare settings: solve rates, tokens, cost, time
-  login, logout       keep an API key or log in to a provider; forget it
-  mcp                 add, list, test and log in to MCP servers; mcp serve: be one
-  models              which models there are, what they can do and cost
-  plugin              install plugins of Claude Code, Codex, Gemini CLI and pi, from marketplaces and folders
-  sandbox -- COMMAND  run a command as confined as kaa's own
-  sessions            list, search, show, rename, trash, export and import sessions
-  stats               what all sessions used
+commands (kaa COMMAND --help describes the options of each):
+  agents              list, start, follow, steer and stop other conversations
+  auth check          check API keys and logins with their providers
+  demo                watch kaa fix a bug; needs no key
+  doctor              show how commands are confined on this machine
+  ext                 install, list, test and create extensions
+  import              import skills, commands and hooks of other agents
+  lab                 run tasks with a model and compare settings
+  login, logout       save an API key or log in to a provider; remove it
+  mcp                 add, list, test and log in to MCP servers; serve tools
+  models              list models with their capabilities and prices
+  plan run FILE       carry out a plan that --plan wrote
+  plugin              install plugins of Claude Code, Codex, Gemini CLI and pi
+  sandbox -- COMMAND  run a command with the same confinement as kaa's own
+  sessions            list, search, show, rename, export and trash sessions
+  stats               show the usage of all sessions
+  worktrees           list, compare, merge and remove worktrees
 
 examples:
-  kaa                                     talk with kaa in the terminal
-  kaa "fix the failing test"              the same, with something to begin with
-  kaa -p "fix the failing test"           do one task and print the answer
-  git diff | kaa -p "review this"         standard input comes before the message
-  kaa -p @notes.md @screen.png "summarise"
-  kaa -p -- "$TEXT"                       everything behind -- is a message, even if it begins with -
-  kaa -c -p "now document it"             go on with the last session of this directory
-  kaa -r                                  choose the session to go on with
-  kaa --mode json -p "list the TODOs"     one JSON event per line
+  kaa                                     start a conversation in the terminal
+  kaa "fix the failing test"              start it with a message
+  kaa -p "fix the failing test"           do one task, print the answer and exit
+  git diff | kaa -p "review this"         put standard input before the message
+  kaa -p @notes.md @screen.png "summarize"
+  kaa -p -- "$TEXT"                       treat what follows as the message
+  kaa -c -p "now document it"             continue the last session here
+  kaa -r                                  choose a session to resume
+  kaa --mode json -p "list the TODOs"     print one JSON event per line
 
-exit codes: 0 done, 1 failed, 2 bad usage, 3 a tool call was denied, 4 a limit was reached,
-5 no model to ask, 6 the budget is used up, 128+N interrupted by signal N
+exit codes:
+  0 done              3 a tool call was denied   6 the budget is used up
+  1 failed            4 a limit or a loop        7 the result was not verified
+  2 invalid usage     5 no model                 128+N interrupted by signal N
 """
 
 
@@ -82,25 +86,25 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
 def _add_mode(parser: argparse.ArgumentParser) -> None:
     """Add what says how kaa works and what it writes."""
     mode = parser.add_argument_group("mode")
-    mode.add_argument("-p", "--print", action="store_true", help="work on the messages, print the answer, exit")
+    mode.add_argument("-p", "--print", action="store_true", help="work on the messages, print the answer and exit")
     mode.add_argument(
         "--mode",
         choices=["text", "json", "rpc"],
         default="text",
-        help="print text or JSON events; rpc takes JSON commands on stdin",
+        help="print text or JSON events; rpc: read JSON commands from stdin",
     )
     mode.add_argument(
         "--plan",
         metavar="FILE",
         type=_given,
-        help="plan only, read-only, and write the plan to FILE; see `kaa plan run`",
+        help="make a plan without changing anything, and write it to FILE; see `kaa plan run`",
     )
     mode.add_argument(
-        "--patch", metavar="FILE", type=_given, help="with -p: write what was changed to FILE, for `git apply`"
+        "--patch", metavar="FILE", type=_given, help="with -p: write the changes to FILE as a patch for `git apply`"
     )
-    mode.add_argument("--plain", action="store_true", help="line by line, without drawing: for screen readers")
-    mode.add_argument("--fullscreen", action="store_true", help="begin on the full screen")
-    mode.add_argument("--verbose", action="store_true", help="show what tools print")
+    mode.add_argument("--plain", action="store_true", help="print line by line, for screen readers")
+    mode.add_argument("--fullscreen", action="store_true", help="start in full screen")
+    mode.add_argument("--verbose", action="store_true", help="show the output of tools")
     mode.add_argument("-v", "--version", action="version", version=f"kaa {__version__}")
     mode.add_argument("-h", "--help", action="help", help="show this help")
 
@@ -109,90 +113,102 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="kaa",
         description="A coding agent for the terminal.",
+        usage="%(prog)s [options] [message ...]\n       %(prog)s COMMAND [options]",
         epilog=_EPILOG,
         formatter_class=_HelpFormatter,
         allow_abbrev=False,
         add_help=False,
     )
-    parser.add_argument("messages", nargs="*", metavar="message", help="what to do; @path adds a file or an image")
+    parser.add_argument("messages", nargs="*", metavar="message", help="what to do; @path attaches a file or an image")
 
     _add_mode(parser)
 
     model = parser.add_argument_group("model")
     model.add_argument(
-        "--model", metavar="NAME", type=_given, help="provider/id, id or a part of it; :level sets thinking"
+        "--model",
+        metavar="NAME",
+        type=_given,
+        help="model to use: provider/id, an id or a part of one; :level sets thinking",
     )
     model.add_argument(
         "--models",
         metavar="A,B*",
         type=_names,
-        help="the models to cycle through, * for any text; :level sets thinking",
+        help="models to cycle through; * matches any text, :level sets thinking",
     )
-    model.add_argument("--provider", metavar="NAME", type=_given, help="the provider the model belongs to")
+    model.add_argument("--provider", metavar="NAME", type=_given, help="provider of the model")
     model.add_argument(
-        "--api-key", metavar="KEY", type=_given, help="use this key; shows up in process lists, prefer auth.json"
-    )
-    model.add_argument(
-        "--thinking", choices=["off", "minimal", "low", "medium", "high", "xhigh", "max"], help="how much to think"
+        "--api-key", metavar="KEY", type=_given, help="API key to use; visible in process lists, so prefer `kaa login`"
     )
     model.add_argument(
-        "--fallback", metavar="A,B", type=_names, help="models that go on, one after another, where one is given up"
+        "--thinking", choices=["off", "minimal", "low", "medium", "high", "xhigh", "max"], help="thinking level"
     )
-    model.add_argument("--list-models", nargs="?", const="", metavar="TEXT", help="list the usable models")
+    model.add_argument("--fallback", metavar="A,B", type=_names, help="models to try, in order, when one fails")
+    model.add_argument("--list-models", nargs="?", const="", metavar="TEXT", help="list usable models and exit")
 
     session = parser.add_argument_group("session")
     which = session.add_mutually_exclusive_group()
     which.add_argument(
-        "-c", "--continue", dest="continue_last", action="store_true", help="go on with the last session"
+        "-c",
+        "--continue",
+        dest="continue_last",
+        action="store_true",
+        help="continue the last session of this directory",
     )
-    which.add_argument("-r", "--resume", action="store_true", help="choose the session to go on with from a list")
+    which.add_argument("-r", "--resume", action="store_true", help="choose a session to resume from a list")
     which.add_argument(
-        "--session", metavar="PATH|ID", type=_given, help="go on with this session (a path or an id's beginning)"
+        "--session", metavar="PATH|ID", type=_given, help="resume this session: a path, or the beginning of an id"
     )
     which.add_argument(
-        "--session-id", metavar="ID", type=_session_id, help="go on with the session of this id, or begin it"
+        "--session-id", metavar="ID", type=_session_id, help="resume the session with exactly this id, or create it"
     )
-    which.add_argument("--fork", metavar="PATH|ID", type=_given, help="go on in a copy of this session")
-    which.add_argument("--view", metavar="PATH|ID", type=_given, help="look at this session, and change nothing")
-    which.add_argument("--no-session", action="store_true", help="keep nothing")
-    session.add_argument("-n", "--name", metavar="NAME", type=_given, help="call the session so")
+    which.add_argument("--fork", metavar="PATH|ID", type=_given, help="continue in a copy of this session")
+    which.add_argument("--view", metavar="PATH|ID", type=_given, help="open this session read-only")
+    which.add_argument("--no-session", action="store_true", help="do not save the session")
+    session.add_argument("-n", "--name", metavar="NAME", type=_given, help="name the session")
     session.add_argument(
-        "--export", metavar="PATH|ID", type=_given, help="write this session as HTML; the file may follow, and exit"
+        "--export", metavar="PATH|ID", type=_given, help="export this session as HTML (to an optional file) and exit"
     )
     session.add_argument(
         "--worktree",
         nargs="?",
         const="",
         metavar="NAME",
-        help="work in a copy of the project with this name, or in a new one; see `kaa worktrees`",
+        help="work in the git worktree with this name, or in a new one; see `kaa worktrees`",
     )
-    session.add_argument("--session-dir", metavar="DIR", type=_given, help="where sessions are kept")
+    session.add_argument("--session-dir", metavar="DIR", type=_given, help="directory of the sessions")
 
     tools = parser.add_argument_group("tools and prompt")
-    tools.add_argument("-t", "--tools", metavar="A,B", type=_names, help="make only these tools active; +A adds one")
-    tools.add_argument("-xt", "--exclude-tools", metavar="A,B", type=_names, default=(), help="leave these tools out")
-    tools.add_argument("-nt", "--no-tools", action="store_true", help="no tools at all")
-    tools.add_argument("-nbt", "--no-builtin-tools", action="store_true", help="only tools of extensions")
+    tools.add_argument("-t", "--tools", metavar="A,B", type=_names, help="use only these tools; +A adds one")
+    tools.add_argument("-xt", "--exclude-tools", metavar="A,B", type=_names, default=(), help="disable these tools")
+    tools.add_argument("-nt", "--no-tools", action="store_true", help="disable all tools")
+    tools.add_argument("-nbt", "--no-builtin-tools", action="store_true", help="use only tools of extensions")
     tools.add_argument(
-        "-e", "--extension", metavar="PATH", type=_given, action="append", default=[], help="load an extension"
+        "-e",
+        "--extension",
+        metavar="PATH",
+        type=_given,
+        action="append",
+        default=[],
+        help="load an extension; can be repeated",
     )
-    tools.add_argument("-ne", "--no-extensions", action="store_true", help="do not look for extensions")
-    tools.add_argument("--mcp-config", metavar="FILE", type=_file, help="use the MCP servers of this file, too")
+    tools.add_argument("-ne", "--no-extensions", action="store_true", help="load no extensions but those of -e")
+    tools.add_argument("--mcp-config", metavar="FILE", type=_file, help="also use the MCP servers in this file")
     tools.add_argument("--no-mcp", action="store_true", help="use no MCP servers")
-    tools.add_argument("-nc", "--no-context-files", action="store_true", help="do not read AGENTS.md, CLAUDE.md")
+    tools.add_argument("-nc", "--no-context-files", action="store_true", help="do not read AGENTS.md and CLAUDE.md")
     tools.add_argument("--system-prompt", metavar="TEXT|FILE", help="replace the system prompt")
-    tools.add_argument("--append-system-prompt", metavar="TEXT|FILE", action="append", default=[], help="add to it")
-    tools.add_argument("--max-turns", metavar="N", type=_positive, help="requests to the model at most")
+    tools.add_argument(
+        "--append-system-prompt", metavar="TEXT|FILE", action="append", default=[], help="append to the system prompt"
+    )
+    tools.add_argument("--max-turns", metavar="N", type=_positive, help="limit the number of requests to the model")
 
     _add_budget(parser)
     _add_safety(parser)
 
     wire = parser.add_argument_group("record and replay").add_mutually_exclusive_group()
+    wire.add_argument("--record", metavar="FILE", type=_given, help="record all exchanges with the model in FILE")
     wire.add_argument(
-        "--record", metavar="FILE", type=_given, help="write everything said to the model's server into FILE"
-    )
-    wire.add_argument(
-        "--replay", metavar="FILE", type=_given, help="take the model's replies from FILE, without network"
+        "--replay", metavar="FILE", type=_given, help="take the model's replies from FILE instead of the network"
     )
     return parser
 
@@ -200,24 +216,24 @@ def _parser() -> argparse.ArgumentParser:
 def _serving_parser() -> argparse.ArgumentParser:
     """The options of `kaa mcp serve`: those of a conversation, and what to serve."""
     parser = _parser()
-    parser.prog, parser.epilog = "kaa mcp serve", None
+    parser.prog, parser.usage, parser.epilog = "kaa mcp serve", None, None
     parser.description = "Serve kaa's tools to an MCP client over the standard streams."
-    parser.add_argument("--agent", action="store_true", help="serve one tool instead, which does tasks")
+    parser.add_argument("--agent", action="store_true", help="serve one tool instead that carries out tasks")
     return parser
 
 
 def _starting_parser() -> argparse.ArgumentParser:
     """The options of `kaa agents start`: those of a conversation."""
     parser = _parser()
-    parser.prog, parser.epilog = "kaa agents start", None
-    parser.description = "Work on a task in a process without a terminal, which goes on when this terminal is closed."
-    parser.add_argument("--json", action="store_true", help="print what was started as a JSON object")
+    parser.prog, parser.usage, parser.epilog = "kaa agents start", None, None
+    parser.description = "Work on a task in a background process that keeps running when this terminal closes."
+    parser.add_argument("--json", action="store_true", help="print the started conversation as a JSON object")
     return parser
 
 
 def _add_budget(parser: argparse.ArgumentParser) -> None:
-    budget = parser.add_argument_group("budget", "what each run may use; the end of it is exit code 6")
-    budget.add_argument("--max-cost", metavar="USD", type=_limit_of("cost"), help="money, such as 0.50")
+    budget = parser.add_argument_group("budget", "limits per run; exceeding one exits with 6")
+    budget.add_argument("--max-cost", metavar="USD", type=_limit_of("cost"), help="US dollars, such as 0.50")
     budget.add_argument("--max-tokens", metavar="N", type=_limit_of("tokens"), help="tokens, such as 200k")
     budget.add_argument("--max-time", metavar="TIME", type=_limit_of("seconds"), help="time, such as 90s, 10m, 1.5h")
 
@@ -227,26 +243,36 @@ def _add_safety(parser: argparse.ArgumentParser) -> None:
     safety.add_argument(
         "--sandbox",
         choices=["read-only", "workspace-write", "full-access"],
-        help="what commands may write: nothing, the project, or whatever you may",
+        help="what commands can write: nothing, the project, or everything that you can",
     )
-    safety.add_argument("--net", metavar="NET", type=_given, help="off, on, registries, or hosts: github.com,*.x.org")
     safety.add_argument(
-        "--add-dir", metavar="DIR", type=_given, action="append", default=[], help="another directory to write in"
+        "--net",
+        metavar="NET",
+        type=_given,
+        help="network access: off, on, registries, or hosts such as github.com,*.x.org",
     )
-    safety.add_argument("--no-git", action="store_true", help="let commands write nothing in .git: no commits")
+    safety.add_argument(
+        "--add-dir",
+        metavar="DIR",
+        type=_given,
+        action="append",
+        default=[],
+        help="additional writable directory; can be repeated",
+    )
+    safety.add_argument("--no-git", action="store_true", help="make .git read-only: no commits")
     safety.add_argument(
         "--approvals",
         choices=["ask", "auto", "never", "step"],
-        help="what needs a yes; with -p nobody can be asked: what would be, is denied",
+        help="when to ask; with -p, calls that need approval are denied",
     )
     safety.add_argument(
         "--person-answers",
         action="store_true",
-        help="with --mode rpc and mcp serve: a person answers the questions, so that a yes may leave the sandbox",
+        help="with --mode rpc and mcp serve: a person answers, so approvals can allow calls outside the sandbox",
     )
     trust = safety.add_mutually_exclusive_group()
-    trust.add_argument("--trust", action="store_true", help="trust the project's files, for this run")
-    trust.add_argument("--no-trust", action="store_true", help="trust none of the project's files, for this run")
+    trust.add_argument("--trust", action="store_true", help="trust the project's files for this run")
+    trust.add_argument("--no-trust", action="store_true", help="do not trust the project's files for this run")
 
 
 def _names(text: str) -> tuple[str, ...]:
