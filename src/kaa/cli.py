@@ -615,7 +615,7 @@ def run(arguments: Sequence[str]) -> int:
         return boot.main(_terminal(parsed))
     if parsed.resume:
         return _refuse(
-            "-r needs a terminal to choose on. `kaa sessions list` lists them, --session ID goes on with one.",
+            "-r needs a terminal to choose on. `kaa sessions list` lists them, --session ID resumes one.",
             arguments,
         )
     from kaa.workspace.launch import launch

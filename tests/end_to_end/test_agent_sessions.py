@@ -109,7 +109,7 @@ def test_the_user_steers_one_at_work(seat: Seat) -> None:
         enter(terminal, "hi")
         seat.model.wait_until_stalled()
         enter(terminal, "/agents tell explore Try the wall.")
-        terminal.wait_for("is told when its present calls are done")
+        terminal.wait_for("gets the message when its current calls end")
         seat.model.release()
         terminal.wait_for("Done.")
 

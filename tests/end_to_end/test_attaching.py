@@ -80,7 +80,7 @@ def test_leaving_does_not_end_it_and_stopping_does_not_leave(seat: Seat, server:
         server.wait_until_stalled()
         with attached(seat, one.short) as program:
             program.press("ctrl+d")
-            program.wait_for("The conversation goes on.")
+            program.wait_for("The conversation continues.")
         assert one.is_there
         with attached(seat, one.short) as program:
             program.wait_for("stops it")
@@ -165,7 +165,7 @@ def test_another_session_sends_those_away_who_are_attached(seat: Seat, server: M
         with attached(seat, str(terminal_pid(seat))) as program:
             enter(terminal, "/new")
             terminal.wait_for("Started a new session")
-            program.wait_for("The conversation has ended there")
+            program.wait_for("The conversation ended there")
         enter(terminal, "hi again")
         terminal.wait_for("Hello again.")
         with attached(seat, str(terminal_pid(seat))) as program:
@@ -207,7 +207,7 @@ def test_what_is_under_way_can_be_left_running(seat: Seat, server: ModelServer) 
         server.wait_for_requests(4)
         said = "\n".join(text for _, text in seat.heard())
         assert re.search("(Interrupted|Stopped) by the user before it", said)
-        assert "you go on without one, in a new process" in said
+        assert "you continue without one, in a new process" in said
         assert re.search(r"in the background: explore-\w{6}", said)
         (seat.project / "go").touch()
         one.wait_for_end()
@@ -264,7 +264,7 @@ def test_nothing_is_handed_over_where_nothing_is_under_way(seat: Seat, server: M
         terminal.wait_for("Hello.")
         terminal.wait_for(is_idle)
         enter(terminal, "/detach")
-        terminal.wait_for("nothing is under way")
+        terminal.wait_for("nothing is running")
         enter(terminal, "/quit")
         terminal.wait_for_end()
 

@@ -233,7 +233,7 @@ def test_a_user_looks_merges_and_drops(kaa: Kaa) -> None:
 
     first = next(one for one in compared(kaa) if one["number"] == 1)
     assert [one["title"].partition("\n")[0] for one in asked] == [
-        *("Which attempt do you take over?", "Merge attempt 1 into the project?") * 2,
+        *("Which attempt do you want to apply?", "Merge attempt 1 into the project?") * 2,
         "Merge attempt 1 into the project?",
         "Keep the 1 worktree of the other attempts?",
     ]

@@ -243,7 +243,7 @@ def test_at_a_terminal_the_person_is_asked_and_may_allow_more(seat: Seat) -> Non
     look = Answer(calls=(Call("ls"),))
     with seat.open("--max-tokens", "100", "--approvals", "auto", script=[look, say("Found it.")]) as program:
         enter(program, "look around")
-        program.wait_for("Go on with 100 tokens more?")
+        program.wait_for("Continue with 100 tokens more?")
         answer(program, "y")
         program.wait_for("Found it.")
         program.wait_for(is_idle)
@@ -253,7 +253,7 @@ def test_at_a_terminal_the_person_is_asked_and_may_allow_more(seat: Seat) -> Non
 def test_at_a_terminal_no_ends_the_run(seat: Seat) -> None:
     with seat.open("--max-tokens", "100", script=[Answer(calls=(Call("ls"),)), say("never")]) as program:
         enter(program, "look around")
-        program.wait_for("Go on with 100 tokens more?")
+        program.wait_for("Continue with 100 tokens more?")
         answer(program, "n")
         program.wait_for("Allow more with /budget run")
         program.wait_for(is_idle)

@@ -147,7 +147,7 @@ class TestTerminal:
 
         with kaa.open(script=script, screen=Screen(columns=100, rows=40), sandbox="") as program:
             enter(program, "look")
-            program.wait_for("gave the same result 4 times. Go on?")
+            program.wait_for("gave the same result 4 times. Continue?")
             program.wait_for("Enter chooses")
             program.press("enter")
             program.wait_for(lambda screen: screen.text().count("[loop]") == 2 and "Enter chooses" in screen.text())

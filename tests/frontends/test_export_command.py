@@ -65,7 +65,7 @@ def test_an_exported_session_can_be_imported_and_found(
 
     assert cli.run(["sessions", "import", "run.jsonl"]) == ExitCode.DONE
 
-    assert f"go on with it: kaa --session {HEADER['id']}" in capsys.readouterr().out
+    assert f"resume it: kaa --session {HEADER['id']}" in capsys.readouterr().out
     cli.run(["sessions", "list", "--json"])
     assert [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()] == [HEADER["id"]]
 

@@ -112,7 +112,7 @@ def test_who_is_there_is_asked_and_may_allow_as_much_again(purse: Purse) -> None
 
     assert reasons(outcomes) == ["budget"]
     assert purse.requests == 2
-    assert payer.questions[0].title == "Go on with 1,000 tokens more?"
+    assert payer.questions[0].title == "Continue with 1,000 tokens more?"
     assert payer.questions[0].details.startswith("the budget is used up\n1,010 tokens of the 1,000 tokens for this run")
     assert "Allow more with /budget run tokens AMOUNT" in str(outcomes[-1])
     assert [state for state, _, _ in purse.told] == ["reached", "raised", "reached"]
@@ -127,7 +127,7 @@ def test_a_request_that_does_not_fit_is_asked_about_before_it_is_sent(purse: Pur
     assert reasons(outcomes) == ["done"]
     (asked,) = payer.questions
     question, details = asked.title, asked.details
-    assert question.startswith("Go on with $0.")
+    assert question.startswith("Continue with $0.")
     assert "the budget is too small for the next request: it can cost $0." in details
     assert [state for state, _, _ in purse.told] == ["reached", "raised"]
 

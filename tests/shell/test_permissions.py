@@ -164,7 +164,7 @@ def test_a_setting_says_where_its_value_comes_from_and_takes_effect_at_once(fold
         )
         assert await told(conversation, "/settings sandbox.network") == 'sandbox.network  "pypi.org"  (this project)'
         assert await told(conversation, "/settings --global sandbox.network on") == (
-            'sandbox.network: "on"\nthis project has a value of its own: "pypi.org"\nnetwork now: pypi.org'
+            'sandbox.network: "on"\nthis project has its own value: "pypi.org"\nnetwork now: pypi.org'
         )
 
         await told(conversation, "/settings --session sandbox.git false")

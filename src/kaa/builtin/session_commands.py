@@ -84,7 +84,7 @@ async def _search(arguments: str, context: CommandContext) -> CommandAction:
     if not found:
         return Reply(f"no session contains {arguments!r}")
     lines = [f"{one.session.id} {one.entry_id}  {_shortened(one.excerpt)}" for one in found]
-    return Reply("\n".join([*lines, "/resume ID opens a session, /tree ENTRY goes on from an entry of it"]))
+    return Reply("\n".join([*lines, "/resume ID opens a session, /tree ENTRY continues from one of its entries"]))
 
 
 async def _clone(_arguments: str, context: CommandContext) -> CommandAction:

@@ -24,5 +24,5 @@ def step_option(step: Step, arguments: str) -> StepOption:
             return option
     allowed = " and ".join(STEP_OPTIONS[step])
     raise CommandError(
-        f"/{step} takes no {arguments!r}, only {allowed}: it goes one step; enter it again for the next one"
+        f"/{step} takes no {arguments!r}, only {allowed}: it takes one step; enter it again for the next one"
     )

@@ -37,8 +37,8 @@ _USED = frozenset(
 _DESCRIBING = frozenset({"version", "author", "tags"})
 # What is of use only if an agent carries the skill out.
 _OF_AGENTS = {
-    "disallowed-tools": "it has all tools, because no agent of its own carries it out",
-    "agent": "no agent of its own carries it out, without `context: fork`",
+    "disallowed-tools": "it has all tools, because no separate agent carries it out",
+    "agent": "no separate agent carries it out without `context: fork`",
 }
 _UNUSED = {
     "background": "it does not run in the background",

@@ -44,7 +44,7 @@ class Escalation(msgspec.Struct, rename="camel", frozen=True):
             return None
         if self.what.rpartition("/")[2] in _ROOT_SOCKETS:
             return f"who can use {self.what} can do everything on this machine, as root"
-        return f"the program at {self.what} acts with your rights for every command that asks it"
+        return f"the program at {self.what} acts with your rights for every command that connects to it"
 
 
 OUTSIDE: Final = Escalation("outside")

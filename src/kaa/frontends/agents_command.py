@@ -172,8 +172,8 @@ def _meant(wanted: str, home: Home) -> _Meant:
     if fitting:
         raise _UnknownAgentError(f"several that are open begin with {wanted!r}: see kaa agents")
     raise _UnknownAgentError(
-        f"nothing that is open begins with {wanted!r}: it has ended, or was killed. kaa agents shows what is open;"
-        " kaa --session ID goes on with a session"
+        f"nothing that is open begins with {wanted!r}: it ended or was killed. kaa agents lists what is open;"
+        " kaa --session ID resumes a session"
     )
 
 

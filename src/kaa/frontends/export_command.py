@@ -84,7 +84,7 @@ def _import(file: str, directory: str, session_dir: str | None) -> int:
         imported = import_file(file, directory, home, chosen)
     except (SessionError, SettingsError) as error:
         return _failed(error)
-    return _done(f"{imported.report}\ngo on with it: kaa --session {imported.header.id}")
+    return _done(f"{imported.report}\nresume it: kaa --session {imported.header.id}")
 
 
 def _done(report: str) -> int:

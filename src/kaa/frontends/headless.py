@@ -227,7 +227,7 @@ async def _finish_listing(host: Host) -> None:
 
 
 async def _submit_all(messages: list[UserMessage], work: WorkQueue, output: Output) -> ExitCode | SessionToOpen:
-    """Submit messages; each one leaves the list. Returns how it ended, or the session to go on with.
+    """Submit messages; each one leaves the list. Returns how it ended, or the session to resume.
 
     What extensions send is worked on, too.
     """

@@ -106,7 +106,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_repair(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--in-place", action="store_true", help="replace the file, and keep it beside as .bak")
+    parser.add_argument("--in-place", action="store_true", help="replace the file, and keep the old one as .bak")
     _add_sessions(parser)
 
 

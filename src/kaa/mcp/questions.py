@@ -93,7 +93,7 @@ class ServerQuestions:
         Raises:
             RefusedError: it may not, or the model failed.
         """
-        raise RefusedError("no call is under way")
+        raise RefusedError("no call is running")
 
     def roots(self) -> tuple[Root, ...]:
         """The directories that the server may see; empty for none."""

@@ -115,10 +115,10 @@ class McpServer:
                 answer = _refusal(request.id, error)
             self._send(answer)
         elif request.id in self._open:
-            problem = f"request {request.id!r} is under way already: use another id"
+            problem = f"request {request.id!r} is already running: use another id"
             self._send(ErrorResponse(request.id, codes.INVALID_REQUEST, problem))
         elif len(self._open) >= _MOST_CALLS:
-            self._send(ErrorResponse(request.id, codes.BUSY, f"{_MOST_CALLS} calls are under way, which is the limit"))
+            self._send(ErrorResponse(request.id, codes.BUSY, f"{_MOST_CALLS} calls are running, which is the limit"))
         else:
             task = asyncio.create_task(self._answer_call(request))
             self._open[request.id] = task

@@ -102,7 +102,7 @@ class AgentRoster:
         if path is None and (kept := self._in_memory.get(agent_id)) is not None:
             return kept
         if path is None or not path.is_file():
-            raise AgentError(f"There is no agent {agent_id} to go on with.")
+            raise AgentError(f"There is no agent {agent_id} to resume.")
         return FileStore.open(path)
 
     @contextmanager

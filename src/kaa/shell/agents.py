@@ -202,7 +202,7 @@ class AgentRuns:
         from kaa.shell.worktrees.registry import name_for_agent
 
         if task.writable is not None or task.hosts is not None:
-            raise AgentError("The agent was not run: one with limits of its own cannot work in a worktree.")
+            raise AgentError("The agent was not run: an agent with its own limits cannot work in a worktree.")
         origin = self._origin
         place = isolated(name_for_agent(agent_id), self._workspace, origin.home, origin.environ, origin.notify)
         failure: AgentError | None = None

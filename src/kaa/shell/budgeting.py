@@ -174,7 +174,7 @@ class Budgeting:
         scope, measure = standing.scope, standing.measure
         self._tell("reached", standing, f"{standing.text} are used" if standing.reached else problem)
         words = amount(measure, more)
-        if not asker.can_ask or not await self._asked(asker, f"Go on with {words} more?", problem, standing):
+        if not asker.can_ask or not await self._asked(asker, f"Continue with {words} more?", problem, standing):
             problem = f"{problem}: {standing.text}" if standing.reached else problem
             raise BudgetExhaustedError(f"{problem}. {_remedy(scope, measure, at_hand=asker.can_ask)}")
         ledger = self._ledger(scope)

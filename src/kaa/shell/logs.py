@@ -146,9 +146,7 @@ class ConversationLog:
     def _aside(self, aside: SideRequest) -> None:
         seconds = (time.time_ns() - aside.began_ns) / 1e9
         result = aside.reply.stop_reason if aside.reply is not None else f"{aside.error_type}: {aside.error}"
-        self._log(
-            "request beside the conversation to %s: %.3f s, %s", aside.request.model.qualified_id, seconds, result
-        )
+        self._log("background request to %s: %.3f s, %s", aside.request.model.qualified_id, seconds, result)
 
     def _event(self, event: Event) -> None:
         match event:

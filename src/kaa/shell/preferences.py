@@ -115,7 +115,7 @@ SETTINGS = (
     Setting("image_width_cells", "terminal.imageWidthCells", "How wide images are shown", range(1, 501)),
     Setting("show_terminal_progress", "terminal.showTerminalProgress", "Show progress in the terminal's tab", _YES_NO),
     Setting("editor_mode", "editor.mode", "The keys of the editor", ("default", "vim")),
-    Setting("editor_padding_x", "editorPaddingX", "Padding beside the text of the editor, in columns", range(4)),
+    Setting("editor_padding_x", "editorPaddingX", "Padding left and right of the editor's text, in columns", range(4)),
     Setting("autocomplete_max_visible", "autocompleteMaxVisible", "How many suggestions are shown", range(3, 21)),
     Setting(
         "double_escape_action",

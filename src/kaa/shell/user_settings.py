@@ -115,7 +115,7 @@ class UserSettings:
             return ""
         told = []
         if configured != value and not isinstance(value, list):
-            told.append(f"this project has a value of its own: {_as_json(configured)}")
+            told.append(f"this project has its own value: {_as_json(configured)}")
         try:
             told.append(await self._of_session.put_in_force(setting.key, configured, is_configured=True))
         except CommandError as error:

@@ -54,8 +54,8 @@ _SENTENCES = {
     " (python3 -m venv), or keep kaa and its extensions outside the project.",
     "direct": "A direct connection to {what} is blocked: commands reach the network only through the proxy in"
     " HTTPS_PROXY. (Use a program that supports it, or type the command behind `!`, which runs it with your rights.)",
-    "port": "Connecting to localhost:{what} is blocked: it is a service outside the sandbox, which has a loopback of"
-    " its own. (/allow {what} permits it for this session.)",
+    "port": "Connecting to localhost:{what} is blocked: it is a service outside the sandbox, which has its own"
+    " loopback. (/allow {what} permits it for this session.)",
     "socket": "Connecting to {what} is blocked: a program outside the sandbox listens there. (/allow {what} permits it"
     " for this session.)",
     "process": "Process {what} is outside the sandbox: commands cannot see, trace or signal it. (Type the command"

@@ -90,7 +90,7 @@ def test_what_was_sent_does_not_change(stage: Stage) -> None:
 
 
 def test_at_the_terminal_the_user_decides(stage: Stage, display: Display) -> None:
-    stage.asker = person = Person(Chosen("Go on"), Chosen("Stop"))
+    stage.asker = person = Person(Chosen("Continue"), Chosen("Stop"))
 
     ends, results = play(stage, [*[_READ] * 8, say("Continued.")], "do it", "continue")
 

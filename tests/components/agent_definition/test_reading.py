@@ -265,7 +265,7 @@ class TestNothingIsBroader:
     [
         ("maxTurns: many", "`maxTurns: many` is no number from 1 to 10000: it is not used"),
         ("effort: huge", "`effort: huge` is unknown: the thinking level of the conversation holds"),
-        ("isolation: docker", "`isolation: docker` is unknown: it works in a worktree of its own"),
+        ("isolation: docker", "`isolation: docker` is unknown: it works in its own worktree"),
         ("flavour: x", "`flavour` is unknown"),
     ],
 )

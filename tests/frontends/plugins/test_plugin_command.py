@@ -111,7 +111,7 @@ def test_what_a_plugin_would_run_is_shown_and_nothing_is_installed_without_a_yes
         "1 agent (the model runs them, with the rights of the conversation at most): one",
         "1 hook, run in the sandbox:",
         "PreToolUse Bash: command sh check.sh",
-        "MCP server tools-db: npx -y db@1 (with TOKEN=${DB_TOKEN}), in a sandbox of its own that",
+        "MCP server tools-db: npx -y db@1 (with TOKEN=${DB_TOKEN}), in its own sandbox that",
         "gets your variables DB_TOKEN",
         "language server py: pylsp",
     ):
@@ -156,11 +156,11 @@ def test_what_the_servers_of_a_plugin_name_outside_is_shown(world: World) -> Non
         ("${ELSEWHERE}", "read ${ELSEWHERE} (except secrets)"),
         ("/proc/self/cwd", "read /proc/self/cwd (except secrets)"),
         ("/srv/app", "write the files of the project, if that is /srv/app"),
-        ("${workspaceFolder}/docs", "in a sandbox of its own that may read the files of the project\n"),
-        ("${CLAUDE_PROJECT_DIR}", "serve ${workspaceFolder}, in a sandbox of its own that may read and write the"),
-        ("${CLAUDE_PROJECT_DIR}/.", "in a sandbox of its own that may read and write the files"),
+        ("${workspaceFolder}/docs", "in its own sandbox that may read the files of the project\n"),
+        ("${CLAUDE_PROJECT_DIR}", "serve ${workspaceFolder}, in its own sandbox that may read and write the"),
+        ("${CLAUDE_PROJECT_DIR}/.", "in its own sandbox that may read and write the files"),
         ("${CLAUDE_PROJECT_DIR}/..", "read ${workspaceFolder}/.. (except secrets)"),
-        ("${CLAUDE_PLUGIN_DATA}/x.js", "serve ${PLUGIN_DATA}/x.js, in a sandbox of its own that may read the files of"),
+        ("${CLAUDE_PLUGIN_DATA}/x.js", "serve ${PLUGIN_DATA}/x.js, in its own sandbox that may read the files of"),
     ],
 )
 def test_all_that_an_argument_opens_to_a_server_of_a_plugin_is_shown(world: World, argument: str, shown: str) -> None:
@@ -183,7 +183,7 @@ def test_placeholders_of_the_project_and_of_the_data_are_shown(world: World) -> 
 
     world.plugin("install", "tools")
 
-    assert "${workspaceFolder}/run (with NODE_PATH=${PLUGIN_DATA}/modules), in a sandbox" in world.out
+    assert "${workspaceFolder}/run (with NODE_PATH=${PLUGIN_DATA}/modules), in its own sandbox" in world.out
     assert "command '${workspaceFolder}/check'" in world.out
     assert "gets your variables" not in world.out
 

@@ -208,4 +208,4 @@ async def test_a_server_outside_starts_in_its_folder_and_says_how_to_start_in_th
     assert said[""].endswith('set "cwd": "${workspaceFolder}" for one in /file')
     assert f"{land.project} " in said["."]
     assert "package.json" in said["."]
-    assert "folder of its own" not in said["."]
+    assert "its own folder" not in said["."]

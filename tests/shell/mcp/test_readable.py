@@ -147,7 +147,7 @@ def test_the_question_lists_what_becomes_readable(land: Land) -> None:
 
 
 def test_a_question_about_a_server_has_no_lines_that_its_entry_wrote(tmp_path: Path) -> None:
-    lie = "x\nIn a sandbox of its own, it may read no file of yours.\u2028And more."
+    lie = "x\nIn its own sandbox, it can read no file of yours.\u2028And more."
     entry = ServerEntry(command="/usr/bin/x", args=(lie,), cwd=lie, env={"A": lie, "B": "x" * 300})
     server = ConfiguredServer("one", entry, Source("/file", "project"), "digest")
 

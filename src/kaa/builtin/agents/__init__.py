@@ -74,7 +74,7 @@ def agents_extension(
         [
             ("agent", Annotated[str, Meta(description="; ".join(told))]),
             ("task", Annotated[str, Meta(description="All it needs: it sees nothing of this conversation")]),
-            ("background", Annotated[bool, Meta(description="Go on meanwhile: its report comes later")], False),
+            ("background", Annotated[bool, Meta(description="Continue meanwhile: its report comes later")], False),
             ("worktree", Annotated[bool, Meta(description="It changes a copy of the project")], False),
         ],
         frozen=True,

@@ -45,7 +45,7 @@ def _answer(words: Sequence[str], agents: AgentControl, definitions: Mapping[str
             return f"{agent} was stopped."
         case ["tell", wanted, text]:
             agents.steer(agent := _meant(wanted, agents), text)
-            return f"{agent} is told when its present calls are done."
+            return f"{agent} gets the message when its current calls end."
         case [wanted]:
             return _end_of(agents.transcript(_meant(wanted, agents)))
         case _:

@@ -84,7 +84,7 @@ async def _taken(attempts: Sequence[Attempt], wanted: Wanted, context: CommandCo
     # Where nobody can be asked, nothing shows display values but JSON.
     table = "" if context.asker.can_ask else f"{as_text(attempts, wanted)}\n\n"
     if not any(one.worktree for one in attempts):
-        raise CommandError(f"{table}No attempt changed anything, so there is nothing to take over.")
+        raise CommandError(f"{table}No attempt changed anything, so there is nothing to apply.")
     if wanted.takes_best:
         taken = best(attempts, wanted)
         if taken is None:
@@ -110,7 +110,7 @@ async def _choose(
     if recommended is not None and wanted.checks:
         facts[f"Attempt {recommended.number}"] += "; smallest that passes all checks"
     question = Choice(
-        "Which attempt do you take over?",
+        "Which attempt do you want to apply?",
         options=(*found, _NONE),
         descriptions=(*facts.values(), "nothing is merged"),
         details=f"`kaa worktrees diff {next(iter(found.values())).worktree}` shows changes in another terminal.",

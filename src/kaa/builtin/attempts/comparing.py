@@ -59,7 +59,7 @@ def _messages(attempts: Sequence[Attempt]) -> list[str]:
         if one.missing:
             lines.append(_cut(one.missing, _MOST_MISSING_CHARACTERS))
         if one.changes.left_out:
-            left_out = f"No merge takes over, as git ignores or cannot add it: {', '.join(one.changes.left_out)}"
+            left_out = f"Not merged, because git ignores or cannot add it: {', '.join(one.changes.left_out)}"
             lines.append(_cut(left_out, _MOST_MESSAGE_CHARACTERS))
     return lines
 

@@ -101,6 +101,8 @@ async def _run(command: UsableCommand, around: _Surroundings, arguments: str, co
         agent = _OF_CLAUDE.get(file.agent, file.agent) or "general"
         if agent in around.agents:
             return Submit(f"Have the agent {agent} do this task, as it is, and tell me what it reports:\n\n{text}")
-        context.show.notice(f"{command.path} wants an agent {agent}, which is not there: the conversation goes on")
+        context.show.notice(
+            f"{command.path} wants an agent {agent}, which does not exist: this conversation does the task"
+        )
     tell_of_grants(command.grants, context)
     return in_run(Submit(text, allow=command.grants), file.model, file.effort, around.models)

@@ -65,7 +65,7 @@ def extend(api: ExtensionAPI) -> None:
     api.after_tool(_note)
     api.before_end(_check)
     api.on_event(AgentStart, MessageEnd)(_observe)
-    about = "Show the commands that verify work, and what they said last; skip: the run under way ends unverified"
+    about = "Show the commands that verify work and their last results; skip: the current run ends unverified"
     api.register_command("verify", about, _verify, argument_hint="[skip]", complete=_suggest, while_running=True)
 
 

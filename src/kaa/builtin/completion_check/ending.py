@@ -88,7 +88,7 @@ def verify_command(arguments: str, context: CommandContext) -> str:
             proof.skipped = True
             if proof.checking is not None:
                 proof.checking.cancel()
-            return "The run under way ends without a check."
+            return "The current run ends without a check."
         case other:
             raise CommandError(f"Unknown argument {other!r}: use /verify or /verify skip")
 

@@ -42,7 +42,7 @@ class Goal(msgspec.Struct, rename="camel", omit_defaults=True):
 
 def extend(api: ExtensionAPI) -> None:
     """Register the command, and the hook at the end of runs."""
-    about = "Work until commands succeed: --check COMMAND names one. Show the goal, have it go on, or stop it"
+    about = "Work until commands succeed: --check COMMAND names one. Show, resume or stop the goal"
     api.register_command("goal", about, _goal, argument_hint="[TEXT [--check COMMAND]...|go|stop]", complete=_suggest)
     api.before_end(_check)
 

@@ -106,7 +106,7 @@ async def check(reply: AssistantMessage, context: ConversationContext) -> Contin
         return None
     if goal.state != "pursued":
         return GiveUp(_told(goal))
-    return Continue(f"The goal is not reached yet: {goal.text}\n\n{finding.missing}\n\nGo on.")
+    return Continue(f"The goal is not reached yet: {goal.text}\n\n{finding.missing}\n\nContinue.")
 
 
 def _state_after(goal: Goal) -> str:

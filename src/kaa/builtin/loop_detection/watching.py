@@ -30,7 +30,7 @@ _LOOKING_OUT = re.compile(
     r"|ss|netstat|jobs|nvidia-smi|squeue|aws|gcloud|az|terraform|pg_isready|redis-cli|mysqladmin)\b"
 )
 _LINE = re.compile(r"^([+-]) *\d+ ?(.*)$", re.MULTILINE)
-_GO_ON, _STOP = "Go on", "Stop"
+_CONTINUE, _STOP = "Continue", "Stop"
 
 
 class _Caller:
@@ -115,8 +115,10 @@ class Watch:
         from kaa.ext.questions import Choice, Chosen  # lazy: few models repeat themselves
 
         descriptions = ("the model continues", "the run ends, and your next message continues it")
-        answer = await context.asker.ask(Choice(f"{told} Go on?", options=(_GO_ON, _STOP), descriptions=descriptions))
-        if answer == Chosen(_GO_ON):
+        answer = await context.asker.ask(
+            Choice(f"{told} Continue?", options=(_CONTINUE, _STOP), descriptions=descriptions)
+        )
+        if answer == Chosen(_CONTINUE):
             self.forget(context.caller)
             return None
         return GiveUp(f"paused, because the model repeats itself: {caller.why}", "loop")

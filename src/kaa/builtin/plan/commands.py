@@ -15,7 +15,7 @@ from kaa.ext.errors import CommandError
 
 _STATES = {
     "planned": "/plan run executes it, /plan edit changes it; a message asks the planner for changes in the mode plan.",
-    "executing": "It is not done: /plan run goes on.",
+    "executing": "It is not done: /plan run continues it.",
     "done": "All steps are done.",
     "failed": "A step failed: /plan revise returns it to the planner, /plan run tries again.",
 }

@@ -8,8 +8,8 @@ from kaa.ext.questions import Choice, Chosen, Entered, TextInput
 
 _OTHER = "Something else…"
 _MOST_OPTIONS = 8
-_NOBODY = "Nobody can be asked now. Go on with what you take to be best, and name the assumption in your answer."
-_UNANSWERED = "The user did not answer. Go on with what you take to be best, or end and say what you need to know."
+_NOBODY = "Nobody can be asked now. Continue with what you think is best, and name the assumption in your answer."
+_UNANSWERED = "The user did not answer. Continue with what you think is best, or stop and say what you need to know."
 
 
 async def ask_user(question: str, options: Sequence[str], context: ToolContext) -> ToolResult:

@@ -194,7 +194,7 @@ def _thinking(fields: _Fields, names: Mapping[str, str], notes: _Notes) -> Think
 def _worktree(fields: _Fields, notes: _Notes) -> bool:
     word = text_of(fields.get("isolation"))
     if word not in ("", "worktree", "none"):
-        notes.add(f"`isolation: {shown(word)}` is unknown: it works in a worktree of its own")
+        notes.add(f"`isolation: {shown(word)}` is unknown: it works in its own worktree")
     return word not in ("", "none")
 
 

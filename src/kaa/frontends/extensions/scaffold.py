@@ -22,7 +22,7 @@ def add_new_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="of the extension and of the new folder")
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--python", action="store_true", help="a module that kaa loads (default)")
-    kind.add_argument("--process", choices=["ts", "python"], help="a program of its own, in a sandbox")
+    kind.add_argument("--process", choices=["ts", "python"], help="a separate program in a sandbox")
     kind.add_argument("--wasm", choices=["rust", "python"], help="a WebAssembly component")
 
 

@@ -90,7 +90,7 @@ class Actions:
             UiCommand("copy", "Copy the last answer, or one of its code blocks by number", copy, takes_arguments=True),
             UiCommand(
                 "detach",
-                "Leave kaa, which goes on with the work in the background",
+                "Leave kaa and continue the work in the background",
                 lambda _: self._ui.leaving.detach(),
             ),
             UiCommand("exit", "Leave kaa", leave, is_independent=True),

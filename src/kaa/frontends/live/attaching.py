@@ -114,7 +114,7 @@ class Attached:
         self._sock, self._unread = connection.hand_over()
         self._number = past.number
         self._short = connection.hello.session_id[-8:]
-        self.farewell = f"The conversation goes on. To return:  kaa agents attach {self._short}\n"
+        self.farewell = f"The conversation continues. To return:  kaa agents attach {self._short}\n"
         self._waiting: dict[int, Callable[[AnyTold], None]] = {}
         self._asked: dict[int, AnyQuestion] = {}
         self._said: list[str] = []  # by this terminal, which shows what is typed
@@ -182,7 +182,7 @@ class Attached:
     def _show_past(self, past: Past) -> None:
         key = self._view.key_of("app.exit")
         how = f"{key} leaves it" if key else "/exit leaves it"
-        self._presenter.show_notice(f"Attached to {self._short}. It goes on when you leave: {how}.")
+        self._presenter.show_notice(f"Attached to {self._short}. It continues when you leave: {how}.")
         self._presenter.show_events([*([AgentStart()] if past.running else []), *past.events])
 
     # What comes from the process.
@@ -197,7 +197,7 @@ class Attached:
         self._unread += data
         self._take_lines()
         if not data:
-            self.farewell = f"The conversation has ended there. To go on:  kaa --session {self._short}\n"
+            self.farewell = f"The conversation ended there. To resume:  kaa --session {self._short}\n"
             self.leave()
 
     def _take_lines(self) -> None:
@@ -295,7 +295,7 @@ class Attached:
         elif self._clear.now():
             self.leave()
         else:
-            self._view.say(f"press {self._view.key_of('app.clear')} again to leave; the conversation goes on")
+            self._view.say(f"press {self._view.key_of('app.clear')} again to leave; the conversation continues")
 
     def _send(self, request: Callable[[int], AnyRequest], done: Callable[[AnyTold], None]) -> None:
         self._number += 1

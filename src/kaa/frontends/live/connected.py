@@ -216,7 +216,7 @@ class ConnectedClient:
             case Stop():
                 was_busy = hosted.work.is_busy
                 await hosted.work.abort()
-                return "stopped" if was_busy else "nothing was under way"
+                return "stopped" if was_busy else "nothing was running"
             case TakeBack():
                 message = hosted.conversation.dequeue()
                 return "" if message is None else message.text

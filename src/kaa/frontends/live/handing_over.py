@@ -12,12 +12,12 @@ from kaa.shell.conversation import Conversation
 from kaa.shell.host import Host, HostedConversation
 
 _NOTE = (
-    "[kaa] The user left the terminal, and you go on without one, in a new process. What was under way was stopped: a"
+    "[kaa] The user left the terminal, and you continue without one, in a new process. Running work was stopped: a"
     " reply or call that was interrupted did not finish. Look at what interrupted calls have done before you repeat"
-    " them, and go on with the task. Questions to the user wait until somebody attaches."
+    " them, and continue the task. Questions to the user wait until somebody attaches."
 )
-_AGENTS = " These agents were stopped, too; have them go on with the tool agent, in the background: "
-_ONLY_AGENTS = "[kaa] The user left the terminal, and the conversation goes on without one, in a new process."
+_AGENTS = " These agents were stopped, too; resume them with the tool agent, in the background: "
+_ONLY_AGENTS = "[kaa] The user left the terminal, and the conversation continues without one, in a new process."
 
 
 async def hand_over(
@@ -38,12 +38,12 @@ async def hand_over(
     """
     conversation = hosted.conversation
     if conversation.session_path is None or not conversation.is_kept:
-        raise LiveError("this session is not kept, so no other process can go on with it")
+        raise LiveError("this session is not saved, so no other process can continue it")
     agents = [one.agent for one in conversation.agents.list() if one.state == "working" and one.parent is None]
     was_running, loop = hosted.work.is_busy, conversation.state(Looped, Looped)
     loops = [f"/loop {loop.interval} {loop.prompt}"] if loop.prompt else []
     if not was_running and not agents and not loops:
-        raise LiveError("nothing is under way: leave kaa, and kaa -c goes on with the session")
+        raise LiveError("nothing is running: leave kaa, and kaa -c resumes the session")
     note = _NOTE if was_running else _ONLY_AGENTS if agents else ""
     note += _AGENTS + ", ".join(agents) if agents else ""
     model, limits = conversation.models.current, _left(conversation, was_running=was_running)
@@ -55,7 +55,7 @@ async def hand_over(
     try:
         return await asyncio.to_thread(start, Orders(tuple(arguments), handed), directory)
     except (LiveError, OSError) as error:
-        raise NotHandedOverError(f"kaa does not go on in the background: {error}") from error
+        raise NotHandedOverError(f"kaa cannot continue in the background: {error}") from error
 
 
 def _left(conversation: Conversation, *, was_running: bool) -> tuple[Limit, ...]:

@@ -99,7 +99,7 @@ class AgentService:
                     "type": "object",
                     "properties": {
                         "prompt": {**text, "description": "the task, with all that kaa has to know"},
-                        "session": {**text, "description": "from an earlier result, to go on there"},
+                        "session": {**text, "description": "from an earlier result, to continue there"},
                     },
                     "required": ["prompt"],
                 },

@@ -185,7 +185,7 @@ def _rights(server: ConfiguredServer, environment: Mapping[str, str]) -> str:
     ]
     command = " ".join([entry.command, *entry.args, *(f"({one})" for one in details)])
     rights = f"may {asked}" if asked else "permits nothing"
-    return f"{command}, in a sandbox of its own that {rights}{given}"
+    return f"{command}, in its own sandbox that {rights}{given}"
 
 
 def _outside(words: Sequence[str]) -> Iterator[str]:

@@ -253,7 +253,7 @@ class _Collection:
 
     def _state(self, place: GitDirectory, name: str, judges: Mapping[str, Judge]) -> None:
         """The state of a rebase and its like."""
-        path, reason = place.inside(name), "git would execute or obey what it says when that goes on"
+        path, reason = place.inside(name), "git would execute or obey what it says when that continues"
         inside = Plain(_matters_in_state, place.below(place.directory, name).absolute, grows=False)
         with self._subdirectory(place.directory, name, path, inside) as state:
             for inner in self._up_to_limit(names_in(state), path, lambda inner: inner in judges or not is_state(inner)):

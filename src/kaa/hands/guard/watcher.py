@@ -460,7 +460,7 @@ class Guard:
                 if not look.released:
                     self.stuck.add(subject)
                     return
-                why += "; something is mounted there, so it could not be moved away: look at it before you go on"
+                why += "; something is mounted there, so it could not be moved away: look at it before you continue"
                 moved = absolute
                 self._baseline.accept(subject, path, item)
             except FileNotFoundError:

@@ -114,7 +114,7 @@ class Acting:
         try:
             await work()
         except Exception as error:  # noqa: BLE001 isolation boundary: nobody waits for it
-            LOG.exception("work of extension %s beside the conversation failed", extension)
+            LOG.exception("background work of extension %s failed", extension)
             self.notify(f"work of extension {extension} failed: {error}")
 
     def session(self, extension: str) -> "ConversationSession":

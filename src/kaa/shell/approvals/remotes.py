@@ -29,7 +29,7 @@ def objection_to_repositories(subcommand: str, repositories: Sequence[str], root
         if (scheme := _SCHEME.match(repository)) and scheme["scheme"] not in _SCHEMES_OF_GIT:
             return f"{repository}, for which it runs git-remote-{scheme['scheme']}"
         if subcommand not in _BY_NAME and not _is_at_host(repository, root):
-            return f"{repository}, which may be a repository with hooks of its own"
+            return f"{repository}, which may be a repository with its own hooks"
     if subcommand not in _BY_NAME:
         return None
     configuration = tuple(configuration_of(root))
@@ -39,7 +39,7 @@ def objection_to_repositories(subcommand: str, repositories: Sequence[str], root
     names = repositories or _defaults(configuration)
     for name in names:
         if not all(_is_at_host(address, root) for address in addresses.get(name, [name])):
-            return f"{name}, which is no remote at a host and may be a repository with hooks of its own"
+            return f"{name}, which is not a remote on a host and may be a repository with its own hooks"
     return None
 
 

@@ -13,7 +13,7 @@ from kaa.shell.approvals.rules import Rule
 from kaa.workspace.blocked import Blocked, sentences, visible
 
 ADVICE = "Do not try to get there another way; if the task needs it, say so in your answer."
-IF_MOVED = "If this command made it, do not make it another way. If not, it does not concern your work: go on."
+IF_MOVED = "If this command made it, do not make it another way. If not, it does not concern your work: continue."
 _CONFIGURATION_OF_GIT = r"\.git/(?:.*/)?config(?:\.worktree)?$"
 READ_ONLY = "The mode is read-only: Shift+Tab or /approvals changes it."
 
@@ -135,7 +135,7 @@ def held(reason: str, objection: str | None) -> str:
         objection: why it is not offered outside either; None where nobody can be asked.
     """
     outside = "" if objection is None else f" kaa does not offer to run it outside the sandbox: {objection}."
-    alone = "A plain `git checkout` or `git switch` as a command of its own is offered where the user can be asked."
+    alone = "kaa offers a plain `git checkout` or `git switch` as a separate command where the user can be asked."
     return f"It was not run: {reason}.{outside} {alone} The user can type it behind `!`."
 
 

@@ -58,7 +58,7 @@ class CompactionGuard:
     def failed(self) -> str:
         """There was no summary to be had. Returns what to say of that."""
         self._is_shut = True
-        return "The conversation goes on as it was; kaa compacts nothing more by itself until your next message."
+        return "The conversation continues unchanged; kaa does not compact it again until your next message."
 
     def succeeded(self, tokens: int, threshold: int) -> str | None:
         """The conversation takes `tokens` now. Returns what to say of it, if it is not as it should be."""

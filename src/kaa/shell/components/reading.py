@@ -109,7 +109,7 @@ class Component(NamedTuple):
         if definition is None:
             return self.lines if self.definition is None else (*self.definition.notes, *granted)
         unused = (
-            (definition.agent and not definition.subtask, "`agent` is not used: no agent of its own answers"),
+            (definition.agent and not definition.subtask, "`agent` is not used: no separate agent answers"),
             (definition.subtask and definition.model, "`model` is not used: the agent that answers has its own"),
             (definition.subtask and definition.effort, "`effort` is not used: the agent that answers has its own"),
         )

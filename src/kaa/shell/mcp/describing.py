@@ -57,7 +57,7 @@ def described(server: ConfiguredServer, place: Place) -> str:
         lines += [f"in the directory: {entry.cwd}"] if entry.cwd else []
         lines += [f"with the variable: {one}" for one in variables_set(entry)]
         sentences = permissions_of(entry, place.project).sentences or ("read no file of yours and connect to nothing",)
-        lines += [f"In a sandbox of its own, it may {sentence}." for sentence in sentences]
+        lines += [f"In its own sandbox, it can {sentence}." for sentence in sentences]
         lines += _readable(server, place)
     names = sorted({name for text in entry.texts for name in variables_in(text)})
     lines += [f"It gets the values of your variables {', '.join(names)}."] if names else []

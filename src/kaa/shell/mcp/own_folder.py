@@ -78,7 +78,7 @@ def way_back(server: ConfiguredServer, said: str) -> str:
     if not _MISSES.search(said) or server.entry.cwd or not server.entry.sandbox:
         return ""
     return (
-        f"MCP server {server.name} starts in a folder of its own. If it looks for the project where it starts, set"
+        f"MCP server {server.name} starts in its own folder. If it looks for the project where it starts, set"
         f' "cwd": "${{workspaceFolder}}" for {server.name} in {server.source.file}'
     )
 

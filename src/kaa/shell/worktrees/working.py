@@ -207,7 +207,7 @@ class Worktrees:
             with suppress(FileExistsError):
                 os.mkdir(directory)
             if os.path.islink(directory) or not os.path.isdir(directory):
-                raise _not_own(directory)
+                raise _no_directory(directory)
         return directory
 
     async def difference(self, worktree: Worktree, *options: str) -> str:
@@ -361,7 +361,7 @@ class Worktrees:
                 _forget_in_git(worktree)
                 commit = await states.drop(worktree.name, worktree.branch, worktree.start)
             if commit:
-                stays = f"its branch {worktree.branch} stays, because it has commits of its own"
+                stays = f"its branch {worktree.branch} stays, because it has its own commits"
         self.registry.forget(worktree.name)
         return stays
 
@@ -660,8 +660,8 @@ def check_place(directory: str) -> None:
         WorktreeError: a command has put a link there meanwhile.
     """
     if os.path.realpath(directory) != directory:
-        raise _not_own(directory)
+        raise _no_directory(directory)
 
 
-def _not_own(directory: str) -> WorktreeError:
-    return WorktreeError(f"{directory} is not a directory of its own: remove it, or start kaa in the project")
+def _no_directory(directory: str) -> WorktreeError:
+    return WorktreeError(f"{directory} is a link or not a directory: remove it, or start kaa in the project")

@@ -74,7 +74,7 @@ class HttpRequest(NamedTuple):
             MalformedError: it does not say.
         """
         if self.target.startswith("/"):
-            raise MalformedError("this is an HTTP proxy for sandboxed commands and has no pages of its own")
+            raise MalformedError("this is an HTTP proxy for sandboxed commands; it has no pages")
         match = _HTTP_URL.fullmatch(self.target.partition("#")[0])
         if match is None:
             raise MalformedError("the proxy takes http:// URLs; everything else goes through CONNECT or SOCKS5")

@@ -139,7 +139,7 @@ def check(path: str) -> None:
     what = "a link leads from there to somewhere else" if os.path.realpath(path) != path else "it was replaced"
     raise RootReplacedError(
         f"{path} is not the directory any more that kaa was given: {what}. kaa does not follow it. Look at it, put the"
-        " directory back if you did not replace it, or start kaa again (kaa -c goes on with the conversation)."
+        " directory back if you did not replace it, or start kaa again (kaa -c resumes the conversation)."
     )
 
 

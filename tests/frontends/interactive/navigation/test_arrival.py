@@ -17,8 +17,8 @@ def test_what_was_done_is_one_notice_and_what_was_not_others() -> None:
         ("Restored: a, d\nRecreated: b\nDeleted: c", "info"),
         ("Left unchanged:\ne: it was changed", "warning"),
         (
-            "Failed:\nf: no space\nThe conversation did not move. Repeat the command when the cause is gone, or select "
-            "“The conversation only” there to go on without these files.",
+            "Failed:\nf: no space\nThe conversation did not move. Repeat the command when the cause is fixed, or "
+            "select “The conversation only” there to continue without these files.",
             "error",
         ),
     ]

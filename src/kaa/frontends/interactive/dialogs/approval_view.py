@@ -57,7 +57,7 @@ class ApprovalView:
             yield self._said(permitted, "warning", width, bullet=True)
         for reason in request.reasons:
             yield self._said(reason, "text", width, bullet=True)
-        again = " It was run and blocked; a yes runs it again from its beginning." if request.was_run else ""
+        again = " It ran and was blocked; “Yes” runs it again from the start." if request.was_run else ""
         if not request.writes_files:
             yield self._said(f"{request.tool} {deed(request)}.{again}", "muted", width)
         yield from self._judged(width)

@@ -53,8 +53,8 @@ def restored_files(there: NavigationResult) -> Iterator[tuple[str, NoticeKind]]:
     if there.files.failed:
         reasons = _reasons(there.files.failed)
         yield (
-            f"Failed:\n{reasons}\nThe conversation did not move. Repeat the command when the cause is gone, or select "
-            "“The conversation only” there to go on without these files.",
+            f"Failed:\n{reasons}\nThe conversation did not move. Repeat the command when the cause is fixed, or select "
+            "“The conversation only” there to continue without these files.",
             "error",
         )
     if there.gaps:

@@ -47,7 +47,7 @@ class SessionSelectors:
         self._attachments = attachments
 
     def resume(self, query: str = "", on_cancel: Callable[[], None] = lambda: None) -> None:
-        """Choose a session to go on with.
+        """Choose a session to resume.
 
         Args:
             query: looked for to begin with.
