@@ -167,8 +167,8 @@ def _code_lines() -> Iterator[str]:
     if shared:
         yield (
             f"warning: {len(shared):,} files of kaa's libraries are hard links, such as {shared[0]}. A command that can"
-            " write another name of them, in a virtual environment of the project, changes what kaa executes. Install"
-            " kaa again with copies of its own: uv tool install --link-mode copy"
+            " write another name of them, in a virtual environment of the project, changes what kaa executes. Reinstall"
+            " kaa with its own copies: uv tool install --link-mode copy"
         )
 
 

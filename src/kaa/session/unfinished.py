@@ -60,7 +60,7 @@ def note_work(session: Path | None, cwd: str, kind: str, about: str) -> None:
         place.parent.mkdir(0o700, exist_ok=True, parents=True)
         _write(place, UnfinishedWork(cwd, session.name, os.getpid(), works))
     except OSError as error:
-        LOG.warning("what is under way is not noted in %s: %s", place, error.strerror)
+        LOG.warning("cannot note running work in %s: %s", place, error.strerror)
 
 
 def unfinished_work(session: Path) -> Iterator[UnfinishedWork]:

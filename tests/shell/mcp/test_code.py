@@ -392,7 +392,7 @@ def test_a_name_that_is_not_utf_8_is_refused_with_what_to_do(land: Land, target:
 def test_too_much_code_is_refused_with_what_to_do(land: Land, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kaa.shell.mcp.code._MAX_FILES", 2)
 
-    with pytest.raises(TooMuchCodeError, match="directory with a manifest of its own"):
+    with pytest.raises(TooMuchCodeError, match="directory with its own manifest"):
         land.code("python3 tools/server.py")
 
 

@@ -174,5 +174,5 @@ def test_too_many_files_beside_the_code_are_refused_with_what_to_do(
 ) -> None:
     monkeypatch.setattr("kaa.shell.mcp.copies._MAX_LIVE", 2)
 
-    with pytest.raises(TooManyFilesError, match="Keep its code in a directory of its own"):
+    with pytest.raises(TooManyFilesError, match="Keep its code in its own directory"):
         copy_code(land.code(), land.place, str(land.copies))

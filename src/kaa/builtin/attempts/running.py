@@ -25,8 +25,8 @@ _MOST_CHARACTERS = 3_000
 _TASK = """\
 {task}
 
-You are one of several agents that attempt this task, each in a copy of the project of its own. The user compares the \
-results and takes one over. Nobody answers questions.{checks} Your last message says in a few sentences what you did \
+You are one of several agents that attempt this task, each in its own copy of the project. The user compares the \
+results and applies one of them. Nobody answers questions.{checks} Your last message says in a few sentences what you did \
 and what you could not do.\
 """
 _CHECKS = """\

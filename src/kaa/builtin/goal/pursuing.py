@@ -23,7 +23,7 @@ _KIND = "goal"
 
 _JUDGE = """\
 An agent pursues a goal of its user. Judge whether it is reached. Believe only what the work shows, not what the agent \
-claims or promises. `done`: nothing is missing. `blocked`: the agent cannot go on without the user. `missing`: what is \
+claims or promises. `done`: nothing is missing. `blocked`: the agent cannot continue without the user. `missing`: what is \
 missing, in one or two sentences; empty if nothing is.\
 """
 

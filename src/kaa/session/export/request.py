@@ -73,7 +73,7 @@ class Exported(msgspec.Struct, frozen=True):
         with_agents = f" with those of {counted(agents, 'agent')}" if agents else ""
         lines = [f"wrote {self.path} ({size_text(self.size)}, {counted(self.totals.messages, 'message')}{with_agents})"]
         if agents and self.format == "jsonl":
-            lines.append(f"the sessions of agents are in the folder {self.path.name}.agents beside it")
+            lines.append(f"the sessions of agents are in the folder {self.path.name}.agents next to it")
         lines += self.problems
         if self.removed:
             lines.append(f"secrets removed: {kinds_text(self.removed)}")

@@ -43,7 +43,7 @@ class Imported(msgspec.Struct, frozen=True):
             lines.append(f"its directory {self.moved_from} is not on this machine; it is about {self.header.cwd} now")
         if self.missing_agents:
             agents = "an agent" if self.missing_agents == 1 else f"{self.missing_agents} agents"
-            lines.append(f"the work of {agents} is not there: it belongs into the folder FILE.agents beside the file")
+            lines.append(f"the work of {agents} is not there: it belongs in the folder FILE.agents next to the file")
         return "\n".join(lines)
 
 

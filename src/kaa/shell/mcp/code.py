@@ -314,8 +314,8 @@ class _Code:
             if len(self._found) >= _MAX_FILES or self._bytes > MAX_BYTES:
                 raise TooMuchCodeError(
                     f"it executes code of a directory that commands can write, and with {path} this is more than"
-                    f" {_MAX_FILES:,} files or {MAX_BYTES // 1024**2} MiB. Keep its code in a directory with a"
-                    " manifest of its own (such as package.json or pyproject.toml), or outside of the project"
+                    f" {_MAX_FILES:,} files or {MAX_BYTES // 1024**2} MiB. Keep its code in a directory with its"
+                    " own manifest (such as package.json or pyproject.toml), or outside of the project"
                 )
             content = file.read() if stat.S_ISREG(status.st_mode) else None
             self._found[path] = "no file" if content is None else digest_of(content)

@@ -140,7 +140,7 @@ class _Copies:
         if self._live > _MAX_LIVE:
             raise TooManyFilesError(
                 f"more than {_MAX_LIVE:,} files that are no code lie in the directories of its code, such as {path}."
-                " Keep its code in a directory of its own, or outside of the project"
+                " Keep its code in its own directory, or outside of the project"
             )
         return path, path
 
