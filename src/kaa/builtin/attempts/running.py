@@ -26,8 +26,8 @@ _TASK = """\
 {task}
 
 You are one of several agents that attempt this task, each in its own copy of the project. The user compares the \
-results and applies one of them. Nobody answers questions.{checks} Your last message says in a few sentences what you did \
-and what you could not do.\
+results and applies one of them. Nobody answers questions.{checks} Your last message says in a few sentences what you \
+did and what you could not do.\
 """
 _CHECKS = """\
  When you stop, these commands are run in your copy, and all have to succeed; do not change what they check in order \

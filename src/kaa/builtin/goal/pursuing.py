@@ -23,8 +23,8 @@ _KIND = "goal"
 
 _JUDGE = """\
 An agent pursues a goal of its user. Judge whether it is reached. Believe only what the work shows, not what the agent \
-claims or promises. `done`: nothing is missing. `blocked`: the agent cannot continue without the user. `missing`: what is \
-missing, in one or two sentences; empty if nothing is.\
+claims or promises. `done`: nothing is missing. `blocked`: the agent cannot continue without the user. `missing`: what \
+is missing, in one or two sentences; empty if nothing is.\
 """
 
 

@@ -53,8 +53,8 @@ The record ends in the middle of the work on the user's last request; the agent 
 Progress what that request is and what was done for it up to here."""
 
 _BRANCH_FORM = """\
-The agent has left this line of work and continues from an earlier point; it will know of it only what you write. Write \
-under these headings, and leave out a heading that has nothing under it:
+The agent has left this line of work and continues from an earlier point; it will know of it only what you write. \
+Write under these headings, and leave out a heading that has nothing under it:
 
 ## Goal
 What was tried here.
