@@ -234,3 +234,26 @@ def test_names_at_the_top_of_a_project_that_may_not_be_listed_are_protected() ->
         layout = resolve(Policy("full", "workspace-write", (str(place),)))
 
         assert f"{place}/x.code-workspace" in layout.protected
+
+
+def test_a_link_that_takes_the_place_of_the_project_while_it_is_looked_at_uncovers_nothing(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = tmp_path / ".ssh"
+    secret.mkdir()
+    realpath = os.path.realpath
+
+    def exchange_then(path: str) -> str:
+        found = realpath(path)
+        if path == str(project) and not project.is_symlink():
+            project.rmdir()
+            project.symlink_to(secret)
+        return found
+
+    monkeypatch.setattr(os.path, "realpath", exchange_then)
+
+    found = layout(project, hidden=(str(secret),))
+
+    assert project.is_symlink()
+    assert found.hidden == (str(secret),)
+    assert str(secret) not in found.writable

@@ -71,10 +71,10 @@ def resolve(policy: Policy, home: str = "") -> Layout:
     for path in policy.writable:
         if os.path.isdir(path) and os.path.realpath(path) != path:
             raise ViewChangedError(f"{path} was replaced by a symlink, or a directory above it was")
-    writable = real_directories(policy.writes)
+    writable = _worked_in(policy)
     if "/" in writable:
         raise ConfinementError("the whole file system cannot be made writable; start in the directory of a project")
-    projects = real_directories(policy.writable)
+    projects = list(filter(os.path.isdir, policy.writable))
     gits = [repository for root in projects for repository in repositories.find(root)]
     if policy.git_writable and policy.mode == "workspace-write":
         writable += _opened(gits, (*writable, *real_directories([policy.temporary])))
@@ -150,7 +150,7 @@ def concealment(policy: Policy, expansion: Expansion | None = None) -> tuple[tup
     found = tuple(expansion.existing(policy.hidden))  # first: an exception that comes meanwhile must not be hidden
     closed = tuple(expansion.closed)
     shown, private = _unique(expansion.existing(policy.shown)), real_directories(policy.private)
-    excepted = {"/", *real_directories(policy.writes)}  # a directory to work in cannot be hidden
+    excepted = {"/", *_worked_in(policy)}  # a directory to work in cannot be hidden
     if unknown := next((path for path in closed if path in excepted), ""):
         raise ConfinementError(
             f"cannot find out what is hidden in {unknown}: permit yourself to enter it (chmod u+rwx)"
@@ -158,6 +158,16 @@ def concealment(policy: Policy, expansion: Expansion | None = None) -> tuple[tup
     found += tuple(path for path in closed if not any(is_below_any(one, [path]) for one in excepted))
     hidden = (path for path in found if path not in excepted and (path in private or not is_below_any(path, shown)))
     return _unique(hidden), tuple(path for path in shown if path not in private)
+
+
+def _worked_in(policy: Policy) -> list[str]:
+    """The directories to work in that exist.
+
+    Those of the user are taken as they were resolved when the user named them: by now, a command that can write above
+    may have put a link there that leads to what is hidden.
+    """
+    roots = policy.writable if policy.mode == "workspace-write" else ()
+    return [*filter(os.path.isdir, roots), *real_directories([policy.cache])]
 
 
 def needed_in_home(policy: Policy, home: str) -> tuple[str, ...]:
